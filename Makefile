@@ -1,0 +1,48 @@
+# The two commands that matter: `make demo` and `make test`. Each builds the environment it needs in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
+
+.PHONY: help demo test lint format completions docs bench recall-bench clean
+
+help:  ## show this help
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 ~ \2/p' Makefile | column -t -s '~'
+
+# `--group` needs pip 25.1, newer than what ships with Python 3.11.
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $(STAMP)
+
+demo: $(STAMP)  ## replay a recorded session through a compaction, in a throwaway home
+	@$(BIN)/python demo/replay.py
+
+test: $(STAMP)  ## run the tests
+	$(BIN)/python -m pytest
+
+lint: $(STAMP)  ## ruff, mypy, and the generated files
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m cogapp --check -r docs/cli.md
+
+format: $(STAMP)  ## format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+completions: $(STAMP)  ## write completions/ from the command declarations
+	$(BIN)/python -m cli.completion_scripts completions
+
+docs: $(STAMP)  ## write the generated parts of docs/
+	$(BIN)/python -m cogapp -r docs/cli.md
+
+bench: $(STAMP)  ## whole-process times against `python -c pass`
+	$(BIN)/python bench/speed.py --json bench/results/speed.json
+
+recall-bench: $(STAMP)  ## recall quality: make recall-bench DATA=locomo.json
+	$(BIN)/python bench/locomo.py --data $(DATA) --json bench/results/locomo.json
+
+clean:  ## remove what was built
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis .pytest_cache bench/results

@@ -1,0 +1,161 @@
+"""Recall quality on LoCoMo conversations: how much of the evidence for a question is in the first k hits.
+
+    python bench/locomo.py --data FILE [--budget lean] [--json OUT]
+
+FILE holds a list of `{sample_id, turns[{id, session, speaker, text}], observations[{text, evidence[], session}],
+qa[{question, evidence[]}]}`. For each conversation a throwaway home is filled through `joelclaw memory import`, and every question is
+asked through `joelclaw recall --batch`: the installed command does all the work. Two tasks: turns (imported as episodes,
+both neighbours as context) and observations (each found one counts for the turns it was drawn from). Beside it stands
+plain FTS5 BM25 over the same texts. Questions without evidence in the data are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+JOELCLAW = str(Path(sys.executable).parent / "joelclaw")
+CUTS = (1, 5, 10)
+
+
+def turn_lines(sample: dict[str, Any]) -> list[dict[str, Any]]:
+    """One import line a turn, with the turns before and after it in the same session as context."""
+    turns = sample["turns"]
+    lines = []
+    for i, turn in enumerate(turns):
+        around = [turns[j] for j in (i - 1, i + 1) if 0 <= j < len(turns) and turns[j]["session"] == turn["session"]]
+        lines.append(
+            {
+                "id": turn["id"],
+                "collection": "episodes",
+                "text": f"{turn['speaker']}: {turn['text']}",
+                "context": "\n".join(f"{t['speaker']}: {t['text']}" for t in around),
+            }
+        )
+    return lines
+
+
+def observation_lines(sample: dict[str, Any]) -> list[dict[str, Any]]:
+    """One import line an observation; `verdict` keeps the write gate out of the measurement."""
+    return [
+        {"id": f"o{i}", "collection": "observations", "text": o["text"], "verdict": "allow"}
+        for i, o in enumerate(sample["observations"])
+    ]
+
+
+def ask(lines: list[dict[str, Any]], questions: list[str], collection: str, budget: str) -> list[list[str]]:
+    """The ids of the hits for each question, from the installed command over a throwaway home."""
+    with tempfile.TemporaryDirectory() as home:
+        environment = {**os.environ, "JOELCLAW_HOME": home}
+        given = "\n".join(json.dumps(line) for line in lines)
+        subprocess.run(
+            [JOELCLAW, "memory", "import", "-"],
+            input=given,
+            text=True,
+            check=True,
+            env=environment,
+            capture_output=True,
+        )
+        words = ["recall", "--batch", "-", "--budget", budget, "--limit", str(max(CUTS)), "--collection", collection]
+        done = subprocess.run(
+            [JOELCLAW, *words],
+            input="\n".join(" ".join(q.split()) for q in questions),
+            text=True,
+            check=True,
+            env=environment,
+            capture_output=True,
+        )
+    return [[hit["id"] for hit in json.loads(line)["result"]["hits"]] for line in done.stdout.splitlines()]
+
+
+def ask_fts5(lines: list[dict[str, Any]], questions: list[str]) -> list[list[str]]:
+    """The same from plain FTS5 (porter, any of the question's words, BM25 over text and nothing else)."""
+    db = apsw.Connection(":memory:")
+    db.execute("CREATE VIRTUAL TABLE t USING fts5(text, tokenize = 'porter unicode61')")
+    for i, line in enumerate(lines):
+        db.execute("INSERT INTO t (rowid, text) VALUES (?, ?)", (i, line["text"]))
+    found = []
+    for question in questions:
+        words = "".join(c if c.isalnum() else " " for c in question).split()
+        match = " OR ".join(f'"{word}"' for word in words)
+        rows = (
+            db.execute("SELECT rowid FROM t WHERE t MATCH ? ORDER BY bm25(t) LIMIT ?", (match, max(CUTS)))
+            if match
+            else ()
+        )
+        found.append([lines[row[0]]["id"] for row in rows])
+    return found
+
+
+def shares(hits: list[list[str]], evidence: list[set[str]], stands_for: dict[str, set[str]]) -> dict[int, list[float]]:
+    """Per cut and question: the share of its evidence among the first hits."""
+    result: dict[int, list[float]] = {cut: [] for cut in CUTS}
+    for ids, wanted in zip(hits, evidence, strict=True):
+        for cut in CUTS:
+            seen: set[str] = set().union(*(stands_for[i] for i in ids[:cut])) if ids else set()
+            result[cut].append(len(wanted & seen) / len(wanted))
+    return result
+
+
+def measure(data: list[dict[str, Any]], budget: str) -> dict[str, Any]:
+    """The table: task → system → share at each cut, over all questions of all conversations."""
+    table: dict[str, Any] = {}
+    for task, make, collection in (
+        ("turns", turn_lines, "episodes"),
+        ("observations", observation_lines, "observations"),
+    ):
+        totals: dict[str, dict[int, list[float]]] = {
+            name: {cut: [] for cut in CUTS} for name in (f"joelclaw {budget}", "FTS5 only")
+        }
+        for sample in data:
+            known = {turn["id"] for turn in sample["turns"]}
+            asked = [(q["question"], set(q["evidence"]) & known) for q in sample["qa"]]
+            asked = [(question, wanted) for question, wanted in asked if wanted]
+            lines = make(sample)
+            if task == "turns":
+                stands_for = {line["id"]: {line["id"]} for line in lines}
+            else:
+                stands_for = {f"o{i}": set(o["evidence"]) for i, o in enumerate(sample["observations"])}
+            questions = [question for question, _ in asked]
+            evidence = [wanted for _, wanted in asked]
+            for name, hits in (
+                (f"joelclaw {budget}", ask(lines, questions, collection, budget)),
+                ("FTS5 only", ask_fts5(lines, questions)),
+            ):
+                for cut, values in shares(hits, evidence, stands_for).items():
+                    totals[name][cut].extend(values)
+        table[task] = {
+            name: {"questions": len(cuts[1]), **{f"R@{cut}": round(sum(v) / len(v), 4) for cut, v in cuts.items()}}
+            for name, cuts in totals.items()
+        }
+    return table
+
+
+def main() -> int:
+    """Measure, print the table, and with --json keep it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", required=True, type=Path)
+    parser.add_argument("--budget", default="lean", choices=("lean", "balanced", "deep"))
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    table = measure(json.loads(options.data.read_text()), options.budget)
+    print(f"{'':16}{'':18}{'questions':>10}" + "".join(f"{'R@' + str(cut):>8}" for cut in CUTS))
+    for task, systems in table.items():
+        for name, row in systems.items():
+            print(f"{task:16}{name:18}{row['questions']:>10}" + "".join(f"{row[f'R@{cut}']:8.3f}" for cut in CUTS))
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(table, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,174 @@
+"""Whole-process times of the hot commands as ratios to `python -c pass`, taken in turn in the same run.
+
+    python bench/speed.py [--runs 21] [--sizes 1000,10000,100000] [--json OUT]
+
+Each measurement runs the command and bare Python alternately and quotes the median of each and their ratio, since the
+speed of a machine drifts. Peak memory is what the kernel says of the finished process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from notes import QUERIES, notes
+
+PYTHON = sys.executable
+JOELCLAW = str(Path(sys.executable).parent / "joelclaw")
+# What the issue asks of each command, as a ratio to bare Python.
+TARGETS = {
+    "recall lean, 1,000 notes": 3.0,
+    "recall lean, 10,000 notes": 3.5,
+    "recall lean, 100,000 notes": 7.0,
+    "memory write, 10,000 notes": 3.5,
+    "otel emit": 3.0,
+    "checkpoint save, below warm": 3.0,
+    "inject recovery": 3.0,
+}
+MEMORY_TARGET_MB = 60
+
+
+def once(words: Sequence[str], environment: dict[str, str]) -> tuple[float, float]:
+    """Run a command to its end: milliseconds, and peak memory in MB."""
+    began = time.perf_counter()
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment)
+    _, status, usage = os.wait4(process.pid, 0)
+    took = (time.perf_counter() - began) * 1000
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(words)} ended with {process.returncode}")
+    return took, usage.ru_maxrss / 1024
+
+
+def measure(name: str, commands: Sequence[Sequence[str]], environment: dict[str, str], runs: int) -> dict[str, Any]:
+    """Medians of a command and of bare Python in turn; the commands given are cycled through."""
+    own: list[float] = []
+    bare: list[float] = []
+    peak = 0.0
+    for words in commands[:2]:
+        once(words, environment)  # warm: page cache and .pyc files
+    for run in range(runs):
+        took, memory = once(commands[run % len(commands)], environment)
+        own.append(took)
+        peak = max(peak, memory)
+        bare.append(once([PYTHON, "-c", "pass"], environment)[0])
+    return {
+        "name": name,
+        "runs": runs,
+        "ms": round(statistics.median(own), 2),
+        "bare_ms": round(statistics.median(bare), 2),
+        "ratio": round(statistics.median(own) / statistics.median(bare), 2),
+        "peak_mb": round(peak, 1),
+        "target": TARGETS.get(name),
+    }
+
+
+def fill(home: Path, size: int) -> float:
+    """Import `size` notes into a home; returns the seconds it took."""
+    lines = "\n".join(json.dumps({"text": text, "verdict": "allow"}) for text in notes(size))
+    began = time.perf_counter()
+    subprocess.run(
+        [JOELCLAW, "memory", "import", "-"],
+        input=lines.encode(),
+        check=True,
+        capture_output=True,
+        env={**os.environ, "JOELCLAW_HOME": str(home)},
+    )
+    return time.perf_counter() - began
+
+
+def main() -> int:
+    """Measure all, print the table, and with --json keep it. Exit 1 when a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=21)
+    parser.add_argument("--sizes", default="1000,10000,100000")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    imports: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for size in (int(text) for text in options.sizes.split(",")):
+            home = Path(folder) / str(size)
+            environment = {**os.environ, "JOELCLAW_HOME": str(home)}
+            imports[f"{size:,}"] = round(fill(home, size), 1)
+            recalls = [[JOELCLAW, "recall", query, "--budget", "lean"] for query in QUERIES]
+            rows.append(measure(f"recall lean, {size:,} notes", recalls, environment, options.runs))
+            if size != 10_000:
+                continue
+            fresh = iter(notes(options.runs + 2, seed=99))
+            writes = [[JOELCLAW, "memory", "write", next(fresh)] for _ in range(options.runs + 2)]
+            rows.append(measure("memory write, 10,000 notes", writes, environment, options.runs))
+            emit = [JOELCLAW, "otel", "emit", "bench.tick", "--metadata", '{"n": 1}']
+            rows.append(measure("otel emit", [emit], environment, options.runs))
+            message = "Make the webhook retry queue drop duplicates"
+            save = [JOELCLAW, "checkpoint", "save", "--session", "s", "--message", message, "--percent"]
+            rows.append(measure("checkpoint save, below warm", [[*save, "20"]], environment, options.runs))
+            once([*save, "70"], environment)
+            once([JOELCLAW, "checkpoint", "flush", "--session", "s"], environment)
+            frozen = [  # each call an hour after the one before, so that none is within the cooldown
+                ["env", f"JOELCLAW_NOW_MS={int(time.time() * 1000) + hour * 3_600_000}", JOELCLAW]
+                + ["inject", "recovery", "--session", "s"]
+                for hour in range(options.runs + 3)
+            ]
+            rows.append(measure_recovery(frozen, environment, options.runs))
+    rows_ok = show(rows, imports)
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        machine = {"python": platform.python_version(), "cores": os.cpu_count(), "system": platform.platform()}
+        options.json.write_text(json.dumps({"machine": machine, "import_s": imports, "rows": rows}, indent=2) + "\n")
+    return 0 if rows_ok else 1
+
+
+def measure_recovery(commands: Sequence[Sequence[str]], environment: dict[str, str], runs: int) -> dict[str, Any]:
+    """`inject recovery`, its clock set through the environment of each call rather than a wrapping process."""
+    own: list[float] = []
+    bare: list[float] = []
+    peak = 0.0
+    for run, words in enumerate(commands[: runs + 2]):
+        name, _, value = words[1].partition("=")
+        took, memory = once(words[2:], {**environment, name: value})
+        if run >= 2:
+            own.append(took)
+            peak = max(peak, memory)
+            bare.append(once([PYTHON, "-c", "pass"], environment)[0])
+    return {
+        "name": "inject recovery",
+        "runs": runs,
+        "ms": round(statistics.median(own), 2),
+        "bare_ms": round(statistics.median(bare), 2),
+        "ratio": round(statistics.median(own) / statistics.median(bare), 2),
+        "peak_mb": round(peak, 1),
+        "target": TARGETS["inject recovery"],
+    }
+
+
+def show(rows: list[dict[str, Any]], imports: dict[str, float]) -> bool:
+    """The table; whether every target was met."""
+    print(f"{'whole process':32}{'ms':>8}{'bare':>8}{'ratio':>7}{'target':>8}{'MB':>7}")
+    good = True
+    for row in rows:
+        met = row["target"] is None or row["ratio"] <= row["target"]
+        if row["name"].startswith("recall"):
+            met = met and row["peak_mb"] <= MEMORY_TARGET_MB
+        good = good and met
+        target = f"{row['target']:>8.1f}" if row["target"] else " " * 8
+        print(
+            f"{row['name']:32}{row['ms']:8.1f}{row['bare_ms']:8.1f}{row['ratio']:7.2f}{target}{row['peak_mb']:7.1f}  {'' if met else 'MISSED'}"
+        )
+    for size, seconds in imports.items():
+        print(f"import of {size} notes: {seconds} s")
+    return good
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+"""Wall-clock time in UTC. `JOELCLAW_NOW_MS` freezes it, for tests and replays."""
+
+from __future__ import annotations
+
+import os
+import time
+
+DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
+_LAST_MS = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
+
+
+def now_ms() -> int:
+    """Milliseconds since the epoch."""
+    frozen = os.environ.get("JOELCLAW_NOW_MS")
+    if frozen and frozen.isdigit():
+        return min(int(frozen), _LAST_MS)
+    return time.time_ns() // 1_000_000
+
+
+def iso(ms: int | None) -> str:
+    """ISO 8601 in UTC with milliseconds; "unknown" where there is no usable time (the mirrored CLI's word)."""
+    if ms is None or not 0 <= ms <= _LAST_MS:
+        return "unknown"
+    seconds, rest = divmod(ms, 1000)
+    t = time.gmtime(seconds)
+    return f"{t[0]:04d}-{t[1]:02d}-{t[2]:02d}T{t[3]:02d}:{t[4]:02d}:{t[5]:02d}.{rest:03d}Z"
+
+
+def parse_iso(text: str) -> int | None:
+    """Milliseconds of an ISO 8601 time (UTC where it names no zone), or None where it is none."""
+    from datetime import UTC, datetime  # off the hot path: imports only
+
+    try:
+        moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1000)

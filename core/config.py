@@ -1,0 +1,188 @@
+"""Settings: flags beat the environment, that beats `./.joelclaw/config.toml`, that beats `$JOELCLAW_HOME/config.toml`.
+
+A TOML file costs 15 ms to parse (`tomllib` imports `re`, `datetime`, `typing`), so what was read is kept as JSON in
+`$JOELCLAW_HOME/cache/`, keyed by the file's path, size and time of change.
+
+A project's file comes with a repository that somebody else wrote. It may tune numbers and texts; settings marked
+`trusted` (what is run, where things are sent) are read from the user's own file and environment only.
+"""
+
+from __future__ import annotations
+
+import os
+
+from core import files, json_text
+from core.errors import Failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Value = str | int | float | bool
+
+
+class Setting:
+    """One setting: its type is that of `default`; numbers are held to `low`..`high`."""
+
+    __slots__ = ("choices", "default", "high", "low", "trusted", "what")
+
+    def __init__(
+        self,
+        default: Value,
+        what: str,
+        low: float = 0,
+        high: float = 1e12,
+        choices: tuple[str, ...] = (),
+        trusted: bool = False,
+    ) -> None:
+        self.default = default
+        self.what = what
+        self.low = low
+        self.high = high
+        self.choices = choices
+        self.trusted = trusted
+
+
+SETTINGS: dict[str, Setting] = {
+    "store.backend": Setting("sqlite", "where memories are kept", choices=("sqlite",), trusted=True),
+    "store.busy_ms": Setting(10_000, "how long a write waits for another process, in ms", 1, 600_000),
+    "recall.limit": Setting(5, "hits a recall returns unless --limit says otherwise", 1, 100),
+    "recall.episode_decay": Setting(0.001, "decay of an archived episode per day", 0, 1),
+    "memory.max_chars": Setting(20_000, "longest text `memory write` takes, in characters", 100, 1_000_000),
+    "checkpoint.warm_percent": Setting(40, "context usage at which recall begins (ADR-0203), in percent", 1, 100),
+    "checkpoint.hot_percent": Setting(60, "context usage at which the task is written to memory (ADR-0203)", 1, 100),
+    "inject.cooldown_seconds": Setting(
+        60, "a second compaction within this time injects nothing (ADR-0203)", 0, 86_400
+    ),
+    "inject.max_tokens": Setting(300, "longest recovery text, in estimated tokens (ADR-0203)", 60, 2_000),
+    "inject.min_score": Setting(0.3, "lowest score of a memory that is injected unasked", 0, 1),
+    "inject.query": Setting(
+        "recent decisions, active work, unresolved failures, and operational context",
+        "what a new interactive session recalls (ADR-0204)",
+    ),
+    "inject.gateway_query": Setting(
+        "gateway daemon telegram redis session routing compaction", "what a new gateway session recalls (ADR-0204)"
+    ),
+    "otel.busy_ms": Setting(400, "how long an event waits for another process's write, in ms", 1, 60_000),
+    "otel.debug_limit": Setting(12, "debug events kept per minute of one source, component and action", 0, 100_000),
+    "otel.retention_days": Setting(90, "age at which `otel prune` drops events, in days", 1, 36_500),
+}
+
+
+class Config:
+    """The settings in force."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: dict[str, Value]) -> None:
+        self._values = values
+
+    def text(self, name: str) -> str:
+        """A setting that is a string."""
+        return str(self._values.get(name, SETTINGS[name].default))
+
+    def number(self, name: str) -> float:
+        """A setting that is a number."""
+        return float(self._values.get(name, SETTINGS[name].default))
+
+    def whole(self, name: str) -> int:
+        """A setting that is a whole number."""
+        return int(self._values.get(name, SETTINGS[name].default))
+
+
+def load(cwd: str | None = None) -> Config:
+    """The settings in force for a command started in `cwd` (default: the current folder).
+
+    Raises:
+        Failure: CONFIG_INVALID, when a file is no TOML or a value is out of range; it names file, key and range.
+    """
+    values: dict[str, Value] = {}
+    own = os.path.join(files.home(), "config.toml")
+    try:
+        project = os.path.join(cwd or os.getcwd(), ".joelclaw", "config.toml")
+    except OSError:  # the current folder was removed
+        project = own
+    values.update(_checked(_read(own), own, trusted=True))
+    if project != own:
+        values.update(_checked(_read(project), project, trusted=False))
+    for name, setting in SETTINGS.items():
+        given = os.environ.get("JOELCLAW_" + name.upper().replace(".", "_"))
+        if given:
+            values[name] = _value(name, setting, given, "the environment")
+    return Config(values)
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return {}
+    key = [path, status.st_mtime_ns, status.st_size]
+    cached = os.path.join(files.home(), "cache", f"config-{files.safe_name(path)[-90:]}.json")
+    try:
+        with open(cached, "rb") as handle:
+            kept = json_text.loads(handle.read())
+        if kept["key"] == key:
+            table: dict[str, Any] = kept["table"]
+            return table
+    except (OSError, json_text.InvalidJSON, KeyError, TypeError):
+        pass
+    table = _parse(path)
+    try:
+        files.write_whole(cached, json_text.dumps({"key": key, "table": table}).encode())
+    except (OSError, TypeError, ValueError):
+        pass  # a cache that cannot be written only costs time
+    return table
+
+
+def _parse(path: str) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        with open(path, "rb") as handle:
+            tables = tomllib.load(handle)
+    except (OSError, ValueError) as error:
+        raise Failure("CONFIG_INVALID", f"{path}: {error}", f"correct {path}, or move it away") from None
+    flat: dict[str, Any] = {}
+    for section, table in tables.items():
+        if isinstance(table, dict):
+            flat.update({f"{section}.{key}": value for key, value in table.items()})
+    # Only what we know is kept: dates and nested tables have no JSON form.
+    return {name: value for name, value in flat.items() if isinstance(value, (str, int, float, bool))}
+
+
+def _checked(table: dict[str, Any], path: str, *, trusted: bool) -> dict[str, Value]:
+    values: dict[str, Value] = {}
+    for name, value in table.items():
+        setting = SETTINGS.get(name)
+        if setting is None or (setting.trusted and not trusted):
+            continue  # a newer version's key, or one that a project may not set
+        values[name] = _value(name, setting, value, path)
+    return values
+
+
+def _value(name: str, setting: Setting, given: Value, where: str) -> Value:
+    kind = type(setting.default)
+    wrong = Failure("CONFIG_INVALID", "", "")
+    try:
+        if kind is str:
+            if not isinstance(given, str) or (setting.choices and given not in setting.choices):
+                raise ValueError
+            return given
+        if isinstance(given, bool):
+            raise ValueError
+        number = float(given)
+        if not setting.low <= number <= setting.high or (kind is int and number != int(number)):
+            raise ValueError
+        return int(number) if kind is int else number
+    except ValueError:
+        wanted = (
+            "one of " + ", ".join(setting.choices)
+            if setting.choices
+            else "text"
+            if kind is str
+            else f"{'a whole number' if kind is int else 'a number'} from {setting.low:g} to {setting.high:g}"
+        )
+        wrong.message = f"{where}: {name} is {given!r}, which is not {wanted}"
+        wrong.fix = f"set {name} to {wanted}"
+        raise wrong from None

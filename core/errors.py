@@ -1,0 +1,31 @@
+"""The one way a command fails: a code for machines, a message for people, and what to do about it."""
+
+from __future__ import annotations
+
+FAILED = 1
+USAGE = 2
+
+
+class Failure(Exception):
+    """A command cannot do what it was asked to.
+
+    Args:
+        code: upper-case words joined by `_`, from the mirrored CLI's list where it has one.
+        message: what is wrong, in one sentence.
+        fix: what the reader can do about it; never empty.
+        exit_code: 1 it failed, 2 wrong usage.
+    """
+
+    __slots__ = ("code", "exit_code", "fix", "message")
+
+    def __init__(self, code: str, message: str, fix: str, exit_code: int = FAILED) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.fix = fix
+        self.exit_code = exit_code
+
+
+def usage(code: str, message: str, fix: str) -> Failure:
+    """A Failure whose cause is in the caller's words (exit 2)."""
+    return Failure(code, message, fix, USAGE)

@@ -1,0 +1,148 @@
+"""Private files: where they lie, how they are written whole, and how a damaged one is set aside.
+
+Folders are 0700 and files 0600 whatever the umask (they hold what people said).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+
+from core import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_UNSAFE_LIMIT = 120
+
+
+def home() -> str:
+    """`$JOELCLAW_HOME`, else `~/.joelclaw`. Not created by asking."""
+    return os.path.abspath(os.environ.get("JOELCLAW_HOME") or os.path.expanduser("~/.joelclaw"))
+
+
+def private_folder(path: str) -> str:
+    """Make the folder and those above it that are missing, mode 0700; returns the path.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    if not os.path.isdir(path):
+        parent = os.path.dirname(path)
+        if parent != path:
+            private_folder(parent)
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            if not os.path.isdir(path):
+                raise
+        else:
+            os.chmod(path, 0o700)
+    return path
+
+
+def touch_private(path: str) -> None:
+    """Create an empty 0600 file unless it is there; the folder is made too."""
+    if not os.path.exists(path):
+        private_folder(os.path.dirname(path))
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+        os.fchmod(descriptor, 0o600)
+        os.close(descriptor)
+
+
+def write_whole(path: str, data: bytes, *, durable: bool = False) -> None:
+    """Replace a file by rename, so that a reader sees the old content or the new, never a part.
+
+    Raises:
+        OSError: nothing was replaced.
+    """
+    private_folder(os.path.dirname(path))
+    temporary = f"{path}.{os.getpid()}.{time.monotonic_ns()}.tmp"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            os.fchmod(descriptor, 0o600)
+            view = memoryview(data)
+            while view:
+                view = view[os.write(descriptor, view) :]
+            if durable:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, path)
+    except OSError:
+        try:
+            os.unlink(temporary)
+        except OSError:
+            pass
+        raise
+
+
+def set_aside(path: str) -> str:
+    """Rename a damaged file to `<name>.damaged-<ms>` beside it, and return the new path. Never deletes."""
+    target = f"{path}.damaged-{clock.now_ms()}"
+    count = 1
+    while os.path.exists(target):
+        count += 1
+        target = f"{path}.damaged-{clock.now_ms()}-{count}"
+    os.rename(path, target)
+    return target
+
+
+def safe_name(identifier: str) -> str:
+    """A file name for any identifier: what is not a letter, digit, `.`, `_` or `-` is percent-encoded.
+
+    Different identifiers give different names; a long one ends in its fingerprint.
+    """
+    parts = []
+    for byte in identifier.encode("utf-8", "surrogatepass"):
+        character = chr(byte)
+        plain = byte < 128 and (character.isalnum() or character in "_-.")
+        parts.append(character if plain else f"%{byte:02X}")
+    name = "".join(parts)
+    if name.startswith("."):
+        name = "%2E" + name[1:]
+    if len(name) > _UNSAFE_LIMIT:
+        from core.ids import fingerprint
+
+        name = name[:80] + "~" + fingerprint(identifier)
+    return name or "%00"
+
+
+class LockTimeout(Exception):
+    """Another process held the lock for longer than we may wait."""
+
+
+class FileLock:
+    """An exclusive lock between processes (`flock`); the kernel frees it when its holder dies."""
+
+    __slots__ = ("_descriptor", "_path", "_wait_s")
+
+    def __init__(self, path: str, wait_s: float = 1.0) -> None:
+        self._path = path
+        self._wait_s = wait_s
+        self._descriptor = -1
+
+    def __enter__(self) -> FileLock:
+        touch_private(self._path)
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
+        deadline = time.monotonic() + self._wait_s
+        while True:
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return self
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    os.close(self._descriptor)
+                    self._descriptor = -1
+                    raise LockTimeout(self._path) from None
+                time.sleep(0.003)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

@@ -1,0 +1,160 @@
+"""JSON text for the hot path, without importing the `json` package.
+
+`json` imports `re` and compiles patterns, some 5 ms of a 11 ms start. The C accelerators behind it (`_json`) cost
+nothing. They are CPython's own, but private, so whatever they refuse falls back to the public package; a property test
+holds the two equal.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+class InvalidJSON(ValueError):
+    """The text is not one JSON value (RFC 8259; NaN and infinities are refused)."""
+
+
+def _refuse_constant(name: str) -> Any:
+    raise InvalidJSON(f"{name} is not JSON")
+
+
+class _ScannerContext:
+    """The attributes that the C scanner reads once, when it is made."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = staticmethod(_refuse_constant)
+
+
+_WHITE = " \t\n\r"
+
+
+def _public_loads(text: str) -> Any:
+    import json
+
+    return json.loads(text, parse_constant=_refuse_constant)
+
+
+def _not_serialisable(value: object) -> Any:
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def _make_scan() -> Callable[[str, int], tuple[Any, int]] | None:
+    try:
+        from _json import make_scanner
+
+        context: Any = _ScannerContext  # the C code wants an object with these attributes, whatever its type
+        scan: Callable[[str, int], tuple[Any, int]] = make_scanner(context)
+        return scan
+    except (ImportError, AttributeError, TypeError):
+        return None
+
+
+# Where the C encoder notes the containers it is in. A refused value leaves its notes behind, and the next object at the
+# same address would be taken for a circle.
+_markers: dict[int, object] = {}
+
+
+def _make_encode(ascii_only: bool) -> Callable[[Any, int], tuple[str, ...]] | None:
+    try:
+        from _json import encode_basestring, encode_basestring_ascii, make_encoder
+
+        quote = encode_basestring_ascii if ascii_only else encode_basestring
+        encode: Callable[[Any, int], tuple[str, ...]] = make_encoder(
+            _markers, _not_serialisable, quote, None, ": ", ", ", False, False, False
+        )
+        if "".join(encode({"a": [1]}, 0)) != '{"a": [1]}':
+            return None
+        return encode
+    except (ImportError, AttributeError, TypeError):
+        return None
+
+
+_scan = _make_scan()
+_encode = _make_encode(ascii_only=False)
+
+
+def loads(text: str | bytes) -> Any:
+    """The value of one JSON text.
+
+    Raises:
+        InvalidJSON: not UTF-8, not JSON, more than one value, or nested too deeply.
+    """
+    if isinstance(text, bytes):
+        try:
+            text = text.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise InvalidJSON(f"not UTF-8: {error.reason} at byte {error.start}") from None
+    try:
+        if _scan is None:
+            return _public_loads(text)
+        stripped = text.strip(_WHITE)
+        try:
+            value, end = _scan(stripped, 0)
+        except SystemError:  # how the C scanner reports bad text while `json` is not imported
+            return _public_loads(text)
+    except StopIteration as stop:
+        raise InvalidJSON(f"no JSON value at character {stop.value}") from None
+    except RecursionError:
+        raise InvalidJSON("nested too deeply") from None
+    except InvalidJSON:
+        raise
+    except ValueError as error:
+        raise InvalidJSON(str(error)) from None
+    if end != len(stripped):
+        raise InvalidJSON(f"more text after the value, at character {end}")
+    return value
+
+
+def dumps(value: object) -> str:
+    """One line of JSON, characters beyond ASCII kept, a lone surrogate escaped.
+
+    Raises:
+        TypeError: the value holds something that JSON has no form for.
+        ValueError: it holds NaN or an infinity, or itself.
+    """
+    if _encode is None:
+        import json
+
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    else:
+        try:
+            text = "".join(_encode(value, 0))
+        except BaseException:
+            _markers.clear()
+            raise
+    return text if text.isascii() else _escape_surrogates(text)
+
+
+def pretty(value: object, indent: str = "") -> str:
+    """JSON indented by two spaces a level, as the mirrored CLI prints it."""
+    if isinstance(value, dict) and value:
+        inner = indent + "  "
+        rows = [f"{inner}{dumps(_key(key))}: {pretty(item, inner)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
+    if isinstance(value, (list, tuple)) and value:
+        inner = indent + "  "
+        return "[\n" + ",\n".join(inner + pretty(item, inner) for item in value) + f"\n{indent}]"
+    return dumps(value)
+
+
+def _key(key: object) -> str:
+    if isinstance(key, str):
+        return key
+    if key is None or isinstance(key, (int, float)):
+        return dumps(key)
+    raise TypeError(f"a {type(key).__name__} is no key in JSON")
+
+
+def _escape_surrogates(text: str) -> str:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return "".join(f"\\u{ord(c):04x}" if 0xD800 <= ord(c) <= 0xDFFF else c for c in text)
+    return text

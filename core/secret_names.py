@@ -1,0 +1,299 @@
+"""Which names (keys, variables, flags, headers) say that their value is a secret, and which values are none."""
+
+from __future__ import annotations
+
+_PASSWORDS = ("password", "passwd", "passwort", "passphrase", "passcode", "userpwd")
+_KEY_OWNERS = frozenset(
+    [
+        "api",
+        "access",
+        "secret",
+        "private",
+        "auth",
+        "account",
+        "master",
+        "signing",
+        "signature",
+        "encryption",
+        "encrypt",
+        "crypto",
+        "shared",
+        "service",
+        "admin",
+        "anon",
+        "role",
+        "subscription",
+        "license",
+        "session",
+        "hmac",
+        "jwt",
+        "deploy",
+        "webhook",
+        "app",
+        "write",
+        "host",
+        "hmac1",
+        "storage",
+    ]
+)
+_ONE_WORD_KEYS = (
+    "apikey", "secretkey", "privatekey", "accesskey", "authkey", "masterkey", "accountkey", "signingkey",
+    "encryptionkey",
+)  # fmt: skip
+# Counts, limits, paging and vocabulary: a token in the sense of text or of a cursor.
+_TEXT_TOKENS = frozenset(
+    [
+        "max",
+        "min",
+        "per",
+        "num",
+        "total",
+        "next",
+        "page",
+        "continuation",
+        "eos",
+        "bos",
+        "pad",
+        "unk",
+        "sep",
+        "cls",
+        "mask",
+        "special",
+        "stop",
+        "first",
+        "last",
+        "each",
+        "text",
+        "word",
+        "one",
+        "single",
+        "output",
+        "input",
+        "prompt",
+        "completion",
+        "cached",
+        "current",
+    ]
+)
+_QUALIFIERS = frozenset(
+    [
+        "prod",
+        "production",
+        "dev",
+        "staging",
+        "test",
+        "live",
+        "old",
+        "new",
+        "value",
+        "plain",
+        "plaintext",
+        "raw",
+        "b64",
+        "base64",
+        "v",
+    ]
+)
+_PUBLIC_KEYS = frozenset(
+    [
+        "primary",
+        "foreign",
+        "cache",
+        "sort",
+        "partition",
+        "public",
+        "dict",
+        "idempotency",
+        "object",
+        "row",
+        "index",
+        "unique",
+        "lookup",
+        "map",
+        "routing",
+        "group",
+        "publishable",
+        "hot",
+        "short",
+        "arrow",
+        "registry",
+        "verify",
+        "dedupe",
+        "merge",
+        "event",
+    ]
+)
+_NOT_VALUES = frozenset(
+    [
+        "none",
+        "null",
+        "nil",
+        "undefined",
+        "true",
+        "false",
+        "yes",
+        "no",
+        "on",
+        "off",
+        "empty",
+        "missing",
+        "required",
+        "optional",
+        "unset",
+        "set",
+        "invalid",
+        "valid",
+        "expired",
+        "wrong",
+        "str",
+        "string",
+        "bytes",
+        "int",
+        "integer",
+        "number",
+        "bool",
+        "boolean",
+        "any",
+        "text",
+        "varchar",
+        "char",
+        "object",
+        "unknown",
+        "never",
+        "void",
+        "optional",
+        "secretstr",
+        "redacted",
+        "hidden",
+        "masked",
+        "removed",
+        "changeme",
+        "change-me",
+        "change_me",
+        "replaceme",
+        "replace-me",
+        "placeholder",
+        "todo",
+        "tbd",
+        "example",
+        "dummy",
+        "fake",
+        "sample",
+        "n/a",
+        "na",
+        "default",
+        "prompt",
+        "ask",
+        "stdin",
+        "env",
+        "see",
+        "the",
+        "a",
+        "an",
+        "is",
+        "are",
+        "was",
+        "in",
+        "from",
+    ]
+)
+_HOLLOW = frozenset("*x.•-_#?X ")
+
+_DIGITS = frozenset("0123456789")
+
+MARK = "[redacted:"
+
+
+def words_of(name: str) -> list[str]:
+    """The lower-case words of a name in any case style: `clientSecret`, `CLIENT_SECRET`, `client-secret` alike."""
+    words: list[str] = []
+    word = ""
+    before = ""
+    for at, char in enumerate(name):
+        if not char.isalnum():
+            if word:
+                words.append(word)
+            word = ""
+        else:
+            if word and char.isupper() and (not before.isupper() or name[at + 1 : at + 2].islower()):
+                words.append(word)
+                word = ""
+            word += char.lower()
+        before = char
+    if word:
+        words.append(word)
+    return words
+
+
+def family(name: str) -> str:
+    """The kind of secret that a name announces, or "" for none.
+
+    One of `password`, `secret`, `token`, `api-key`, `private-key`, `authorization`; and `key`, `auth`, `pass`, which
+    announce one only where the value looks the part. `tokens`, `maxTokens`, `token_count` announce none.
+    """
+    if len(name) > 128:
+        return ""
+    words = words_of(name)
+    while len(words) > 1 and (words[-1] in _QUALIFIERS or words[-1].isdigit()):
+        words.pop()
+    if not words:
+        return ""
+    last = words[-1].rstrip("0123456789")
+    before = words[-2] if len(words) > 1 else ""
+    if last == "pwd" or last.endswith(_PASSWORDS):
+        return "password"
+    if last == "pass":
+        return "password" if before else "pass"
+    if last.endswith("secret") or last in ("credential", "credentials"):
+        return "secret"
+    if last.endswith("token"):
+        return "" if before in _TEXT_TOKENS or last == "subtoken" else "token"
+    if last in ("authorization", "auth"):
+        return last
+    if words[-3:] == ["secret", "key", "base"]:
+        return "secret"
+    return _key_family(last, before, name)
+
+
+def _key_family(last: str, before: str, name: str) -> str:
+    if last.endswith(_ONE_WORD_KEYS):
+        return "private-key" if last.endswith("privatekey") else "api-key"
+    if last == "key" and before in _KEY_OWNERS:
+        return "private-key" if before == "private" else "api-key"
+    if last == "key" and before and before not in _PUBLIC_KEYS and name.upper() == name:
+        return "key"
+    return ""
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a value stands for a secret without being one.
+
+    Empty, already redacted, a reference (`$PASSWORD`, `${TOKEN}`, `{{ x }}`, `%X%`, `<token>`), hollow (`****`,
+    `xxxxx`,
+    `...`), a word that says so (`your-api-key-here`, `changeme`, `null`, `required`) or a reference to a secret store.
+    `changeme` counts as a placeholder: it is what examples print, and knowing it tells nobody more than the manual
+    does.
+    """
+    value = value.strip()
+    if not value or value.startswith((MARK, "${", "$(", "{{", "<", "op://", "vault:", "env:", "file:", "secrets.")):
+        return True
+    low = value.lower()
+    if low in _NOT_VALUES or low.startswith(
+        ("your-", "your_", "my-api-key", "insert-", "<", "process.env", "os.environ")
+    ):
+        return True
+    if low.startswith("your") and low.isalpha():
+        return True
+    if value[0] == "$" and value[1:].replace("_", "a").isalnum() and not value[1:2].isdigit():
+        return True
+    if value[0] == "%" and value[-1] == "%":
+        return True
+    return _HOLLOW.issuperset(value)
+
+
+def is_strong(value: str) -> bool:
+    """Whether a value looks machine-made: 16 characters or more without space, letters and digits, no path, no
+    address."""
+    if len(value) < 16 or len(value.split()) != 1 or value[0] in "/.~" or "://" in value:
+        return False
+    return not _DIGITS.isdisjoint(value) and value.upper() != value.lower()

@@ -1,0 +1,213 @@
+"""The read side of the SQLite store: BM25 and cosine for the documents that may answer a query.
+
+Semantic search is two passes: the sign bits of the 256 dimensions (32 bytes a document) choose, the int8 vectors
+decide. Over 100,000 documents the first costs 14 ms, where scanning the int8 vectors costs 65.
+"""
+
+from __future__ import annotations
+
+import apsw
+
+from core.numbers import ln
+from core.store import documents
+from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from core.store.interface import Candidate, Document, Filters, Traits
+
+# Columns of the lexical index: text, neighbouring turns, identifier parts.
+_CONTEXT_WEIGHT = 0.5
+_WEIGHTS = f"1.0, {_CONTEXT_WEIGHT}, 1.0"
+_AFFORDABLE = 20_000
+"""Matching documents that BM25 may be computed for: about 20 ms."""
+_ENOUGH = 50
+_SMALL = 64
+
+
+class LocalCandidates:
+    """Candidates from the SQLite file. `vectors`: whether sqlite-vec is loaded."""
+
+    backend = "sqlite"
+    __slots__ = ("_db", "_vectors")
+
+    def __init__(self, db: apsw.Connection, *, vectors: bool) -> None:
+        self._db = db
+        self._vectors = vectors and db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'signature'").get > 0
+
+    @property
+    def semantic(self) -> bool:
+        """Whether vectors can be searched."""
+        return self._vectors
+
+    def candidates(
+        self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
+    ) -> list[Candidate]:
+        """See `core.store.interface.CandidateSource`."""
+        scores: dict[int, float] = {}
+        if terms and self.size() <= _SMALL:
+            scores.update(self._lexical_small(terms, filters))
+        elif terms:
+            scores.update(self._lexical(self._selective(terms), filters, lexical))
+        if not (vector and self._vectors):
+            return [{"rowid": rowid, "bm25": score, "cosine": None} for rowid, score in scores.items()]
+        for rowid in self._nearest(vector, filters, semantic):
+            scores.setdefault(rowid, 0.0)
+        cosines = self._cosines(list(scores), vector)
+        return [{"rowid": rowid, "bm25": score, "cosine": cosines.get(rowid)} for rowid, score in scores.items()]
+
+    def documents(self, rowids: Sequence[int]) -> list[Document]:
+        """See `core.store.interface.CandidateSource`."""
+        return documents.by_rowids(self._db, rowids)
+
+    def traits(self, rowids: Sequence[int]) -> list[Traits]:
+        """See `core.store.interface.CandidateSource`."""
+        return documents.traits(self._db, rowids)
+
+    def _lexical(self, match: str, filters: Filters, limit: int) -> list[tuple[int, float]]:
+        where, parameters = _where(filters)
+        rows = self._db.execute(
+            f"SELECT rowid, -bm25(lexicon, {_WEIGHTS}) AS score FROM lexicon WHERE lexicon MATCH ?{where}"
+            " ORDER BY score DESC LIMIT ?",
+            (match, *parameters, limit),
+        )
+        return [(int(rowid), max(float(score), 0.0)) for rowid, score in rows]
+
+    def _lexical_small(self, terms: Sequence[str], filters: Filters) -> dict[int, float]:
+        """BM25 for a store of few documents: FTS5 gives a word that half of them hold no weight at all.
+
+        So the first memories of a user would score nothing. This is BM25 with the idf that stays positive (Lucene's,
+        ln(1 + (N - df + .5) / (df + .5))) and without term frequency, which short notes hardly have.
+        """
+        where, parameters = _where(filters)
+        size = self.size()
+        scores: dict[int, float] = {}
+        for term in terms:
+            found: dict[int, float] = {}
+            for columns, weight in (("{text parts}", 1.0), ("{context}", _CONTEXT_WEIGHT)):
+                match = f"{columns} : {_quoted(term)}"
+                for (rowid,) in self._db.execute(
+                    f"SELECT rowid FROM lexicon WHERE lexicon MATCH ?{where}", (match, *parameters)
+                ):
+                    found.setdefault(rowid, weight)
+            frequency = len(found)
+            for rowid, weight in found.items():
+                idf = ln(1 + (max(size - frequency, 0) + 0.5) / (frequency + 0.5))
+                scores[rowid] = scores.get(rowid, 0.0) + weight * idf
+        return scores
+
+    def _selective(self, terms: Sequence[str]) -> str:
+        """The match expression: any of the terms, in a large memory as many of the rarest as can be afforded.
+
+        BM25 costs about a microsecond a matching document, and the commoner a term, the less it tells.
+        """
+        if len(terms) == 1 or self.size() <= _AFFORDABLE:
+            return _match(terms)
+        counted = sorted((self._matches(_quoted(term), _AFFORDABLE + 1), term) for term in terms)
+        chosen: list[str] = []
+        total = 0
+        for count, term in counted:
+            total += count
+            if total > _AFFORDABLE:
+                break
+            if count:
+                chosen.append(term)
+        if chosen:
+            return _match(chosen)
+        together = " AND ".join(_quoted(term) for term in terms)
+        return together if self._matches(together, _ENOUGH) >= _ENOUGH else _match([counted[0][1]])
+
+    def size(self) -> int:
+        """See `core.store.interface.CandidateSource`."""
+        return sum(self._size(code) for code in COLLECTIONS.values())
+
+    def _size(self, code: int) -> int:
+        base = code << COLLECTION_SHIFT
+        last = self._db.execute(
+            "SELECT max(rowid) FROM document WHERE rowid BETWEEN ? AND ?", (base, base + (1 << COLLECTION_SHIFT) - 1)
+        ).get
+        return int(last or base) - base
+
+    def _matches(self, match: str, limit: int) -> int:
+        return int(
+            self._db.execute(
+                "SELECT count(*) FROM (SELECT 1 FROM lexicon WHERE lexicon MATCH ? LIMIT ?)", (match, limit)
+            ).get
+        )
+
+    def _nearest(self, vector: bytes, filters: Filters, limit: int) -> list[int]:
+        inner, parameters = _document_filter(filters)
+        narrowed = f" AND rowid IN (SELECT rowid FROM document WHERE {inner})" if inner else ""
+        codes = _codes(filters)
+        if len(codes) == len(COLLECTIONS):
+            passes: list[str] = [""]
+        else:
+            passes = [f" AND collection = {code}" for code in codes]
+        found: list[tuple[float, int]] = []
+        for one in passes:
+            rows = self._db.execute(
+                "SELECT distance, rowid FROM signature WHERE bits MATCH vec_quantize_binary(vec_int8(?)) AND k = ?"
+                f"{one}{narrowed}",
+                (vector, limit, *parameters),
+            )
+            found.extend((float(distance), int(rowid)) for distance, rowid in rows)
+        found.sort()
+        return [rowid for _, rowid in found[:limit]]
+
+    def _cosines(self, rowids: Sequence[int], vector: bytes) -> dict[int, float]:
+        marks = ", ".join("?" * len(rowids))
+        rows = self._db.execute(
+            "SELECT document, vec_distance_cosine(vec_int8(value), vec_int8(?)) FROM vector"
+            f" WHERE document IN ({marks}) AND space = 1",
+            (vector, *rowids),
+        )
+        return {int(rowid): 1.0 - float(distance) for rowid, distance in rows}
+
+
+def _quoted(term: str) -> str:
+    return '"' + term.replace('"', '""').replace("\0", " ") + '"'
+
+
+def _match(terms: Sequence[str]) -> str:
+    return " OR ".join(_quoted(term) for term in terms)
+
+
+def _codes(filters: Filters) -> list[int]:
+    return [COLLECTIONS[name] for name in filters["collections"]] or list(COLLECTIONS.values())
+
+
+def _document_filter(filters: Filters) -> tuple[str, list[Any]]:
+    clauses: list[str] = []
+    parameters: list[Any] = []
+    for column, value in (
+        ("session_id", filters["session"]),
+        ("project", filters["project"]),
+        ("category_id", filters["category"]),
+    ):
+        if value:
+            clauses.append(f"{column} = ?")
+            parameters.append(value)
+    if filters["verdicts"]:
+        clauses.append(f"write_verdict IN ({', '.join('?' * len(filters['verdicts']))})")
+        parameters.extend(filters["verdicts"])
+    return " AND ".join(clauses), parameters
+
+
+def _where(filters: Filters) -> tuple[str, list[Any]]:
+    """Conditions on the lexical index. `+rowid` keeps FTS5 from looking each row up by itself."""
+    clauses = ""
+    parameters: list[Any] = []
+    codes = _codes(filters)
+    if len(codes) == 1:
+        clauses += " AND rowid BETWEEN ? AND ?"
+        parameters += [codes[0] << COLLECTION_SHIFT, ((codes[0] + 1) << COLLECTION_SHIFT) - 1]
+    elif len(codes) < len(COLLECTIONS):
+        clauses += f" AND (+rowid >> {COLLECTION_SHIFT}) IN ({', '.join(map(str, codes))})"
+    inner, more = _document_filter(filters)
+    if inner:
+        clauses += f" AND +rowid IN (SELECT rowid FROM document WHERE {inner})"
+        parameters += more
+    return clauses, parameters

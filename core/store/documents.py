@@ -1,0 +1,224 @@
+"""Documents in the SQLite store: inserting, changing, forgetting and reading them."""
+
+from __future__ import annotations
+
+import apsw
+
+from core import json_text, words
+from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS, SIGNATURES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from core.store.interface import Document, Traits
+
+_COLUMNS = (
+    "rowid, id, text, context, title, path, category_id, category_confidence, category_source, taxonomy_version, tags,"
+    " source, session_id, project, observation_type, privacy, created_at, updated_at, write_verdict, write_confidence,"
+    " write_reason, write_gate_version, write_gate_fallback, merged_count, recall_count, retrieval_priority, last_used_at,"
+    " superseded_by, supersedes, stale, fingerprint, history, forgotten_at"
+)
+_NAMES = tuple(_COLUMNS.replace(" ", "").split(","))
+_INSERT = f"INSERT INTO document ({_COLUMNS}) VALUES ({', '.join('?' * len(_NAMES))})"
+_NAME_OF = {code: name for name, code in COLLECTIONS.items()}
+_SPACE = 1
+
+
+def blank(collection: str, identifier: str, text: str, at: int) -> Document:
+    """A document with every field at its default; `at` in ms since the epoch."""
+    return {
+        "rowid": 0, "id": identifier, "collection": collection, "text": text, "context": "", "title": "", "path": "",
+        "category_id": "", "category_confidence": 0.0, "category_source": "", "taxonomy_version": "v1", "tags": [],
+        "source": "", "session_id": "", "project": "", "observation_type": "", "privacy": "", "created_at": at,
+        "updated_at": at, "write_verdict": "allow", "write_confidence": 0.0, "write_reason": "",
+        "write_gate_version": "", "write_gate_fallback": False, "merged_count": 0, "recall_count": 0,
+        "retrieval_priority": 0.0, "last_used_at": None, "superseded_by": "", "supersedes": "", "stale": False,
+        "fingerprint": "", "history": [], "forgotten_at": None,
+    }  # fmt: skip
+
+
+def from_row(row: Sequence[Any]) -> Document:
+    """The document of a row that was selected with `columns()`."""
+    values: dict[str, Any] = dict(zip(_NAMES, row, strict=True))
+    values["collection"] = _NAME_OF[values["rowid"] >> COLLECTION_SHIFT]
+    values["tags"] = json_text.loads(values["tags"])
+    values["history"] = json_text.loads(values["history"])
+    for flag in ("write_gate_fallback", "stale"):
+        values[flag] = bool(values[flag])
+    return values  # type: ignore[return-value]  # the columns are the TypedDict's keys
+
+
+def columns(prefix: str = "") -> str:
+    """The columns that `from_row` expects."""
+    return ", ".join(prefix + name for name in _NAMES) if prefix else _COLUMNS
+
+
+def insert(db: apsw.Connection, document: Document, vector: bytes, *, signatures: bool) -> int:
+    """Add a document to the table and to both indexes, inside the caller's transaction; returns its row.
+
+    Args:
+        vector: int8 vector of the static space, empty where the text has none.
+        signatures: whether sqlite-vec is loaded.
+    """
+    base = COLLECTIONS[document["collection"]] << COLLECTION_SHIFT
+    rowid = int(
+        db.execute(
+            "SELECT coalesce(max(rowid), ?) + 1 FROM document WHERE rowid BETWEEN ? AND ?",
+            (base, base, base + (1 << COLLECTION_SHIFT) - 1),
+        ).get
+    )
+    db.execute(_INSERT, _parameters(document, rowid))
+    _index(db, rowid, document, vector, signatures)
+    return rowid
+
+
+def _parameters(document: Document, rowid: int) -> tuple[Any, ...]:
+    values: Mapping[str, Any] = {
+        **document,
+        "rowid": rowid,
+        "tags": json_text.dumps(document["tags"]),
+        "history": json_text.dumps(document["history"]),
+    }
+    return tuple(values[name] for name in _NAMES)
+
+
+def ensure_signatures(db: apsw.Connection) -> None:
+    """Create the table of vector signatures where a store has none yet; sqlite-vec must be loaded."""
+    if db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'signature'").get == 0:
+        db.execute(SIGNATURES)
+        db.execute("INSERT OR IGNORE INTO vector_space VALUES (?, 'minilm-256-v1', 256)", (_SPACE,))
+
+
+def _index(db: apsw.Connection, rowid: int, document: Document, vector: bytes, signatures: bool) -> None:
+    text = f"{document['title']}\n{document['text']}" if document["title"] else document["text"]
+    db.execute(
+        "INSERT INTO lexicon (rowid, text, context, parts) VALUES (?, ?, ?, ?)",
+        (rowid, text, document["context"], words.parts(text)),
+    )
+    if vector:
+        db.execute("INSERT INTO vector (document, space, value) VALUES (?, ?, ?)", (rowid, _SPACE, vector))
+        if signatures:
+            db.execute(
+                "INSERT INTO signature (rowid, collection, bits) VALUES (?, ?, vec_quantize_binary(vec_int8(?)))",
+                (rowid, rowid >> COLLECTION_SHIFT, vector),
+            )
+
+
+def _unindex(db: apsw.Connection, rowid: int, signatures: bool) -> None:
+    db.execute("DELETE FROM lexicon WHERE rowid = ?", (rowid,))
+    db.execute("DELETE FROM vector WHERE document = ?", (rowid,))
+    if signatures:
+        db.execute("DELETE FROM signature WHERE rowid = ?", (rowid,))
+
+
+def replace(db: apsw.Connection, document: Document, vector: bytes, *, signatures: bool) -> None:
+    """Write a changed document back over its row, and index it anew."""
+    assignments = ", ".join(f"{name} = ?" for name in _NAMES[1:])
+    parameters = _parameters(document, document["rowid"])
+    db.execute(f"UPDATE document SET {assignments} WHERE rowid = ?", (*parameters[1:], document["rowid"]))
+    _unindex(db, document["rowid"], signatures)
+    if document["forgotten_at"] is None:
+        _index(db, document["rowid"], document, vector, signatures)
+
+
+def forget(db: apsw.Connection, rowid: int, at: int, *, signatures: bool) -> None:
+    """Leave a tombstone: out of both indexes, so out of every search; the row stays for `--undo`."""
+    db.execute("UPDATE document SET forgotten_at = ?, updated_at = ? WHERE rowid = ?", (at, at, rowid))
+    _unindex(db, rowid, signatures)
+
+
+def count_recall(db: apsw.Connection, identifiers: Sequence[str], at: int) -> None:
+    """Note that these documents were recalled at `at` (ms)."""
+    db.execute(
+        f"UPDATE document SET recall_count = recall_count + 1, last_used_at = ? WHERE id IN ({_marks(identifiers)})",
+        (at, *identifiers),
+    )
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def by_rowids(db: apsw.Connection, rowids: Sequence[int]) -> list[Document]:
+    """The documents of these rows, in this order; rows that are gone are left out."""
+    rows = db.execute(f"SELECT {_COLUMNS} FROM document WHERE rowid IN ({_marks(rowids)})", tuple(rowids))
+    found = {int(row[0]): row for row in rows}
+    return [from_row(found[rowid]) for rowid in rowids if rowid in found]
+
+
+def traits(db: apsw.Connection, rowids: Sequence[int]) -> list[Traits]:
+    """What the ranking needs to know of these rows, without reading their texts out."""
+    rows = db.execute(
+        "SELECT rowid, length(text), created_at, recall_count, retrieval_priority, write_verdict,"
+        f" stale OR tags LIKE '%\"stale\"%', superseded_by FROM document WHERE rowid IN ({_marks(rowids)})",
+        tuple(rowids),
+    )
+    return [
+        {
+            "rowid": rowid,
+            "collection": _NAME_OF[rowid >> COLLECTION_SHIFT],
+            "chars": chars,
+            "created_at": created,
+            "recall_count": recalls,
+            "retrieval_priority": priority,
+            "write_verdict": verdict,
+            "stale": bool(stale),
+            "superseded_by": superseded,
+        }
+        for rowid, chars, created, recalls, priority, verdict, stale, superseded in rows
+    ]
+
+
+def by_id(db: apsw.Connection, identifier: str) -> Document | None:
+    """The document with this id, forgotten or not."""
+    row = db.execute(f"SELECT {_COLUMNS} FROM document WHERE id = ?", (identifier,)).fetchone()
+    return from_row(row) if row else None
+
+
+def by_fingerprint(db: apsw.Connection, value: str, collection: str) -> Document | None:
+    """The oldest document of the collection with the same normalised text, unless it was forgotten."""
+    base = COLLECTIONS[collection] << COLLECTION_SHIFT
+    row = db.execute(
+        f"SELECT {_COLUMNS} FROM document WHERE fingerprint = ? AND forgotten_at IS NULL AND rowid BETWEEN ? AND ?"
+        " ORDER BY rowid LIMIT 1",
+        (value, base, base + (1 << COLLECTION_SHIFT) - 1),
+    ).fetchone()
+    return from_row(row) if row else None
+
+
+def recent(db: apsw.Connection, collection: str, since: int, limit: int) -> list[Document]:
+    """The newest documents of a collection since `since` (ms), newest first."""
+    base = COLLECTIONS[collection] << COLLECTION_SHIFT
+    rows = db.execute(
+        f"SELECT {_COLUMNS} FROM document WHERE created_at >= ? AND forgotten_at IS NULL AND rowid BETWEEN ? AND ?"
+        " ORDER BY created_at DESC, rowid DESC LIMIT ?",
+        (since, base, base + (1 << COLLECTION_SHIFT) - 1, limit),
+    )
+    return [from_row(row) for row in rows]
+
+
+def every(db: apsw.Connection, *, forgotten: bool = False) -> Iterator[Document]:
+    """Every document in order of its row, forgotten ones only when asked for."""
+    where = "" if forgotten else " WHERE forgotten_at IS NULL"
+    for row in db.execute(f"SELECT {_COLUMNS} FROM document{where} ORDER BY rowid"):
+        yield from_row(row)
+
+
+def counts(db: apsw.Connection) -> dict[str, dict[str, int]]:
+    """Per collection: how many documents by verdict, how many forgotten."""
+    result: dict[str, dict[str, int]] = {
+        name: {"total": 0, "allow": 0, "hold": 0, "discard": 0, "forgotten": 0} for name in COLLECTIONS
+    }
+    rows = db.execute(
+        f"SELECT rowid >> {COLLECTION_SHIFT}, write_verdict, forgotten_at IS NOT NULL, count(*) FROM document GROUP BY 1, 2, 3"
+    )
+    for code, verdict, gone, number in rows:
+        entry = result[_NAME_OF[code]]
+        if gone:
+            entry["forgotten"] += number
+        else:
+            entry["total"] += number
+            entry[verdict] = entry.get(verdict, 0) + number
+    return result

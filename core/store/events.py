@@ -1,0 +1,156 @@
+"""Events in the SQLite store: appending, finding, counting, following and dropping them."""
+
+from __future__ import annotations
+
+import apsw
+
+from core import json_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from core.store.interface import Event, EventQuery
+
+_COLUMNS = (
+    "seq, id, timestamp, session_id, system_id, level, source, component, action, duration_ms, success, error, metadata"
+)
+_INSERT = f"INSERT INTO event ({_COLUMNS[5:]}, search_text) VALUES ({', '.join('?' * 13)}) ON CONFLICT (id) DO NOTHING"
+
+
+def insert(db: apsw.Connection, event: Event, search_text: str) -> bool:
+    """Add an event inside the caller's transaction; False where its id is there already.
+
+    Args:
+        search_text: the words by which it is found, lower case.
+    """
+    db.execute(
+        _INSERT,
+        (
+            event["id"],
+            event["timestamp"],
+            event["sessionId"],
+            event["systemId"],
+            event["level"],
+            event["source"],
+            event["component"],
+            event["action"],
+            event.get("duration_ms"),
+            int(event["success"]),
+            event.get("error"),
+            json_text.dumps(event["metadata"]),
+            search_text,
+        ),
+    )
+    return db.changes() > 0
+
+
+def exists(db: apsw.Connection, identifier: str) -> bool:
+    """Whether an event has this id."""
+    return db.execute("SELECT 1 FROM event WHERE id = ?", (identifier,)).fetchone() is not None
+
+
+def debug_count(db: apsw.Connection, event: Event, window_ms: int) -> int:
+    """How many debug events of the same source, component and action lie within `window_ms` of this one.
+
+    On both sides of it, so that no window of that length gets too many when events come out of order.
+    """
+    return int(
+        db.execute(
+            "SELECT count(*) FROM event WHERE level = 'debug' AND source = ? AND component = ? AND action = ?"
+            " AND timestamp > ? AND timestamp < ?",
+            (
+                event["source"],
+                event["component"],
+                event["action"],
+                event["timestamp"] - window_ms,
+                event["timestamp"] + window_ms,
+            ),
+        ).get
+    )
+
+
+def newest(db: apsw.Connection, query: EventQuery, limit: int, offset: int = 0) -> list[Event]:
+    """Events that the query lets through, newest first."""
+    where, values = _where(query)
+    rows = db.execute(
+        f"SELECT {_COLUMNS} FROM event WHERE {where} ORDER BY timestamp DESC, seq DESC LIMIT ? OFFSET ?",
+        (*values, limit, offset),
+    )
+    return [_from_row(row) for row in rows]
+
+
+def last_seq(db: apsw.Connection) -> int:
+    """The number of the event that was stored last, 0 where there is none; numbers rise and are never used twice."""
+    return int(db.execute("SELECT coalesce(max(seq), 0) FROM event").get)
+
+
+def between(db: apsw.Connection, query: EventQuery, after: int, upto: int) -> list[Event]:
+    """Events stored after number `after` up to and with `upto` that the query lets through, in the order they came."""
+    where, values = _where(query)
+    rows = db.execute(
+        f"SELECT {_COLUMNS} FROM event WHERE seq > ? AND seq <= ? AND {where} ORDER BY seq", (after, upto, *values)
+    )
+    return [_from_row(row) for row in rows]
+
+
+def tally(db: apsw.Connection, query: EventQuery) -> list[tuple[str, str, str, str, int]]:
+    """How many events there are of each level, source, component and action the query lets through, in this order."""
+    where, values = _where(query)
+    rows = db.execute(
+        f"SELECT level, source, component, action, count(*) FROM event WHERE {where} GROUP BY 1, 2, 3, 4", values
+    )
+    return [(level, source, component, action, int(number)) for level, source, component, action, number in rows]
+
+
+def count(db: apsw.Connection) -> int:
+    """How many events there are."""
+    return int(db.execute("SELECT count(*) FROM event").get)
+
+
+def delete_before(db: apsw.Connection, before: int, batch: int) -> int:
+    """Drop at most `batch` events older than `before` (ms), inside the caller's transaction; returns how many."""
+    db.execute("DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE timestamp < ? LIMIT ?)", (before, batch))
+    return db.changes()
+
+
+def _from_row(row: tuple[Any, ...]) -> Event:
+    event: Event = {
+        "id": row[1],
+        "timestamp": row[2],
+        "sessionId": row[3],
+        "systemId": row[4],
+        "level": row[5],
+        "source": row[6],
+        "component": row[7],
+        "action": row[8],
+        "success": bool(row[10]),
+        "metadata": json_text.loads(row[12]),
+    }
+    if row[9] is not None:
+        event["duration_ms"] = int(row[9]) if row[9] == int(row[9]) else row[9]
+    if row[11] is not None:
+        event["error"] = row[11]
+    return event
+
+
+def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
+    conditions = ["timestamp >= ?"]
+    values: list[Any] = [query["since"]]
+    for column, names in (
+        ("level", query["levels"]),
+        ("source", query["sources"]),
+        ("component", query["components"]),
+        ("session_id", [query["session"]] if query["session"] else []),
+        ("system_id", [query["system"]] if query["system"] else []),
+    ):
+        if names:
+            conditions.append(f"{column} IN ({', '.join('?' * len(names))})")
+            values.extend(names)
+    if query["success"] is not None:
+        conditions.append("success = ?")
+        values.append(int(query["success"]))
+    for word in query["words"]:
+        conditions.append("instr(search_text, ?) > 0")
+        values.append(word)
+    return " AND ".join(conditions), tuple(values)

@@ -1,0 +1,134 @@
+"""What a store must offer, whichever engine is behind it. Types only: nothing here is imported at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NotRequired, Protocol, TypedDict
+
+
+class Document(TypedDict):
+    """One memory: an observation, an episode or a piece of knowledge. Times are ms since the epoch."""
+
+    rowid: int
+    id: str
+    collection: str
+    text: str
+    context: str
+    title: str
+    path: str
+    category_id: str
+    category_confidence: float
+    category_source: str
+    taxonomy_version: str
+    tags: list[str]
+    source: str
+    session_id: str
+    project: str
+    observation_type: str
+    privacy: str
+    created_at: int
+    updated_at: int
+    write_verdict: str
+    write_confidence: float
+    write_reason: str
+    write_gate_version: str
+    write_gate_fallback: bool
+    merged_count: int
+    recall_count: int
+    retrieval_priority: float
+    last_used_at: int | None
+    superseded_by: str
+    supersedes: str
+    stale: bool
+    fingerprint: str
+    history: list[dict[str, Any]]
+    forgotten_at: int | None
+
+
+class Filters(TypedDict):
+    """Which documents a search may return; an empty value means any."""
+
+    collections: Sequence[str]
+    session: str
+    project: str
+    category: str
+    verdicts: Sequence[str]
+
+
+class Candidate(TypedDict):
+    """A document found by either search, with the raw scores of both."""
+
+    rowid: int
+    bm25: float
+    """Okapi BM25 of the lexical index, 0 where no word matched, higher is better."""
+    cosine: float | None
+    """Cosine of the vectors, -1..1; None where the document or the query has no vector."""
+
+
+class Traits(TypedDict):
+    """What the ranking needs to know of a document beyond its raw scores."""
+
+    rowid: int
+    collection: str
+    chars: int
+    created_at: int
+    recall_count: int
+    retrieval_priority: float
+    write_verdict: str
+    stale: bool
+    superseded_by: str
+
+
+class CandidateSource(Protocol):
+    """The read side of a backend: raw scores out, fusion and everything after it is `recall`'s."""
+
+    backend: str
+
+    @property
+    def semantic(self) -> bool:
+        """Whether vectors can be searched here."""
+
+    def candidates(
+        self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
+    ) -> list[Candidate]:
+        """The best `lexical` documents by BM25 and the best `semantic` by cosine, each with both scores."""
+
+    def documents(self, rowids: Sequence[int]) -> list[Document]:
+        """The documents themselves, in the order asked for."""
+
+    def size(self) -> int:
+        """How many documents there are, roughly: forgotten ones may count."""
+
+    def traits(self, rowids: Sequence[int]) -> list[Traits]:
+        """What the ranking needs to know of these documents, in any order."""
+
+
+class Event(TypedDict):
+    """One OpenTelemetry log record as `otel` keeps it."""
+
+    id: str
+    timestamp: int
+    sessionId: str
+    systemId: str
+    level: str
+    source: str
+    component: str
+    action: str
+    success: bool
+    metadata: dict[str, Any]
+    duration_ms: NotRequired[float]
+    error: NotRequired[str]
+
+
+class EventQuery(TypedDict):
+    """Which events a search returns; an empty value means any."""
+
+    words: Sequence[str]
+    levels: Sequence[str]
+    sources: Sequence[str]
+    components: Sequence[str]
+    session: str
+    system: str
+    success: bool | None
+    since: int
+    """ms since the epoch, inclusive."""

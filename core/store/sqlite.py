@@ -1,0 +1,218 @@
+"""Opening the SQLite file, and what its errors mean to the user.
+
+WAL, so that readers never wait for a writer. `busy_timeout` is set before anything that may lock. Nothing is
+checkpointed when a connection closes: with one short process per command that would cost each of them an `fsync`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from core import files
+from core.errors import Failure
+from core.store import migrations
+from core.store.light_apsw import apsw
+
+FILE_NAME = "store.db"
+_NOT_WRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
+
+
+def path() -> str:
+    """Where the store lies."""
+    return os.path.join(files.home(), FILE_NAME)
+
+
+def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
+    """The store for reading and writing, created and migrated when need be.
+
+    Args:
+        busy_ms: how long a statement waits for another process's write.
+        durable: whether a commit waits for the disk (`synchronous=FULL`), which a power cut cannot undo. Without it a
+            commit survives the death of the process but perhaps not of the machine.
+
+    Raises:
+        Failure: STORE_DAMAGED, STORE_TOO_NEW, STORE_FULL, STORE_READ_ONLY, STORE_BUSY, STORE_UNREADABLE.
+    """
+    where = path()
+    try:
+        files.touch_private(where)
+        db = apsw.Connection(where, flags=apsw.SQLITE_OPEN_READWRITE)
+        _prepare(db, busy_ms)
+        db.execute("PRAGMA synchronous = " + ("FULL" if durable else "NORMAL"))
+        _migrate(db, where)
+        return db
+    except apsw.Error as error:
+        raise as_failure(error) from None
+    except OSError as error:
+        raise _unwritable(error) from None
+
+
+def open_reading() -> apsw.Connection | None:
+    """The store for reading, or None where there is none yet.
+
+    A home that cannot be written is read all the same; there, what a crashed writer left in the log stays unseen.
+
+    Raises:
+        Failure: as `open_writing`.
+    """
+    where = path()
+    try:
+        if os.stat(where).st_size == 0:
+            return None
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unwritable(error) from None
+    try:
+        try:
+            db = apsw.Connection(where, flags=apsw.SQLITE_OPEN_READWRITE)
+            _prepare(db, 1000)
+            version = _version(db)
+        except _NOT_WRITABLE:
+            db = apsw.Connection(
+                f"file:{_uri(where)}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+            )
+            version = _version(db)
+        _check_version(version, where)
+        if version < len(migrations.STEPS):
+            db.close()
+            return open_writing(busy_ms=1000, durable=True)
+        return db
+    except apsw.Error as error:
+        raise as_failure(error) from None
+
+
+def _uri(where: str) -> str:
+    from urllib.parse import quote
+
+    return quote(where)
+
+
+def _prepare(db: apsw.Connection, busy_ms: int) -> None:
+    db.set_busy_timeout(busy_ms)
+    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+
+
+def _version(db: apsw.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").get)
+
+
+def _check_version(version: int, where: str) -> None:
+    if version > len(migrations.STEPS):
+        raise Failure(
+            "STORE_TOO_NEW",
+            f"{where} has schema {version}; this joelclaw knows {len(migrations.STEPS)}",
+            "upgrade joelclaw, or point JOELCLAW_HOME at another folder",
+        )
+
+
+def _migrate(db: apsw.Connection, where: str) -> None:
+    version = _version(db)
+    _check_version(version, where)
+    if version == len(migrations.STEPS):
+        return
+    # The switch to WAL wants the file for itself, and asks no busy handler.
+    with files.FileLock(where + ".lock", wait_s=10):
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            version = _version(db)
+            _check_version(version, where)
+            for number in range(version, len(migrations.STEPS)):
+                db.execute(migrations.STEPS[number])
+            db.execute(f"PRAGMA user_version = {len(migrations.STEPS)}")
+            db.execute("COMMIT")
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
+
+
+def load_vectors(db: apsw.Connection) -> bool:
+    """Load sqlite-vec into the connection; False where this machine has none.
+
+    By its file: importing the package imports numpy where that is installed, and `importlib.util` costs 4 ms.
+    """
+    for folder in sys.path:
+        for name in ("vec0.so", "vec0.dylib", "vec0.dll"):
+            extension = os.path.join(folder, "sqlite_vec", name)
+            if os.path.exists(extension):
+                try:
+                    db.enable_load_extension(True)
+                    db.load_extension(extension)
+                    db.enable_load_extension(False)
+                except apsw.Error:
+                    return False
+                return True
+    return False
+
+
+def begin(db: apsw.Connection) -> None:
+    """Start a transaction that writes; it waits here, not in the middle."""
+    db.execute("BEGIN IMMEDIATE")
+
+
+class transaction:  # noqa: N801  # reads as the statement it is
+    """`with transaction(db):` commits, or rolls back and raises Failure for what SQLite says."""
+
+    __slots__ = ("_db",)
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+
+    def __enter__(self) -> apsw.Connection:
+        try:
+            begin(self._db)
+        except apsw.Error as error:
+            raise as_failure(error) from None
+        return self._db
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            if error is None:
+                self._db.execute("COMMIT")
+                return
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        except apsw.Error as failed:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise as_failure(failed) from None
+        if isinstance(error, apsw.Error):
+            raise as_failure(error) from None
+
+
+def as_failure(error: apsw.Error) -> Failure:
+    """What an SQLite error means to the user, and what to do about it."""
+    where = path()
+    if isinstance(error, (apsw.NotADBError, apsw.CorruptError)):
+        return Failure(
+            "STORE_DAMAGED",
+            f"{where} is not a readable database: {error}",
+            f"nothing was changed; move it away (mv {where} {where}.damaged) and import your last `joelclaw memory export`",
+        )
+    if isinstance(error, apsw.FullError):
+        return Failure(
+            "STORE_FULL", f"the disk of {where} is full", "free some space and try again; nothing was written"
+        )
+    if isinstance(error, (apsw.BusyError, apsw.LockedError)):
+        return Failure("STORE_BUSY", f"{where} is being written by another process", "try again")
+    if isinstance(error, apsw.ReadOnlyError):
+        return Failure("STORE_READ_ONLY", f"{where} cannot be written", "check its permissions, or set JOELCLAW_HOME")
+    if isinstance(error, apsw.IOError):
+        return Failure("STORE_IO", f"{where}: {error}", "check the disk's free space and health; nothing was written")
+    return Failure("STORE_UNREADABLE", f"{where}: {error}", "check its permissions, or set JOELCLAW_HOME")
+
+
+def _unwritable(error: OSError) -> Failure:
+    import errno
+
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return Failure(
+            "STORE_FULL", f"the disk of {path()} is full", "free some space and try again; nothing was written"
+        )
+    return Failure(
+        "STORE_READ_ONLY",
+        f"{files.home()} cannot be written: {error.strerror}",
+        "check its permissions, or set JOELCLAW_HOME",
+    )

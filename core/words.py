@@ -1,0 +1,149 @@
+"""Text → words: what the lexical index and the query agree on.
+
+FTS5's `unicode61` splits at everything that is not a letter or digit, so `packages/cli/foo.ts`, `snake_case` and
+`--no-verify` come apart by themselves. It does not split `camelCase`, nor runs of Chinese, Japanese or Thai, which
+have no spaces: those go to an extra column as parts (camel humps, and overlapping pairs of characters).
+"""
+
+from __future__ import annotations
+
+MAX_QUERY_WORDS = 64
+_UNSPACED = (
+    (0x0E00, 0x0E7F),  # Thai
+    (0x3040, 0x30FF),  # Hiragana, Katakana
+    (0x3400, 0x9FFF),  # CJK ideographs
+    (0xAC00, 0xD7AF),  # Hangul
+    (0xF900, 0xFAFF),
+    (0x20000, 0x3FFFF),
+)
+
+# Question words, articles, auxiliaries and pronouns. Words of time and of negation stay: they tell answers apart.
+STOP_WORDS = frozenset(
+    "a about an and any are as at be been being but by can could d did do does doing for from had has have having he her"
+    " hers him his how i if in into is it its ll m me my of on or our ours re s she should so some such t than that the"
+    " their theirs them then there these they this those to too us ve was we were what when where which while who whom"
+    " whose why will with would you your yours".split()  # noqa: SIM905  # a list of ninety words reads worse
+)
+
+_SPACES = {i: " " for i in range(128) if not chr(i).isalnum()}
+
+
+def clean(text: str) -> str:
+    """The text as it can be stored: lone surrogates (bytes that were not UTF-8) become U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace") if _escaped(text) else _replace(text)
+    return text
+
+
+def _escaped(text: str) -> bool:
+    return all(0xDC80 <= ord(c) <= 0xDCFF for c in text if 0xD800 <= ord(c) <= 0xDFFF)
+
+
+def _replace(text: str) -> str:
+    return "".join("\ufffd" if 0xD800 <= ord(c) <= 0xDFFF else c for c in text)
+
+
+def split(text: str) -> list[str]:
+    """Runs of letters and digits, lower-cased, in order: the units `unicode61` indexes."""
+    if text.isascii():
+        return text.lower().translate(_SPACES).split()
+    return "".join(c if c.isalnum() else " " for c in text.lower()).split()
+
+
+def _unspaced(character: str) -> bool:
+    code = ord(character)
+    return code >= 0x0E00 and any(low <= code <= high for low, high in _UNSPACED)
+
+
+def humps(word: str) -> list[str]:
+    """`getUserName` → get, user, name; `HTTPServer2` → http, server, 2; nothing for a word of one part."""
+    parts: list[str] = []
+    start = 0
+    for i in range(1, len(word)):
+        here, before = word[i], word[i - 1]
+        new = (
+            (here.isupper() and (before.islower() or before.isdigit()))
+            or (here.isupper() and before.isupper() and i + 1 < len(word) and word[i + 1].islower())
+            or (here.isdigit() != before.isdigit())
+        )
+        if new:
+            parts.append(word[start:i].lower())
+            start = i
+    parts.append(word[start:].lower())
+    return parts if len(parts) > 1 else []
+
+
+def pairs(run: str) -> list[str]:
+    """Overlapping pairs of a run without spaces: 数据库 → 数据, 据库; a single character stays."""
+    return [run[i : i + 2] for i in range(len(run) - 1)] if len(run) > 1 else [run]
+
+
+def _runs(text: str) -> list[str]:
+    """The unspaced runs of a text."""
+    runs: list[str] = []
+    current = ""
+    for character in text:
+        if _unspaced(character) and character.isalnum():
+            current += character
+        elif current:
+            runs.append(current)
+            current = ""
+    if current:
+        runs.append(current)
+    return runs
+
+
+def parts(text: str) -> str:
+    """What the index holds of a text beyond its words: camel-case parts, and pairs of unspaced scripts."""
+    found: list[str] = []
+    spaced = text.translate(_SPACES) if text.isascii() else "".join(c if c.isalnum() else " " for c in text)
+    for word in spaced.split():
+        # `istitle` covers ordinary capitalised words, the common case.
+        if not (word.islower() or word.isupper() or word.istitle() or word.isdigit()) or _mixed(word):
+            found.extend(humps(word))
+    if not text.isascii():
+        for run in _runs(text):
+            found.extend(pairs(run))
+    return " ".join(found)
+
+
+def _mixed(word: str) -> bool:
+    return word.isalnum() and not word.isalpha() and not word.isdigit() and len(word) <= 64
+
+
+def _only_apostrophes(chunk: str) -> bool:
+    """Whether nothing but apostrophes joins the words of a chunk (`don't`, `Anna's`): those are no identifiers."""
+    inner = chunk.strip("\"'`.,;:!?()[]{}<>*_")
+    return all(c.isalnum() or c in "'’" for c in inner)
+
+
+def query_terms(query: str) -> list[str]:
+    """The terms of a query for the lexical index, each a word or a phrase of words, without stop words.
+
+    A word with inner punctuation (`--no-verify`, `src/foo.ts`, `ADR-0203`) gives its phrase and its words. When a query
+    holds nothing but stop words, they are kept. At most `MAX_QUERY_WORDS` terms, the first and the last of a long query.
+    """
+    seen: dict[str, None] = {}
+    for chunk in query.split():
+        if not chunk.isascii() and any(map(_unspaced, chunk)):
+            for run in _runs(chunk):
+                for pair in pairs(run):
+                    seen.setdefault(pair)
+        words = split(chunk)
+        if len(words) > 1 and not _only_apostrophes(chunk):
+            seen.setdefault(" ".join(words[:12]))
+        for word in words:
+            seen.setdefault(word)
+        for hump in parts(chunk).split():
+            seen.setdefault(hump)
+        if len(seen) > 4096:
+            break
+    terms = [term for term in seen if term not in STOP_WORDS] or list(seen)
+    if len(terms) > MAX_QUERY_WORDS:
+        half = MAX_QUERY_WORDS // 2
+        terms = terms[:half] + terms[-half:]
+    return terms

@@ -1,0 +1,1 @@
+"""Query to ranked hits: lexical and semantic search, fusion, budgets, the trust pass."""

@@ -1,0 +1,46 @@
+"""Recall budgets of the mirrored CLI: how much work a recall may do."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypedDict
+
+    class Budget(TypedDict):
+        """The profile in force. `fetchMultiplier` times the limit is what the trust pass gets to choose from."""
+
+        requested: str
+        applied: str
+        reason: str
+        fetchMultiplier: float
+        maxInject: int
+        rewriteEnabled: bool
+
+
+_PROFILES = {"lean": (False, 1.8, 5), "balanced": (True, 3.0, 10), "deep": (True, 5.0, 10)}
+_LONG_QUERY = 90
+
+
+def choose(requested: str, query: str) -> Budget:
+    """The profile for a request: lean, balanced, deep, or auto, which goes by the query.
+
+    auto is deep for a query of over 90 characters or one that holds " and " or "why", else balanced.
+    """
+    applied, reason = requested, "explicit"
+    if requested == "auto":
+        lowered = query.lower()
+        if len(query) > _LONG_QUERY:
+            applied, reason = "deep", "auto.long_query"
+        elif " and " in lowered or "why" in lowered:
+            applied, reason = "deep", "auto.complex_query"
+        else:
+            applied, reason = "balanced", "auto.default"
+    rewrite, multiplier, most = _PROFILES[applied]
+    return {
+        "requested": requested,
+        "applied": applied,
+        "reason": reason,
+        "fetchMultiplier": multiplier,
+        "maxInject": most,
+        "rewriteEnabled": rewrite,
+    }

@@ -1,0 +1,119 @@
+"""The taxonomy of memories (version v1): category ids, the aliases people type, and a guess from a text's words.
+
+Ids, aliases and the scores of the guess are the mirrored CLI's; the words that speak for a category are ours. On the
+hot path: nothing but `core.words` is imported.
+"""
+
+from __future__ import annotations
+
+from core import words
+
+TAXONOMY_VERSION = "v1"
+OPERATIONS = "jc:operations"
+FALLBACK_CONFIDENCE = 0.35
+"""Confidence of a category that no word of the text speaks for."""
+
+_PREFIX = "jc:"
+_BASE = 0.55
+_PER_HIT = 0.12
+_MOST = 0.95
+_LONGEST = 20_000
+
+IDS = (
+    "jc:preferences",
+    "jc:rules-conventions",
+    "jc:system-architecture",
+    OPERATIONS,
+    "jc:memory-system",
+    "jc:projects",
+    "jc:people-relationships",
+)
+
+_ALIASES = {
+    "preferences": "jc:preferences",
+    "prefs": "jc:preferences",
+    "rules": "jc:rules-conventions",
+    "conventions": "jc:rules-conventions",
+    "rules-conventions": "jc:rules-conventions",
+    "architecture": "jc:system-architecture",
+    "arch": "jc:system-architecture",
+    "system-architecture": "jc:system-architecture",
+    "ops": OPERATIONS,
+    "operations": OPERATIONS,
+    "memory": "jc:memory-system",
+    "memory-system": "jc:memory-system",
+    "projects": "jc:projects",
+    "people": "jc:people-relationships",
+    "relationships": "jc:people-relationships",
+    "people-relationships": "jc:people-relationships",
+}
+
+# Each word that occurs is one hit, however often. Of categories with equal hits the first here wins: what somebody
+# wants or has ruled says more about a memory than the system it speaks of.
+_WORDS = {
+    "jc:preferences": (
+        "prefer prefers preferred preference preferences likes dislikes hates favourite favorite wants style"
+        " taste tone habit"
+    ),
+    "jc:rules-conventions": (
+        "always never must rule rules convention conventions policy forbidden required standard guideline"
+        " guidelines naming lint avoid instead"
+    ),
+    "jc:people-relationships": (
+        "wife husband partner friend friends colleague colleagues manager team teammate boss mother father"
+        " brother sister son daughter family birthday customer client met introduced"
+    ),
+    "jc:memory-system": (
+        "memory memories recall recalls observation observations typesense embedding embeddings compaction"
+        " checkpoint checkpoints episode episodes dedupe"
+    ),
+    "jc:system-architecture": (
+        "architecture adr design schema database service services api protocol queue pipeline component"
+        " components interface boundary layer layers module modules dependency monolith microservice decided"
+        " decision"
+    ),
+    OPERATIONS: (
+        "deploy deployed deploys deployment release rollback restart restarted server daemon cron launchd"
+        " systemd docker kubernetes ci build builds test tests command port log logs error errors failed fails"
+        " failure timeout incident outage backup migrate migration config configuration env install installed"
+        " script worker workers"
+    ),
+    "jc:projects": (
+        "project projects roadmap milestone deadline repo repository sprint backlog launch mvp feature"
+        " features ship shipped"
+    ),
+}
+_CATEGORY_OF: dict[str, list[str]] = {}
+for _id, _list in _WORDS.items():
+    for _word in _list.split():
+        _CATEGORY_OF.setdefault(_word, []).append(_id)
+
+
+def resolve(name: str) -> str:
+    """The id of a category by id or alias, whatever its case; "" for "". A name not known is kept: x → `jc:x`."""
+    slug = "-".join(name.lower().replace("_", " ").split())
+    if slug.startswith(_PREFIX):
+        slug = slug[len(_PREFIX) :]
+    if not slug:
+        return ""
+    return _ALIASES.get(slug) or _PREFIX + slug
+
+
+def short(category_id: str) -> str:
+    """The id without its prefix, as people read it: `jc:operations` → `operations`."""
+    return category_id[len(_PREFIX) :] if category_id.startswith(_PREFIX) else category_id
+
+
+def classify(text: str) -> tuple[str, float]:
+    """The category that the words of a text speak for, and the confidence, .67 to .95.
+
+    `jc:operations` at FALLBACK_CONFIDENCE when none does. Only the first 20,000 characters count.
+    """
+    hits: dict[str, int] = {}
+    for word in set(words.split(text[:_LONGEST])):
+        for category in _CATEGORY_OF.get(word, ()):
+            hits[category] = hits.get(category, 0) + 1
+    if not hits:
+        return OPERATIONS, FALLBACK_CONFIDENCE
+    best = max(_WORDS, key=lambda category: hits.get(category, 0))  # the first of equals
+    return best, min(_MOST, round(_BASE + _PER_HIT * hits[best], 2))

@@ -1,0 +1,289 @@
+"""Query in, ranked hits out: budget, expansion, both searches, fusion, use and age, the trust pass."""
+
+from __future__ import annotations
+
+from core import clock, words
+from core.store.migrations import COLLECTIONS
+from recall import budget as budgets
+from recall import fusion, rewrite, trust
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, TypedDict
+
+    import apsw
+
+    from core.config import Config
+    from core.store.interface import Candidate, CandidateSource, Document, Filters, Traits
+    from recall.budget import Budget
+    from recall.rewrite import Rewrite
+
+    class Hit(TypedDict):
+        """One memory that answers the query. `score` is 0 to 1."""
+
+        id: str
+        score: float
+        rawScore: float
+        usageBoost: float
+        observation: str
+        type: str
+        source: str
+        collection: str
+        writeVerdict: str
+        categoryId: str
+        categoryConfidence: float
+        session: str
+        timestamp: str
+        recallCount: int
+        retrievalPriority: float
+        privacy: str
+        path: str
+        title: str
+        tags: list[str]
+        project: str
+        context: str
+
+    class RecallResult(TypedDict):
+        """The result of the mirrored CLI's `recall`."""
+
+        query: str
+        rewrittenQuery: str
+        rewrite: Rewrite
+        filtersApplied: list[str]
+        includeHold: bool
+        includeDiscard: bool
+        categoryFilter: dict[str, Any]
+        budget: Budget
+        semantic: str
+        droppedByTrustPass: int
+        droppedDiagnostics: list[dict[str, Any]]
+        hits: list[Hit]
+        count: int
+        found: int
+        backend: str
+
+    Ranked = tuple[float, float, float, Traits]
+
+
+CANDIDATES = 50
+"""Of each search; more than 50 changes nothing at 10 (docs/recall.md)."""
+_WIDER = 2
+_DIAGNOSTICS = 10
+_QUERY_CHARS = 4_000
+"""A longer query is one that was pasted: its first and last part stand for it."""
+
+
+class EmptySource:
+    """The candidates of a store that is not there yet."""
+
+    backend = "sqlite"
+    semantic = False
+    __slots__ = ()
+
+    def candidates(self, *_: object) -> list[Candidate]:
+        """Nothing."""
+        return []
+
+    def documents(self, _: Sequence[int]) -> list[Document]:
+        """Nothing."""
+        return []
+
+    def traits(self, _: Sequence[int]) -> list[Traits]:
+        """Nothing."""
+        return []
+
+    def size(self) -> int:
+        """0."""
+        return 0
+
+
+def source(db: apsw.Connection | None, *, vectors: bool) -> CandidateSource:
+    """Where candidates come from: the SQLite file, or nowhere when there is none yet."""
+    if db is None:
+        return EmptySource()
+    from core.store.candidates import LocalCandidates
+
+    return LocalCandidates(db, vectors=vectors)
+
+
+def recall(
+    db: apsw.Connection | None,
+    query: str,
+    *,
+    limit: int | None = None,
+    min_score: float = 0.0,
+    budget: str = "auto",
+    category: str = "",
+    collections: Sequence[str] = (),
+    session: str = "",
+    project: str = "",
+    include_hold: bool = False,
+    include_discard: bool = False,
+    now: int,
+    vectors: bool,
+    config: Config,
+) -> RecallResult:
+    """The memories that bear on a query, best first.
+
+    Args:
+        db: the store, None where there is none yet.
+        limit: most hits, 1 to 100; by default `recall.limit`.
+        min_score: 0 to 1; lower hits are dropped.
+        budget: lean, balanced, deep or auto.
+        category: an alias or id, "" for any.
+        collections: names of collections, empty for all.
+        now: ms since the epoch, for the decay.
+        vectors: whether sqlite-vec is loaded into `db`.
+
+    Raises:
+        apsw.Error: the store cannot be read (`core.store.sqlite.as_failure` says what it means).
+    """
+    from recall import categories
+
+    profile = budgets.choose(budget, query)
+    shortened = query if len(query) <= _QUERY_CHARS else query[: _QUERY_CHARS // 2] + " " + query[-_QUERY_CHARS // 2 :]
+    expanded, rewritten = rewrite.expand(shortened, enabled=profile["rewriteEnabled"])
+    resolved = categories.resolve(category) if category else ""
+    filters: Filters = {
+        "collections": tuple(collections),
+        "session": session,
+        "project": project,
+        "category": resolved,
+        "verdicts": (),
+    }
+    found_in = source(db, vectors=vectors)
+    most = limit if limit is not None else config.whole("recall.limit")
+    wide = max(int(most * profile["fetchMultiplier"]) + 1, CANDIDATES)
+    if profile["applied"] == "deep":
+        wide *= _WIDER
+    ranked = _rank(found_in, expanded, filters, wide, now, config.number("recall.episode_decay"))
+    kept: list[Ranked] = []
+    dropped: list[tuple[Ranked, list[str]]] = []
+    for entry in ranked:
+        why = trust.reasons(
+            entry[3],
+            entry[0],
+            now,
+            min_score=min_score,
+            include_hold=include_hold,
+            include_discard=include_discard,
+        )
+        if why:
+            dropped.append((entry, why))
+        else:
+            kept.append(entry)
+    return {
+        "query": query,
+        "rewrittenQuery": expanded,
+        "rewrite": rewritten,
+        "filtersApplied": _filters_applied(filters, min_score, include_hold, include_discard),
+        "includeHold": include_hold,
+        "includeDiscard": include_discard,
+        "categoryFilter": {
+            "input": category or None,
+            "resolved": resolved or None,
+            "applied": bool(resolved),
+            "reason": "category.resolved" if resolved else "category.none",
+        },
+        "budget": profile,
+        "semantic": "static" if found_in.semantic else "none",
+        "droppedByTrustPass": len(dropped),
+        "droppedDiagnostics": _diagnostics(found_in, dropped[:_DIAGNOSTICS]),
+        "hits": _hits(found_in, kept[:most]),
+        "count": min(len(kept), most),
+        "found": len(ranked),
+        "backend": found_in.backend,
+    }
+
+
+def _vector(text: str) -> bytes:
+    from recall import static_table
+
+    try:
+        return static_table.embed(text)
+    except static_table.TableDamaged:
+        return b""  # the words still find
+
+
+def _rank(
+    found_in: CandidateSource, query: str, filters: Filters, wide: int, now: int, episode_decay: float
+) -> list[Ranked]:
+    """Every candidate as (score, raw score, boost, traits), best first; ties go to the newer."""
+    terms = words.query_terms(query)
+    vector = _vector(query) if found_in.semantic else b""
+    half = fusion.lexical_half(len(terms), found_in.size())
+    raw = {}
+    for candidate in found_in.candidates(terms, vector, filters, wide, wide):
+        score = fusion.fuse(candidate["bm25"], candidate["cosine"], half)
+        if score > 0:
+            raw[candidate["rowid"]] = score
+    ranked: list[Ranked] = []
+    for traits in found_in.traits(list(raw)) if raw else ():
+        score = raw[traits["rowid"]]
+        boost = trust.usage_boost(traits["retrieval_priority"], traits["recall_count"])
+        aged = trust.decay(traits["collection"], now - traits["created_at"], episode_decay)
+        ranked.append((min(score * aged * boost, 1.0), score, boost, traits))
+    ranked.sort(key=lambda entry: (-entry[0], -entry[3]["created_at"], entry[3]["rowid"]))
+    return ranked
+
+
+def _hits(found_in: CandidateSource, ranked: Sequence[Ranked]) -> list[Hit]:
+    if not ranked:
+        return []
+    documents = found_in.documents([entry[3]["rowid"] for entry in ranked])
+    scores = {entry[3]["rowid"]: entry for entry in ranked}
+    return [_hit(document, *scores[document["rowid"]][:3]) for document in documents]
+
+
+def _hit(document: Document, score: float, raw: float, boost: float) -> Hit:
+    return {
+        "id": document["id"],
+        "score": round(score, 4),
+        "rawScore": round(raw, 4),
+        "usageBoost": round(boost, 4),
+        "observation": document["text"],
+        "type": document["observation_type"] or document["collection"],
+        "source": document["source"],
+        "collection": document["collection"],
+        "writeVerdict": document["write_verdict"],
+        "categoryId": document["category_id"],
+        "categoryConfidence": document["category_confidence"],
+        "session": document["session_id"],
+        "timestamp": clock.iso(document["created_at"]),
+        "recallCount": document["recall_count"],
+        "retrievalPriority": document["retrieval_priority"],
+        "privacy": document["privacy"],
+        "path": document["path"],
+        "title": document["title"],
+        "tags": document["tags"],
+        "project": document["project"],
+        "context": document["context"],
+    }
+
+
+def _diagnostics(found_in: CandidateSource, dropped: Sequence[tuple[Ranked, list[str]]]) -> list[dict[str, Any]]:
+    if not dropped:
+        return []
+    why = {entry[3]["rowid"]: reasons for entry, reasons in dropped}
+    return [
+        {"id": document["id"], "observation": document["text"][:220], "reasons": why[document["rowid"]]}
+        for document in found_in.documents(list(why))
+    ]
+
+
+def _filters_applied(filters: Filters, min_score: float, include_hold: bool, include_discard: bool) -> list[str]:
+    applied = []
+    if filters["collections"] and len(filters["collections"]) < len(COLLECTIONS):
+        applied.append("collection:" + ",".join(filters["collections"]))
+    for name in ("session", "project", "category"):
+        value = filters[name]
+        if value:
+            applied.append(f"{name}:{value}")
+    if min_score > 0:
+        applied.append(f"min_score:{min_score:g}")
+    if not include_hold:
+        applied.append("write_verdict:!=hold")
+    if not include_discard:
+        applied.append("write_verdict:!=discard")
+    return applied

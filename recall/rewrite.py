@@ -1,0 +1,105 @@
+"""Query expansion without a model: developers' abbreviations, written out and the other way round.
+
+The skip reasons are those of the mirrored CLI, which asks a model here.
+"""
+
+from __future__ import annotations
+
+from core import words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypedDict
+
+    class Rewrite(TypedDict):
+        """What became of the query."""
+
+        rewritten: bool
+        strategy: str
+        reason: str
+
+
+_PAIRS = (
+    "db database",
+    "auth authentication",
+    "authz authorization",
+    "config configuration",
+    "repo repository",
+    "env environment",
+    "deps dependencies",
+    "perf performance",
+    "k8s kubernetes",
+    "i18n internationalization",
+    "l10n localization",
+    "a11y accessibility",
+    "ci pipeline",
+    "pr pull",
+    "docs documentation",
+    "dir directory",
+    "param parameter",
+    "async asynchronous",
+    "sync synchronization",
+    "ts typescript",
+    "js javascript",
+    "py python",
+    "postgres postgresql",
+    "tz timezone",
+    "ui interface",
+    "infra infrastructure",
+    "prod production",
+    "dev development",
+    "impl implementation",
+    "fn function",
+    "msg message",
+    "err error",
+    "lib library",
+    "pkg package",
+    "cmd command",
+    "ctx context",
+    "creds credentials",
+)
+_COMMANDS = frozenset(
+    "git npm npx pnpm yarn bun node deno python python3 pip uv cargo rustc go make cmake docker kubectl helm terraform curl"
+    " ssh scp rsync ls cd cat grep rg sed awk find chmod chown sudo apt brew systemctl psql sqlite3 redis-cli joelclaw".split()
+)
+
+
+def _table() -> dict[str, str]:
+    table: dict[str, str] = {}
+    for pair in _PAIRS:
+        short, long = pair.split()
+        table[short] = long
+        table[long] = short
+    return table
+
+
+def skip_reason(query: str) -> str:
+    """Why a query is better left as it is, or "" where it may be expanded."""
+    text = query.strip()
+    if not text:
+        return "skip.empty_query"
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
+        return "skip.literal_query"
+    parts = text.split()
+    if len(parts) == 1 and ("/" in text or "\\" in text or "." in text.strip(".") or "::" in text or "_" in text):
+        return "skip.direct_identifier"
+    if parts[0] in _COMMANDS and len(parts) > 1 and parts[1].isascii() and (parts[1].islower() or parts[1][0] == "-"):
+        return "skip.command_like"
+    if len(text) <= 24 and len(parts) <= 3:
+        return "skip.short_query"
+    return ""
+
+
+def expand(query: str, *, enabled: bool) -> tuple[str, Rewrite]:
+    """The query with abbreviations written out at its end, and what was done."""
+    if not enabled:
+        return query, {"rewritten": False, "strategy": "disabled", "reason": "budget.no_rewrite"}
+    reason = skip_reason(query)
+    if reason:
+        return query, {"rewritten": False, "strategy": "skipped", "reason": reason}
+    table = _table()
+    present = words.split(query)
+    added = [table[word] for word in dict.fromkeys(present) if word in table and table[word] not in present]
+    if not added:
+        return query, {"rewritten": False, "strategy": "abbreviations", "reason": "nothing_to_expand"}
+    return f"{query} {' '.join(added)}", {"rewritten": True, "strategy": "abbreviations", "reason": "expanded"}

@@ -1,0 +1,215 @@
+"""Static sentence vectors: the sum of its tokens' rows in a table distilled from all-MiniLM-L6-v2.
+
+The table is package data made by `bench/distill.py`, read through `mmap`: a query costs a millisecond, no model and no
+import. Rows hold the token's direction and its weight (SIF, Arora et al. 2017: frequent tokens are short), so that a
+plain sum is the weighted mean up to its length, which cosine does not see.
+
+The file, little endian: the header; u16 slots of a hash index by open addressing (a row, or EMPTY; a token's slot is
+its bytes as one integer modulo the number of slots, a prime: good enough, and no import); for each token length in
+bytes, from 0 to `longest`, a u16 with the first row of that length, and one more with the count; the UTF-8 of the
+tokens in the order of the rows, shortest first; the rows, int8. Tokens of one length are one fixed-width run, so a
+row's token is found without a table of offsets.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+
+from recall import wordpiece
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+DIMENSIONS = 256
+SPACE = "minilm-256-v1"
+"""The name of the vector space: vectors of different spaces do not compare."""
+TEXT_LIMIT = 20_000
+"""Characters of a text that count."""
+CONTEXT_WEIGHT = 0.4
+"""How much the neighbouring turns count in a turn's vector, beside the turn itself."""
+
+MAGIC = b"JCLSTAT1"
+HEADER_FORMAT = "<8sHHIIIIfII"
+"""magic, dimensions, longest token (bytes), rows, slots, bytes of all tokens, file size, scale, CRC-32 of what follows
+the header, `header_check` of the header up to here. `scale` times a stored component is the distilled one."""
+HEADER_SIZE = 40
+EMPTY = 0xFFFF
+
+_TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "minilm-256.i8")
+_CACHED_WORDS = 16_384  # about 1.1 KB each
+_LANE_BYTES = 4 * DIMENSIONS
+_ROW_BIAS = int.from_bytes(b"\x80\0\0\0" * DIMENSIONS, "little")
+_SUM_BIAS = int.from_bytes(b"\0\0\0\x80" * DIMENSIONS, "little")
+_FLIP_SIGN_BIT = bytes(byte ^ 0x80 for byte in range(256))
+
+
+class TableDamaged(Exception):  # noqa: N818  # the state of the file, which callers report as such
+    """The table file is missing, cut short or not what this version reads."""
+
+
+def header_check(head: bytes) -> int:
+    """The check number of a header: its bytes as one integer, modulo the prime 2**31 - 1."""
+    return int.from_bytes(head, "little") % 0x7FFFFFFF
+
+
+def _number(data: mmap.mmap, at: int, size: int) -> int:
+    return int.from_bytes(data[at : at + size], "little")
+
+
+class Table:
+    """An open table file. Raises TableDamaged when its header does not hold."""
+
+    __slots__ = ("_data", "_first", "_rows_at", "_slots", "count", "longest", "path")
+
+    def __init__(self, path: str = "") -> None:
+        self.path = path = path or _TABLE
+        try:
+            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+            try:
+                self._data = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+            finally:
+                os.close(descriptor)
+        except (OSError, ValueError) as error:  # ValueError: an empty file cannot be mapped
+            raise TableDamaged(f"cannot read the embedding table {path}: {error}") from error
+        data = self._data
+        size = len(data)
+        if size < HEADER_SIZE:
+            raise TableDamaged(f"the embedding table {path} is cut short: {size} bytes")
+        self.longest = _number(data, 10, 2)
+        self.count = _number(data, 12, 4)
+        first_at = HEADER_SIZE + 2 * _number(data, 16, 4)
+        tokens_at = first_at + 2 * (self.longest + 2)
+        self._rows_at = tokens_at + _number(data, 20, 4)
+        if (
+            data[:8] != MAGIC
+            or header_check(data[: HEADER_SIZE - 4]) != _number(data, HEADER_SIZE - 4, 4)
+            or _number(data, 8, 2) != DIMENSIONS
+            or _number(data, 24, 4) != size
+            or self._rows_at + DIMENSIONS * self.count != size
+        ):
+            raise TableDamaged(f"the embedding table {path} is damaged or of another version")
+        self._slots = memoryview(data)[HEADER_SIZE:first_at]
+        starts = [_number(data, first_at + 2 * length, 2) for length in range(self.longest + 2)]
+        # By length: the first row, and where the token of row 0 would be if all tokens had that length.
+        self._first: list[tuple[int, int, int]] = []
+        at = tokens_at
+        for length in range(self.longest + 1):
+            low, high = starts[length], starts[length + 1]
+            self._first.append((low, high, at - low * length))
+            at += (high - low) * length
+
+    def row_of(self, token: str) -> int:
+        """The row of a token ("##" first when it continues a word), or -1."""
+        key = token.encode("utf-8", "replace")
+        length = len(key)
+        if length > self.longest:
+            return -1
+        low, high, base = self._first[length]
+        slots = self._slots
+        size = len(slots)
+        slot = int.from_bytes(key, "little") % (size >> 1) << 1
+        for _ in range(size // 2):  # a table without an empty slot must end too
+            row = slots[slot] | slots[slot + 1] << 8
+            if row == EMPTY:
+                return -1
+            if low <= row < high:
+                at = base + row * length
+                if self._data[at : at + length] == key:
+                    return row
+            slot = (slot + 2) % size
+        return -1
+
+    def row(self, number: int) -> bytes:
+        """The int8 components of one row. `number` is in 0..count-1."""
+        at = self._rows_at + DIMENSIONS * number
+        return self._data[at : at + DIMENSIONS]
+
+    def check(self) -> None:
+        """Reads the whole file and raises TableDamaged when its checksum does not hold (some 10 ms)."""
+        import zlib
+
+        if zlib.crc32(memoryview(self._data)[HEADER_SIZE:]) != _number(self._data, 32, 4):
+            raise TableDamaged(f"the embedding table {self.path} is damaged: its checksum does not hold")
+
+
+class _Words(dict[str, int]):
+    """Word to the sum of its tokens' rows, as one integer of 256 signed 32-bit lanes; 0 when it has none.
+
+    One addition of such integers adds 256 components. A lane holds 2**31 / 127 tokens, far over TEXT_LIMIT.
+    """
+
+    __slots__ = ("_table",)
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def __missing__(self, word: str) -> int:
+        table = self._table
+        lanes = bytearray(_LANE_BYTES)
+        total = 0
+        for row in wordpiece.pieces(word, table.row_of, table.longest):
+            lanes[::4] = table.row(row).translate(_FLIP_SIGN_BIT)  # component + 128
+            total += int.from_bytes(lanes, "little") - _ROW_BIAS
+        if len(self) >= _CACHED_WORDS:
+            self.clear()
+        self[word] = total
+        return total
+
+
+_open: list[_Words] = []
+
+
+def _sums() -> _Words:
+    if not _open:
+        _open.append(_Words(Table()))
+    return _open[0]
+
+
+def _lanes(total: int) -> list[int]:
+    """The 256 signed components of a sum."""
+    lanes = memoryview((total + _SUM_BIAS).to_bytes(_LANE_BYTES, sys.byteorder)).cast("I")
+    return [lane - 0x80000000 for lane in (lanes if sys.byteorder == "little" else reversed(lanes))]
+
+
+def _scaled(components: list[int] | list[float]) -> bytes:
+    """Components as int8, the largest |component| 127; b"" when all are 0."""
+    highest, lowest = max(components), min(components)
+    peak = max(highest, -lowest)
+    if not peak:
+        return b""
+    factor = 127 / peak
+    return bytes([int(component * factor + 128.5) for component in components]).translate(_FLIP_SIGN_BIT)
+
+
+def _sum(text: str) -> int:
+    return sum(map(_sums().__getitem__, wordpiece.words(text[:TEXT_LIMIT])))
+
+
+def embed(text: str) -> bytes:
+    """The vector of `text`: 256 int8, the largest |component| 127 (cosine is scale free).
+
+    b"" when no token of the text is in the table. Only the first TEXT_LIMIT characters count. Raises TableDamaged.
+    """
+    total = _sum(text)
+    return _scaled(_lanes(total)) if total else b""
+
+
+def embed_in_context(text: str, context: str, weight: float = CONTEXT_WEIGHT) -> bytes:
+    """One vector for a text and its neighbourhood: unit(text) + `weight` * unit(context), as `embed` gives it.
+
+    With either of them empty (or without a known token) it is `embed` of the other.
+    """
+    own, around = _sum(text), _sum(context)
+    if not own or not around:
+        return _scaled(_lanes(own or around)) if own or around else b""
+    left, right = _lanes(own), _lanes(around)
+    ratio = weight * (sum([lane * lane for lane in left]) / sum([lane * lane for lane in right])) ** 0.5
+    return _scaled([here + ratio * there for here, there in zip(left, right, strict=True)])
+
+
+def embed_many(texts: Iterable[str]) -> list[bytes]:
+    """`embed` of each text, in order."""
+    return [embed(text) for text in texts]

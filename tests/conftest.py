@@ -1,0 +1,80 @@
+"""Every test spawns the installed command in a throwaway home."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+JOELCLAW = str(Path(sys.executable).parent / "joelclaw")
+NOW_MS = 1_790_000_000_000  # 2026-09-21, the time at which tests stand still
+
+
+@dataclass(frozen=True)
+class Spawned:
+    """What a spawned command left."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Its whole stdout as one JSON value."""
+        return json.loads(self.out)
+
+    @property
+    def result(self) -> Any:
+        """The envelope's result."""
+        return self.json["result"]
+
+
+class Run(Protocol):
+    def __call__(
+        self, *words: str, stdin: str | bytes | None = None, env: dict[str, str] | None = None, ok: bool = True,
+        cwd: Path | None = None, timeout: float = 30,
+    ) -> Spawned: ...  # fmt: skip
+
+
+def clean_environment(home: Path, **more: str) -> dict[str, str]:
+    """An environment without anything of the developer's that changes what a command does."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("JOELCLAW", "SLOG", "PI_", "TYPESENSE", "OTEL", "VAULT"))}
+    return {**kept, "JOELCLAW_HOME": str(home), "NO_COLOR": "1", **more}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Where this test's memory lies; not made yet."""
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def run(home: Path, tmp_path: Path) -> Run:
+    """Spawn `joelclaw` and wait for it; `ok` says whether exit 0 is expected (otherwise anything else)."""
+
+    def spawn(
+        *words: str, stdin: str | bytes | None = None, env: dict[str, str] | None = None, ok: bool = True,
+        cwd: Path | None = None, timeout: float = 30,
+    ) -> Spawned:  # fmt: skip
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        done = subprocess.run(
+            [JOELCLAW, *words],
+            input=data,
+            stdin=subprocess.DEVNULL if data is None else None,
+            capture_output=True,
+            env=clean_environment(home, **(env or {})),
+            cwd=cwd or tmp_path,
+            timeout=timeout,
+        )
+        spawned = Spawned(done.returncode, done.stdout.decode(), done.stderr.decode())
+        assert (spawned.code == 0) == ok, f"exit {spawned.code}\n{spawned.out}\n{spawned.err}"
+        return spawned
+
+    return spawn

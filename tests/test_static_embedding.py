@@ -1,0 +1,185 @@
+"""Static sentence vectors: meaning, any string, a damaged table, and what they cost the hot path."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recall import static_table, wordpiece
+from recall.static_table import DIMENSIONS, TEXT_LIMIT, Table, TableDamaged, embed, embed_in_context, embed_many
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "recall" / "data" / "minilm-256.i8"
+
+
+def components(vector: bytes) -> tuple[int, ...]:
+    return struct.unpack(f"<{DIMENSIONS}b", vector)
+
+
+def cosine(one: bytes, other: bytes) -> float:
+    left, right = components(one), components(other)
+    dot = sum(a * b for a, b in zip(left, right, strict=True))
+    return float(dot / (sum(a * a for a in left) * sum(b * b for b in right)) ** 0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "related", "unrelated"),
+    [
+        ("The database is locked", "SQLite reports a lock on the file", "She painted a sunrise at the lake"),
+        ("How do I roll back a release?", "Reverting the deployment to the last version", "My dog likes long walks"),
+        ("the login token has expired", "credentials are no longer valid", "bake the bread at 220 degrees"),
+        ("unit tests fail on the build server", "CI is red: the test suite breaks", "a holiday in the mountains"),
+    ],
+)
+def test_related_sentences_are_closer_than_unrelated_ones(text: str, related: str, unrelated: str) -> None:
+    here = embed(text)
+    assert cosine(here, embed(related)) > cosine(here, embed(unrelated)) + 0.1
+
+
+def test_the_largest_component_is_127_and_rare_words_weigh_more() -> None:
+    assert max(map(abs, components(embed("a note on the build")))) == 127
+    both = embed("the kubernetes")
+    assert cosine(both, embed("kubernetes")) > 0.9 > cosine(both, embed("the"))
+
+
+def test_the_same_text_gives_the_same_bytes_in_any_process_and_order() -> None:
+    texts = ["tokens expire", "", "naïve café", "tokens expire"]
+    here = embed_many(texts)
+    assert here[0] == here[3] == embed("Tokens EXPIRE")
+    script = f"from recall.static_table import embed; print(embed({texts[2]!r}).hex(), embed({texts[0]!r}).hex())"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"}
+    out = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert out.stdout.split() == [here[2].hex(), here[0].hex()]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.characters(), max_size=300))
+def test_any_string_gives_a_vector_or_nothing(text: str) -> None:
+    vector = embed(text)
+    assert len(vector) in (0, DIMENSIONS)
+    assert not vector or max(map(abs, components(vector))) == 127
+    assert len(embed_in_context(text, text[::-1])) in (0, DIMENSIONS)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Don't panic!", ["don", "'", "t", "panic", "!"]),
+        ("packages/cli --no-verify", ["packages", "/", "cli", "-", "-", "no", "-", "verify"]),
+        ("Café NAÏVE Ångström", ["cafe", "naive", "angstrom"]),
+        ("漢字かな", ["漢", "字", "かな"]),
+        ("“quoted”… end", ["“", "quoted", "”", "…", "end"]),
+        ("a\x00b\x07c\u200bd\ufffde\ud800f", ["abcdef"]),
+        ("ΣΑΣ İstanbul", ["σασ", "istanbul"]),
+        ("one\u00a0two\tthree\nfour", ["one", "two", "three", "four"]),
+        ("", []),
+    ],
+)
+def test_basic_tokenisation_is_berts(text: str, words: list[str]) -> None:
+    assert wordpiece.words(text) == words
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_the_ascii_path_agrees_with_the_general_one(text: str) -> None:
+    assert [*wordpiece.words(text), "e"] == wordpiece.words(text + " é")
+
+
+def test_words_split_into_the_longest_known_tokens() -> None:
+    table = Table()
+
+    def tokens(word: str) -> list[int]:
+        return wordpiece.pieces(word, table.row_of, table.longest)
+
+    assert tokens("embeddings") == [table.row_of(piece) for piece in ("em", "##bed", "##ding", "##s")]
+    assert table.row_of("##bed") != table.row_of("bed")
+    assert tokens("x" * (wordpiece.WORD_LIMIT + 1)) == []
+    assert table.row_of("no such token") == -1
+    assert table.row_of("\U0001f600" * 50) == -1
+
+
+def test_a_text_without_a_known_token_has_no_vector() -> None:
+    assert [embed(text) for text in ("", " \n\t", "\x00", "\U0001f9ff", "y" * 5000)] == [b""] * 5
+    assert embed("\U0001f600 party") == embed("party")
+
+
+def test_only_the_first_characters_count() -> None:
+    head = "tokens expire at night " * (TEXT_LIMIT // 23 + 1)
+    assert embed(head[:TEXT_LIMIT] + "zebra " * 9000) == embed(head[:TEXT_LIMIT])
+
+
+def test_context_leans_a_vector_towards_it() -> None:
+    alone, around = embed("Yes, that works."), embed("Shall we move the cluster to Kubernetes?")
+    leaned = embed_in_context("Yes, that works.", "Shall we move the cluster to Kubernetes?")
+    assert cosine(alone, around) + 0.1 < cosine(leaned, around) < cosine(leaned, alone)
+    assert embed_in_context("Yes, that works.", "") == alone == embed_in_context("", "Yes, that works.")
+    assert embed_in_context("", "") == b""
+
+
+def damage(data: bytearray, how: str) -> bytes:
+    if how == "empty":
+        return b""
+    if how == "magic":
+        data[0] ^= 1
+    elif how == "count":
+        data[12] ^= 1
+    elif how == "longer":
+        data += b"\0"
+    return bytes(data[:-1000] if how == "short" else data[:20] if how == "stub" else data)
+
+
+@pytest.mark.parametrize("how", ["empty", "magic", "count", "longer", "short", "stub"])
+def test_a_damaged_table_is_named(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "table.i8"
+    path.write_bytes(damage(bytearray(TABLE.read_bytes()), how))
+    with pytest.raises(TableDamaged, match=r"table\.i8"):
+        Table(str(path))
+
+
+def test_a_missing_table_is_named_by_embed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(static_table, "_TABLE", str(tmp_path / "none.i8"))
+    monkeypatch.setattr(static_table, "_open", [])
+    with pytest.raises(TableDamaged, match=r"none\.i8"):
+        embed("anything")
+
+
+def test_check_finds_a_flipped_bit_in_the_rows(tmp_path: Path) -> None:
+    Table().check()
+    data = bytearray(TABLE.read_bytes())
+    data[-5000] ^= 4
+    path = tmp_path / "table.i8"
+    path.write_bytes(data)
+    with pytest.raises(TableDamaged, match="checksum"):
+        Table(str(path)).check()
+
+
+def test_a_scrambled_index_neither_hangs_nor_raises(tmp_path: Path) -> None:
+    data = bytearray(TABLE.read_bytes())
+    at, slots = static_table.HEADER_SIZE, int.from_bytes(data[16:20], "little")
+    data[at : at + 2 * slots] = b"\1\0" * slots  # no slot is empty
+    path = tmp_path / "table.i8"
+    path.write_bytes(data)
+    assert Table(str(path)).row_of("tokens") == -1
+
+
+def test_the_table_ships_small() -> None:
+    assert TABLE.stat().st_size <= 8_000_000
+
+
+def test_nothing_heavy_is_imported() -> None:
+    script = (
+        "import sys; before = set(sys.modules)\n"
+        "from recall.static_table import embed; embed('tokens expire'); embed('caf\\u00e9')\n"
+        "print(*sorted({name.partition('.')[0] for name in set(sys.modules) - before}))"
+    )
+    command = [sys.executable, "-S", "-c", script]
+    out = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    of_os = {"_collections_abc", "_stat", "genericpath", "os", "posixpath", "stat"}  # -S: `site` has not loaded it
+    allowed = {"__future__", "mmap", "recall", "unicodedata"} | of_os
+    assert set(out) <= allowed
