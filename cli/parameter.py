@@ -1,0 +1,143 @@
+"""What a command takes, declared once: both front ends, the help, the docs and the completions are made from it."""
+
+from __future__ import annotations
+
+from core.errors import usage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    Kind = Literal["text", "whole", "number", "flag", "truth"]
+
+_TRUE = ("true", "1", "yes", "on")
+_FALSE = ("false", "0", "no", "off")
+
+
+class Parameter:
+    """One parameter.
+
+    Args:
+        name: its key in the options given to the command.
+        flags: `("--limit", "-n")`, or empty for a positional word.
+        kind: `text`, `whole` and `number` take a value (held to `low`..`high`), `truth` takes true or false, `flag` none.
+        default: what the command gets when it is not given; None where that must be told apart.
+        many: may be repeated; the command gets a list.
+        required: a positional that must be there.
+        choices: the only values allowed.
+        file: the value is a path, for completions.
+    """
+
+    __slots__ = ("choices", "default", "file", "flags", "help", "high", "kind", "low", "many", "metavar", "name", "required")
+
+    def __init__(
+        self,
+        name: str,
+        flags: tuple[str, ...] = (),
+        help: str = "",
+        kind: Kind = "text",
+        default: Any = None,
+        *,
+        many: bool = False,
+        required: bool = False,
+        choices: tuple[str, ...] = (),
+        low: float | None = None,
+        high: float | None = None,
+        metavar: str = "",
+        file: bool = False,
+    ) -> None:
+        self.name = name
+        self.flags = flags
+        self.help = help
+        self.kind = kind
+        self.default = default
+        self.many = many
+        self.required = required
+        self.choices = choices
+        self.low = low
+        self.high = high
+        self.metavar = metavar or name.upper()
+        self.file = file
+
+    def convert(self, text: str, code: str) -> Any:
+        """The value that a word on the command line stands for.
+
+        Raises:
+            Failure: `code`, exit 2, naming the parameter and what it takes.
+        """
+        if self.choices:
+            if text in self.choices:
+                return text
+            raise self._refused(text, "one of " + ", ".join(self.choices), code)
+        if self.kind == "truth":
+            word = text.lower()
+            if word in _TRUE or word in _FALSE:
+                return word in _TRUE
+            raise self._refused(text, "true or false", code)
+        if self.kind == "whole":
+            digits = text[1:] if text[:1] in "+-" else text
+            if digits.isascii() and digits.isdigit() and len(digits) <= 18:
+                return self._ranged(int(text), text, code)
+            raise self._refused(text, self._wanted(), code)
+        if self.kind == "number":
+            try:
+                value = float(text) if text.isascii() and "_" not in text else None
+            except ValueError:
+                value = None
+            if value is None or value - value != 0:  # NaN and infinities
+                raise self._refused(text, self._wanted(), code)
+            return self._ranged(value, text, code)
+        return text
+
+    def _ranged(self, value: float, text: str, code: str) -> float:
+        if (self.low is not None and value < self.low) or (self.high is not None and value > self.high):
+            raise self._refused(text, self._wanted(), code)
+        return value
+
+    def _wanted(self) -> str:
+        kind = "a whole number" if self.kind == "whole" else "a number"
+        if self.low is not None and self.high is not None:
+            return f"{kind} from {self.low:g} to {self.high:g}"
+        if self.low is not None:
+            return f"{kind} of at least {self.low:g}"
+        return kind
+
+    def _refused(self, text: str, wanted: str, code: str) -> Exception:
+        shown = text if len(text) <= 60 else text[:57] + "..."
+        name = self.flags[0] if self.flags else self.metavar
+        return usage(code, f"{name} is {shown!r}, which is not {wanted}", f"give {name} {wanted}")
+
+
+class Command:
+    """One command: where it is run, what it takes, and whether agents spawn it several times a turn (`hot`).
+
+    Args:
+        run: `module:function`, imported only when the command is asked for.
+        code: error code of wrong usage.
+        view: `module:function` that draws the result on a terminal; without one the JSON is shown.
+    """
+
+    __slots__ = ("code", "help", "hidden", "hot", "parameters", "path", "run", "view")
+
+    def __init__(
+        self,
+        path: str,
+        run: str,
+        help: str,
+        parameters: tuple[Parameter, ...] = (),
+        *,
+        hot: bool = False,
+        code: str = "USAGE",
+        view: str = "",
+    ) -> None:
+        self.path = path
+        self.run = run
+        self.help = help
+        self.parameters = parameters
+        self.hot = hot
+        self.code = code
+        self.view = view
+
+    def defaults(self) -> dict[str, Any]:
+        """The options of a call without words."""
+        return {p.name: ([] if p.many else False if p.kind == "flag" else p.default) for p in self.parameters}
