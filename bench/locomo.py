@@ -3,10 +3,11 @@
     python bench/locomo.py --data FILE [--budget lean] [--json OUT]
 
 FILE holds a list of `{sample_id, turns[{id, session, speaker, text}], observations[{text, evidence[], session}],
-qa[{question, evidence[]}]}`. For each conversation a throwaway home is filled through `joelclaw memory import`, and every question is
-asked through `joelclaw recall --batch`: the installed command does all the work. Two tasks: turns (imported as episodes,
-both neighbours as context) and observations (each found one counts for the turns it was drawn from). Beside it stands
-plain FTS5 BM25 over the same texts. Questions without evidence in the data are left out.
+qa[{question, evidence[]}]}`. For each conversation a throwaway home is filled through `joelclaw memory import`, and
+every question is asked through `joelclaw recall --batch`: the installed command does all the work. Two tasks: turns
+(imported as episodes, both neighbours as context) and observations (a found one counts for the turns it was drawn
+from). Beside it stands plain FTS5 BM25 over the same texts. Left out are questions whose evidence is not in the data
+and, for observations, those whose evidence no observation was drawn from: nothing could find them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+
+from core.words import STOP_WORDS
 
 JOELCLAW = str(Path(sys.executable).parent / "joelclaw")
 CUTS = (1, 5, 10)
@@ -76,7 +79,7 @@ def ask(lines: list[dict[str, Any]], questions: list[str], collection: str, budg
     return [[hit["id"] for hit in json.loads(line)["result"]["hits"]] for line in done.stdout.splitlines()]
 
 
-def ask_fts5(lines: list[dict[str, Any]], questions: list[str]) -> list[list[str]]:
+def ask_fts5(lines: list[dict[str, Any]], questions: list[str], stop_words: frozenset[str]) -> list[list[str]]:
     """The same from plain FTS5 (porter, any of the question's words, BM25 over text and nothing else)."""
     db = apsw.Connection(":memory:")
     db.execute("CREATE VIRTUAL TABLE t USING fts5(text, tokenize = 'porter unicode61')")
@@ -84,13 +87,10 @@ def ask_fts5(lines: list[dict[str, Any]], questions: list[str]) -> list[list[str
         db.execute("INSERT INTO t (rowid, text) VALUES (?, ?)", (i, line["text"]))
     found = []
     for question in questions:
-        words = "".join(c if c.isalnum() else " " for c in question).split()
-        match = " OR ".join(f'"{word}"' for word in words)
-        rows = (
-            db.execute("SELECT rowid FROM t WHERE t MATCH ? ORDER BY bm25(t) LIMIT ?", (match, max(CUTS)))
-            if match
-            else ()
-        )
+        words = "".join(c if c.isalnum() else " " for c in question.lower()).split()
+        words = [word for word in words if word not in stop_words] or words
+        match = " OR ".join(f'"{word}"' for word in words) or '""'
+        rows = db.execute("SELECT rowid FROM t WHERE t MATCH ? ORDER BY bm25(t) LIMIT ?", (match, max(CUTS)))
         found.append([lines[row[0]]["id"] for row in rows])
     return found
 
@@ -112,26 +112,27 @@ def measure(data: list[dict[str, Any]], budget: str) -> dict[str, Any]:
         ("turns", turn_lines, "episodes"),
         ("observations", observation_lines, "observations"),
     ):
-        totals: dict[str, dict[int, list[float]]] = {
-            name: {cut: [] for cut in CUTS} for name in (f"joelclaw {budget}", "FTS5 only")
-        }
+        totals: dict[str, dict[int, list[float]]] = {}
         for sample in data:
-            known = {turn["id"] for turn in sample["turns"]}
-            asked = [(q["question"], set(q["evidence"]) & known) for q in sample["qa"]]
-            asked = [(question, wanted) for question, wanted in asked if wanted]
             lines = make(sample)
             if task == "turns":
                 stands_for = {line["id"]: {line["id"]} for line in lines}
             else:
                 stands_for = {f"o{i}": set(o["evidence"]) for i, o in enumerate(sample["observations"])}
+            known = {turn["id"] for turn in sample["turns"]}
+            reachable = set().union(*stands_for.values())
+            asked = [(q["question"], set(q["evidence"]) & known) for q in sample["qa"]]
+            asked = [(question, wanted) for question, wanted in asked if wanted & reachable]
             questions = [question for question, _ in asked]
             evidence = [wanted for _, wanted in asked]
             for name, hits in (
                 (f"joelclaw {budget}", ask(lines, questions, collection, budget)),
-                ("FTS5 only", ask_fts5(lines, questions)),
+                ("FTS5 only", ask_fts5(lines, questions, frozenset())),
+                ("FTS5, no stop words", ask_fts5(lines, questions, STOP_WORDS)),
             ):
+                cuts = totals.setdefault(name, {cut: [] for cut in CUTS})
                 for cut, values in shares(hits, evidence, stands_for).items():
-                    totals[name][cut].extend(values)
+                    cuts[cut].extend(values)
         table[task] = {
             name: {"questions": len(cuts[1]), **{f"R@{cut}": round(sum(v) / len(v), 4) for cut, v in cuts.items()}}
             for name, cuts in totals.items()
@@ -147,10 +148,10 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     table = measure(json.loads(options.data.read_text()), options.budget)
-    print(f"{'':16}{'':18}{'questions':>10}" + "".join(f"{'R@' + str(cut):>8}" for cut in CUTS))
+    print(f"{'':16}{'':22}{'questions':>10}" + "".join(f"{'R@' + str(cut):>8}" for cut in CUTS))
     for task, systems in table.items():
         for name, row in systems.items():
-            print(f"{task:16}{name:18}{row['questions']:>10}" + "".join(f"{row[f'R@{cut}']:8.3f}" for cut in CUTS))
+            print(f"{task:16}{name:22}{row['questions']:>10}" + "".join(f"{row[f'R@{cut}']:8.3f}" for cut in CUTS))
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(table, indent=2) + "\n")

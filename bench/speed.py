@@ -36,6 +36,7 @@ TARGETS = {
     "inject recovery": 3.0,
 }
 MEMORY_TARGET_MB = 60
+WARM_UP = 2
 
 
 def once(words: Sequence[str], environment: dict[str, str]) -> tuple[float, float]:
@@ -50,18 +51,24 @@ def once(words: Sequence[str], environment: dict[str, str]) -> tuple[float, floa
     return took, usage.ru_maxrss / 1024
 
 
-def measure(name: str, commands: Sequence[Sequence[str]], environment: dict[str, str], runs: int) -> dict[str, Any]:
-    """Medians of a command and of bare Python in turn; the commands given are cycled through."""
+def measure(
+    name: str, commands: Sequence[Sequence[str]], environment: dict[str, str], runs: int, step_ms: int = 0
+) -> dict[str, Any]:
+    """Medians of a command and of bare Python in turn; the commands given are cycled through.
+
+    With `step_ms` each call's clock stands that much later than the one before (past a cooldown, say).
+    """
     own: list[float] = []
     bare: list[float] = []
     peak = 0.0
-    for words in commands[:2]:
-        once(words, environment)  # warm: page cache and .pyc files
-    for run in range(runs):
-        took, memory = once(commands[run % len(commands)], environment)
-        own.append(took)
-        peak = max(peak, memory)
-        bare.append(once([PYTHON, "-c", "pass"], environment)[0])
+    now = int(time.time() * 1000)
+    for run in range(runs + WARM_UP):
+        given = {**environment, "JOELCLAW_NOW_MS": str(now + run * step_ms)} if step_ms else environment
+        took, memory = once(commands[run % len(commands)], given)
+        if run >= WARM_UP:  # page cache and .pyc files are there
+            own.append(took)
+            peak = max(peak, memory)
+            bare.append(once([PYTHON, "-c", "pass"], environment)[0])
     return {
         "name": name,
         "runs": runs,
@@ -115,41 +122,14 @@ def main() -> int:
             rows.append(measure("checkpoint save, below warm", [[*save, "20"]], environment, options.runs))
             once([*save, "70"], environment)
             once([JOELCLAW, "checkpoint", "flush", "--session", "s"], environment)
-            frozen = [  # each call an hour after the one before, so that none is within the cooldown
-                ["env", f"JOELCLAW_NOW_MS={int(time.time() * 1000) + hour * 3_600_000}", JOELCLAW]
-                + ["inject", "recovery", "--session", "s"]
-                for hour in range(options.runs + 3)
-            ]
-            rows.append(measure_recovery(frozen, environment, options.runs))
+            recovery = [JOELCLAW, "inject", "recovery", "--session", "s"]
+            rows.append(measure("inject recovery", [recovery], environment, options.runs, step_ms=3_600_000))
     rows_ok = show(rows, imports)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         machine = {"python": platform.python_version(), "cores": os.cpu_count(), "system": platform.platform()}
         options.json.write_text(json.dumps({"machine": machine, "import_s": imports, "rows": rows}, indent=2) + "\n")
     return 0 if rows_ok else 1
-
-
-def measure_recovery(commands: Sequence[Sequence[str]], environment: dict[str, str], runs: int) -> dict[str, Any]:
-    """`inject recovery`, its clock set through the environment of each call rather than a wrapping process."""
-    own: list[float] = []
-    bare: list[float] = []
-    peak = 0.0
-    for run, words in enumerate(commands[: runs + 2]):
-        name, _, value = words[1].partition("=")
-        took, memory = once(words[2:], {**environment, name: value})
-        if run >= 2:
-            own.append(took)
-            peak = max(peak, memory)
-            bare.append(once([PYTHON, "-c", "pass"], environment)[0])
-    return {
-        "name": "inject recovery",
-        "runs": runs,
-        "ms": round(statistics.median(own), 2),
-        "bare_ms": round(statistics.median(bare), 2),
-        "ratio": round(statistics.median(own) / statistics.median(bare), 2),
-        "peak_mb": round(peak, 1),
-        "target": TARGETS["inject recovery"],
-    }
 
 
 def show(rows: list[dict[str, Any]], imports: dict[str, float]) -> bool:
@@ -162,9 +142,8 @@ def show(rows: list[dict[str, Any]], imports: dict[str, float]) -> bool:
             met = met and row["peak_mb"] <= MEMORY_TARGET_MB
         good = good and met
         target = f"{row['target']:>8.1f}" if row["target"] else " " * 8
-        print(
-            f"{row['name']:32}{row['ms']:8.1f}{row['bare_ms']:8.1f}{row['ratio']:7.2f}{target}{row['peak_mb']:7.1f}  {'' if met else 'MISSED'}"
-        )
+        figures = f"{row['ms']:8.1f}{row['bare_ms']:8.1f}{row['ratio']:7.2f}{target}{row['peak_mb']:7.1f}"
+        print(f"{row['name']:32}{figures}{'' if met else '  MISSED'}")
     for size, seconds in imports.items():
         print(f"import of {size} notes: {seconds} s")
     return good

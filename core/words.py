@@ -19,10 +19,10 @@ _UNSPACED = (
 
 # Question words, articles, auxiliaries and pronouns. Words of time and of negation stay: they tell answers apart.
 STOP_WORDS = frozenset(
-    "a about an and any are as at be been being but by can could d did do does doing for from had has have having he her"
-    " hers him his how i if in into is it its ll m me my of on or our ours re s she should so some such t than that the"
-    " their theirs them then there these they this those to too us ve was we were what when where which while who whom"
-    " whose why will with would you your yours".split()  # noqa: SIM905  # a list of ninety words reads worse
+    "a about an and any are as at be been being but by can could d did do does doing for from had has have having he"
+    " her hers him his how i if in into is it its ll m me my of on or our ours re s she should so some such t than that"
+    " the their theirs them then there these they this those to too us ve was we were what when where which while"
+    " who whom whose why will with would you your yours".split()
 )
 
 _SPACES = {i: " " for i in range(128) if not chr(i).isalnum()}
@@ -125,7 +125,7 @@ def query_terms(query: str) -> list[str]:
     """The terms of a query for the lexical index, each a word or a phrase of words, without stop words.
 
     A word with inner punctuation (`--no-verify`, `src/foo.ts`, `ADR-0203`) gives its phrase and its words. When a query
-    holds nothing but stop words, they are kept. At most `MAX_QUERY_WORDS` terms, the first and the last of a long query.
+    holds nothing but stop words, they are kept. At most `MAX_QUERY_WORDS`: the first and the last of a long query.
     """
     seen: dict[str, None] = {}
     for chunk in query.split():

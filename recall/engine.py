@@ -173,6 +173,8 @@ def recall(
             dropped.append((entry, why))
         else:
             kept.append(entry)
+    hits, echoes = _hits(found_in, kept, most, query)
+    dropped.extend(echoes)
     return {
         "query": query,
         "rewrittenQuery": expanded,
@@ -190,8 +192,8 @@ def recall(
         "semantic": "static" if found_in.semantic else "none",
         "droppedByTrustPass": len(dropped),
         "droppedDiagnostics": _diagnostics(found_in, dropped[:_DIAGNOSTICS]),
-        "hits": _hits(found_in, kept[:most]),
-        "count": min(len(kept), most),
+        "hits": hits,
+        "count": len(hits),
         "found": len(ranked),
         "backend": found_in.backend,
     }
@@ -223,17 +225,33 @@ def _rank(
         score = raw[traits["rowid"]]
         boost = trust.usage_boost(traits["retrieval_priority"], traits["recall_count"])
         aged = trust.decay(traits["collection"], now - traits["created_at"], episode_decay)
+        aged *= trust.substance(traits["collection"], traits["chars"])
         ranked.append((min(score * aged * boost, 1.0), score, boost, traits))
     ranked.sort(key=lambda entry: (-entry[0], -entry[3]["created_at"], entry[3]["rowid"]))
     return ranked
 
 
-def _hits(found_in: CandidateSource, ranked: Sequence[Ranked]) -> list[Hit]:
-    if not ranked:
-        return []
-    documents = found_in.documents([entry[3]["rowid"] for entry in ranked])
-    scores = {entry[3]["rowid"]: entry for entry in ranked}
-    return [_hit(document, *scores[document["rowid"]][:3]) for document in documents]
+def _hits(
+    found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: str
+) -> tuple[list[Hit], list[tuple[Ranked, list[str]]]]:
+    """The first `most` that are more than the question come back, and those that were passed over for it."""
+    asked = frozenset(words.split(query))
+    hits: list[Hit] = []
+    echoes: list[tuple[Ranked, list[str]]] = []
+    for at in range(0, len(ranked), most):
+        chunk = ranked[at : at + most]
+        documents = {d["rowid"]: d for d in found_in.documents([entry[3]["rowid"] for entry in chunk])}
+        for entry in chunk:
+            document = documents.get(entry[3]["rowid"])
+            if document is None:
+                continue
+            if document["collection"] == "episodes" and trust.echoes(document["text"], asked):
+                echoes.append((entry, ["echo_of_query"]))
+            else:
+                hits.append(_hit(document, *entry[:3]))
+            if len(hits) == most:
+                return hits, echoes
+    return hits, echoes
 
 
 def _hit(document: Document, score: float, raw: float, boost: float) -> Hit:

@@ -19,7 +19,7 @@ COSINE_HIGH = 0.8
 
 
 def lexical_half(terms: int, documents: int) -> float:
-    """The BM25 at which the lexical part is one half: it grows with the query and, as every idf does, with the store."""
+    """The BM25 at which the lexical part is one half: it grows with the query and, as an idf does, with the store."""
     return LEXICAL_SCALE * float(max(terms, 1) ** 0.5) * max(ln(1.0 + documents), 0.5)
 
 

@@ -59,8 +59,9 @@ _PAIRS = (
     "creds credentials",
 )
 _COMMANDS = frozenset(
-    "git npm npx pnpm yarn bun node deno python python3 pip uv cargo rustc go make cmake docker kubectl helm terraform curl"
-    " ssh scp rsync ls cd cat grep rg sed awk find chmod chown sudo apt brew systemctl psql sqlite3 redis-cli joelclaw".split()
+    "git npm npx pnpm yarn bun node deno python python3 pip uv cargo rustc go make cmake docker kubectl helm terraform"
+    " curl ssh scp rsync ls cd cat grep rg sed awk find chmod chown sudo apt brew systemctl psql sqlite3 redis-cli"
+    " joelclaw".split()
 )
 
 

@@ -46,7 +46,7 @@ _SUM_BIAS = int.from_bytes(b"\0\0\0\x80" * DIMENSIONS, "little")
 _FLIP_SIGN_BIT = bytes(byte ^ 0x80 for byte in range(256))
 
 
-class TableDamaged(Exception):  # noqa: N818  # the state of the file, which callers report as such
+class TableDamaged(Exception):  # the state of the file, which callers report as such
     """The table file is missing, cut short or not what this version reads."""
 
 

