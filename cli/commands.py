@@ -6,7 +6,6 @@ from cli.parameter import Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 _COLLECTIONS = "observations, episodes, knowledge (comma-separated; default all)"
-_VIEW = "cli.views:"
 
 _SESSION = P("session", ("--session",), "session id", metavar="ID")
 _ROLE = P("role", ("--role",), "interactive (default), gateway, or the name of another role; kept for the session")
@@ -77,7 +76,7 @@ COMMANDS: tuple[Command, ...] = (
         ),
         hot=True,
         code="MEMORY_INVALID_ARGS",
-        view=_VIEW + "memory_write",
+        view="cli.views.memory:write",
     ),
     Command(
         "memory search",
@@ -104,7 +103,7 @@ COMMANDS: tuple[Command, ...] = (
         "cli.memory:recent",
         "The newest observations.",
         (P("count", ("--count", "-n"), "how many", kind="whole", default=10, low=1, high=1000), _HOURS),
-        view=_VIEW + "memory_recent",
+        view="cli.views.memory:recent",
     ),
     Command(
         "memory scorecard",
@@ -112,14 +111,14 @@ COMMANDS: tuple[Command, ...] = (
         "How well memory does: fallbacks, yield, coverage, skips.",
         (_HOURS,),
         code="SCORECARD_FAILED",
-        view=_VIEW + "memory_scorecard",
+        view="cli.views.memory:scorecard",
     ),
     Command(
         "memory show",
         "cli.memory:show",
         "One memory with everything known of it.",
         (P("id", (), "its id", required=True, metavar="ID"),),
-        view=_VIEW + "memory_show",
+        view="cli.views.memory:show",
     ),
     Command(
         "memory forget",
@@ -129,14 +128,14 @@ COMMANDS: tuple[Command, ...] = (
             P("ids", (), "their ids", many=True, required=True, metavar="ID"),
             P("undo", ("--undo",), "bring them back", kind="flag"),
         ),
-        view=_VIEW + "memory_forget",
+        view="cli.views.memory:forget",
     ),
     Command(
         "memory import",
         "cli.memory_bulk:import_",
-        "Take in JSON lines: {text, id?, collection?, context?, category?, tags?, source?, session?, project?, created_at?, ...}.",
+        "Take in JSON lines: {text, id?, collection?, context?, category?, tags?, source?, session?, project?, ...}.",
         (P("file", (), "the file (- is stdin)", required=True, metavar="FILE", file=True),),
-        view=_VIEW + "memory_import",
+        view="cli.views.memory:import_",
     ),
     Command(
         "memory export",
@@ -149,7 +148,31 @@ COMMANDS: tuple[Command, ...] = (
         "cli.memory:stats",
         "How many memories there are, by collection, verdict, category and source.",
         (),
-        view=_VIEW + "memory_stats",
+        view="cli.views.memory:stats",
+    ),
+    Command(
+        "memory index",
+        "cli.memory_index:run",
+        "Give memories contextual vectors, which `recall --budget deep` reads; needs the extra `contextual`.",
+        (
+            P(
+                "limit",
+                ("--limit", "-n"),
+                "most memories to embed (default all)",
+                kind="whole",
+                low=1,
+                high=100_000_000,
+            ),
+            P(
+                "budget_seconds",
+                ("--budget-seconds",),
+                "begin no further ones after this many seconds",
+                kind="number",
+                low=0,
+                high=1_000_000,
+            ),
+        ),
+        code="MEMORY_INVALID_ARGS",
     ),
     Command(
         "otel emit",
@@ -240,7 +263,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "checkpoint save",
         "cli.checkpoint:save",
-        "Call it at the end of a turn: tracks the task, recalls when the context gets warm, remembers when it gets hot.",
+        "Call it at the end of a turn: tracks the task, recalls when the context is warm, remembers when it is hot.",
         (
             _SESSION,
             P("percent", ("--percent",), "context usage, 0 to 100", kind="number", low=0, high=1000, metavar="P"),
@@ -337,7 +360,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "status",
         "cli.status:run",
-        "Store, counts, sizes, versions, sessions and the last events. Exit 0 even when `healthy` is false: see `problems`.",
+        "Store, counts, versions, sessions and last events. Exit 0 even if `healthy` is false: see `problems`.",
         view="cli.views.status:overview",
     ),
     Command(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from cli.parameter import Command
+    from core.envelope import NextAction
 
 INTERRUPTED = 130
 
@@ -85,12 +86,29 @@ def run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
     if as_json or answer.text is not None or not command.view:
         print_answer(name, answer)
     else:
-        load(command.view)(answer)
+        draw(command, answer)
     return 0
 
 
+def draw(command: Command, answer: Answer) -> None:
+    """Show a result on a terminal: by the command's view, or as JSON where that fails."""
+    try:
+        load(command.view)(answer)
+    except KeyboardInterrupt:
+        return
+    except Exception:
+        if os.environ.get("JOELCLAW_DEBUG"):
+            raise
+        print_answer(f"joelclaw {command.path}", answer)
+
+
 def unknown(error: Exception) -> Failure:
-    """A fault of ours, told like any other."""
+    """A fault of ours, or of a database in the middle of a read, told like any other."""
+    if type(error).__module__ == "apsw":
+        from core.store import sqlite
+
+        if isinstance(error, sqlite.StoreError):
+            return sqlite.as_failure(error)
     return Failure(
         "UNKNOWN_ERROR",
         f"{type(error).__name__}: {error}",
@@ -104,9 +122,8 @@ def report(name: str, failure: Failure, *, as_json: bool) -> int:
     if as_json:
         path = name.removeprefix("joelclaw ")
         help_for = name if path in BY_PATH or path in GROUPS else "joelclaw"
-        print_envelope(
-            envelopes.failed(name, failure, [{"command": f"{help_for} --help", "description": "what this command takes"}])
-        )
+        action: NextAction = {"command": f"{help_for} --help", "description": "what this command takes"}
+        print_envelope(envelopes.failed(name, failure, [action]))
     else:
         sys.stderr.write(f"{name}: {failure.message}\n  {failure.fix}\n")
     return failure.exit_code

@@ -20,7 +20,7 @@ class Parameter:
     Args:
         name: its key in the options given to the command.
         flags: `("--limit", "-n")`, or empty for a positional word.
-        kind: `text`, `whole` and `number` take a value (held to `low`..`high`), `truth` takes true or false, `flag` none.
+        kind: `text`, `whole` and `number` (from `low` to `high`) take a value, `truth` true or false, `flag` none.
         default: what the command gets when it is not given; None where that must be told apart.
         many: may be repeated; the command gets a list.
         required: a positional that must be there.
@@ -28,7 +28,20 @@ class Parameter:
         file: the value is a path, for completions.
     """
 
-    __slots__ = ("choices", "default", "file", "flags", "help", "high", "kind", "low", "many", "metavar", "name", "required")
+    __slots__ = (
+        "choices",
+        "default",
+        "file",
+        "flags",
+        "help",
+        "high",
+        "kind",
+        "low",
+        "many",
+        "metavar",
+        "name",
+        "required",
+    )
 
     def __init__(
         self,

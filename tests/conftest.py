@@ -45,7 +45,11 @@ class Run(Protocol):
 
 def clean_environment(home: Path, **more: str) -> dict[str, str]:
     """An environment without anything of the developer's that changes what a command does."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("JOELCLAW", "SLOG", "PI_", "TYPESENSE", "OTEL", "VAULT"))}
+    kept = {
+        k: v
+        for k, v in os.environ.items()
+        if not k.startswith(("JOELCLAW", "SLOG", "PI_", "TYPESENSE", "OTEL", "VAULT"))
+    }
     return {**kept, "JOELCLAW_HOME": str(home), "NO_COLOR": "1", **more}
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import apsw
-
 from core import json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    import apsw
 
     from core.store.interface import Event, EventQuery
 

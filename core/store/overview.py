@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 import apsw
 
 from core import clock
-from core.store import documents, sqlite
+from core.store import documents, events, sqlite
 from core.store.migrations import COLLECTIONS
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _events(db: apsw.Connection, since: int, last: int) -> dict[str, Any]:
         "SELECT timestamp, action, level, success FROM event ORDER BY timestamp DESC, seq DESC LIMIT ?", (last,)
     )
     return {
-        "total": int(db.execute("SELECT count(*) FROM event").get),
+        "total": events.count(db),
         "errors24h": int(
             db.execute("SELECT count(*) FROM event WHERE timestamp >= ? AND level IN ('error', 'fatal')", (since,)).get
         ),

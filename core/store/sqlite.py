@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from core import files
 from core.errors import Failure
 from core.store import migrations
 from core.store.light_apsw import apsw
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 FILE_NAME = "store.db"
+_QUICK_TRIES = 4
 StoreError = apsw.Error
 """What SQLite raises; `as_failure` says what it means."""
 _NOT_WRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
@@ -42,10 +48,12 @@ def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
         db = apsw.Connection(where, flags=apsw.SQLITE_OPEN_READWRITE)
         _prepare(db, busy_ms)
         db.execute("PRAGMA synchronous = " + ("FULL" if durable else "NORMAL"))
-        _migrate(db, where)
+        _migrate(db, where, busy_ms)
         return db
     except apsw.Error as error:
         raise as_failure(error) from None
+    except files.LockTimeout:
+        raise Failure("STORE_BUSY", f"{where} is being set up by another process", "try again") from None
     except OSError as error:
         raise _unwritable(error) from None
 
@@ -102,8 +110,30 @@ def _uri(where: str) -> str:
 
 
 def _prepare(db: apsw.Connection, busy_ms: int) -> None:
-    db.set_busy_timeout(busy_ms)
+    db.set_busy_handler(_patience(busy_ms))
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+
+
+def _patience(busy_ms: int) -> Callable[[int], bool]:
+    """How to wait for a lock: a few quick tries, then the more often the longer the wait has been.
+
+    SQLite's own handler asks ever more seldom, so that of fifty writers at once the late pass the early, and some wait
+    till they give up.
+    """
+    began = 0.0
+
+    def wait(tries: int) -> bool:
+        nonlocal began
+        now = time.monotonic()
+        if tries == 0:
+            began = now
+        waited = now - began
+        if waited * 1000 >= busy_ms:
+            return False
+        time.sleep(0.001 * (tries + 1) if tries < _QUICK_TRIES else max(0.002, 0.03 - 0.01 * waited))
+        return True
+
+    return wait
 
 
 def _version(db: apsw.Connection) -> int:
@@ -119,14 +149,17 @@ def _check_version(version: int, where: str) -> None:
         )
 
 
-def _migrate(db: apsw.Connection, where: str) -> None:
+def _migrate(db: apsw.Connection, where: str, busy_ms: int) -> None:
     version = _version(db)
     _check_version(version, where)
     if version == len(migrations.STEPS):
         return
     # The switch to WAL wants the file for itself, and asks no busy handler.
-    with files.FileLock(where + ".lock", wait_s=10):
-        if _version(db) == 0 and db.execute("SELECT count(*) FROM sqlite_schema").get > 0:
+    with files.FileLock(where + ".lock", wait_s=busy_ms / 1000):
+        version = _version(db)
+        if version == len(migrations.STEPS):
+            return  # somebody else has done it meanwhile
+        if version == 0 and db.execute("SELECT count(*) FROM sqlite_schema").get > 0:
             raise _foreign(where)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN IMMEDIATE")

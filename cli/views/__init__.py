@@ -1,0 +1,128 @@
+"""What a person sees on a terminal: one module per command group, and here what they share.
+
+Everything that was stored is shown through `safe`: a memory that holds escape sequences cannot move the cursor, change
+the title or hide itself. Rich leaves colours out when `NO_COLOR` is set.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cli.answer import Answer
+
+_MAX_ROWS = 50
+_MAX_COLUMNS = 7
+# Bidirectional overrides and isolates reorder what follows them; zero-width characters hide in names.
+_INVISIBLE = {*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200B, 0x2060, 0xFEFF}
+
+
+def console() -> Console:
+    """The terminal behind stdout."""
+    return Console(highlight=False)
+
+
+def visible(text: str) -> str:
+    """The text with every control character but newline and tab shown as U+FFFD."""
+    return "".join("\ufffd" if _hidden(ord(c)) else c for c in text)
+
+
+def _hidden(code: int) -> bool:
+    return (code < 32 and code not in (9, 10)) or 127 <= code < 160 or code in _INVISIBLE
+
+
+def safe(value: object, style: str = "") -> Text:
+    """A value as text that no markup or escape sequence in it can style."""
+    return Text(visible(plain(value)), style=style)
+
+
+def plain(value: object) -> str:
+    """A JSON value as people write it: yes and no, thousands grouped, lists with commas."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.3f}".rstrip("0").rstrip(".")
+    if isinstance(value, list):
+        return ", ".join(plain(item) for item in value) or "–"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {plain(item)}" for key, item in value.items()) or "–"
+    return str(value)
+
+
+def size(count: float) -> str:
+    """A number of bytes in the largest unit that keeps it above 1."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    raise AssertionError
+
+
+def pairs(rows: Mapping[str, object]) -> Table:
+    """Names on the left, values on the right."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in rows.items():
+        grid.add_row(safe(name), value if isinstance(value, (Text, Table)) else safe(value))
+    return grid
+
+
+def rows_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) -> Table:
+    """Objects with the same keys as a table; the columns are those of the first unless named."""
+    names = list(columns or rows[0])[:_MAX_COLUMNS]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in names:
+        number = all(isinstance(row.get(name), (int, float)) and not isinstance(row.get(name), bool) for row in rows)
+        table.add_column(name, justify="right" if number else "left", overflow="fold")
+    for row in rows[:_MAX_ROWS]:
+        table.add_row(*(safe(row.get(name)) for name in names))
+    return table
+
+
+def next_steps(answer: Answer, screen: Console) -> None:
+    """The commands that make sense now, quietly."""
+    for action in answer.next_actions:
+        line = Text("→ ", style="dim")
+        command = action["command"]
+        for name, about in action.get("params", {}).items():
+            if isinstance(about.get("value"), str):
+                command = command.replace(f"<{name}>", about["value"])
+        line.append_text(safe(command, "dim cyan"))
+        line.append_text(safe("  " + action["description"], "dim"))
+        screen.print(line)
+
+
+def generic(answer: Answer) -> None:
+    """Any result: values as pairs, lists of objects as tables, objects as sections."""
+    screen = console()
+    result = answer.result
+    if not isinstance(result, dict):
+        screen.print(safe(result))
+    else:
+        simple: dict[str, Any] = {}
+        sections: dict[str, Table] = {}
+        for name, value in result.items():
+            if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+                sections[name] = rows_table(value)
+            elif isinstance(value, dict) and value:
+                sections[name] = pairs(value)
+            else:
+                simple[name] = value
+        if simple:
+            screen.print(pairs(simple))
+        for name, table in sections.items():
+            screen.print()
+            screen.print(safe(name, "bold cyan"))
+            screen.print(table)
+    next_steps(answer, screen)

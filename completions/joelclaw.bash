@@ -1,0 +1,132 @@
+# bash completion for joelclaw
+# Made from cli/commands.py by `make completions`: change that, not this.
+_joelclaw() {
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} path="" at offered=""
+  COMPREPLY=()
+  # `--budget=lean` reaches us in three words.
+  if [[ $word == "=" ]]; then
+    word=""
+  elif [[ $before == "=" ]]; then
+    before=${COMP_WORDS[COMP_CWORD-2]}
+  fi
+  for ((at = 1; at < COMP_CWORD; at++)); do
+    case "${COMP_WORDS[at]}" in
+      -*) ;;
+      *)
+        path="${path:+$path }${COMP_WORDS[at]}"
+        case "$path" in
+          memory | otel | checkpoint | inject) ;;
+          *) break ;;
+        esac
+        ;;
+    esac
+  done
+  case "$path $before" in
+    "recall --limit" | "recall -n") return ;;
+    "recall --min-score") return ;;
+    "recall --budget") COMPREPLY=($(compgen -W "auto lean balanced deep" -- "$word")); return ;;
+    "recall --category" | "recall -c") return ;;
+    "recall --collection") return ;;
+    "recall --session") return ;;
+    "recall --project") return ;;
+    "recall --batch") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
+    "memory write --category" | "memory write -c") return ;;
+    "memory write --tags" | "memory write -t") return ;;
+    "memory write --source" | "memory write -s") return ;;
+    "memory write --session") return ;;
+    "memory write --project") return ;;
+    "memory search --limit" | "memory search -n") return ;;
+    "memory search --category" | "memory search -c") return ;;
+    "memory recent --count" | "memory recent -n") return ;;
+    "memory recent --hours") return ;;
+    "memory scorecard --hours") return ;;
+    "memory export --collection") return ;;
+    "memory index --limit" | "memory index -n") return ;;
+    "memory index --budget-seconds") return ;;
+    "otel emit --action") return ;;
+    "otel emit --source") return ;;
+    "otel emit --component") return ;;
+    "otel emit --level") COMPREPLY=($(compgen -W "debug info warn error fatal" -- "$word")); return ;;
+    "otel emit --success") COMPREPLY=($(compgen -W "true false" -- "$word")); return ;;
+    "otel emit --metadata") return ;;
+    "otel emit --id") return ;;
+    "otel emit --timestamp") return ;;
+    "otel emit --error") return ;;
+    "otel emit --duration-ms") return ;;
+    "otel emit --session") return ;;
+    "otel list --level") return ;;
+    "otel list --source") return ;;
+    "otel list --component") return ;;
+    "otel list --session") return ;;
+    "otel list --system") return ;;
+    "otel list --success") COMPREPLY=($(compgen -W "true false" -- "$word")); return ;;
+    "otel list --hours") return ;;
+    "otel list --limit" | "otel list -n") return ;;
+    "otel list --page") return ;;
+    "otel search --level") return ;;
+    "otel search --source") return ;;
+    "otel search --component") return ;;
+    "otel search --session") return ;;
+    "otel search --system") return ;;
+    "otel search --success") COMPREPLY=($(compgen -W "true false" -- "$word")); return ;;
+    "otel search --hours") return ;;
+    "otel search --limit" | "otel search -n") return ;;
+    "otel search --page") return ;;
+    "otel stats --source") return ;;
+    "otel stats --component") return ;;
+    "otel stats --hours") return ;;
+    "otel prune --days") return ;;
+    "checkpoint save --session") return ;;
+    "checkpoint save --percent") return ;;
+    "checkpoint save --tokens") return ;;
+    "checkpoint save --window") return ;;
+    "checkpoint save --message" | "checkpoint save -m") return ;;
+    "checkpoint save --file") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
+    "checkpoint save --role") return ;;
+    "checkpoint flush --session") return ;;
+    "checkpoint flush --percent") return ;;
+    "checkpoint flush --tokens") return ;;
+    "checkpoint flush --window") return ;;
+    "checkpoint flush --role") return ;;
+    "inject recovery --session") return ;;
+    "inject recovery --role") return ;;
+    "inject memory --session") return ;;
+    "inject memory --role") return ;;
+    "inject memory --query") return ;;
+    "inject memory --project") return ;;
+  esac
+  case "$path" in
+    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall status completion memory otel checkpoint inject"; fi ;;
+    "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget import export stats index"; fi ;;
+    "otel") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="emit list search stats prune"; fi ;;
+    "checkpoint") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="save flush show list clear"; fi ;;
+    "inject") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="recovery memory"; fi ;;
+    "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --include-hold --include-discard --budget --category -c --collection --session --project --batch --json --help -h"; fi ;;
+    "memory write") if [[ $word == -* ]]; then offered="--category -c --tags -t --source -s --session --project --json --help -h"; fi ;;
+    "memory search") if [[ $word == -* ]]; then offered="--limit -n --category -c --raw --json --help -h"; fi ;;
+    "memory recent") if [[ $word == -* ]]; then offered="--count -n --hours --json --help -h"; fi ;;
+    "memory scorecard") if [[ $word == -* ]]; then offered="--hours --json --help -h"; fi ;;
+    "memory show") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "memory forget") if [[ $word == -* ]]; then offered="--undo --json --help -h"; fi ;;
+    "memory import") if [[ $word == -* ]]; then offered="--json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "memory export") if [[ $word == -* ]]; then offered="--collection --json --help -h"; fi ;;
+    "memory stats") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "memory index") if [[ $word == -* ]]; then offered="--limit -n --budget-seconds --json --help -h"; fi ;;
+    "otel emit") if [[ $word == -* ]]; then offered="--action --source --component --level --success --metadata --id --timestamp --error --duration-ms --session --stdin --json --help -h"; fi ;;
+    "otel list") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --json --help -h"; fi ;;
+    "otel search") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --follow -f --json --help -h"; fi ;;
+    "otel stats") if [[ $word == -* ]]; then offered="--source --component --hours --json --help -h"; fi ;;
+    "otel prune") if [[ $word == -* ]]; then offered="--days --json --help -h"; fi ;;
+    "checkpoint save") if [[ $word == -* ]]; then offered="--session --percent --tokens --window --message -m --file --role --stdin --json --help -h"; fi ;;
+    "checkpoint flush") if [[ $word == -* ]]; then offered="--session --percent --tokens --window --role --json --help -h"; fi ;;
+    "checkpoint show") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "checkpoint list") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "checkpoint clear") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "inject recovery") if [[ $word == -* ]]; then offered="--session --role --raw --json --help -h"; fi ;;
+    "inject memory") if [[ $word == -* ]]; then offered="--session --role --query --project --raw --json --help -h"; fi ;;
+    "status") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "completion") if [[ $word == -* ]]; then offered="--json --help -h"; else COMPREPLY=($(compgen -W "bash zsh fish" -- "$word")); return; fi ;;
+  esac
+  COMPREPLY=($(compgen -W "$offered" -- "$word"))
+}
+complete -F _joelclaw joelclaw

@@ -1,0 +1,162 @@
+"""Shell completions: current, printed by the command, and right in the shells that this machine has."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Run
+
+from cli import completion_scripts
+from cli.commands import COMMANDS, GROUPS
+
+FOLDER = ROOT / "completions"
+TOP = {command.path for command in COMMANDS if " " not in command.path} | set(GROUPS)
+MEMORY = {command.path.split()[1] for command in COMMANDS if command.path.startswith("memory ")}
+FILES = {"notes.jsonl", "notes two.jsonl"}
+
+# The words up to the cursor; every completion that must be offered, and one that must not.
+CASES = [
+    ("joelclaw ", TOP, "write"),
+    ("joelclaw rec", {"recall"}, "memory"),
+    ("joelclaw memory ", MEMORY, "recall"),
+    ("joelclaw --json memory s", {"search", "scorecard", "show", "stats"}, "write"),
+    ("joelclaw recall --b", {"--budget", "--batch"}, "--limit"),
+    ("joelclaw recall why --budget ", {"auto", "lean", "balanced", "deep"}, "recall"),
+    ("joelclaw recall --budget l", {"lean"}, "deep"),
+    ("joelclaw otel emit x --success ", {"true", "false"}, "otel"),
+    ("joelclaw completion ", {"bash", "zsh", "fish"}, "recall"),
+    ("joelclaw memory import no", FILES, "other.txt"),
+    ("joelclaw recall --batch no", FILES, "other.txt"),
+    ("joelclaw memory write -", {"--tags", "--json", "--help"}, "--budget"),
+]
+
+BASH = """
+source "$1"
+shift
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+_joelclaw
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+# zsh completes only where it edits a line, so a second one is run on a pseudo-terminal and its offers are listened to.
+ZSH_OUTER = """
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "source $1"
+local line
+repeat 50; do zpty -r shell line; [[ $line == *ready* ]] && break; done
+zpty -w shell "$2"$'\\t'
+while zpty -r shell line; do print -rn -- $line; done
+"""
+ZSH_INNER = """
+PROMPT=
+fpath=({folder} $fpath)
+autoload -U compinit
+compinit -u -D
+bindkey '^M' undefined
+bindkey '^J' undefined
+bindkey '^I' complete-word
+zstyle ':completion:*' insert-tab false
+between() {{ print -r -- "<<<>>>" }}
+compprefuncs=(between)
+comppostfuncs=(between exit)
+compadd() {{
+  if [[ ${{@[1,(i)(-|--)]}} == *-(O|A|D)\\ * ]]; then
+    builtin compadd "$@"
+    return
+  fi
+  local -a found
+  builtin compadd -A found "$@"
+  print -rl -- $found
+}}
+print ready
+"""
+
+
+def in_bash(line: str, folder: Path) -> set[str]:
+    words = line.split(" ")
+    return set(_spawn(["bash", "--norc", "-c", BASH, "bash", str(FOLDER / "joelclaw.bash"), *words], folder))
+
+
+def in_zsh(line: str, folder: Path) -> set[str]:
+    inner = folder.parent / "inner.zsh"
+    inner.write_text(ZSH_INNER.format(folder=FOLDER))
+    outer = folder.parent / "outer.zsh"
+    outer.write_text(ZSH_OUTER)
+    seen = "\n".join(_spawn(["zsh", "-f", str(outer), str(inner), line], folder))
+    return {offer for offer in seen.split("<<<>>>")[1].split("\n") if offer}
+
+
+def in_fish(line: str, folder: Path) -> set[str]:
+    script = f"source {FOLDER / 'joelclaw.fish'}; complete -C '{line}'"
+    return {offer.split("\t")[0] for offer in _spawn(["fish", "--no-config", "-c", script], folder)}
+
+
+def _spawn(words: list[str], folder: Path) -> list[str]:
+    environment = {**os.environ, "HOME": str(folder.parent), "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=30)
+    return [line.rstrip("\r") for line in done.stdout.split("\n")]
+
+
+SHELLS = {"bash": in_bash, "zsh": in_zsh, "fish": in_fish}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(("line", "offered", "not_offered"), CASES, ids=[case[0] for case in CASES])
+def test_the_shell_offers_what_may_follow(
+    shell: str, line: str, offered: set[str], not_offered: str, tmp_path: Path
+) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed here")
+    folder = tmp_path / "work"
+    folder.mkdir()
+    for name in (*FILES, "other.txt"):
+        (folder / name).touch()
+    found = {offer.replace("\\ ", " ") for offer in SHELLS[shell](line, folder)}
+    assert offered <= found, found
+    assert not_offered not in found
+
+
+def test_bash_completes_after_an_equals_sign(tmp_path: Path) -> None:
+    # readline hands over `--budget=l` in three words
+    words = ["bash", str(FOLDER / "joelclaw.bash"), "joelclaw", "recall", "--budget", "=", "l"]
+    assert "lean" in _spawn(["bash", "--norc", "-c", BASH, *words], tmp_path)
+
+
+def test_a_value_that_cannot_be_known_offers_nothing_but_files_where_a_file_is_meant(tmp_path: Path) -> None:
+    (tmp_path / "a-file").touch()
+    assert in_bash("joelclaw recall --session ", tmp_path) <= {""}
+    assert "a-file" in in_bash("joelclaw checkpoint save --file ", tmp_path)
+
+
+@pytest.mark.parametrize(("shell", "name"), completion_scripts.FILES.items())
+def test_the_files_are_current(shell: str, name: str) -> None:
+    assert (FOLDER / name).read_text() == completion_scripts.SHELLS[shell](), "run `make completions`"
+
+
+@pytest.mark.parametrize(("shell", "name"), completion_scripts.FILES.items())
+def test_the_command_prints_the_same(run: Run, shell: str, name: str) -> None:
+    assert run("completion", shell).out == (FOLDER / name).read_text()
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_flag_of_every_command_is_in_every_script(shell: str) -> None:
+    text = completion_scripts.SHELLS[shell]()
+    for command in COMMANDS:
+        for parameter in command.parameters:
+            for flag in parameter.flags:
+                shown = f" -{'l' if flag.startswith('--') else 's'} {flag.lstrip('-')} " if shell == "fish" else flag
+                assert shown in _part_of(text, command.path, shell), (command.path, flag)
+
+
+def _part_of(script: str, path: str, shell: str) -> str:
+    """The lines of a script that are about one command."""
+    if shell == "zsh":
+        return script.split(f"\n_joelclaw_{path.replace(' ', '_')}()")[1].split("\n}")[0]
+    mark = f'    "{path}")' if shell == "bash" else f"__joelclaw_at '{path}'"
+    return "\n".join(line for line in script.split("\n") if mark in line)

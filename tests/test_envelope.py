@@ -1,0 +1,168 @@
+"""The envelope: one JSON object on stdout, keys in order, `--json` anywhere, the exit code that belongs to it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Run, Spawned
+from terminal import on_terminal
+
+DONE = ["ok", "command", "result", "next_actions"]
+FAILED = ["ok", "command", "result", "error", "fix", "next_actions"]
+
+# One call of every command that answers with an envelope, in an order in which each finds what it needs.
+CALLS = [
+    ["memory", "write", "the deploy script needs the staging key before it runs"],
+    ["recall", "deploy script key"],
+    ["recall", "nothing of the kind zzz"],
+    ["memory", "search", "deploy script"],
+    ["memory", "recent"],
+    ["memory", "scorecard"],
+    ["memory", "stats"],
+    ["otel", "emit", "build.ok", "--metadata", '{"a": 1}'],
+    ["otel", "list"],
+    ["otel", "search", "build"],
+    ["otel", "stats"],
+    ["otel", "prune"],
+    ["checkpoint", "save", "--session", "s", "--percent", "20", "--message", "port the parser to the new grammar"],
+    ["checkpoint", "flush", "--session", "s", "--percent", "80"],
+    ["checkpoint", "show", "s"],
+    ["checkpoint", "list"],
+    ["inject", "recovery", "--session", "s"],
+    ["inject", "memory", "--session", "s"],
+    ["checkpoint", "clear", "s"],
+    ["status"],
+]
+
+
+def check(spawned: Spawned, name: str) -> Any:
+    """The envelope, after looking at everything that all envelopes have in common."""
+    envelope = json.loads(spawned.out)
+    assert spawned.out == json.dumps(envelope, indent=2, ensure_ascii=False) + "\n"
+    assert list(envelope) == (DONE if envelope["ok"] else FAILED)
+    assert (spawned.code == 0) is envelope["ok"]
+    assert envelope["command"] == f"joelclaw {name}"
+    if not envelope["ok"]:
+        assert envelope["result"] is None
+        assert set(envelope["error"]) == {"message", "code"}
+        assert all(envelope["error"].values())
+        assert envelope["fix"]
+    for action in envelope["next_actions"]:
+        assert action["command"].startswith("joelclaw ")
+        assert action["description"]
+        for parameter, about in action.get("params", {}).items():
+            assert f"<{parameter}>" in action["command"]
+            assert set(about) <= {"description", "value", "default", "enum", "required"}
+        if "params" not in action:
+            assert "<" not in action["command"]
+    return envelope
+
+
+def test_every_command_answers_with_one(run: Run) -> None:
+    for words in CALLS:
+        spawned = run(*words)
+        name = words[0] if words[0] in ("recall", "status") else " ".join(words[:2])
+        assert check(spawned, name)["ok"] is True
+        assert spawned.err == ""
+
+
+def test_a_failure_has_a_code_and_a_fix(run: Run, home: Path) -> None:
+    for words, name, code in (
+        (["memory", "write", "   "], "memory write", "EMPTY_TEXT"),
+        (["otel", "emit", "a", "--metadata", "{"], "otel emit", ""),
+        (["memory", "show", "no-such-id"], "memory show", ""),
+        (["checkpoint", "show", "no-such-session"], "checkpoint show", ""),
+        (["memory", "import", "no-such-file"], "memory import", ""),
+    ):
+        envelope = check(run(*words, ok=False), name)
+        assert code in ("", envelope["error"]["code"])
+
+
+def test_a_fault_of_the_store_exits_1(run: Run, home: Path) -> None:
+    home.mkdir(mode=0o700)
+    (home / "store.db").write_bytes(b"garbage" * 999)
+    for words in (["recall", "anything"], ["memory", "write", "a fact worth keeping for later"], ["memory", "stats"]):
+        spawned = run(*words, ok=False)
+        assert spawned.code == 1
+        assert (
+            check(spawned, "recall" if words[0] == "recall" else " ".join(words[:2]))["error"]["code"]
+            == "STORE_DAMAGED"
+        )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--json recall deploy",
+        "recall --json deploy",
+        "recall deploy --json",
+        "recall deploy --json --json -n 2",
+        "--json status",
+    ],
+)
+def test_json_may_stand_anywhere(home: Path, words: str) -> None:
+    spawned = on_terminal(home, *words.split())
+    assert json.loads(spawned.out)["ok"] is True
+    assert "\x1b" not in spawned.out
+
+
+def test_json_after_two_dashes_is_text(run: Run) -> None:
+    assert run("recall", "--", "--json").result["query"] == "--json"
+
+
+def test_on_a_terminal_a_person_reads_no_json(run: Run, home: Path) -> None:
+    run("memory", "write", "the deploy script needs the staging key before it runs")
+    run("otel", "emit", "build.ok")
+    for words in (
+        ["recall", "deploy script"],
+        ["memory", "recent"],
+        ["otel", "list"],
+        ["status"],
+        ["checkpoint", "list"],
+    ):
+        spawned = on_terminal(home, *words)
+        assert spawned.code == 0, spawned
+        assert not spawned.out.startswith("{")
+        assert spawned.err == ""
+    assert "the deploy script needs the staging key" in on_terminal(home, "recall", "deploy script").out
+
+
+def test_a_memory_cannot_draw_on_the_terminal(run: Run, home: Path) -> None:
+    run("memory", "write", "deploy notes \x1b[31m\x1b]0;owned\x07 [bold]x[/bold] \u202ereversed")
+    shown = on_terminal(home, "recall", "deploy notes").out
+    assert "\x1b[31m" not in shown
+    assert "\x1b]0" not in shown
+    assert "\x07" not in shown
+    assert "\u202e" not in shown
+    assert "[bold]x[/bold]" in shown
+
+
+def test_raw_prints_the_text_alone(run: Run) -> None:
+    run("memory", "write", "the deploy script needs the staging key before it runs")
+    assert run("recall", "deploy script", "--raw").out == "the deploy script needs the staging key before it runs\n"
+    assert run("recall", "zzz qqq", "--raw").out == ""
+
+
+def test_text_beyond_ascii_is_printed_as_it_is_whatever_the_locale(run: Run) -> None:
+    spawned = run("recall", "日本語 🔴", env={"LC_ALL": "C", "PYTHONIOENCODING": "ascii"})
+    assert "日本語 🔴" in spawned.out
+
+
+def test_a_reader_that_goes_away_is_no_error(run: Run, home: Path) -> None:
+    import subprocess
+    import sys
+
+    from conftest import JOELCLAW, clean_environment
+
+    child = subprocess.Popen(
+        [JOELCLAW, "status"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment(home)
+    )
+    assert child.stdout is not None
+    assert child.stderr is not None
+    child.stdout.close()
+    told = child.stderr.read()
+    child.stderr.close()
+    assert (child.wait(30), told) == (0, b""), sys.platform

@@ -1,0 +1,114 @@
+"""`--help` everywhere, `--version`, the command tree, and `docs/cli.md`."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Run
+from terminal import on_terminal, without_style
+
+from cli.app import run_app
+from cli.commands import COMMANDS, GROUPS
+from cli.parameter import Command
+
+by_path = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.path)
+
+
+@by_path
+def test_every_command_has_help_with_all_its_parameters(capsys: pytest.CaptureFixture[str], command: Command) -> None:
+    assert run_app([*command.path.split(), "--help"], as_json=True) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"Usage: joelclaw {command.path} ")
+    flat = " ".join(text.split())
+    # the help wraps lines at hyphens too
+    assert command.help.replace("- ", "-")[:40] in flat.replace("- ", "-")
+    for parameter in command.parameters:
+        for word in (*parameter.flags, *(() if parameter.flags else (parameter.metavar,))):
+            assert word in text
+        assert all(choice in flat for choice in parameter.choices)
+
+
+@pytest.mark.parametrize("group", ["", *GROUPS])
+def test_every_group_has_help_with_its_commands(run: Run, group: str) -> None:
+    text = run(*group.split(), "-h").out
+    for command in COMMANDS:
+        parent, _, name = command.path.rpartition(" ")
+        if parent == group:
+            assert re.search(rf"^  {name} ", text, re.MULTILINE)
+
+
+def test_help_is_printed_by_the_command(run: Run) -> None:
+    assert run("memory", "write", "--help").out.startswith("Usage: joelclaw memory write ")
+
+
+def test_help_beats_wrong_usage(run: Run) -> None:
+    assert run("recall", "--limit", "nonsense", "--help").out.startswith("Usage: joelclaw recall")
+
+
+def test_help_is_plain_in_a_pipe_and_drawn_on_a_terminal(run: Run, home: Path) -> None:
+    assert "\x1b" not in run("recall", "--help").out
+    drawn = on_terminal(home, "recall", "--help", env={"NO_COLOR": ""})
+    assert drawn.code == 0
+    assert "\x1b[" in drawn.out
+    assert "╭" in drawn.out
+    plain = on_terminal(home, "memory", "import", "--help")
+    assert "\x1b[3" not in plain.out  # NO_COLOR
+    assert "{text, id?, collection?" in " ".join(without_style(plain.out).split())
+
+
+def test_help_costs_nothing_but_text(run: Run, home: Path) -> None:
+    run("--help")
+    run("memory", "write", "--help")
+    assert not home.exists()
+
+
+def test_version(run: Run) -> None:
+    assert re.fullmatch(r"joelclaw \d+\.\d+\.\d+ \(python 3\.\d+\.\d+, sqlite 3\.\d+\.\d+\)\n", run("--version").out)
+
+
+def test_without_words_a_program_gets_the_command_tree(run: Run) -> None:
+    envelope = run().json
+    assert envelope["ok"] is True
+    tree = {entry["command"]: entry for entry in envelope["result"]["commands"]}
+    assert set(tree) == {f"joelclaw {command.path}" for command in COMMANDS}
+    recall = tree["joelclaw recall"]
+    assert recall["usage"] == "joelclaw recall [QUERY] [options]"
+    assert recall["params"]["--budget"]["enum"] == ["auto", "lean", "balanced", "deep"]
+    assert recall["params"]["--limit"]["short"] == "-n"
+    assert tree["joelclaw memory forget"]["params"]["ID"]["required"] is True
+
+
+def test_without_words_a_person_gets_help(home: Path) -> None:
+    spawned = on_terminal(home)
+    assert spawned.code == 0
+    assert "Usage: joelclaw" in without_style(spawned.out)
+    assert json.loads(on_terminal(home, "--json").out)["ok"] is True
+
+
+@by_path
+def test_what_a_declaration_points_to_is_there(command: Command) -> None:
+    for target in filter(None, (command.run, command.view)):
+        module, _, function = target.partition(":")
+        assert callable(getattr(importlib.import_module(module), function, None)), target
+
+
+def test_no_two_parameters_of_a_command_share_a_name_or_a_flag() -> None:
+    for command in COMMANDS:
+        names = [parameter.name for parameter in command.parameters]
+        flags = [flag for parameter in command.parameters for flag in parameter.flags]
+        assert len(set(names)) == len(names)
+        assert len(set(flags)) == len(flags)
+        assert not {"--help", "-h", "--json", "--version"} & set(flags)
+        assert command.help.endswith((".", "}", "`"))
+        assert all(parameter.help for parameter in command.parameters)
+
+
+def test_the_reference_is_current() -> None:
+    done = subprocess.run([sys.executable, "-m", "cogapp", "--check", "docs/cli.md"], cwd=ROOT, capture_output=True)
+    assert done.returncode == 0, "run `make docs`"

@@ -1,0 +1,142 @@
+"""Hot commands import nothing that is dear: what an agent's hook spawns starts at about the cost of bare Python."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, clean_environment
+
+from cli.commands import COMMANDS
+
+# `collections` is not among the dear: apsw imports it itself.
+# The installed script, word for word, and then what was imported after the interpreter's own start.
+DRIVER = """
+import sys
+before = set(sys.modules)
+from cli.main import main
+code = main()
+sys.stdout.flush()
+print("\\n".join(sorted(set(sys.modules) - before)), file=sys.stderr)
+sys.exit(code)
+"""
+DEAR = {
+    *("typer", "click", "rich", "orjson", "numpy", "typesense", "opentelemetry", "sqlite_vec", "pydantic"),
+    *("re", "json", "argparse", "typing", "dataclasses", "tomllib", "pathlib", "subprocess", "uuid", "hashlib"),
+    *("datetime", "sqlite3", "functools", "contextlib", "enum", "tempfile", "random", "shlex"),
+    *("socket", "inspect", "logging", "asyncio", "threading", "traceback", "importlib.util", "importlib.metadata"),
+    *("cli.app", "cli.reference", "cli.completion_scripts", "cli.views", "core.store.overview"),
+}
+
+NOTES = [
+    "the deploy script needs the staging key before it runs",
+    "packages/cli/src/foo.ts holds the retry logic of ECONNREFUSED",
+    "we decided to keep SQLite as the embedded store because hooks must not need a server",
+]
+SAVE = ["checkpoint", "save", "--message", "port the parser to the new grammar and keep ADR-0203 in mind"]
+EVENT = json.dumps({"action": "from.stdin", "metadata": {"a": [1, "two", None]}})
+TURN = json.dumps({"session": "turn", "percent": 45, "messages": ["what was decided about the embedded store"]})
+
+# Words, and what stands on stdin.
+CALLS: dict[str, tuple[list[str], str | None]] = {
+    "recall with hits": (["recall", "what was decided about the embedded store"], None),
+    "recall lean as hooks call it": (
+        ["recall", "deploy script staging", "--limit", "5", "--budget", "lean", "--json"],
+        None,
+    ),
+    "recall of an identifier": (["recall", "packages/cli/src/foo.ts", "--min-score", "0.3"], None),
+    "recall raw": (["recall", "deploy script", "--raw"], None),
+    "recall deep": (["recall", "why is there no server and what follows", "--budget", "deep"], None),
+    "recall by category": (["recall", "deploy", "--category", "ops", "--session", "s"], None),
+    "recall without hits": (["recall", "zzz"], None),
+    "memory write": (
+        ["memory", "write", "the nightly build uses the second runner since March", "-c", "ops", "-t", "a,b"],
+        None,
+    ),
+    "memory write of a near duplicate": (["memory", "write", NOTES[0] + " again"], None),
+    "memory write from stdin": (["memory", "write", "-"], "the linter is run before every commit of this repository"),
+    "otel emit": (
+        ["otel", "emit", "build.ok", "--source", "interactive", "--success", "true", "--metadata", '{"n": 1}'],
+        None,
+    ),
+    "otel emit of a failure": (
+        ["otel", "emit", "build.broke", "--level", "error", "--success", "false", "--error", "exit 1"],
+        None,
+    ),
+    "otel emit from stdin": (["otel", "emit"], EVENT),
+    "checkpoint save, cold": ([*SAVE, "--session", "cold", "--percent", "20"], None),
+    "checkpoint save, warm": ([*SAVE, "--session", "warm", "--percent", "45"], None),
+    "checkpoint save, hot": (
+        [*SAVE, "--session", "hot", "--tokens", "130000", "--window", "200000", "--file", "a/b.py"],
+        None,
+    ),
+    "checkpoint save, of a known session": ([*SAVE, "--session", "known", "--percent", "30"], None),
+    "checkpoint save from stdin": (["checkpoint", "save", "--stdin"], TURN),
+    "checkpoint flush": (["checkpoint", "flush", "--session", "known", "--percent", "85"], None),
+    "checkpoint show": (["checkpoint", "show", "known"], None),
+    "checkpoint list": (["checkpoint", "list"], None),
+    "checkpoint clear": (["checkpoint", "clear", "other"], None),
+    "inject recovery": (["inject", "recovery", "--session", "known"], None),
+    "inject recovery raw": (["inject", "recovery", "--session", "known", "--raw"], None),
+    "inject memory": (["inject", "memory", "--session", "fresh"], None),
+    "inject memory of a gateway": (["inject", "memory", "--session", "fresh-2", "--role", "gateway"], None),
+}
+
+
+def spawn(home: Path, words: list[str], stdin: str | None) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER, *words],
+        cwd=ROOT,
+        env=clean_environment(home),
+        input=stdin if stdin is not None else "",
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def dear(modules: str) -> set[str]:
+    return {name for name in modules.split() if name in DEAR or name.partition(".")[0] in DEAR}
+
+
+@pytest.fixture(scope="module")
+def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with memories, events, settings and two sessions."""
+    home = tmp_path_factory.mktemp("hot") / "home"
+    for note in NOTES:
+        assert spawn(home, ["memory", "write", note], None)[0] == 0
+    for session in ("known", "other"):
+        assert spawn(home, [*SAVE, "--session", session, "--percent", "65"], None)[0] == 0
+    (home / "config.toml").write_text("[recall]\nlimit = 4\n")
+    spawn(home, ["recall", "deploy"], None)  # reads the TOML once, and keeps it as JSON
+    return home
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_hot_command_imports_nothing_dear(lived_in: Path, name: str) -> None:
+    words, stdin = CALLS[name]
+    code, out, modules = spawn(lived_in, words, stdin)
+    assert code == 0, out + modules
+    assert dear(modules) == set()
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name.split()[0] in ("recall", "memory", "otel")])
+def test_nor_does_the_first_command_of_a_new_home(tmp_path: Path, name: str) -> None:
+    words, stdin = CALLS[name]
+    code, out, modules = spawn(tmp_path / "home", words, stdin)
+    assert code == 0, out + modules
+    assert dear(modules) == set()
+
+
+def test_every_hot_command_is_tried() -> None:
+    tried = {" ".join(words[:length]) for words, _ in CALLS.values() for length in (1, 2)}
+    assert {command.path for command in COMMANDS if command.hot} <= tried
+
+
+def test_the_guard_notices_an_import(lived_in: Path) -> None:
+    # `recall` in a spelling that only Typer knows
+    assert {"typer", "re"} <= dear(spawn(lived_in, ["recall", "deploy", "-n3"], None)[2])

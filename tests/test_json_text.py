@@ -1,0 +1,162 @@
+"""`core.json_text` against the public `json` module: the same values, the same refusals."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from core import json_text
+
+characters = st.one_of(
+    st.characters(), st.characters(categories=["Cs"]), st.sampled_from('"\\/\b\f\n\r\t\x00\x7f\u2028\ufeff🔴')
+)
+strings = st.text(characters, max_size=20)
+numbers = st.one_of(
+    st.integers(),
+    st.integers(-(10**40), 10**40),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from([-0.0, 1e308, 5e-324]),
+)
+values = st.recursive(
+    st.one_of(st.none(), st.booleans(), numbers, strings),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(strings, inner, max_size=4)),
+    max_leaves=25,
+)
+
+
+def public_loads(text: str | bytes) -> Any:
+    def refuse(name: str) -> Any:
+        raise ValueError(name)
+
+    if isinstance(text, bytes):
+        text = text.decode("utf-8-sig")
+    return json.loads(text, parse_constant=refuse)
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equal in value and type: 1, 1.0 and True are three things, and so are 0.0 and -0.0."""
+    return repr(left) == repr(right)
+
+
+@settings(deadline=None)
+@given(values)
+@example("\ud800")
+@example({"\udfff": ["\ud83d\ude00", 10**30]})
+def test_what_is_written_is_read_back(value: Any) -> None:
+    for text in (json_text.dumps(value), json_text.pretty(value)):
+        text.encode("utf-8")  # a lone surrogate was escaped
+        assert same(json_text.loads(text), json.loads(text))
+        assert same(json_text.loads(text), json.loads(json.dumps(value)))
+        assert same(json_text.loads(text.encode()), json.loads(text))
+
+
+@settings(deadline=None)
+@given(values)
+def test_the_text_is_that_of_the_public_module(value: Any) -> None:
+    plain = json.dumps(value, ensure_ascii=False)
+    if json_text.dumps(value) != plain:  # only where UTF-8 has no form for it
+        with pytest.raises(UnicodeEncodeError):
+            plain.encode("utf-8")
+    assert "\n" not in json_text.dumps(value)
+
+
+@settings(deadline=None)
+@given(
+    st.recursive(
+        st.one_of(st.none(), st.integers(), st.text(max_size=5)),
+        lambda v: st.one_of(
+            st.lists(v, min_size=1, max_size=3), st.dictionaries(st.text(max_size=5), v, min_size=1, max_size=3)
+        ),
+        max_leaves=10,
+    )
+)
+def test_indentation_is_that_of_the_public_module(value: Any) -> None:
+    assert json_text.pretty(value) == json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def test_empty_containers_stay_on_one_line() -> None:
+    assert json_text.pretty({"a": [], "b": {}, "c": ""}) == '{\n  "a": [],\n  "b": {},\n  "c": ""\n}'
+
+
+fragments = st.sampled_from(
+    [
+        *("{", "}", "[", "]", ",", ":", '"', '"a"', "1", "-", "-0", "01", "1.", ".5", "1e5", "1E+", "true", "True"),
+        *("null", "NaN", "Infinity", "-Infinity", " ", "\n", "\t", "\x0b", "\xa0", "\\", '"\\u12"', '"\\ud800"'),
+        *('"\\ud83d\\ude00"', '"\x01"', "'a'", "//", '{"a":1}', "[1,]", "\ufeff", "1" * 30),
+    ]
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.one_of(st.lists(fragments, max_size=6).map("".join), st.text(max_size=10)))
+@example("")
+@example("[1] 2")
+@example('"a\nb"')
+@example("\ufeff1")
+def test_any_text_is_read_or_refused_alike(text: str) -> None:
+    try:
+        expected = public_loads(text)
+    except ValueError:
+        with pytest.raises(json_text.InvalidJSON) as told:
+            json_text.loads(text)
+        assert str(told.value)
+    else:
+        assert same(json_text.loads(text), expected)
+
+
+@given(st.binary(max_size=12))
+@example(b"\xef\xbb\xbf[1]")
+@example(b"\xff")
+def test_bytes_are_utf_8_or_refused(data: bytes) -> None:
+    try:
+        expected = public_loads(data)
+    except ValueError:
+        with pytest.raises(json_text.InvalidJSON):
+            json_text.loads(data)
+    else:
+        assert same(json_text.loads(data), expected)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "[" * 100_000 + "]" * 100_000])
+def test_deep_nesting_is_refused_not_a_crash(text: str) -> None:
+    with pytest.raises(json_text.InvalidJSON):
+        json_text.loads(text)
+
+
+def test_a_number_with_too_many_digits_is_refused() -> None:
+    with pytest.raises(json_text.InvalidJSON):
+        json_text.loads("1" * 5000)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), [float("-inf")]])
+def test_numbers_that_json_has_no_form_for_are_refused(value: Any) -> None:
+    for write in (json_text.dumps, json_text.pretty):
+        with pytest.raises(ValueError):
+            write(value)
+
+
+@pytest.mark.parametrize("value", [b"x", {1, 2}, object(), {"a": [1j]}])
+def test_what_is_no_json_value_is_refused(value: Any) -> None:
+    for write in (json_text.dumps, json_text.pretty):
+        with pytest.raises(TypeError):
+            write(value)
+
+
+def test_a_refused_value_does_not_spoil_the_next() -> None:
+    odd: list[Any] = [{"a": object()}]
+    with pytest.raises(TypeError):
+        json_text.dumps(odd)
+    odd[0]["a"] = 1
+    assert json_text.dumps(odd) == '[{"a": 1}]'
+
+
+def test_keys_that_are_no_strings_are_written_as_the_public_module_does() -> None:
+    for value in ({1: "a"}, {None: 1}, {True: 1}, {1.5: 2}):
+        assert json_text.loads(json_text.dumps(value)) == json.loads(json.dumps(value))
+        assert json_text.loads(json_text.pretty(value)) == json.loads(json.dumps(value))
+    with pytest.raises(TypeError):
+        json_text.pretty({(1, 2): 1})

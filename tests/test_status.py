@@ -1,0 +1,163 @@
+"""`joelclaw status`: what there is, and what is wrong with it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+from conftest import NOW_MS, Run
+from terminal import on_terminal, without_style
+
+FROZEN = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+
+
+def test_before_anything_was_written(run: Run, home: Path) -> None:
+    result = run("status").result
+    assert result["healthy"] is True
+    assert result["problems"] == []
+    assert result["home"] == str(home)
+    assert result["store"]["exists"] is False
+    assert result["store"]["knownSchema"] >= 1
+    assert {name: counts["total"] for name, counts in result["counts"].items()} == {
+        "observations": 0,
+        "episodes": 0,
+        "knowledge": 0,
+    }
+    assert result["events"] == {"total": 0, "errors24h": 0, "last": []}
+    assert result["sessions"] == {"count": 0, "damaged": 0, "newest": None}
+    assert not home.exists(), "asking makes nothing"
+
+
+def test_versions_and_embedding(run: Run) -> None:
+    result = run("status").result
+    version = run("--version").out
+    assert f"joelclaw {result['version']} (python {result['python']}, sqlite {result['sqlite']})\n" == version
+    assert result["sqliteVec"].startswith("v")
+    assert result["embedding"]["dimensions"] == 256
+    assert result["embedding"]["tokens"] > 20_000
+    assert result["embedding"]["bytes"] > 1_000_000
+    assert result["extras"]["opentelemetry-sdk"]
+
+
+def test_it_counts_what_was_written(run: Run, home: Path) -> None:
+    run("memory", "write", "the deploy script needs the staging key", env=FROZEN)
+    run("otel", "emit", "build.ok", env=FROZEN)
+    run("otel", "emit", "build.broke", "--level", "error", "--success", "false", env=FROZEN)
+    run("otel", "emit", "long.ago", "--level", "fatal", "--timestamp", str(NOW_MS - 2 * 86_400_000), env=FROZEN)
+    run("checkpoint", "save", "--session", "s-1", "--percent", "10", "--message", "port the parser", env=FROZEN)
+    result = run("status", env=FROZEN).result
+    assert result["healthy"] is True
+    assert result["counts"]["observations"]["total"] == 1
+    assert result["events"]["total"] >= 3
+    assert result["events"]["errors24h"] == 1
+    broke = next(event for event in result["events"]["last"] if event["action"] == "build.broke")
+    assert broke == {"ts": "2026-09-21T14:13:20.000Z", "action": "build.broke", "level": "error", "success": False}
+    assert len(result["events"]["last"]) <= 5
+    assert result["sessions"]["count"] == 1
+    assert result["sessions"]["newest"] == {"sessionId": "s-1", "at": "2026-09-21T14:13:20.000Z"}
+    assert result["store"]["bytes"] + result["store"]["walBytes"] > 0
+    assert result["store"]["schema"] == result["store"]["knownSchema"]
+    assert sum(result["embedding"]["vectors"].values()) == 1
+
+
+def test_errors_of_the_day_are_pointed_out(run: Run) -> None:
+    run("otel", "emit", "build.broke", "--level", "error")
+    actions = [action["command"] for action in run("status").json["next_actions"]]
+    assert "joelclaw otel list --level error,fatal" in actions
+
+
+def _problem(run: Run) -> tuple[dict[str, str], dict[str, object]]:
+    result = run("status").result
+    assert result["healthy"] is False
+    (problem,) = result["problems"]
+    assert problem["message"]
+    assert problem["fix"]
+    return problem, result
+
+
+def test_a_store_of_garbage_is_reported_and_left_alone(run: Run, home: Path) -> None:
+    home.mkdir(mode=0o700)
+    garbage = b"not a database " * 500
+    (home / "store.db").write_bytes(garbage)
+    problem, result = _problem(run)
+    assert problem["code"] == "STORE_DAMAGED"
+    assert result["store"]["error"] == problem  # type: ignore[index]
+    assert (home / "store.db").read_bytes() == garbage
+
+
+def test_a_store_with_a_torn_page_is_reported(run: Run, home: Path) -> None:
+    run("memory", "write", "the deploy script needs the staging key")
+    with sqlite3.connect(home / "store.db") as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        page = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'document'").fetchone()[0]
+        size = db.execute("PRAGMA page_size").fetchone()[0]
+    db.close()
+    with open(home / "store.db", "r+b") as handle:
+        handle.seek((page - 1) * size)
+        handle.write(os.urandom(size))
+    assert _problem(run)[0]["code"] == "STORE_DAMAGED"
+
+
+def test_a_newer_store_is_reported(run: Run, home: Path) -> None:
+    run("memory", "write", "the deploy script needs the staging key")
+    with sqlite3.connect(home / "store.db") as db:
+        db.execute("PRAGMA user_version = 9999")
+    db.close()
+    assert _problem(run)[0]["code"] == "STORE_TOO_NEW"
+
+
+def test_a_bad_setting_is_reported_beside_the_counts(run: Run, home: Path) -> None:
+    run("memory", "write", "the deploy script needs the staging key")
+    (home / "config.toml").write_text("[recall]\nlimit = 0\n")
+    problem, result = _problem(run)
+    assert problem["code"] == "CONFIG_INVALID"
+    assert "recall.limit" in problem["message"]
+    assert result["counts"]["observations"]["total"] == 1  # type: ignore[index]
+
+
+def test_settings_that_differ_from_the_defaults_are_listed(run: Run, home: Path) -> None:
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text("[recall]\nlimit = 9\nepisode_decay = 0.001\n")
+    changed = run("status", env={"JOELCLAW_CHECKPOINT_WARM_PERCENT": "35"}).result["config"]["changed"]
+    assert changed == {"recall.limit": 9, "checkpoint.warm_percent": 35}
+
+
+def test_damaged_session_files_are_counted(run: Run, home: Path) -> None:
+    run("checkpoint", "save", "--session", "sound", "--percent", "10", "--message", "port the parser")
+    (home / "sessions" / "cut-short.json").write_text('{"sess')
+    (home / "sessions" / "old.json.damaged-1").write_text("{")
+    (home / "sessions" / "sound.json.lock").touch()
+    sessions = run("status").result["sessions"]
+    assert sessions["count"] == 2
+    assert sessions["damaged"] == 2
+    assert sessions["newest"]["sessionId"] == "sound"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every folder")
+def test_a_home_that_cannot_be_read_is_reported(run: Run, home: Path) -> None:
+    home.mkdir(mode=0o000)
+    try:
+        assert run("status").result["healthy"] is False
+    finally:
+        home.chmod(0o700)
+
+
+def test_a_home_that_is_a_file_is_reported(run: Run, home: Path) -> None:
+    home.write_text("in the way")
+    assert run("status").result["healthy"] is False
+
+
+def test_on_a_terminal(run: Run, home: Path) -> None:
+    run("memory", "write", "the deploy script needs the staging key")
+    shown = without_style(on_terminal(home, "status").out)
+    assert shown.startswith("healthy")
+    assert "observations" in shown
+    for log in ("store.db-wal", "store.db-shm"):  # whole pages in the log would heal the file
+        (home / log).unlink()
+    (home / "store.db").write_bytes(b"garbage" * 999)
+    broken = on_terminal(home, "status")
+    assert broken.code == 0
+    assert without_style(broken.out).startswith("something is wrong")
+    assert "not a readable database" in " ".join(without_style(broken.out).split())

@@ -1,0 +1,136 @@
+"""Wrong usage: exit 2, one envelope on stdout or a message on stderr, and always what to do about it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+from conftest import Run
+from terminal import on_terminal, without_style
+
+from cli import main
+from cli.app import run_app
+from cli.commands import COMMANDS, GROUPS
+
+WRONG = [
+    ("frobnicate", "USAGE"),
+    ("--nope", "USAGE"),
+    ("memory", "USAGE"),
+    ("memory frobnicate", "USAGE"),
+    ("otel --nope", "USAGE"),
+    ("recall", "RECALL_INVALID_ARGS"),
+    ("recall x y", "RECALL_INVALID_ARGS"),
+    ("recall x --limit", "RECALL_INVALID_ARGS"),
+    ("recall x --limit 0", "RECALL_INVALID_ARGS"),
+    ("recall x --limit five", "RECALL_INVALID_ARGS"),
+    ("recall x --min-score nan", "RECALL_INVALID_ARGS"),
+    ("recall x --budget huge", "RECALL_INVALID_ARGS"),
+    ("recall x --raw=yes", "RECALL_INVALID_ARGS"),
+    ("recall x --nope", "RECALL_INVALID_ARGS"),
+    ("memory write x --nope", "MEMORY_INVALID_ARGS"),
+    ("memory recent --count 1.5", "USAGE"),
+    ("memory forget", "USAGE"),
+    ("memory show", "USAGE"),
+    ("otel emit a --level loud", "OTEL_INVALID_ARGS"),
+    ("otel emit a --success maybe", "OTEL_INVALID_ARGS"),
+    ("otel emit a --timestamp yesterday", "OTEL_INVALID_ARGS"),
+    ("otel list --limit 201", "OTEL_INVALID_ARGS"),
+    ("checkpoint show", "CHECKPOINT_INVALID_ARGS"),
+    ("checkpoint save --session s --percent warm", "CHECKPOINT_INVALID_ARGS"),
+    ("inject memory --role", "INJECT_INVALID_ARGS"),
+    ("completion tcsh", "USAGE"),
+    ("status now", "USAGE"),
+]
+
+
+class Told(Protocol):
+    def __call__(self, *words: str) -> Any: ...
+
+
+@pytest.fixture
+def told(capfd: pytest.CaptureFixture[str]) -> Told:
+    """The envelope of wrong usage, without a process of its own: Typer takes 0.3 s to start."""
+
+    def ask(*words: str) -> Any:
+        assert run_app(list(words), as_json=True) == 2
+        return json.loads(capfd.readouterr().out)
+
+    return ask
+
+
+@pytest.mark.parametrize(("words", "code"), WRONG)
+def test_wrong_usage_is_one_envelope_with_a_fix(run: Run, words: str, code: str) -> None:
+    spawned = run(*words.split(), ok=False)
+    assert spawned.code == 2
+    envelope = json.loads(spawned.out)
+    assert list(envelope) == ["ok", "command", "result", "error", "fix", "next_actions"]
+    assert envelope["ok"] is False
+    assert envelope["result"] is None
+    assert envelope["error"]["code"] == code
+    assert envelope["error"]["message"]
+    assert envelope["fix"]
+    assert spawned.err == ""
+
+
+@pytest.mark.parametrize(("words", "code"), WRONG[::4])
+def test_on_a_terminal_the_message_and_the_fix_go_to_stderr(home: Path, words: str, code: str) -> None:
+    spawned = on_terminal(home, *words.split())
+    assert spawned.code == 2
+    assert spawned.out == ""
+    name, fix = spawned.err.splitlines()
+    assert name.startswith("joelclaw ")
+    assert fix.strip()
+    assert "Traceback" not in spawned.err
+
+
+def test_on_a_terminal_json_asks_for_the_envelope(home: Path) -> None:
+    spawned = on_terminal(home, "recall", "x", "--nope", "--json")
+    assert json.loads(spawned.out)["error"]["code"] == "RECALL_INVALID_ARGS"
+    assert spawned.err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("recal x", "recall"),
+        ("memry write x", "memory write"),
+        ("memory wirte x", "memory write"),
+        ("write x", "memory write"),
+        ("checkpiont", "checkpoint"),
+        ("otel emitt a", "otel emit"),
+        ("statsu", "status"),
+    ],
+)
+def test_a_mistyped_command_is_guessed(told: Told, words: str, meant: str) -> None:
+    assert told(*words.split())["fix"] == f"did you mean `joelclaw {meant}`?"
+
+
+def test_a_mistyped_flag_is_guessed(told: Told) -> None:
+    assert "--limit" in told("recall", "x", "--limt", "3")["error"]["message"]
+
+
+def test_an_unknown_command_names_those_there_are(told: Told) -> None:
+    fix = told("xyzzy")["fix"]
+    assert all(command.path in fix for command in COMMANDS)
+    assert told("xyzzy")["next_actions"][0]["command"] == "joelclaw --help"
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_group_alone_names_its_commands(told: Told, group: str) -> None:
+    fix = told(group)["fix"]
+    assert all(command.path in fix for command in COMMANDS if command.path.startswith(group + " "))
+
+
+@pytest.mark.parametrize("word", ["\x1b[31mred", "a" * 5000, "🔴 x", "", "\udcff"])
+def test_any_word_is_answered_with_an_envelope(run: Run, told: Told, word: str) -> None:
+    spawned = run(word, ok=False)
+    assert spawned.code == 2
+    assert len(spawned.json["command"]) < 100
+    assert told("recall", "x", "--" + (main.plain(word) or "="))["fix"]
+
+
+def test_nothing_in_a_mistyped_word_reaches_the_terminal(home: Path) -> None:
+    told = on_terminal(home, "\x1b[31mred").err
+    assert without_style(told) == told
