@@ -83,10 +83,7 @@ _WORDS = {
         " features ship shipped"
     ),
 }
-_CATEGORY_OF: dict[str, list[str]] = {}
-for _id, _list in _WORDS.items():
-    for _word in _list.split():
-        _CATEGORY_OF.setdefault(_word, []).append(_id)
+_category_of: dict[str, list[str]] = {}
 
 
 def resolve(name: str) -> str:
@@ -109,9 +106,13 @@ def classify(text: str) -> tuple[str, float]:
 
     `jc:operations` at FALLBACK_CONFIDENCE when none does. Only the first 20,000 characters count.
     """
+    if not _category_of:
+        for category, listed in _WORDS.items():
+            for word in listed.split():
+                _category_of.setdefault(word, []).append(category)
     hits: dict[str, int] = {}
     for word in set(words.split(text[:_LONGEST])):
-        for category in _CATEGORY_OF.get(word, ()):
+        for category in _category_of.get(word, ()):
             hits[category] = hits.get(category, 0) + 1
     if not hits:
         return OPERATIONS, FALLBACK_CONFIDENCE

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from core.config import Config
     from core.store.interface import Candidate, CandidateSource, Document, Filters, Traits
     from recall.budget import Budget
+    from recall.reranking import Contextual
     from recall.rewrite import Rewrite
 
     class Hit(TypedDict):
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
         categoryFilter: dict[str, Any]
         budget: Budget
         semantic: str
+        contextualCandidates: int
         droppedByTrustPass: int
         droppedDiagnostics: list[dict[str, Any]]
         hits: list[Hit]
@@ -155,9 +157,12 @@ def recall(
     found_in = source(db, vectors=vectors)
     most = limit if limit is not None else config.whole("recall.limit")
     wide = max(int(most * profile["fetchMultiplier"]) + 1, CANDIDATES)
+    contextual: Contextual | None = None
     if profile["applied"] == "deep":
         wide *= _WIDER
-    ranked = _rank(found_in, expanded, filters, wide, now, config.number("recall.episode_decay"))
+        contextual = _contextual(db, found_in, shortened)
+    ranked = _rank(found_in, expanded, filters, wide, now, config.number("recall.episode_decay"), contextual)
+    nearer = contextual.found if contextual else 0
     kept: list[Ranked] = []
     dropped: list[tuple[Ranked, list[str]]] = []
     for entry in ranked:
@@ -189,7 +194,8 @@ def recall(
             "reason": "category.resolved" if resolved else "category.none",
         },
         "budget": profile,
-        "semantic": "static" if found_in.semantic else "none",
+        "semantic": "contextual" if nearer else "static" if found_in.semantic else "none",
+        "contextualCandidates": nearer,
         "droppedByTrustPass": len(dropped),
         "droppedDiagnostics": _diagnostics(found_in, dropped[:_DIAGNOSTICS]),
         "hits": hits,
@@ -208,17 +214,38 @@ def _vector(text: str) -> bytes:
         return b""  # the words still find
 
 
+def _contextual(db: apsw.Connection | None, found_in: CandidateSource, query: str) -> Contextual | None:
+    """The tier above the static vectors; a cluster's row numbers are not those of the file."""
+    if db is None or not found_in.semantic or found_in.backend != "sqlite":
+        return None
+    from recall.reranking import Contextual
+
+    return Contextual.of(db, query)
+
+
 def _rank(
-    found_in: CandidateSource, query: str, filters: Filters, wide: int, now: int, episode_decay: float
+    found_in: CandidateSource,
+    query: str,
+    filters: Filters,
+    wide: int,
+    now: int,
+    episode_decay: float,
+    contextual: Contextual | None,
 ) -> list[Ranked]:
     """Every candidate as (score, raw score, boost, traits), best first; ties go to the newer."""
     terms = words.query_terms(query)
     vector = _vector(query) if found_in.semantic else b""
     half = fusion.lexical_half(len(terms), found_in.size())
     raw = {}
-    for candidate in found_in.candidates(terms, vector, filters, wide, wide):
-        score = fusion.fuse(candidate["bm25"], candidate["cosine"], half)
-        if score > 0:
+    candidates = found_in.candidates(terms, vector, filters, wide, wide)
+    nearness = contextual.cosines([candidate["rowid"] for candidate in candidates]) if contextual else {}
+    for candidate in candidates:
+        near = nearness.get(candidate["rowid"])
+        if near is None:
+            score = fusion.fuse(candidate["bm25"], candidate["cosine"], half)
+        else:
+            score = fusion.fuse_contextual(candidate["bm25"], candidate["cosine"], near, half)
+        if score >= fusion.LEAST:
             raw[candidate["rowid"]] = score
     ranked: list[Ranked] = []
     for traits in found_in.traits(list(raw)) if raw else ():

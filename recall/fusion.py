@@ -11,11 +11,20 @@ from __future__ import annotations
 from core.numbers import ln
 
 LEXICAL_SCALE = 0.7
+LEAST = 0.05
+"""What scores less shares nothing with the query that would matter, and is not found."""
 SEMANTIC_WEIGHT = 0.35
 """The most that meaning alone can score."""
 COSINE_LOW = 0.3
 """Unrelated texts of the static space lie below this cosine."""
 COSINE_HIGH = 0.8
+
+CONTEXTUAL_WEIGHT = 0.7
+CONTEXTUAL_LOW = 0.8
+"""e5 puts any two texts close together: the median of unrelated ones is .78, of one in a thousand over .9."""
+CONTEXTUAL_HIGH = 0.95
+STATIC_BESIDE = 0.15
+"""What the static space still counts for beside it."""
 
 
 def lexical_half(terms: int, documents: int) -> float:
@@ -35,4 +44,19 @@ def fuse(bm25: float, cosine: float | None, half: float) -> float:
     if cosine is None or cosine <= COSINE_LOW:
         return lexical
     semantic = SEMANTIC_WEIGHT * min(1.0, (cosine - COSINE_LOW) / (COSINE_HIGH - COSINE_LOW))
+    return lexical + semantic - lexical * semantic
+
+
+def fuse_contextual(bm25: float, cosine: float | None, contextual: float, half: float) -> float:
+    """`fuse` for a candidate that has a contextual vector too: its cosine takes over most of the static one's weight.
+
+    Args:
+        contextual: -1 to 1 in the contextual space.
+    """
+    share = min(max((contextual - CONTEXTUAL_LOW) / (CONTEXTUAL_HIGH - CONTEXTUAL_LOW), 0.0), 1.0)
+    semantic = CONTEXTUAL_WEIGHT * share
+    if cosine is not None and cosine > COSINE_LOW:
+        static = STATIC_BESIDE * min(1.0, (cosine - COSINE_LOW) / (COSINE_HIGH - COSINE_LOW))
+        semantic += static - semantic * static
+    lexical = bm25 / (bm25 + half) if bm25 > 0 else 0.0
     return lexical + semantic - lexical * semantic

@@ -1,6 +1,6 @@
-"""The hot front end and Typer: whatever the first accepts, the second reads alike.
+"""The first front end and Typer: whatever the first accepts, the second reads alike.
 
-Of every command, hot or not: which of them `front.find` hands to the first is a matter of speed alone.
+Of every command, hot or not.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def named(words: list[str]) -> Command:
     return BY_PATH.get(words[0]) or BY_PATH[" ".join(words[:2])]
 
 
-def hot(words: list[str]) -> tuple[str, dict[str, Any]] | None:
+def first(words: list[str]) -> tuple[str, dict[str, Any]] | None:
     command = named(words)
     options = front.parse(command, words[len(command.path.split()) :])
     return None if options is None else (command.path, options)
@@ -125,7 +125,7 @@ def typed(read: tuple[str, dict[str, Any]] | None) -> object:
 @example(["otel", "emit", "--metadata", "--json"])
 def test_what_the_hot_front_end_reads_typer_reads_alike(argv: list[str]) -> None:
     words, _ = take_json_flag(argv)
-    read = hot(words)
+    read = first(words)
     if read is not None:
         assert typed(slow(words)) == typed(read)
 
@@ -137,7 +137,7 @@ def test_what_typer_refuses_it_refuses_with_a_reason(argv: list[str]) -> None:
     try:
         slow(words)
     except Failure as failure:
-        assert hot(words) is None
+        assert first(words) is None
         assert failure.exit_code == USAGE
         assert failure.message
         assert failure.fix
@@ -163,7 +163,7 @@ def test_what_typer_refuses_it_refuses_with_a_reason(argv: list[str]) -> None:
 def test_both_read_ordinary_calls(words: str, options: dict[str, Any]) -> None:
     command = named(words.split())
     expected = (command.path, {**command.defaults(), **options})
-    assert typed(hot(words.split())) == typed(expected)
+    assert typed(first(words.split())) == typed(expected)
     assert typed(slow(words.split())) == typed(expected)
 
 
@@ -171,22 +171,22 @@ def test_both_read_ordinary_calls(words: str, options: dict[str, Any]) -> None:
     "words", ["recall x --limit 0", "recall x y", "checkpoint show", "recall --raw=1", "otel emit --level bad"]
 )
 def test_neither_takes_wrong_usage(words: str) -> None:
-    assert hot(words.split()) is None
+    assert first(words.split()) is None
     with pytest.raises(Failure):
         slow(words.split())
 
 
-def test_the_front_end_finds_hot_commands_only() -> None:
+def test_the_front_end_finds_every_command() -> None:
     for command in COMMANDS:
         found = front.find([*command.path.split(), "word"])
-        assert (found is not None) is command.hot
-        assert found is None or (found[0].path, list(found[1])) == (command.path, ["word"])
+        assert found is not None
+        assert (found[0].path, list(found[1])) == (command.path, ["word"])
     assert front.find([]) is None
     assert front.find(["memory"]) is None
 
 
 def test_calls_that_only_typer_knows_are_left_to_it() -> None:
-    assert hot(["recall", "x", "-n5"]) is None
+    assert first(["recall", "x", "-n5"]) is None
     read = slow(["recall", "x", "-n5"])
     assert read is not None
     assert read[1]["limit"] == 5
@@ -200,7 +200,7 @@ def test_the_generator_makes_calls_that_are_accepted() -> None:
     @given(calls())
     def count(argv: list[str]) -> None:
         nonlocal accepted
-        accepted += hot(take_json_flag(argv)[0]) is not None
+        accepted += first(take_json_flag(argv)[0]) is not None
 
     count()
     assert accepted >= 10

@@ -171,7 +171,8 @@ def _migrate(db: apsw.Connection, where: str, busy_ms: int) -> None:
             db.execute(f"PRAGMA user_version = {len(migrations.STEPS)}")
             db.execute("COMMIT")
         except BaseException:
-            db.execute("ROLLBACK")
+            if db.in_transaction:  # a full disk has rolled it back already
+                db.execute("ROLLBACK")
             raise
 
 

@@ -1,0 +1,126 @@
+"""New events as other processes store them, each once and in the order they were stored."""
+
+from __future__ import annotations
+
+import os
+
+from core.errors import Failure
+from core.files import LockTimeout
+from core.store import events as stored
+from core.store import sqlite
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import apsw
+
+    from core.store.interface import Event, EventQuery
+
+_MAX_FAULTS = 20
+_REMEMBERED = 20_000
+
+
+class Follower:
+    """Asks the store again and again; `poll` is the only thing to call.
+
+    By the store's own numbering and not by time: two events may have one time, and one may come with an old time. The
+    store need not be there yet, and may be replaced by another one meanwhile: then what that one holds of the window
+    is new, except for events that were seen.
+
+    Args:
+        asked: which events; its window holds for what is there at the start, not for what comes.
+        limit: how many of those at the start.
+    """
+
+    __slots__ = ("_asked", "_db", "_faults", "_file", "_last", "_limit", "_seen", "_started")
+
+    def __init__(self, asked: EventQuery, limit: int) -> None:
+        self._asked = asked
+        self._limit = limit
+        self._db: apsw.Connection | None = None
+        self._file: tuple[int, int] | None = None
+        self._last = 0
+        self._seen: dict[str, None] = {}
+        self._faults = 0
+        self._started = False
+
+    def poll(self) -> list[Event]:
+        """Events since the last call, oldest first; in the first call the newest `limit` that were there.
+
+        Raises:
+            Failure: the store could not be read: at the start, or later `_MAX_FAULTS` times one after the other.
+        """
+        try:
+            found = self._read()
+        except (sqlite.StoreError, Failure, LockTimeout) as error:
+            self._close()
+            self._faults += 1
+            failure = _told(error)
+            at_once = not self._started and failure.code != "STORE_BUSY"
+            if at_once or self._faults >= _MAX_FAULTS:
+                raise failure from None
+            return []
+        self._faults = 0
+        self._started = True
+        fresh = [event for event in found if event["id"] not in self._seen]
+        for event in fresh:
+            self._seen[event["id"]] = None
+        while len(self._seen) > _REMEMBERED:
+            del self._seen[next(iter(self._seen))]
+        return fresh
+
+    def _read(self) -> list[Event]:
+        file = _file_now()
+        if file != self._file or self._db is None:
+            if file != self._file:
+                self._last = 0
+            self._close()
+            self._file = file
+            self._db = sqlite.open_reading() if file is not None else None
+        db = self._db
+        if db is None:
+            return []
+        db.execute("BEGIN")
+        try:
+            last = stored.last_seq(db)
+            if not self._started:
+                found = stored.newest(db, self._asked, self._limit)[::-1]
+            elif last == self._last:
+                found = []
+            else:
+                asked: EventQuery = {**self._asked, "since": 0} if self._last else self._asked
+                found = stored.between(db, asked, self._last, last)
+        finally:
+            db.execute("ROLLBACK")
+        self._last = last
+        return found
+
+    def _close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+
+def lines(events: Iterable[Event]) -> list[str]:
+    """One line of JSON for each event."""
+    from core import json_text
+    from otel import search
+
+    return [json_text.dumps(search.shown(event)) + "\n" for event in events]
+
+
+def _file_now() -> tuple[int, int] | None:
+    try:
+        status = os.stat(sqlite.path())
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _told(error: apsw.Error | Failure | LockTimeout) -> Failure:
+    if isinstance(error, Failure):
+        return error
+    if isinstance(error, sqlite.StoreError):
+        return sqlite.as_failure(error)
+    return Failure("STORE_BUSY", f"{sqlite.path()} is being set up by another process", "try again")

@@ -1,0 +1,94 @@
+"""Debug events that repeat are kept only so often, whichever process sends them."""
+
+from __future__ import annotations
+
+import apsw
+from conftest import NOW_MS, Run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.store import migrations
+from otel import log, record
+
+LIMIT = 12
+WINDOW_MS = 60_000
+
+
+def empty_store() -> apsw.Connection:
+    db = apsw.Connection(":memory:")
+    for step in migrations.STEPS:
+        db.execute(step)
+    return db
+
+
+def times(db: apsw.Connection) -> list[int]:
+    return [row[0] for row in db.execute("SELECT timestamp FROM event ORDER BY timestamp")]
+
+
+def test_thirteenth_within_a_minute_is_noise(run: Run) -> None:
+    def emit(second: float, *more: str) -> dict[str, object]:
+        env = {"JOELCLAW_NOW_MS": str(NOW_MS + int(second * 1000))}
+        result: dict[str, object] = run("otel", "emit", "tick", "--level", "debug", *more, env=env).result
+        return result
+
+    for second in range(LIMIT):
+        assert emit(second)["stored"] is True
+    refused = emit(59.999, "--id", "late")
+    assert (refused["stored"], refused["reason"]) == (False, "debug-noise")
+    # of another source, component, action or level: not the same noise
+    assert emit(59.999, "--source", "other")["stored"] is True
+    assert emit(59.999, "--component", "other")["stored"] is True
+    assert emit(59.999, "--action", "other")["stored"] is True
+    assert emit(59.999, "--level", "info")["stored"] is True
+    # the first one falls out of the window
+    assert emit(60)["stored"] is True
+    assert emit(60)["stored"] is False
+
+
+def test_limit_is_a_setting(run: Run) -> None:
+    env = {"JOELCLAW_OTEL_DEBUG_LIMIT": "1"}
+    assert run("otel", "emit", "x", "--level", "debug", env=env).result["stored"] is True
+    assert run("otel", "emit", "x", "--level", "debug", env=env).result["reason"] == "debug-noise"
+
+
+def test_known_id_is_told_from_noise() -> None:
+    db = empty_store()
+    event = record.event("x", level="debug", id="same", now=NOW_MS)
+    assert log.append_one(db, event, debug_limit=1) == ""
+    assert log.append_one(db, event, debug_limit=1) == log.DUPLICATE
+
+
+def test_append_counts_what_it_stored_and_keeps_an_open_transaction_open() -> None:
+    db = empty_store()
+    events = [record.event("x", level="debug", now=NOW_MS) for _ in range(LIMIT + 5)]
+    assert log.append(db, events, debug_limit=LIMIT) == LIMIT
+    db.execute("BEGIN IMMEDIATE")
+    assert log.append(db, [record.event("y", now=NOW_MS), events[0]], debug_limit=LIMIT) == 1
+    assert db.in_transaction
+    db.execute("ROLLBACK")
+    assert len(times(db)) == LIMIT
+
+
+@given(st.lists(st.integers(0, 300_000), max_size=80), st.integers(0, 15))
+@settings(deadline=None, max_examples=60)
+def test_no_window_ever_holds_more(offsets: list[int], limit: int) -> None:
+    db = empty_store()
+    log.append(db, [record.event("x", level="debug", now=NOW_MS + at) for at in offsets], debug_limit=limit)
+    kept = times(db)
+    for start in kept:
+        assert sum(start <= at < start + WINDOW_MS for at in kept) <= limit
+
+
+@given(st.lists(st.integers(0, 20_000), max_size=60), st.integers(0, 15))
+@settings(deadline=None, max_examples=60)
+def test_events_in_order_are_refused_only_when_the_window_is_full(gaps: list[int], limit: int) -> None:
+    db = empty_store()
+    now, kept = NOW_MS, list[int]()
+    for gap in gaps:
+        now += gap
+        full = sum(now - WINDOW_MS < at for at in kept) >= limit
+        reason = log.append_one(db, record.event("x", level="debug", now=now), debug_limit=limit)
+        assert (reason == log.NOISE) is full
+        if not full:
+            kept.append(now)
+    assert times(db) == kept

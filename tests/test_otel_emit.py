@@ -1,0 +1,361 @@
+"""`otel emit`: what is stored, what is refused, and that no fault holds up the hook that spawned it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from conftest import JOELCLAW, NOW_MS, ROOT, Run, clean_environment
+
+from otel import record
+
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+SLOWEST_S = 1.0
+TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+
+
+def rows(home: Path) -> list[dict[str, Any]]:
+    db = apsw.Connection(str(home / "store.db"))
+    names = ("id", "timestamp", "session_id", "system_id", "level", "source", "component", "action", "success", "error")
+    cursor = db.execute(f"SELECT {', '.join(names)}, duration_ms, metadata FROM event ORDER BY seq")
+    return [dict(zip((*names, "duration_ms", "metadata"), row, strict=True)) for row in cursor]
+
+
+def test_defaults(run: Run, home: Path) -> None:
+    result = run("otel", "emit", "a.b", env={**NOW, "JOELCLAW_SYSTEM_ID": "panda"}).result
+    assert result["stored"] is True
+    (row,) = rows(home)
+    assert row == {
+        "id": result["id"], "timestamp": NOW_MS, "session_id": "interactive", "system_id": "panda", "level": "info",
+        "source": "cli", "component": "otel-cli", "action": "a.b", "success": 1, "error": None, "duration_ms": None,
+        "metadata": "{}",
+    }  # fmt: skip
+
+
+def test_every_flag(run: Run, home: Path) -> None:
+    flags = {
+        "--source": "gateway", "--component": "c", "--level": "error", "--success": "false", "--id": "e1",
+        "--timestamp": "1700000000123", "--error": "it broke", "--duration-ms": "12.5", "--session": "s1",
+        "--metadata": '{"percent": 41, "deep": {"a": [1, null, true]}}',
+    }  # fmt: skip
+    result = run("otel", "emit", "x.y", *[word for pair in flags.items() for word in pair]).result
+    assert list(result) == [
+        "id", "timestamp", "sessionId", "systemId", "level", "source", "component", "action", "success", "metadata",
+        "duration_ms", "error", "stored",
+    ]  # fmt: skip
+    (row,) = rows(home)
+    assert (row["id"], row["timestamp"], row["level"], row["success"]) == ("e1", 1700000000123, "error", 0)
+    assert (row["error"], row["duration_ms"], row["session_id"]) == ("it broke", 12.5, "s1")
+    assert json.loads(row["metadata"]) == {"percent": 41, "deep": {"a": [1, None, True]}}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["compaction.before", "--source", "interactive", "--component", "session-lifecycle", "--success", "true",
+         "--metadata", '{"compactionCount":1,"contextPercent":61.5,"userMessageCount":12}'],
+        ["memory.recall.injected", "--source", "pi", "--component", "memory-enforcer", "--level", "debug", "--json",
+         "--metadata", '{"result_count":3}'],
+    ],
+)  # fmt: skip
+def test_calls_of_the_extensions(run: Run, words: list[str]) -> None:
+    envelope = run("otel", "emit", *words).json
+    assert envelope["ok"] is True and envelope["result"]["stored"] is True
+    assert envelope["result"]["metadata"] == json.loads(words[words.index("--metadata") + 1])
+
+
+def test_action_flag_wins_over_the_word(run: Run) -> None:
+    assert run("otel", "emit", "word", "--action", "flag").result["action"] == "flag"
+    assert run("otel", "emit", "--action", "flag").result["action"] == "flag"
+
+
+@pytest.mark.parametrize(
+    ("env", "session"),
+    [
+        ({"SLOG_SESSION_ID": "a", "JOELCLAW_SESSION_ID": "b"}, "a"),
+        ({"JOELCLAW_SESSION_ID": "b", "JOELCLAW_SESSION_HANDLE": "c"}, "b"),
+        ({"SLOG_SESSION_ID": " ", "JOELCLAW_SESSION_HANDLE": "c", "PI_SESSION_HANDLE": "d"}, "c"),
+        ({"PI_SESSION_HANDLE": "d", "JOELCLAW_ROLE": "system"}, "d"),
+        ({"GATEWAY_ROLE": "central", "JOELCLAW_ROLE": "system"}, "gateway"),
+        ({"GATEWAY_ROLE": "", "JOELCLAW_ROLE": "system"}, "system"),
+        ({"GATEWAY_ROLE": ""}, "interactive"),
+    ],
+)
+def test_session_of_the_environment(run: Run, env: dict[str, str], session: str) -> None:
+    result = run("otel", "emit", "x", env=env).result
+    assert result["sessionId"] == session
+    host = os.uname().nodename.lower().removesuffix(".localdomain").removesuffix(".local")
+    assert result["systemId"] == host
+
+
+def test_failure_without_error_text(run: Run) -> None:
+    assert run("otel", "emit", "x", "--success", "false").result["error"] == "operation_failed"
+    assert run("otel", "emit", "x", "--success", "false", "--error", " ").result["error"] == "operation_failed"
+    assert "error" not in run("otel", "emit", "x").result
+
+
+def test_stdin_holds_the_event(run: Run, home: Path) -> None:
+    event = {
+        "action": "s.t", "source": "hook", "component": "c", "level": "WARNING", "success": False, "error": "no",
+        "metadata": {"n": 1}, "id": "i1", "timestamp": 1700000000000, "durationMs": 7, "sessionId": "s",
+        "systemId": "m", "extra": 1,
+    }  # fmt: skip
+    result = run("otel", "emit", "--source", "flag", stdin=json.dumps(event)).result
+    assert result["ignored"] == ["extra"]
+    (row,) = rows(home)
+    assert row == {
+        "id": "i1", "timestamp": 1700000000000, "session_id": "s", "system_id": "m", "level": "warn", "source": "flag",
+        "component": "c", "action": "s.t", "success": 0, "error": "no", "duration_ms": 7.0, "metadata": '{"n": 1}',
+    }  # fmt: skip
+
+
+def test_stdin_beside_an_action_is_read_only_when_asked_for(run: Run, home: Path) -> None:
+    loop = f'printf "one\\ntwo\\nthree\\n" | while read -r word; do "{JOELCLAW}" otel emit "$word"; done'
+    subprocess.run(["sh", "-c", loop], env=clean_environment(home), check=True, stdout=subprocess.DEVNULL, timeout=30)
+    assert [row["action"] for row in rows(home)] == ["one", "two", "three"]
+    result = run("otel", "emit", "word", "--stdin", stdin='{"action": "other", "level": "debug"}').result
+    assert (result["action"], result["level"]) == ("word", "debug")
+
+
+@pytest.mark.parametrize(("words", "code"), [(["x"], 0), ([], 2)])
+def test_open_pipe_that_says_nothing(home: Path, words: list[str], code: int) -> None:
+    started = time.monotonic()
+    with subprocess.Popen(
+        [JOELCLAW, "otel", "emit", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean_environment(home)
+    ) as process:
+        assert process.stdout is not None
+        envelope = json.loads(process.stdout.read())
+        assert process.wait(10) == code
+    assert envelope["ok"] is (code == 0)
+    assert time.monotonic() - started < (SLOWEST_S if words else 2.5)
+
+
+def test_whole_object_in_a_pipe_that_stays_open(home: Path) -> None:
+    started = time.monotonic()
+    with subprocess.Popen(
+        [JOELCLAW, "otel", "emit"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean_environment(home)
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(b'{"action": "a", "metadata": {"x": {}}}\n')
+        process.stdin.flush()
+        assert json.loads(process.stdout.read())["result"]["metadata"] == {"x": {}}
+        assert process.wait(10) == 0
+    assert time.monotonic() - started < SLOWEST_S
+
+
+def test_closed_stdin(home: Path) -> None:
+    command = f'"{JOELCLAW}" otel emit <&-'
+    done = subprocess.run(["sh", "-c", command], env=clean_environment(home), capture_output=True, timeout=30)
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"]["code"] == "OTEL_INVALID_ARGS"
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "code"),
+    [
+        ([], None, "OTEL_INVALID_ARGS"),
+        (["  "], None, "OTEL_INVALID_ARGS"),
+        (["--level", "info"], "", "OTEL_INVALID_ARGS"),
+        ([], '{"level": "info"}', "OTEL_INVALID_ARGS"),
+        ([], '{"action": "\\u0000"}', "OTEL_INVALID_ARGS"),
+        ([], "{", "INVALID_JSON"),
+        ([], "\xff\xfe", "INVALID_JSON"),
+        ([], "[1]", "OTEL_INVALID_ARGS"),
+        ([], '{"action": "a", "metadata": [1]}', "OTEL_INVALID_ARGS"),
+        ([], '{"action": "a", "level": "loud"}', "OTEL_INVALID_ARGS"),
+        ([], '{"action": "a", "level": 20}', "OTEL_INVALID_ARGS"),
+        ([], '{"action": "a", "success": "perhaps"}', "OTEL_INVALID_ARGS"),
+        ([], '{"action": "a", "timestamp": -1}', "OTEL_INVALID_ARGS"),
+        ([], '{"action": "a", "timestamp": 1e400}', "OTEL_INVALID_ARGS"),
+        ([], '{"action": {"a": 1}}', "OTEL_INVALID_ARGS"),
+        ([], '{"action": "a", "duration_ms": -1}', "OTEL_INVALID_ARGS"),
+        ([], '{"action": "a", "metadata": {"a": "' + "x" * 262_144 + '"}}', "OTEL_INVALID_ARGS"),
+        (["x", "--metadata", "{"], None, "INVALID_JSON"),
+        (["x", "--metadata", ""], None, "INVALID_JSON"),
+        (["x", "--metadata", '{"a": NaN}'], None, "INVALID_JSON"),
+        (["x", "--metadata", "[]"], None, "OTEL_INVALID_ARGS"),
+        (["x", "--metadata", "null"], None, "OTEL_INVALID_ARGS"),
+        (["x", "--level", "loud"], None, "OTEL_INVALID_ARGS"),
+        (["x", "--success", "perhaps"], None, "OTEL_INVALID_ARGS"),
+        (["x", "--duration-ms", "-1"], None, "OTEL_INVALID_ARGS"),
+    ],
+)
+def test_wrong_usage_stores_nothing(run: Run, home: Path, words: list[str], stdin: str | None, code: str) -> None:
+    data = stdin.encode("latin-1") if stdin is not None else None
+    done = run("otel", "emit", *words, stdin=data, ok=False)
+    assert done.code == 2
+    assert done.json["error"]["code"] == code
+    assert done.json["result"] is None and done.json["fix"] and done.json["error"]["message"]
+    assert not (home / "store.db").exists()
+
+
+def test_same_id_is_stored_once(run: Run, home: Path) -> None:
+    assert run("otel", "emit", "x", "--id", "same").result["stored"] is True
+    again = run("otel", "emit", "y", "--id", "same").result
+    assert (again["stored"], again["reason"]) == (False, "duplicate-id")
+    assert [row["action"] for row in rows(home)] == ["x"]
+
+
+def test_secrets_never_reach_the_disk(run: Run, home: Path) -> None:
+    metadata = json.dumps({"header": f"Bearer {TOKEN}", TOKEN: 1, "password": "hunter2hunter2", "list": [TOKEN]})
+    words = ["--source", TOKEN, "--component", TOKEN, "--id", TOKEN, "--session", TOKEN, "--error", f"with {TOKEN}"]
+    done = run("otel", "emit", f"action {TOKEN}", "--metadata", metadata, *words)
+    run("otel", "emit", "--stdin", stdin=json.dumps({"action": TOKEN, "systemId": TOKEN, "error": TOKEN}))
+    stored = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert TOKEN.encode() not in stored and b"hunter2" not in stored
+    assert TOKEN not in done.out
+    # what looks like a secret is still an identity
+    assert run("otel", "emit", "x", "--id", TOKEN).result["reason"] == "duplicate-id"
+    assert run("otel", "list", "--session", TOKEN).result["found"] == 1
+
+
+def test_files_are_private_whatever_the_umask(home: Path) -> None:
+    command = f'umask 000; "{JOELCLAW}" otel emit x'
+    subprocess.run(
+        ["sh", "-c", command], env=clean_environment(home), check=True, stdout=subprocess.DEVNULL, timeout=30
+    )
+    assert home.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in home.iterdir() if path.is_file()} == {0o600}
+
+
+def test_large_metadata_is_cut_and_says_so(run: Run, home: Path) -> None:
+    event = {"action": "a", "metadata": {"log": "word " * 40_000, "percent": 41}}
+    kept = run("otel", "emit", stdin=json.dumps(event)).result["metadata"]
+    assert kept["percent"] == 41
+    assert kept["log"].endswith("… [cut: 200000 characters]")
+    many = {"action": "a", "metadata": {f"key{n}": n for n in range(12_000)}}
+    kept = run("otel", "emit", stdin=json.dumps(many)).result["metadata"]
+    assert kept["_cut"].endswith("more entries")
+    assert all(len(row["metadata"]) <= record.MAX_METADATA_BYTES for row in rows(home))
+
+
+# Faults: a clear error, exit 1, nothing overwritten, within a second.
+
+
+def emit_fails(home: Path, **more: Any) -> dict[str, str]:
+    """The error of an emit that must fail, and within a second: at the second try, where the machine is busy."""
+    for last in (False, True):
+        started = time.monotonic()
+        done = subprocess.run(
+            [JOELCLAW, "otel", "emit", "x"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=clean_environment(home),
+            **more,
+        )
+        took = time.monotonic() - started
+        assert done.returncode == 1, done.stdout
+        if took < SLOWEST_S:
+            break
+        assert not last, f"took {took:.1f} s"
+    envelope = json.loads(done.stdout)
+    assert envelope["ok"] is False and envelope["fix"]
+    error: dict[str, str] = envelope["error"]
+    return error
+
+
+def test_garbage_for_a_store(home: Path) -> None:
+    home.mkdir()
+    store = home / "store.db"
+    store.write_bytes(b"this is no database " * 500)
+    before = store.read_bytes()
+    assert emit_fails(home)["code"] == "STORE_DAMAGED"
+    assert store.read_bytes() == before
+
+
+def test_newer_schema(run: Run, home: Path) -> None:
+    run("otel", "emit", "x")
+    apsw.Connection(str(home / "store.db")).execute("PRAGMA user_version = 999")
+    assert emit_fails(home)["code"] == "STORE_TOO_NEW"
+
+
+def test_another_process_writes_on_and_on(run: Run, home: Path) -> None:
+    run("otel", "emit", "x")
+    db = apsw.Connection(str(home / "store.db"))
+    db.execute("BEGIN IMMEDIATE")
+    assert emit_fails(home)["code"] == "STORE_BUSY"
+    db.execute("ROLLBACK")
+    assert len(rows(home)) == 1
+
+
+def test_another_process_hangs_while_it_sets_up_the_store(home: Path) -> None:
+    home.mkdir()
+    with (home / "store.db.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert emit_fails(home)["code"] == "STORE_BUSY"
+
+
+def test_home_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert emit_fails(tmp_path / "file" / "home")["code"] == "STORE_READ_ONLY"
+
+
+def test_home_without_write_permission(run: Run, home: Path) -> None:
+    run("otel", "emit", "x")
+    if os.access("/", os.W_OK):
+        pytest.skip("permissions do not hold for this user")
+    home.chmod(0o500)
+    try:
+        assert emit_fails(home)["code"] in ("STORE_READ_ONLY", "STORE_UNREADABLE")
+    finally:
+        home.chmod(0o700)
+
+
+@pytest.mark.parametrize("size", [0, 4096, 40_000])
+def test_no_room(home: Path, size: int) -> None:
+    error = emit_fails(home, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+    assert error["code"] in ("STORE_FULL", "STORE_IO")
+
+
+def test_no_room_for_one_more(run: Run, home: Path) -> None:
+    run("otel", "emit", "first")
+    largest = max(path.stat().st_size for path in home.iterdir())
+    error = emit_fails(home, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest)))
+    assert error["code"] in ("STORE_FULL", "STORE_IO")
+    run("otel", "emit", "second")
+    assert [row["action"] for row in rows(home)] == ["first", "second"]
+
+
+def test_many_processes_at_once(home: Path) -> None:
+    started = [
+        subprocess.Popen(
+            [JOELCLAW, "otel", "emit", f"n.{number}", "--metadata", '{"a": 1}'],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=clean_environment(home),
+        )
+        for number in range(20)
+    ]  # fmt: skip
+    for process in started:
+        out, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, out
+        assert json.loads(out)["result"]["stored"] is True
+    assert {row["action"] for row in rows(home)} == {f"n.{number}" for number in range(20)}
+
+
+def test_imports_nothing_slow(home: Path) -> None:
+    slow = (
+        "re json argparse typing functools contextlib enum datetime pathlib subprocess hashlib uuid dataclasses tomllib"
+    )
+    program = (
+        "import sys; sys.argv = ['joelclaw', 'otel', 'emit', 'x', '--metadata', '{\"a\": 1}']\n"
+        "from cli.main import main\n"
+        "code = main(); sys.stderr.write(' '.join(sys.modules)); sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        env=clean_environment(home),
+        cwd=ROOT,
+        text=True,
+        timeout=30,
+    )
+    assert done.returncode == 0
+    assert not set(slow.split()) & set(done.stderr.split())

@@ -1,0 +1,241 @@
+"""`otel list`, `search` and `stats`: which events are found, and the shapes that hooks read."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.store import events as stored
+from core.store import migrations, sqlite
+from otel import log, record, search
+
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+MINUTE = 60_000
+HOUR = 60 * MINUTE
+
+
+@pytest.fixture
+def seeded(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store with a few events, the newest at NOW_MS."""
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    made = [
+        record.event("compaction.inject", source="interactive", component="session-lifecycle", session="s1",
+                     system="m1", metadata={"compactionCount": 2, "contentChars": 812}, now=NOW_MS, id="inject"),
+        record.event("compaction.inject.skipped", source="interactive", component="session-lifecycle", session="s2",
+                     system="m1", metadata={"reason": "rapid-recompaction"}, now=NOW_MS - 10 * MINUTE, id="skipped"),
+        record.event("mail.sent", source="gateway", component="mail", level="warn", session="s1", system="m2",
+                     metadata={"to": {"name": "Zoë"}, "tags": ["a-b", "🔥"]}, now=NOW_MS - 20 * MINUTE, id="mail"),
+        record.event("recall.failed", source="cli", component="recall-cli", level="error", success=False, session="s1",
+                     system="m1", error="ECONNREFUSED 127.0.0.1:8108", duration_ms=1500, now=NOW_MS - HOUR,
+                     id="failed"),
+        record.event("disk.full", source="cli", component="store", level="fatal", success=False, session="s3",
+                     system="m1", now=NOW_MS - 30 * HOUR, id="old"),
+    ]  # fmt: skip
+    db = sqlite.open_writing(busy_ms=1000, durable=False)
+    assert log.append(db, made, debug_limit=12) == len(made)
+    db.close()
+    return home
+
+
+def ids(result: Any) -> list[str]:
+    return [event["id"] for event in result["events"]]
+
+
+def test_list_shows_the_window_newest_first(run: Run, seeded: Path) -> None:
+    result = run("otel", "list", env=NOW).result
+    assert list(result) == ["found", "page", "limit", "filterBy", "events", "facets"]
+    assert ids(result) == ["inject", "skipped", "mail", "failed"]
+    assert (result["found"], result["page"], result["limit"]) == (4, 1, 30)
+    assert result["filterBy"] == f"timestamp:>={NOW_MS - 24 * HOUR}"
+    assert result["events"][3] == {
+        "id": "failed", "ts": "2026-09-21T13:13:20.000Z", "sessionId": "s1", "systemId": "m1", "level": "error",
+        "source": "cli", "component": "recall-cli", "action": "recall.failed", "success": False, "duration_ms": 1500,
+        "error": "ECONNREFUSED 127.0.0.1:8108", "metadata_keys": [], "metadata": {},
+    }  # fmt: skip
+    first = result["events"][0]
+    assert first["metadata_keys"] == ["compactionCount", "contentChars"]
+    assert first["metadata"] == {"compactionCount": 2, "contentChars": 812}
+    assert (first["duration_ms"], first["error"]) == (None, None)
+    assert result["facets"] == [
+        {"field_name": "level", "counts": [{"value": "info", "count": 2}, {"value": "error", "count": 1},
+                                           {"value": "warn", "count": 1}]},
+        {"field_name": "source", "counts": [{"value": "interactive", "count": 2}, {"value": "cli", "count": 1},
+                                            {"value": "gateway", "count": 1}]},
+        {"field_name": "component", "counts": [{"value": "session-lifecycle", "count": 2},
+                                               {"value": "mail", "count": 1}, {"value": "recall-cli", "count": 1}]},
+        {"field_name": "action", "counts": [{"value": name, "count": 1} for name in (
+            "compaction.inject", "compaction.inject.skipped", "mail.sent", "recall.failed")]},
+    ]  # fmt: skip
+
+
+def test_what_an_existing_hook_runs(run: Run, seeded: Path) -> None:
+    envelope = run("otel", "search", "mail", "--hours", "24", "--limit", "1", env=NOW).json
+    assert envelope["ok"] is True and envelope["command"] == "joelclaw otel search"
+    assert envelope["result"]["found"] == 1
+    assert ids(envelope["result"]) == ["mail"]
+    assert run("otel", "stats", "--hours", "24", "--json", env=NOW).json["ok"] is True
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("compaction.inject", ["inject", "skipped"]),
+        ("compaction.inject.skipped", ["skipped"]),
+        ("COMPACTION Inject", ["inject", "skipped"]),
+        ("inject rapid", ["skipped"]),
+        ("rapid-recompaction", ["skipped"]),
+        ("rapid mail", []),
+        ("econnrefused", ["failed"]),
+        ("127.0.0.1:8108", ["failed"]),
+        ("operation_failed", []),
+        ("contentChars", ["inject"]),
+        ("812", ["inject"]),
+        ("contentChars:812", ["inject"]),
+        ("name=Zoë", ["mail"]),
+        ("a-b", ["mail"]),
+        ("🔥", ["mail"]),
+        ("session-life", ["inject", "skipped"]),
+        ("mail - sent", ["mail"]),
+        ("*", ["inject", "skipped", "mail", "failed"]),
+        ("", ["inject", "skipped", "mail", "failed"]),
+        ("---", []),
+        ('" OR 1=1 --', []),
+        ("%", []),
+        ("mail\tsent\n", ["mail"]),
+    ],
+)
+def test_words_that_must_all_occur(run: Run, seeded: Path, query: str, found: list[str]) -> None:
+    result = run("otel", "search", "--", query, env=NOW).result
+    assert ids(result) == found
+    assert result["found"] == len(found)
+    assert result["query"] == query
+
+
+def test_a_query_of_any_size(run: Run, seeded: Path) -> None:
+    assert run("otel", "search", "x" * 100_000, env=NOW).result["found"] == 0
+    assert run("otel", "search", "mail " * 20_000, env=NOW).result["found"] == 1
+    assert run("otel", "search", " ".join(f"w{n}" for n in range(15_000)), env=NOW).result["found"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "found", "filter_by"),
+    [
+        (["--level", "error,fatal"], ["failed"], "level:=[error,fatal]"),
+        (["--level", "Warning, ERROR"], ["mail", "failed"], "level:=[warn,error]"),
+        (["--source", "cli,gateway"], ["mail", "failed"], "source:=[cli,gateway]"),
+        (["--component", "mail"], ["mail"], "component:=[mail]"),
+        (["--component", "a b"], [], "component:=[`a b`]"),
+        (["--session", "s1"], ["inject", "mail", "failed"], "sessionId:=s1"),
+        (["--system", "m2"], ["mail"], "systemId:=m2"),
+        (["--success", "false"], ["failed"], "success:=false"),
+        (["--success", "true", "--session", "s1"], ["inject", "mail"], "sessionId:=s1 && success:=true"),
+        (["--hours", "0.2"], ["inject", "skipped"], ""),
+        (["--hours", "48", "--level", "fatal"], ["old"], "level:=[fatal]"),
+        (["--hours", "0"], ["inject"], ""),
+    ],
+)
+def test_filters(run: Run, seeded: Path, words: list[str], found: list[str], filter_by: str) -> None:
+    for name in (["list"], ["search", "*"]):
+        result = run("otel", *name, *words, env=NOW).result
+        assert ids(result) == found
+        assert result["found"] == len(found) == sum(entry["count"] for entry in result["facets"][0]["counts"])
+        assert result["filterBy"].partition(" && ")[2] == filter_by
+
+
+def test_pages(run: Run, seeded: Path) -> None:
+    envelope = run("otel", "list", "--limit", "3", env=NOW).json
+    assert (ids(envelope["result"]), envelope["result"]["found"]) == (["inject", "skipped", "mail"], 4)
+    (action,) = envelope["next_actions"]
+    assert action["params"]["page"]["value"] == 2
+    envelope = run("otel", "list", "--limit", "3", "--page", "2", env=NOW).json
+    assert (ids(envelope["result"]), envelope["next_actions"]) == (["failed"], [])
+    assert ids(run("otel", "list", "--page", "1000000", env=NOW).result) == []
+
+
+@pytest.mark.parametrize("words", [["--level", "loud"], ["--limit", "201"], ["--page", "0"], ["--hours", "-1"],
+                                   ["--source", ",".join(map(str, range(101)))]])  # fmt: skip
+def test_wrong_usage(run: Run, words: list[str]) -> None:
+    done = run("otel", "list", *words, ok=False)
+    assert (done.code, done.json["error"]["code"]) == (2, "OTEL_INVALID_ARGS")
+
+
+def test_stats(run: Run, seeded: Path) -> None:
+    result = run("otel", "stats", env=NOW).result
+    assert list(result) == ["windowHours", "filterBy", "total", "errors", "errorRate", "recent15m", "facets"]
+    assert (result["windowHours"], result["total"], result["errors"], result["errorRate"]) == (24, 4, 1, 0.25)
+    assert result["recent15m"] == {"total": 2, "errors": 0, "errorRate": 0.0}
+    result = run("otel", "stats", "--hours", "48", "--source", "cli", env=NOW).result
+    assert (result["total"], result["errors"], result["errorRate"]) == (2, 2, 1.0)
+    assert result["filterBy"] == f"timestamp:>={NOW_MS - 48 * HOUR} && source:=[cli]"
+    assert run("otel", "stats", "--component", "mail,store", env=NOW).result["total"] == 1
+
+
+def test_without_a_store(run: Run, home: Path) -> None:
+    assert run("otel", "list").result["found"] == 0
+    assert run("otel", "search", "mail").result["events"] == []
+    stats = run("otel", "stats").result
+    assert (stats["total"], stats["errorRate"], stats["recent15m"]["total"]) == (0, 0.0, 0)
+    assert not home.exists()
+
+
+def test_damaged_store(run: Run, home: Path) -> None:
+    home.mkdir()
+    (home / "store.db").write_bytes(b"garbage " * 1000)
+    for words in (["list"], ["search", "x"], ["stats"], ["prune"]):
+        done = run("otel", *words, ok=False)
+        assert (done.code, done.json["error"]["code"]) == (1, "STORE_DAMAGED")
+
+
+def test_terminal_view_cannot_be_styled_by_an_event(run: Run, home: Path) -> None:
+    event = {"action": "a.b", "error": "red\x1b[31m\x1b]0;title\x07", "success": False,
+             "metadata": {"k\x9b2J": "[bold]v[/bold]\x1b[2J", "list": [1, "\x1b[0m"]}}  # fmt: skip
+    run("otel", "emit", stdin=json.dumps(event))
+    for words in (["list"], ["search", "a"], ["stats"], ["emit", "a"], ["prune"]):
+        shown = on_terminal(home, *words)
+        assert shown.strip()
+        assert "\x1b" not in shown and "\x9b" not in shown and "\x07" not in shown
+    assert "[bold]v[/bold]" in on_terminal(home, "list")
+
+
+def on_terminal(home: Path, *words: str) -> str:
+    ours, theirs = pty.openpty()
+    environment = clean_environment(home, TERM="dumb", COLUMNS="200")
+    process = subprocess.Popen([JOELCLAW, "otel", *words], stdin=theirs, stdout=theirs, env=environment)
+    os.close(theirs)
+    shown = b""
+    try:
+        while chunk := os.read(ours, 65_536):
+            shown += chunk
+    except OSError:  # the terminal's other end is closed
+        pass
+    os.close(ours)
+    assert process.wait(10) == 0
+    return shown.decode()
+
+
+words_and_marks = st.text(st.sampled_from("abAB1._-:/ é语🔥\"'%*\x00\n"), max_size=30)
+
+
+@given(st.lists(words_and_marks, min_size=1, max_size=6), words_and_marks)
+@settings(deadline=None, max_examples=150)
+def test_an_event_is_found_by_each_part_of_what_it_says(values: list[str], action: str) -> None:
+    db = apsw.Connection(":memory:")
+    for step in migrations.STEPS:
+        db.execute(step)
+    metadata = {f"k{number}": value for number, value in enumerate(values)}
+    log.append(db, [record.event("x" + action, metadata=metadata, now=NOW_MS)], debug_limit=12)
+    for text in [*values, action]:
+        asked = search.query(text, now=NOW_MS)
+        if text.strip() == "" or record.as_words(text):
+            assert len(stored.newest(db, asked, 10)) == 1, text
+    assert stored.newest(db, search.query("zzz", now=NOW_MS), 10) == []
