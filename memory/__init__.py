@@ -1,0 +1,1 @@
+"""Text → stored observation: gate, category, near duplicates; import, export and the scorecard."""

@@ -1,0 +1,109 @@
+"""Finding memories by id, forgetting them, and bringing them back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.errors import Failure
+from core.store import documents, sqlite
+from recall.document_vector import document_vector
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import apsw
+
+    from core.store.interface import Document
+
+SHORTEST_PREFIX = 8
+_MOST_LISTED = 10
+
+
+def find(db: apsw.Connection | None, identifier: str) -> Document:
+    """The memory with this id, or the only one whose id begins so (8 characters or more), forgotten or not.
+
+    Raises:
+        Failure: MEMORY_NOT_FOUND, or MEMORY_AMBIGUOUS naming the ids that begin so.
+    """
+    if db is None:
+        raise _unknown([identifier])
+    document = documents.by_id(db, identifier)
+    if document is not None:
+        return document
+    if len(identifier) >= SHORTEST_PREFIX:
+        rows = db.execute(
+            "SELECT id FROM document WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
+            (identifier, identifier + "\U0010ffff", _MOST_LISTED + 1),
+        )
+        names = [str(row[0]) for row in rows]
+        if len(names) > 1:
+            shown = ", ".join(names[:_MOST_LISTED]) + (" and more" if len(names) > _MOST_LISTED else "")
+            raise Failure("MEMORY_AMBIGUOUS", f"several ids begin with {identifier}: {shown}", "give more of the id")
+        document = documents.by_id(db, names[0]) if names else None
+    if document is None:
+        raise _unknown([identifier])
+    return document
+
+
+def forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors: bool) -> list[Document]:
+    """Take memories out of every search, all or none; one forgotten before stays so. Returns them as they were.
+
+    Raises:
+        Failure: MEMORY_NOT_FOUND or MEMORY_AMBIGUOUS; nothing was changed.
+    """
+    with sqlite.transaction(db):
+        found = _all(db, identifiers)
+        for document in found:
+            if document["forgotten_at"] is None:
+                documents.forget(db, document["rowid"], now, signatures=vectors and _has_signatures(db))
+    return found
+
+
+def bring_back(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors: bool) -> list[Document]:
+    """Undo `forget`, all or none: the memories are indexed anew. Returns them as they were.
+
+    Raises:
+        Failure: MEMORY_NOT_FOUND or MEMORY_AMBIGUOUS; nothing was changed.
+    """
+    with sqlite.transaction(db):
+        if vectors:
+            documents.ensure_signatures(db)
+        found = _all(db, identifiers)
+        for document in found:
+            if document["forgotten_at"] is not None:
+                vector = document_vector(document["text"], document["context"], document["title"])
+                back: Document = {**document, "forgotten_at": None, "updated_at": now}
+                documents.replace(db, back, vector, signatures=vectors)
+    return found
+
+
+def _has_signatures(db: apsw.Connection) -> bool:
+    return bool(db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'signature'").get)
+
+
+def _all(db: apsw.Connection, identifiers: Sequence[str]) -> list[Document]:
+    found: dict[str, Document] = {}
+    missing: list[str] = []
+    for identifier in identifiers:
+        try:
+            document = find(db, identifier)
+        except Failure as failure:
+            if failure.code != "MEMORY_NOT_FOUND":
+                raise
+            missing.append(identifier)
+        else:
+            found[document["id"]] = document
+    if missing:
+        unknown = _unknown(missing)
+        unknown.message += "; nothing was changed"
+        raise unknown
+    return list(found.values())
+
+
+def _unknown(identifiers: Sequence[str]) -> Failure:
+    shown = ", ".join(identifiers[:_MOST_LISTED]) + (" and more" if len(identifiers) > _MOST_LISTED else "")
+    return Failure(
+        "MEMORY_NOT_FOUND",
+        f"there is no memory with the id {shown}",
+        "ids are in the hits of `joelclaw recall` and in `joelclaw memory recent`",
+    )

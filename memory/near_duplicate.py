@@ -1,0 +1,167 @@
+"""Do two texts say the same? Token Jaccard, and never where a small difference changes the meaning.
+
+The mirrored CLI's rule is the nearest neighbour with a Jaccard of .85 or more. Over sentences that lets `port 8080`
+meet `port 8081`, "enable" "disable", and "tabs over spaces" its opposite, so what carries the meaning must be equal, in
+the same order: numbers, identifiers, paths, negations, quantities. Text in scripts without spaces must be equal as a
+whole.
+Hot path: no imports beyond `core`.
+"""
+
+from __future__ import annotations
+
+from core import ids, words
+from core.store import documents
+from core.store.candidates import LocalCandidates
+from memory.opposites import FOREIGN_NEGATIONS, NEGATING, NEGATING_ENDS, POLAR, STRICT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import apsw
+
+    from core.store.interface import Document, Filters
+
+THRESHOLD = 0.85
+"""Least Jaccard of the token sets (the mirrored CLI)."""
+_NEIGHBOURS = 16
+_TERMS = 12
+_LONGEST = 20_000
+
+_OPENING = "([{\"'`*_<“‘«„:;,"
+_CLOSING = ")]}\"'`*_>”’».,;:!…。，；：！、"
+_DROPPED = frozenset("- – — • * · ... …".split())
+
+
+class Tokens:
+    """A text as it is compared.
+
+    `key` is the whole as a text; `strict` are the tokens that must be equal in order; `words` the set that Jaccard is
+    taken of; `order` the words that are no stop words, as they first appear; `names` those written with a capital,
+    `first` the one that opens the text.
+    """
+
+    __slots__ = ("first", "key", "names", "order", "strict", "words")
+
+    def __init__(self, text: str) -> None:
+        self.strict: list[str] = []
+        self.order: list[str] = []
+        self.words: set[str] = set()
+        self.names: set[str] = set()
+        self.first = ""
+        key: list[str] = []
+        for chunk in text.split():
+            asks = chunk[-1] in "?？"
+            bare = chunk.rstrip("?？").lstrip(_OPENING).rstrip(_CLOSING)
+            if not bare:
+                bare = chunk
+                asks = False
+            if bare in _DROPPED:
+                continue
+            token, strict = _token(bare)
+            key.append(token)
+            if strict:
+                self.strict.append(token)
+            elif token not in self.words and token not in words.STOP_WORDS:
+                self.order.append(token)
+            if bare[0].isupper() and not strict:
+                self.names.add(token)
+                self.first = self.first or (token if len(key) == 1 else "")
+            self.words.add(token)
+            if asks:
+                self.strict.append("?")
+                key.append("?")
+        self.key = " ".join(key)
+
+
+def _token(bare: str) -> tuple[str, bool]:
+    """The form in which a chunk is compared, and whether it must be equal in both texts."""
+    lower = bare.lower()
+    if bare.isascii() and bare.isalpha():
+        if len(bare) == 1 and bare not in "aAI":
+            return bare, True
+        humped = not (bare.islower() or bare.isupper() or bare.istitle())
+        return (bare, True) if humped else (lower, lower in STRICT or lower in FOREIGN_NEGATIONS)
+    straight = lower.replace("\u2019", "'")
+    if straight.replace("'", "").isalpha() and not any(map(_is_unspaced, straight)):
+        return straight, straight in STRICT or straight in FOREIGN_NEGATIONS or straight.endswith("n't")
+    if straight.replace("-", "").isalpha() and straight[0] != "-":
+        return straight, True
+    return bare, True
+
+
+def _is_unspaced(character: str) -> bool:
+    return "\u0e00" <= character <= "\u0e7f" or character >= "\u3040"
+
+
+def fingerprint(text: str) -> str:
+    """The same for two texts that differ only in white space, punctuation around words, or the case of words."""
+    return ids.fingerprint(Tokens(text).key)
+
+
+def same(one: Tokens, other: Tokens) -> bool:
+    """Whether one text may take the place of the other."""
+    if one.key == other.key:
+        return True
+    if not one.words or len(one.words & other.words) < THRESHOLD * len(one.words | other.words):
+        return False
+    if one.strict != other.strict:
+        return False
+    left, right = one.words - other.words, other.words - one.words
+    if _changes_meaning(one, left, other, right):
+        return False
+    return [w for w in one.order if w in other.words] == [w for w in other.order if w in one.words]
+
+
+def _changes_meaning(one: Tokens, left: set[str], other: Tokens, right: set[str]) -> bool:
+    """Whether the words that only one text has make it say something else."""
+    if left & POLAR and right & POLAR:
+        return True
+    for tokens, own, across in ((one, left, right), (other, right, left)):
+        for word in own & tokens.names:
+            # A capital at the beginning is a name only if another word stands in its place.
+            if word not in words.STOP_WORDS and (word != tokens.first or across):
+                return True
+    return any(_opposed(a, b) or _opposed(b, a) for a in left for b in right)
+
+
+def _opposed(longer: str, shorter: str) -> bool:
+    """`unsafe` and `safe`, `careless` and `careful`."""
+    if longer.endswith(shorter) and longer[: -len(shorter)] in NEGATING:
+        return True
+    if longer.endswith(NEGATING_ENDS):
+        stem = longer[:-4]
+        return shorter.startswith(stem)
+    return False
+
+
+def find(
+    db: apsw.Connection, tokens: Tokens, text: str, vector: bytes, *, collection: str, project: str, vectors: bool
+) -> Document | None:
+    """The stored document that says the same, not forgotten and not of another project; None where there is none.
+
+    Looks at the document with the same fingerprint, and at the nearest by vector (by words where there is none).
+    """
+    exact = documents.by_fingerprint(db, ids.fingerprint(tokens.key), collection)
+    if exact is not None and _may_merge(exact, project):
+        return exact
+    filters: Filters = {"collections": [collection], "session": "", "project": "", "category": "", "verdicts": []}
+    source = LocalCandidates(db, vectors=vectors)
+    # Words cost four times what the vector does, and find nothing of this likeness that it does not.
+    terms = [] if vector and source.semantic else _terms(text)
+    near = source.candidates(terms, vector, filters, _NEIGHBOURS, _NEIGHBOURS)
+    found = [
+        d
+        for d in source.documents([c["rowid"] for c in near])
+        if _may_merge(d, project) and same(tokens, Tokens(d["text"]))
+    ]
+    return max(found, key=lambda document: document["updated_at"], default=None)
+
+
+def _may_merge(document: Document, project: str) -> bool:
+    other = document["project"]
+    return document["forgotten_at"] is None and (not project or not other or project == other)
+
+
+def _terms(text: str) -> list[str]:
+    """A dozen terms that hardly any other text has: phrases of identifiers first, then the longest words."""
+    terms = words.query_terms(text[:_LONGEST])
+    return sorted(terms, key=lambda term: (" " not in term, -len(term)))[:_TERMS]

@@ -1,0 +1,240 @@
+"""The write pipeline: trim, size, redaction, gate, category, near duplicate, store.
+
+What is written can be recalled when `write` returns. Hot path.
+"""
+
+from __future__ import annotations
+
+from core import clock, ids, words
+from core.errors import usage
+from core.redaction import redact
+from core.store import documents, sqlite
+from memory import gate, near_duplicate
+from recall import categories
+from recall.document_vector import document_vector
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NotRequired, TypedDict
+
+    import apsw
+
+    from core.config import Config
+    from core.store.interface import Document
+
+    class WriteResult(TypedDict):
+        """What became of a text. `merged`: it took the place of one that said the same, whose id is in `mergedInto`."""
+
+        observation: str
+        category: str
+        source: str
+        tags: list[str]
+        id: str
+        verdict: str
+        confidence: float
+        reason: str
+        categoryId: str
+        categoryConfidence: float
+        categorySource: str
+        merged: bool
+        mergedInto: NotRequired[str]
+        mergedCount: int
+        redacted: list[str]
+        created_at: str
+        session: str
+        project: str
+
+
+COLLECTION = "observations"
+_DEFAULT_CATEGORY = "ops"
+_MOST_TAGS = 64
+_LONGEST_NAME = 400
+_SOURCE_RANK = ("fallback", "keyword", "annotation", "flag")
+
+
+def write(
+    db: apsw.Connection,
+    text: str,
+    *,
+    category: str = "",
+    tags: Sequence[str] = (),
+    source: str = "cli",
+    session: str = "",
+    project: str = "",
+    observation_type: str = "observation_text",
+    now: int,
+    vectors: bool,
+    config: Config,
+) -> WriteResult:
+    """Store an observation, or merge it into the one that says the same.
+
+    Args:
+        category: an id or alias; "" lets the text's annotation or its words decide.
+        now: ms since the epoch.
+        vectors: whether sqlite-vec is loaded.
+
+    Raises:
+        Failure: EMPTY_TEXT, TEXT_TOO_LONG (over `memory.max_chars`), or what the store says; nothing was changed.
+    """
+    body, kinds = redact(trimmed(text, config.whole("memory.max_chars")))
+    found = list(kinds)
+    judged = gate.judge(body)
+    if not judged["text"]:
+        raise _empty()
+    document = documents.blank(COLLECTION, ids.uuid7(), judged["text"], now)
+    document["tags"] = clean_tags(tags, found)
+    document["source"] = clean_name(source, found)
+    document["session_id"] = clean_name(session, found)
+    document["project"] = clean_name(project, found)
+    document["observation_type"] = observation_type
+    given = clean_name(category, found)
+    set_category(document, given, judged["category"])
+    set_verdict(document, judged)
+    tokens = near_duplicate.Tokens(document["text"])
+    document["fingerprint"] = ids.fingerprint(tokens.key)
+    vector = document_vector(document["text"])
+    with sqlite.transaction(db):
+        if vectors:
+            documents.ensure_signatures(db)
+        older = near_duplicate.find(
+            db, tokens, document["text"], vector, collection=COLLECTION, project=document["project"], vectors=vectors
+        )
+        if older is None:
+            documents.insert(db, document, vector, signatures=vectors)
+        else:
+            document = merged(older, document, now)
+            documents.replace(db, document, vector, signatures=vectors)
+    return _result(document, given, found, older is not None)
+
+
+def trimmed(text: str, longest: int) -> str:
+    """The text as it may be stored: valid UTF-8, no NUL, no white space around it.
+
+    Raises:
+        Failure: EMPTY_TEXT, or TEXT_TOO_LONG over `longest` characters.
+    """
+    text = words.clean(text).replace("\0", "\ufffd").strip()
+    if not text:
+        raise _empty()
+    if len(text) > longest:
+        raise usage(
+            "TEXT_TOO_LONG",
+            f"the text has {len(text)} characters; a memory has {longest} at most",
+            "write the fact, not its source; or raise memory.max_chars in the configuration",
+        )
+    return text
+
+
+def _empty() -> Exception:
+    return usage(
+        "EMPTY_TEXT", "there is no text to remember", "give it as one word in quotes, or - to read it from stdin"
+    )
+
+
+def clean_name(name: str, found: list[str]) -> str:
+    """A short field (source, session …) without secrets, on one line; the kinds of what was redacted go to `found`."""
+    clean, kinds = redact(words.clean(name).replace("\0", ""))
+    found += kinds
+    line = " ".join(clean.split())
+    if line != clean:  # a line break tells some secrets from prose, and may part others
+        line, kinds = redact(line)
+        found += kinds
+    return line[:_LONGEST_NAME]
+
+
+def clean_tags(tags: Sequence[str], found: list[str]) -> list[str]:
+    """Tags without secrets, blanks and repetitions, 64 at most."""
+    clean = [clean_name(tag, found) for tag in tags[:_MOST_TAGS]]
+    return list(dict.fromkeys(tag for tag in clean if tag))
+
+
+def set_category(document: Document, given: str, annotated: str) -> None:
+    """Fill in the category: an explicit one, else the annotation's, else by the text's words.
+
+    `ops`, the default of the mirrored CLI's flag, cannot be told from a given one, so the annotation goes before it.
+    """
+    if given and not (annotated and given == _DEFAULT_CATEGORY):
+        document["category_id"], document["category_confidence"] = categories.resolve(given), 1.0
+        document["category_source"] = "flag"
+    elif annotated:
+        document["category_id"], document["category_confidence"] = categories.resolve(annotated), 0.9
+        document["category_source"] = "annotation"
+    if not document["category_id"]:
+        document["category_id"], document["category_confidence"] = categories.classify(document["text"])
+        known = document["category_confidence"] > categories.FALLBACK_CONFIDENCE
+        document["category_source"] = "keyword" if known else "fallback"
+    document["taxonomy_version"] = categories.TAXONOMY_VERSION
+
+
+def set_verdict(document: Document, judged: gate.Gated) -> None:
+    """Fill in what the gate said."""
+    document["write_verdict"] = judged["verdict"]
+    document["write_confidence"] = judged["confidence"]
+    document["write_reason"] = judged["reason"]
+    document["write_gate_version"] = gate.VERSION
+    document["write_gate_fallback"] = judged["fallback"]
+
+
+def merged(older: Document, newer: Document, now: int) -> Document:
+    """The older memory with the newer one's text; what it said before goes to its history.
+
+    Its id, age and counts stay, tags are united, the better verdict and the better founded category hold.
+    """
+    one: Document = {**older}
+    if older["text"] != newer["text"]:
+        one["history"] = [
+            *older["history"],
+            {"text": older["text"], "at": older["updated_at"], "source": older["source"]},
+        ]
+    one["text"] = newer["text"]
+    one["fingerprint"] = newer["fingerprint"]
+    one["tags"] = list(dict.fromkeys([*older["tags"], *newer["tags"]]))
+    one["source"] = newer["source"] or older["source"]
+    one["session_id"] = newer["session_id"] or older["session_id"]
+    one["project"] = newer["project"] or older["project"]
+    one["merged_count"] += 1
+    one["updated_at"] = now
+    if gate.better(newer["write_verdict"], older["write_verdict"]) == newer["write_verdict"]:
+        one["write_verdict"] = newer["write_verdict"]
+        one["write_confidence"] = newer["write_confidence"]
+        one["write_reason"] = newer["write_reason"]
+        one["write_gate_version"] = newer["write_gate_version"]
+        one["write_gate_fallback"] = newer["write_gate_fallback"]
+    if _category_rank(newer) >= _category_rank(older):
+        one["category_id"] = newer["category_id"]
+        one["category_confidence"] = newer["category_confidence"]
+        one["category_source"] = newer["category_source"]
+    return one
+
+
+def _category_rank(document: Document) -> int:
+    source = document["category_source"]
+    if source == "flag" and document["category_id"] == categories.OPERATIONS:
+        return 0  # more often the flag's default than anybody's choice
+    return _SOURCE_RANK.index(source) if source in _SOURCE_RANK else 0
+
+
+def _result(document: Document, given: str, found: list[str], was_merged: bool) -> WriteResult:
+    result: WriteResult = {
+        "observation": document["text"],
+        "category": given or categories.short(document["category_id"]),
+        "source": document["source"],
+        "tags": document["tags"],
+        "id": document["id"],
+        "verdict": document["write_verdict"],
+        "confidence": document["write_confidence"],
+        "reason": document["write_reason"],
+        "categoryId": document["category_id"],
+        "categoryConfidence": document["category_confidence"],
+        "categorySource": document["category_source"],
+        "merged": was_merged,
+        "mergedCount": document["merged_count"],
+        "redacted": list(dict.fromkeys(found)),
+        "created_at": clock.iso(document["created_at"]),
+        "session": document["session_id"],
+        "project": document["project"],
+    }
+    if was_merged:
+        result["mergedInto"] = document["id"]
+    return result

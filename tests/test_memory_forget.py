@@ -1,0 +1,89 @@
+"""`memory forget` and `show`: a forgotten memory is gone from everything, until it is brought back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from conftest import Run
+
+TEXT = "The zebra cache is cleared every night at four"
+
+
+@pytest.fixture
+def kept(run: Run) -> str:
+    identifier: str = run("memory", "write", TEXT).result["id"]
+    return identifier
+
+
+def _seen(run: Run) -> list[bool]:
+    return [
+        bool(run("recall", "zebra cache").result["hits"]),
+        bool(run("memory", "recent").result["observations"]),
+        bool(run("memory", "export").out),
+        run("memory", "stats").result["total"] > 0,
+    ]
+
+
+def test_forgotten_is_gone_everywhere_and_comes_back(run: Run, kept: str) -> None:
+    assert _seen(run) == [True] * 4
+    assert run("memory", "forget", kept).result["forgotten"] == [kept]
+    assert _seen(run) == [False] * 4
+    assert run("memory", "stats").result["forgotten"] == 1
+    assert run("memory", "show", kept).result["forgotten"] is True
+    assert run("memory", "forget", "--undo", kept).result["restored"] == [kept]
+    assert _seen(run) == [True] * 4
+    assert run("memory", "show", kept).result["forgotten"] is False
+
+
+def test_forgetting_twice_is_fine(run: Run, kept: str) -> None:
+    run("memory", "forget", kept)
+    again = run("memory", "forget", kept).result
+    assert (again["forgotten"], again["unchanged"]) == ([], [kept])
+    run("memory", "forget", "--undo", kept)
+    assert run("memory", "forget", "--undo", kept).result["unchanged"] == [kept]
+
+
+def test_all_or_none(run: Run, kept: str) -> None:
+    done = run("memory", "forget", kept, "no-such-memory", "nor-this", ok=False)
+    assert (done.code, done.json["error"]["code"]) == (1, "MEMORY_NOT_FOUND")
+    assert "no-such-memory, nor-this" in done.json["error"]["message"]
+    assert done.json["fix"]
+    assert run("recall", "zebra cache").result["count"] == 1
+
+
+def test_the_same_text_after_forgetting_is_a_new_memory(run: Run, kept: str) -> None:
+    run("memory", "forget", kept)
+    again = run("memory", "write", TEXT).result
+    assert again["merged"] is False
+    assert again["id"] != kept
+
+
+def test_a_forgotten_id_is_not_imported_again(run: Run, kept: str) -> None:
+    line = run("memory", "export").out
+    run("memory", "forget", kept)
+    result = run("memory", "import", "-", stdin=line).result
+    assert (result["forgotten"], result["added"], result["updated"]) == (1, 0, 0)
+    changed = json.dumps({**json.loads(line), "text": "The zebra cache is gone for good"})
+    assert run("memory", "import", "-", stdin=changed).result["forgotten"] == 1
+    assert run("recall", "zebra cache").result["hits"] == []
+
+
+def test_a_prefix_of_the_id_will_do_when_it_is_the_only_one(run: Run) -> None:
+    lines = "".join(
+        json.dumps({"id": f"memory-{n}", "text": f"fact number {n} of the list"}) + "\n" for n in ("10", "11", "2")
+    )
+    run("memory", "import", "-", stdin=lines)
+    assert run("memory", "show", "memory-2").result["id"] == "memory-2"
+    assert run("memory", "show", "memory-10").result["observation"] == "fact number 10 of the list"
+    done = run("memory", "show", "memory-1", ok=False)
+    assert (done.code, done.json["error"]["code"]) == (1, "MEMORY_AMBIGUOUS")
+    assert "memory-10" in done.json["error"]["message"] and "memory-11" in done.json["error"]["message"]
+    assert run("memory", "show", "memory-", ok=False).json["error"]["code"] == "MEMORY_NOT_FOUND"  # 7 characters
+    assert run("memory", "forget", "memory-1", ok=False).json["error"]["code"] == "MEMORY_AMBIGUOUS"
+
+
+@pytest.mark.parametrize("words", [("show", "x"), ("forget", "x"), ("forget", "--undo", "x")])
+def test_nothing_is_found_where_there_is_no_store(run: Run, words: tuple[str, ...]) -> None:
+    done = run("memory", *words, ok=False)
+    assert (done.code, done.json["error"]["code"]) == (1, "MEMORY_NOT_FOUND")

@@ -1,0 +1,220 @@
+"""`memory import` and `export`: idempotent by id, exact in the round trip, patient with bad lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import NOW_MS, Run
+
+LONG = "the gateway daemon restarts its telegram channel when the broker drops for longer than a short while"
+AT = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+
+
+def _lines(*rows: dict[str, Any]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _exported(run: Run, **more: Any) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run("memory", "export", **more).out.splitlines()]
+
+
+def test_a_line_is_found_afterwards(run: Run) -> None:
+    row = {
+        "id": "turn-1",
+        "collection": "episodes",
+        "text": "I adopted a kitten",
+        "context": ["What is new?", "How sweet"],
+        "session": "s",
+    }
+    result = run("memory", "import", "-", stdin=_lines(row)).result
+    assert (result["lines"], result["added"], result["failed"]) == (1, 1, 0)
+    hit = run("recall", "kitten").result["hits"][0]
+    assert (hit["id"], hit["collection"], hit["writeVerdict"]) == ("turn-1", "episodes", "allow")
+
+
+def test_importing_again_changes_nothing(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.write_text(
+        _lines(
+            {"id": "a", "text": "The first fact of them"},
+            {"text": "A fact without an id"},
+            {"id": "c", "text": "Let me see"},
+        )
+    )
+    assert run("memory", "import", str(path), env=AT).result["added"] == 3
+    before = _exported(run)
+    again = run("memory", "import", str(path), env={"JOELCLAW_NOW_MS": str(NOW_MS + 9_000_000)}).result
+    assert (again["unchanged"], again["added"], again["updated"]) == (3, 0, 0)
+    assert _exported(run) == before
+
+
+def test_a_changed_line_updates_its_memory(run: Run) -> None:
+    run("memory", "import", "-", stdin=_lines({"id": "a", "text": "The zebra port is 8080", "tags": ["x"]}))
+    result = run("memory", "import", "-", stdin=_lines({"id": "a", "text": "The zebra port is 8081"})).result
+    assert (result["updated"], result["added"]) == (1, 0)
+    shown = run("memory", "show", "a").result
+    assert (shown["observation"], shown["tags"]) == ("The zebra port is 8081", ["x"])
+    assert run("recall", "8080").result["hits"] == [] or run("recall", "8081").result["hits"][0]["id"] == "a"
+    assert run("memory", "stats").result["total"] == 1
+
+
+def test_bad_lines_are_told_by_number_and_the_good_ones_kept(run: Run) -> None:
+    bad = [
+        "not json",
+        "[1]",
+        "{}",
+        '{"text": 5}',
+        '{"text": "  "}',
+        '{"text": "x", "collection": "dreams"}',
+        '{"text": "x", "created_at": "yesterday"}',
+        '{"text": "x", "verdict": "perhaps"}',
+        '{"text": "x", "tags": [1]}',
+        '{"text": "x", "id": ""}',
+        '{"text": "x", "merged_count": -1}',
+        '{"text": "[gate=allow]"}',
+        '{"text": "\\ud800"}',
+    ]
+    text = '\n{"text": "The one good fact here"}\n' + "\n".join(bad)
+    result = run("memory", "import", "-", stdin=text).result
+    assert (result["added"], result["failed"], result["lines"]) == (1, len(bad), len(bad) + 1)
+    assert [error["line"] for error in result["errors"]] == list(range(3, 3 + len(bad)))
+    assert all(error["reason"] for error in result["errors"])
+
+
+def test_only_the_first_errors_are_listed(run: Run) -> None:
+    result = run("memory", "import", "-", stdin="x\n" * 50 + '{"text": "The one good fact here"}').result
+    assert (len(result["errors"]), result["failed"]) == (20, 50)
+
+
+def test_nothing_but_bad_lines_fails(run: Run) -> None:
+    done = run("memory", "import", "-", stdin="x\ny\n", ok=False)
+    assert (done.code, done.json["error"]["code"]) == (1, "IMPORT_FAILED")
+
+
+def test_an_empty_file_is_fine_and_a_missing_one_is_not(run: Run, tmp_path: Path) -> None:
+    assert run("memory", "import", "-", stdin="\n\n").result["lines"] == 0
+    for path in (tmp_path / "missing", tmp_path):
+        done = run("memory", "import", str(path), ok=False)
+        assert (done.code, done.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")
+
+
+def test_times_are_iso_or_ms(run: Run) -> None:
+    rows = ({"id": "a", "text": "fact one of three", "created_at": "2024-05-01T10:00:00Z"},
+            {"id": "b", "text": "fact two of three", "created_at": 1714557600123},
+            {"id": "c", "text": "fact three of three", "created_at": "2024-05-01T12:00:00+02:00"})  # fmt: skip
+    run("memory", "import", "-", stdin=_lines(*rows))
+    stamps = {row["id"]: row["created_at"] for row in _exported(run)}
+    assert stamps == {"a": "2024-05-01T10:00:00.000Z", "b": "2024-05-01T10:00:00.123Z", "c": "2024-05-01T10:00:00.000Z"}
+
+
+def test_verdicts_come_from_the_line_or_the_gate(run: Run) -> None:
+    run("memory", "import", "-", stdin=_lines(
+        {"id": "a", "text": "Let me check the logs", "verdict": "allow"},
+        {"id": "b", "text": "Let me check the logs again"},
+        {"id": "c", "text": "Let me check the logs", "collection": "episodes"},
+        {"id": "d", "text": "[gate=hold category=prefs reason=why] Tea is preferred"},
+    ))  # fmt: skip
+    rows = {row["id"]: row for row in _exported(run)}
+    assert [rows[name]["verdict"] for name in "abcd"] == ["allow", "discard", "allow", "hold"]
+    assert (rows["d"]["text"], rows["d"]["category"], rows["d"]["reason"]) == (
+        "Tea is preferred",
+        "jc:preferences",
+        "why",
+    )
+
+
+@pytest.fixture
+def exported(run: Run) -> str:
+    """The export of a store with a bit of everything."""
+    run("memory", "write", LONG, "-t", "a,b", "--session", "s1", "--project", "p", "-c", "arch", env=AT)
+    run("memory", "write", LONG + " indeed", "-s", "other", env={"JOELCLAW_NOW_MS": str(NOW_MS + 1234)})
+    run("memory", "write", "Let me check the logs first", env=AT)
+    rows: tuple[dict[str, Any], ...] = (
+        {
+            "id": "é1",
+            "collection": "episodes",
+            "text": "two\nlines  and 🦓",
+            "context": "before\nafter",
+            "created_at": 1,
+        },
+        {
+            "id": "k1",
+            "collection": "knowledge",
+            "text": "Body",
+            "title": "A title",
+            "path": "docs/two  blanks.md",
+            "type": "adr",
+        },
+    )
+    run("memory", "import", "-", env=AT, stdin=_lines(*rows))
+    run("recall", "telegram", env=AT)
+    return run("memory", "export").out
+
+
+def test_an_export_holds_everything(exported: str) -> None:
+    rows = [json.loads(line) for line in exported.splitlines()]
+    assert [row["collection"] for row in rows] == ["observations", "observations", "episodes", "knowledge"]
+    assert (rows[0]["text"], rows[0]["merged_count"], rows[0]["recall_count"]) == (LONG + " indeed", 1, 1)
+    assert rows[0]["history"] == [{"text": LONG, "at": "2026-09-21T14:13:20.000Z", "source": "cli"}]
+    assert (rows[0]["category"], rows[0]["tags"], rows[0]["project"]) == ("jc:system-architecture", ["a", "b"], "p")
+
+
+def test_an_export_makes_the_same_store_again(run: Run, tmp_path: Path, exported: str) -> None:
+    elsewhere = {"JOELCLAW_HOME": str(tmp_path / "elsewhere"), "JOELCLAW_NOW_MS": str(NOW_MS + 99_000_000)}
+    assert run("memory", "import", "-", stdin=exported, env=elsewhere).result["added"] == 4
+    assert run("memory", "export", env=elsewhere).out == exported
+    assert run("memory", "import", "-", stdin=exported, env=elsewhere).result["unchanged"] == 4
+    assert run("recall", "telegram", env=elsewhere).result["count"] == 1
+
+
+def test_collections_are_exported_one_by_one(run: Run) -> None:
+    assert run("memory", "export").out == ""
+    run(
+        "memory",
+        "import",
+        "-",
+        stdin=_lines({"text": "The fact of the day"}, {"text": "said", "collection": "episodes"}),
+    )
+    assert [row["collection"] for row in _exported(run)] == ["observations", "episodes"]
+    assert [json.loads(x)["text"] for x in run("memory", "export", "--collection", "episodes").out.splitlines()] == [
+        "said"
+    ]
+    done = run("memory", "export", "--collection", "dreams", ok=False)
+    assert (done.code, done.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")
+
+
+def test_secrets_do_not_come_in(run: Run, home: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    names = ("text", "id", "context", "source", "session", "project", "title", "path", "reason")
+    row = dict.fromkeys(names, f"x {secret}")
+    result = run(
+        "memory", "import", "-", stdin=_lines({**row, "tags": [secret], "history": [{"text": secret, "at": 1}]})
+    ).result
+    assert result["added"] == 1 and result["redacted"]
+    for path in home.rglob("*"):
+        if path.is_file():
+            assert secret.encode() not in path.read_bytes(), path
+
+
+def test_a_large_import_keeps_the_order_and_numbers(run: Run, home: Path) -> None:
+    rows = [{"id": f"n{n}", "text": f"fact number {n} of many"} for n in range(3300)]
+    text = _lines(*rows[:3000]) + "oops\n" + _lines(*rows[3000:])
+    result = run("memory", "import", "-", stdin=text, timeout=120).result
+    assert (result["added"], result["failed"], result["errors"][0]["line"]) == (3300, 1, 3001)
+    assert (home / "store.db-wal").stat().st_size == 0, "every later command would read it"
+    assert [row["id"] for row in _exported(run)] == [row["id"] for row in rows]
+
+
+def test_an_id_belongs_to_one_collection(run: Run) -> None:
+    run("memory", "import", "-", stdin=_lines({"id": "a", "text": "The fact of the day"}))
+    done = run(
+        "memory",
+        "import",
+        "-",
+        stdin=_lines({"id": "a", "text": "The fact of the day", "collection": "episodes"}),
+        ok=False,
+    )
+    assert "observations" in done.json["error"]["message"]

@@ -1,0 +1,102 @@
+"""`memory recent`, `scorecard` and `stats`: the shapes and bounds of the contract."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from conftest import NOW_MS, Run
+
+HOUR = 3_600_000
+
+
+def _at(hours: float) -> dict[str, str]:
+    return {"JOELCLAW_NOW_MS": str(int(NOW_MS + hours * HOUR))}
+
+
+def test_recent_has_the_contracts_shape(run: Run) -> None:
+    assert run("memory", "recent").result == {"count": 0, "hours": 24, "observations": []}
+    run("memory", "write", "The oldest fact of the three", env=_at(-30))
+    run("memory", "write", "word " * 60 + "end", env=_at(-2))
+    last = run("memory", "write", "The newest fact of the three", "-s", "pi", env=_at(-1)).result
+    run("memory", "import", "-", stdin='{"text": "an episode", "collection": "episodes"}', env=_at(-1))
+    result = run("memory", "recent", env=_at(0)).result
+    assert (result["count"], len(result["observations"])) == (2, 2)
+    first = result["observations"][0]
+    assert (first["id"], first["category"], first["source"]) == (last["id"], "operations", "pi")
+    assert first["at"] == "2026-09-21T13:13:20.000Z"
+    assert len(result["observations"][1]["observation"]) == 120
+    assert run("memory", "recent", "-n", "1", env=_at(0)).result["count"] == 1
+    assert run("memory", "recent", "--hours", "48", env=_at(0)).result["count"] == 3
+
+
+def _metrics(run: Run) -> dict[str, Any]:
+    return {metric["name"]: metric for metric in run("memory", "scorecard", env=_at(0)).result["metrics"]}
+
+
+def test_a_scorecard_without_data_is_unknown(run: Run) -> None:
+    result = run("memory", "scorecard", env=_at(0)).result
+    assert (result["hours"], result["computedAt"]) == (24, "2026-09-21T14:13:20.000Z")
+    assert [metric["name"] for metric in result["metrics"]] == [
+        "rewrite_fallback_rate", "memory_yield_rate", "usage_coverage_rate", "observe_skip_rate",
+    ]  # fmt: skip
+    assert {(metric["value"], metric["status"]) for metric in result["metrics"]} == {(None, "unknown")}
+    assert (result["overallStatus"], result["gatesBreached"]) == ("unknown", [])
+
+
+@pytest.mark.parametrize(
+    ("discarded", "kept", "status"), [(3, 7, "green"), (4, 6, "yellow"), (5, 5, "yellow"), (6, 4, "red")]
+)
+def test_the_bounds_of_the_skip_rate(run: Run, discarded: int, kept: int, status: str) -> None:
+    rows = [
+        {"text": f"fact {n} of all", "verdict": "discard" if n < discarded else "allow"}
+        for n in range(discarded + kept)
+    ]
+    run("memory", "import", "-", stdin="".join(json.dumps(row) + "\n" for row in rows), env=_at(-1))
+    metric = _metrics(run)["observe_skip_rate"]
+    assert (metric["value"], metric["status"]) == (discarded / 10, status)
+    assert metric["detail"].startswith(f"{discarded} of 10 ")
+    result = run("memory", "scorecard", env=_at(0)).result
+    assert result["overallStatus"] == status
+    assert result["gatesBreached"] == (["observe_skip_rate"] if status == "red" else [])
+
+
+def test_recalls_count_towards_yield_and_coverage(run: Run) -> None:
+    run("memory", "write", "The zebra cache is cleared every night", env=_at(-3))
+    for _ in range(2):
+        assert run("recall", "zebra cache", env=_at(-2)).result["count"] == 1
+    assert run("recall", "zebra cache", "--collection", "knowledge", env=_at(-2)).result["count"] == 0
+    metrics = _metrics(run)
+    assert metrics["memory_yield_rate"]["detail"].startswith("2 of 3 ")
+    assert metrics["memory_yield_rate"]["status"] == "yellow"
+    assert (metrics["usage_coverage_rate"]["value"], metrics["usage_coverage_rate"]["status"]) == (1.0, "green")
+    later = {metric["name"]: metric for metric in run("memory", "scorecard", env=_at(30)).result["metrics"]}
+    assert later["memory_yield_rate"]["status"] == "unknown"
+
+
+def test_rewrites_that_fell_back_are_counted(run: Run) -> None:
+    for strategy in ("abbreviations", "fallback.timeout", "skipped", "disabled"):
+        run(
+            "otel", "emit", "memory.recall.completed", "--component", "recall-cli", "--metadata",
+            json.dumps({"rewrite": strategy, "returned": 1}), env=_at(-1),
+        )  # fmt: skip
+    metric = _metrics(run)["rewrite_fallback_rate"]
+    assert (metric["value"], metric["status"], metric["detail"]) == (0.5, "red", "1 of 2 rewrites")
+
+
+def test_stats_count_what_there_is(run: Run) -> None:
+    empty = run("memory", "stats").result
+    assert (empty["total"], empty["oldest"], empty["collections"]["observations"]) == (0, None, 0)
+    run("memory", "write", "The first fact of them all", "-s", "pi", "--project", "p", env=_at(-2))
+    run("memory", "write", "the first fact of them all.", "-s", "pi", env=_at(-1))
+    run("memory", "write", "[gate=hold] The second fact is vague", "-c", "prefs", env=_at(-1))
+    run("memory", "import", "-", stdin='{"text": "an episode", "collection": "episodes"}', env=_at(0))
+    result = run("memory", "stats").result
+    assert (result["total"], result["merged"]) == (3, 1)
+    assert result["collections"] == {"observations": 2, "episodes": 1, "knowledge": 0}
+    assert result["verdicts"] == {"allow": 2, "hold": 1, "discard": 0}
+    assert result["categories"]["jc:preferences"] == 1
+    assert result["sources"] == {"cli": 1, "pi": 1}
+    assert result["projects"] == {"p": 1}
+    assert (result["oldest"], result["newest"]) == ("2026-09-21T12:13:20.000Z", "2026-09-21T14:13:20.000Z")

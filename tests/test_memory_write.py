@@ -1,0 +1,188 @@
+"""`memory write`: what is stored, what comes back, and what happens when many write at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"  # a made-up value of the right shape
+
+
+def test_what_was_written_is_recalled_at_once(run: Run) -> None:
+    at = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+    written = run("memory", "write", "The billing worker listens on port 9177", env=at).result
+    assert written["verdict"] == "allow"
+    assert written["created_at"] == "2026-09-21T14:13:20.000Z"
+    hits = run("recall", "billing worker port", env=at).result["hits"]
+    assert [hit["id"] for hit in hits] == [written["id"]]
+
+
+def test_the_mirrored_keys_and_defaults(run: Run) -> None:
+    result = run("memory", "write", "Deploys run from the main branch only").result
+    assert result["observation"] == "Deploys run from the main branch only"
+    assert (result["category"], result["source"], result["tags"]) == ("ops", "cli", [])
+    assert result["categoryId"] == "jc:operations"
+    assert result["reason"] and result["merged"] is False and result["redacted"] == []
+
+
+def test_flags_are_kept(run: Run) -> None:
+    result = run(
+        "memory", "write", "Joel reads mail at noon", "-c", "prefs", "-t", "a, b,,a", "-s", "pi",
+        "--session", "s1", "--project", "p1",
+    ).result  # fmt: skip
+    shown = run("memory", "show", result["id"]).result
+    assert (shown["categoryId"], shown["categorySource"]) == ("jc:preferences", "flag")
+    assert (shown["tags"], shown["source"], shown["session"], shown["project"]) == (["a", "b"], "pi", "s1", "p1")
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\t"])
+def test_no_text_is_wrong_usage_and_makes_no_store(run: Run, home: Path, text: str) -> None:
+    done = run("memory", "write", text, ok=False)
+    assert (done.code, done.json["error"]["code"]) == (2, "EMPTY_TEXT")
+    assert done.json["fix"]
+    assert not (home / "store.db").exists()
+
+
+def test_an_annotation_without_text_is_no_text(run: Run) -> None:
+    done = run("memory", "write", "[gate=allow confidence=.9]", ok=False)
+    assert (done.code, done.json["error"]["code"]) == (2, "EMPTY_TEXT")
+
+
+def test_a_text_that_is_too_long_changes_nothing(run: Run) -> None:
+    run("memory", "write", "The first fact is here to stay")
+    done = run("memory", "write", "word " * 40 + ".", env={"JOELCLAW_MEMORY_MAX_CHARS": "200"}, ok=False)
+    assert (done.code, done.json["error"]["code"]) == (2, "TEXT_TOO_LONG")
+    assert "200" in done.json["error"]["message"]
+    assert run("memory", "stats").result["total"] == 1
+    run("memory", "write", "x" * 99 + " " + "y" * 100, env={"JOELCLAW_MEMORY_MAX_CHARS": "200"})
+
+
+def test_stdin_is_read_for_a_dash(run: Run) -> None:
+    result = run("memory", "write", "-", stdin=b"  The caf\xe9 opens at nine \xff every day\n").result
+    assert result["observation"] == "The caf\ufffd opens at nine \ufffd every day"
+
+
+def test_endless_stdin_is_refused_without_reading_it_all(run: Run, tmp_path: Path) -> None:
+    with open("/dev/zero", "rb") as zeros:
+        done = subprocess.run(
+            [JOELCLAW, "memory", "write", "-"],
+            stdin=zeros,
+            capture_output=True,
+            timeout=20,
+            env=clean_environment(tmp_path),
+        )
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"]["code"] == "TEXT_TOO_LONG"
+
+
+def test_no_secret_reaches_the_disk(run: Run, home: Path) -> None:
+    result = run(
+        "memory", "write", f"[gate=allow reason=\"has {SECRET}\"] the token is {SECRET} here",
+        "-t", SECRET, "-s", SECRET, "--session", SECRET, "--project", SECRET, "-c", SECRET,
+    ).result  # fmt: skip
+    assert SECRET not in json.dumps(result)
+    assert result["redacted"]
+    for path in home.rglob("*"):
+        if path.is_file():
+            assert SECRET.encode() not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize(
+    ("flag", "text", "category", "source"),
+    [
+        ("people", "Ana is the manager of the mobile team", "jc:people-relationships", "flag"),
+        ("people", "[gate=allow category=jc:projects] Ana leads the launch", "jc:people-relationships", "flag"),
+        ("ops", "[gate=allow category=jc:projects] Ana leads the launch", "jc:projects", "annotation"),
+        ("", "Always name branches after their ticket", "jc:rules-conventions", "keyword"),
+        ("", "Bananas are yellow and rather bent", "jc:operations", "fallback"),
+        ("something new", "Bananas are yellow and rather bent", "jc:something-new", "flag"),
+    ],
+)
+def test_where_the_category_comes_from(run: Run, flag: str, text: str, category: str, source: str) -> None:
+    result = run("memory", "write", text, "--category", flag).result
+    assert (result["categoryId"], result["categorySource"]) == (category, source)
+
+
+def test_keyword_confidence_grows_by_hit_up_to_a_bound() -> None:
+    from recall import categories
+
+    assert categories.classify("lorem ipsum dolor") == ("jc:operations", 0.35)
+    assert categories.classify("the deploy is there") == ("jc:operations", 0.67)
+    assert categories.classify("the deploy of the docker server") == ("jc:operations", 0.91)
+    assert categories.classify("deploy docker server port cron backup") == ("jc:operations", 0.95)
+
+
+@pytest.mark.parametrize(
+    ("alias", "category"),
+    [
+        ("prefs", "jc:preferences"),
+        ("ARCH", "jc:system-architecture"),
+        ("jc:ops", "jc:operations"),
+        ("", ""),
+        ("x", "jc:x"),
+    ],
+)
+def test_category_aliases(alias: str, category: str) -> None:
+    from recall import categories
+
+    assert categories.resolve(alias) == category
+
+
+WRITER = """
+import sys
+from core import clock, config
+from core.store import sqlite
+from memory.write import write
+db = sqlite.open_writing(busy_ms=60000, durable=False)
+vectors = sqlite.load_vectors(db)
+for number in range(20):
+    write(db, sys.argv[1].format(number), now=clock.now_ms(), vectors=vectors, config=config.load())
+"""
+
+
+def _writers(home: Path, texts: list[str]) -> None:
+    root = Path(__file__).parent.parent
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, text], env=clean_environment(home), cwd=root, stderr=subprocess.PIPE
+        )
+        for text in texts
+    ]
+    for process in running:
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+
+
+def test_writers_at_once_lose_nothing(run: Run, home: Path) -> None:
+    _writers(home, [f"Worker {name} noted the fact number {{}} of its own" for name in ("w1", "w2", "w3", "w4", "w5")])
+    assert run("memory", "stats").result["total"] == 100
+
+
+def test_the_same_text_written_at_once_is_one_memory(run: Run, home: Path) -> None:
+    _writers(home, ["Everybody says that the cache lives in tmp"] * 4)
+    result = run("memory", "stats").result
+    assert (result["total"], result["merged"]) == (1, 79)
+
+
+def test_an_ordinary_write_imports_nothing_slow(home: Path) -> None:
+    code = (
+        "import sys; sys.argv = ['joelclaw', 'memory', 'write', 'The gateway restarts at 4 am and uses port 8080']\n"
+        "from cli.main import main\n"
+        "main()\n"
+        "slow = {'re', 'json', 'typing', 'dataclasses', 'enum', 'pathlib', 'datetime', 'hashlib', 'orjson', 'typer'}\n"
+        "print(sorted(slow & set(sys.modules)), file=sys.stderr)"
+    )
+    plain = [sys.executable, "-S", "-c", "import sys; print(sorted(sys.modules))"]
+    assert "'re'" not in subprocess.run(plain, capture_output=True, text=True).stdout
+    site = os.path.dirname(os.path.dirname(__import__("apsw").__file__))
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], capture_output=True, text=True,
+        env={**clean_environment(home), "PYTHONPATH": f"{Path(__file__).parent.parent}:{site}"},
+    )  # fmt: skip
+    assert done.stderr.strip() == "[]", done.stderr

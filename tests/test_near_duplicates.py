@@ -1,0 +1,149 @@
+"""Near duplicates: merged where they say the same, and never where a small difference changes the meaning."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import NOW_MS, Run
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.near_duplicate import Tokens, fingerprint, same
+
+LONG = (
+    "the gateway daemon restarts its telegram channel when the broker drops for longer than a short while in production"
+)
+
+
+def _same(one: str, other: str) -> bool:
+    assert same(Tokens(one), Tokens(other)) == same(Tokens(other), Tokens(one)), "not symmetric"
+    return same(Tokens(one), Tokens(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Joel prefers pnpm over npm", "joel prefers  pnpm over npm."),
+        (LONG, LONG.replace("the gateway", "gateway")),
+        (LONG, LONG.replace("short", "brief")),
+        (LONG, LONG + " indeed"),
+        (
+            "The user prefers dark mode in all editors and terminals",
+            "User prefers dark mode in all editors and terminals",
+        ),
+        ("用户喜欢深色模式", "用户喜欢深色模式。"),
+    ],
+)
+def test_the_same_said_twice(one: str, other: str) -> None:
+    assert _same(one, other)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("a short while", "30 seconds"),
+        ("restarts", "never restarts"),
+        ("restarts", "doesn't restart"),
+        ("telegram", "Slack"),
+        ("in production", "in staging"),
+        ("broker", "src/broker.ts"),
+        ("broker", "redis_broker"),
+        ("longer", "shorter"),
+        ("the broker", "no broker"),
+        ("daemon restarts", "restarts daemon"),
+        ("gateway", "undocumented gateway not"),
+    ],
+)
+def test_a_small_difference_that_matters(old: str, new: str) -> None:
+    assert old in LONG
+    assert not _same(LONG, LONG.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("port 8080", "port 8081"),
+        ("9", "10"),
+        ("v1.2.3", "v1.2.4"),
+        ("-1", "1"),
+        ("93%", "93"),
+        ("ADR-0203", "ADR-0204"),
+        ("src/a.ts", "src/b.ts"),
+        ("src/a.ts", "src/a.tsx"),
+        ("--verify", "--no-verify"),
+        ("getUser", "getUsers"),
+        ("getUser", "getuser"),
+        ("FOO_BAR", "FOO_BAZ"),
+        ("safe", "unsafe"),
+        ("enabled", "disabled"),
+        ("enable", "disable"),
+        ("careful", "careless"),
+        ("before", "after"),
+        ("never", "always"),
+        ("two", "three"),
+        ("monday", "friday"),
+        ("must", "may"),
+        ("true", "false"),
+        ("he", "she"),
+        ("x < y", "x > y"),
+        ("option B", "option C"),
+        ("Caroline", "Melanie"),
+        ("nicht", "schon"),
+        ("done.", "done?"),
+    ],
+)
+def test_what_carries_the_meaning_must_be_equal(one: str, other: str) -> None:
+    frame = (
+        "when the worker of the billing service is started by hand then {} is what the log of that evening shows first"
+    )
+    text, changed = frame.format(one), frame.format(other)
+    assert _same(text, text)
+    assert not _same(text, changed)
+    assert fingerprint(text) != fingerprint(changed)
+
+
+def test_the_same_words_in_another_order_are_not_the_same() -> None:
+    assert not _same("Joel prefers tabs over spaces", "Joel prefers spaces over tabs")
+
+
+@given(st.text(max_size=120))
+def test_every_text_is_the_same_as_itself(text: str) -> None:
+    assert _same(text, text) or not Tokens(text).key.strip()
+    assert fingerprint(text) == fingerprint(f"  {text}\n")
+
+
+@given(st.integers(), st.integers())
+def test_texts_of_different_numbers_are_never_merged(one: int, other: int) -> None:
+    assert _same(f"the retry limit is {one} for now", f"the retry limit is {other} for now") == (one == other)
+
+
+def test_a_merge_keeps_the_older_text(run: Run) -> None:
+    first = run("memory", "write", LONG, "-t", "a", "-s", "one", env={"JOELCLAW_NOW_MS": str(NOW_MS)}).result
+    newer = LONG.replace("short", "brief")
+    second = run("memory", "write", newer, "-t", "b", "-s", "two", env={"JOELCLAW_NOW_MS": str(NOW_MS + 5000)}).result
+    assert second["merged"] is True
+    assert second["id"] == second["mergedInto"] == first["id"]
+    shown = run("memory", "show", first["id"]).result
+    assert (shown["observation"], shown["mergedCount"], shown["tags"]) == (newer, 1, ["a", "b"])
+    assert shown["history"] == [{"text": LONG, "at": "2026-09-21T14:13:20.000Z", "source": "one"}]
+    assert run("memory", "stats").result["total"] == 1
+    assert [hit["observation"] for hit in run("recall", "brief telegram").result["hits"]] == [newer]
+
+
+def test_the_better_verdict_holds(run: Run) -> None:
+    run("memory", "write", f"[gate=hold] {LONG}")
+    assert run("memory", "write", f"[gate=discard] {LONG}").result["verdict"] == "hold"
+    assert run("memory", "write", LONG).result["verdict"] == "allow"
+    assert run("memory", "write", f"[gate=discard] {LONG}").result["verdict"] == "allow"
+
+
+def test_projects_stay_apart_and_sessions_do_not(run: Run) -> None:
+    one = run("memory", "write", LONG, "--project", "one", "--session", "s1").result
+    two = run("memory", "write", LONG, "--project", "two", "--session", "s2").result
+    again = run("memory", "write", LONG, "--project", "one", "--session", "s3").result
+    assert two["merged"] is False
+    assert again["mergedInto"] == one["id"] != two["id"]
+
+
+def test_a_text_that_differs_in_a_number_is_another_memory(run: Run) -> None:
+    run("memory", "write", "The billing worker listens on port 8080 of the host")
+    assert run("memory", "write", "The billing worker listens on port 8081 of the host").result["merged"] is False

@@ -1,0 +1,136 @@
+"""The write gate: annotations, and our rules where there is none."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Run
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory import gate
+
+DURABLE = [
+    "Joel prefers pnpm over npm",
+    "We decided to keep sessions in Redis",
+    "make check SEED=1 replays the failing run",
+    "packages/cli/src/foo.ts holds the parser",
+    "docker compose up -d",
+    "2026-03-09: the team chose Postgres",
+    "The gateway listens on port 8089",
+    "Node 22.1, pnpm 9, port 3000",
+    "Perfect forward secrecy is required",
+    "Let me know when the build is red, says Ana",
+    "Yes Minister is her favourite show",
+    "用户喜欢深色模式",
+    "Пользователь предпочитает тёмную тему",
+    "ผู้ใช้ชอบโหมดมืด",
+    "المستخدم يفضل الوضع الداكن",
+    "ユーザーはダークモードが好き",
+    "사용자는 다크 모드를 선호합니다",
+    "Task: fix the login bug; add tests | Files: src/a.ts, src/b.ts",
+    "ECONNREFUSED means that the broker is down",
+]
+
+
+@pytest.mark.parametrize("text", DURABLE)
+def test_durable_facts_are_allowed(text: str) -> None:
+    judged = gate.judge(text)
+    assert judged["verdict"] == "allow", judged
+    assert judged["text"] == text
+    assert judged["fallback"] is True
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("ok then", "discard"),
+        ("ok, sounds good", "discard"),
+        ("Got it, thanks!", "discard"),
+        ("Done. The port of the gateway is 8089.", "hold"),
+        ("## Plan Summary\n1. read the files", "discard"),
+        ("Should I: (a) rename it or (b) leave it", "discard"),
+        ("Let me check the logs first.", "discard"),
+        ("I'll now update the configuration", "discard"),
+        ("I\u2019ll now update the configuration", "discard"),
+        ("I've updated the three files as you asked", "hold"),
+        ('<tool_call>{"name": "bash"}</tool_call>', "discard"),
+        ("2026-01-01T10:00:00Z INFO server started", "hold"),
+        ("[12:00:01.123] [error] boom\n[12:00:02.456] [info] up", "hold"),
+        ("cpu=93% mem=81% disk=40% load=2.5", "discard"),
+        ("took 12ms, 4.2MB, 93% busy", "hold"),
+        ("[########      ] 61% downloading", "discard"),
+        ('{"a": 1, "b": [1, 2, {"c": "d"}]}', "discard"),
+        ("550e8400-e29b-41d4-a716-446655440000", "discard"),
+        ("1789000000000 1789000000001", "discard"),
+        ("aaaaaaaaaaaaaaaaaaaaaaa", "discard"),
+        ("What port does the gateway use?", "hold"),
+        ("Wie lange? Und warum?", "hold"),
+    ],
+)
+def test_noise_is_held_or_discarded(text: str, verdict: str) -> None:
+    judged = gate.judge(text)
+    assert judged["verdict"] == verdict, judged
+    assert judged["reason"]
+
+
+def test_a_question_with_its_answer_is_a_fact() -> None:
+    assert gate.judge("How is it restarted? Use make restart")["verdict"] == "allow"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[gate=hold confidence=.4 category=jc:x reason=too vague] the text", ("hold", 0.4, "jc:x", "too vague")),
+        ("🔴 [verdict=discard conf=0.9 reason=\"a ] b, c=d\"] the text", ("discard", 0.9, "", "a ] b, c=d")),
+        ("🟢[gate=allow] the text", ("allow", 0.65, "", "annotated")),
+        ("🟡 [ gate = allow, confidence = 80% ] the text", ("allow", 0.8, "", "annotated")),
+        ("[GATE=ALLOW confidence=7] the text", ("allow", 0.65, "", "annotated")),
+        ("[reason='it lasts' category=prefs gate=allow]\n the text", ("allow", 0.65, "prefs", "it lasts")),
+    ],
+)  # fmt: skip
+def test_annotations(text: str, expected: tuple[str, float, str, str]) -> None:
+    judged = gate.judge(text)
+    assert (judged["verdict"], judged["confidence"], judged["category"], judged["reason"]) == expected
+    assert (judged["text"], judged["fallback"]) == ("the text", False)
+
+
+def test_a_reason_is_cut() -> None:
+    assert len(gate.judge(f"[gate=hold reason={'x' * 300}] text")["reason"]) == gate.MAX_REASON
+
+
+@pytest.mark.parametrize(
+    "text", ["[gate=maybe] a plain fact here", "[x] a plain fact here", "[gate=allow a plain fact here"]
+)
+def test_what_is_no_annotation_stays_in_the_text(text: str) -> None:
+    judged = gate.judge(text)
+    assert (judged["text"], judged["fallback"]) == (text, True)
+
+
+@given(st.text(min_size=1, max_size=200).map(str.strip).filter(bool))
+def test_any_text_gets_a_verdict_with_a_reason(text: str) -> None:
+    judged = gate.judge(text)
+    assert judged["verdict"] in gate.VERDICTS
+    assert 0 <= judged["confidence"] <= 1
+    assert 0 < len(judged["reason"]) <= gate.MAX_REASON
+
+
+@given(st.text(st.sampled_from("[]gate=allow conf\"' .:,xreason%9"), max_size=80))
+def test_broken_annotations_never_raise(tail: str) -> None:
+    assert gate.judge("[gate=allow" + tail)["verdict"] in gate.VERDICTS
+
+
+def test_the_verdict_is_stored_and_keeps_a_memory_from_recall(run: Run) -> None:
+    held = run("memory", "write", "[gate=hold reason=unsure] the zebra cache may be cold").result
+    gone = run("memory", "write", "[gate=discard] the zebra cache printed a line").result
+    kept = run("memory", "write", "The zebra cache is cleared every night").result
+    assert [hit["id"] for hit in run("recall", "zebra cache").result["hits"]] == [kept["id"]]
+    more = run("recall", "zebra cache", "--include-hold", "--include-discard").result["hits"]
+    assert {hit["id"] for hit in more} == {held["id"], gone["id"], kept["id"]}
+    shown = run("memory", "show", held["id"]).result
+    assert (shown["verdict"], shown["reason"], shown["gateVersion"], shown["gateFallback"]) == (
+        "hold",
+        "unsure",
+        "v1",
+        False,
+    )
+    assert shown["observation"] == "the zebra cache may be cold"
