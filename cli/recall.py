@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _COMPONENT = "recall-cli"
 _STDIN = "-"
+_QUERY_READ = 4_000
+_QUERY_SHOWN = 200
+"""Characters of a query that its events hold."""
 
 
 def run(options: dict[str, Any]) -> Answer | int:
@@ -101,12 +104,14 @@ def _ask(
 
     import apsw
 
+    from core.redaction import redact
     from core.store import sqlite
     from otel import record
     from recall import engine
 
     began = time.perf_counter()
-    about = {"query": query[:200], "budget": options["budget"], "limit": options["limit"]}
+    # Redacted before it is cut, since half a secret is not known as one.
+    about = {"query": redact(query[:_QUERY_READ])[0][:_QUERY_SHOWN], "budget": options["budget"], "limit": options["limit"]}
     session = options["session"] or ""
     store.events.append(
         record.event("memory.recall.started", component=_COMPONENT, level="debug", metadata=about, now=started)

@@ -149,7 +149,11 @@ def _line(text: str) -> str:
 
 
 def _name(text: str) -> str:
-    return _cut(redact(_line(text))[0], _MAX_NAME)
+    known = redact(words.clean(text))[0]
+    line = _line(known)
+    if line != known:  # a line break tells some secrets from prose, and may part others
+        line = redact(line)[0]
+    return _cut(line, _MAX_NAME)
 
 
 def _cut(text: str, size: int) -> str:

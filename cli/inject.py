@@ -1,0 +1,43 @@
+"""`joelclaw inject`: short texts to hand to an agent."""
+
+from __future__ import annotations
+
+from cli.answer import Answer
+from cli.session_id import quoted, session_of
+from core import config
+from session import injection
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+CODE = "INJECT_INVALID_ARGS"
+
+
+def recovery(options: dict[str, Any]) -> Answer:
+    """`joelclaw inject recovery`: after a compaction."""
+    session_id = session_of(options["session"], CODE)
+    result = injection.recover(session_id, options["role"] or "", config.load())
+    return _answer(result, options)
+
+
+def memory(options: dict[str, Any]) -> Answer:
+    """`joelclaw inject memory`: when a session starts."""
+    session_id = session_of(options["session"], CODE)
+    from session import start
+
+    result = start.start(
+        session_id,
+        options["role"] or "",
+        config.load(),
+        query=(options["query"] or "").strip(),
+        project=options["project"] or "",
+    )
+    return _answer(result, options)
+
+
+def _answer(result: dict[str, Any], options: dict[str, Any]) -> Answer:
+    action = f"joelclaw checkpoint show {quoted(result['sessionId'])}"
+    known = result["reason"] != injection.NO_CHECKPOINT
+    actions = [{"command": action, "description": "everything known of this session"}] if known else []
+    return Answer(result, actions, result["content"] if options["raw"] else None)  # type: ignore[arg-type]  # as above

@@ -1,0 +1,1 @@
+"""What one agent session knows: its JSON state, zones, checkpoint and injections."""

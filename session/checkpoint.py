@@ -1,0 +1,238 @@
+"""What `checkpoint save` and `checkpoint flush` do: the state under its lock, the store outside of it.
+
+lock, read, decide, mark in flight, write, unlock; then recall and remember; then lock, read again, merge, write. Two
+hooks of one session at the same moment lose nothing of each other's, and the store is not opened below the warm zone.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from core import clock
+from core.errors import Failure
+from session import compaction, shape, state, task, zones
+from session.text import clip_path, one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from core.config import Config
+    from core.store.interface import Event
+    from session.shape import Memory, SessionState
+    from session.zones import Outcome, Plan, Turn
+
+_MESSAGES_READ = 12
+"""Of a whole conversation handed over, the end is enough to see what is new."""
+
+
+def turn_of(
+    *,
+    role: str = "",
+    messages: Sequence[str] = (),
+    files: Sequence[str] = (),
+    percent: float | None = None,
+    tokens: int | None = None,
+    window: int | None = None,
+) -> Turn:
+    """A turn as the zone rules take it: texts redacted and on one line, the percentage from tokens where need be."""
+    if percent is None and tokens is not None and window:
+        percent = round(tokens * 100 / window, 2)
+    known = [entry for entry in map(task.message, messages[-_MESSAGES_READ:]) if entry is not None]
+    return {
+        "role": state.role_name(role),
+        "messages": known,
+        "files": [path for path in map(_path, files[-shape.FILES_KEPT :]) if path],
+        "percent": percent,
+        "tokens": tokens,
+        "window": window,
+    }
+
+
+def save(session_id: str, turn: Turn, config: Config) -> dict[str, Any]:
+    """Note the end of a turn and do what its zone calls for; the result tells what was done.
+
+    Raises:
+        Failure: the state cannot be read or written (STATE_...); nothing else was done then.
+    """
+    return _take(session_id, turn, config, flush=False)
+
+
+def flush(session_id: str, turn: Turn, config: Config) -> dict[str, Any]:
+    """The last checkpoint before a compaction, with its events.
+
+    Raises:
+        Failure: as `save`.
+    """
+    return _take(session_id, turn, config, flush=True)
+
+
+def _take(session_id: str, turn: Turn, config: Config, *, flush: bool) -> dict[str, Any]:
+    began = time.perf_counter()
+    now = clock.now_ms()
+    bounds = {"warm": config.number("checkpoint.warm_percent"), "hot": config.number("checkpoint.hot_percent")}
+    with state.locked(session_id):
+        known, set_aside = state.load(session_id)
+        current = zones.take_turn(known or shape.blank(session_id, "interactive", now), turn)
+        count = "flushes" if flush else "saves"
+        current["counts"][count] += 1  # type: ignore[literal-required]  # one of two names, just above
+        current["updatedAt"] = now
+        decide = zones.plan_flush if flush else zones.plan_save
+        plan = decide(current, turn["percent"], **bounds, now=now, alive=state.is_alive)
+        current = zones.begin(current, plan, pid=os.getpid(), now=now)
+        state.store(current)
+    result: dict[str, Any] = {"sessionId": session_id, "role": current["role"], "zone": plan["zone"]}
+    work = None
+    if plan["recall"] or plan["write"] or plan["entered"] or set_aside or flush:
+        current, work = _work(current, turn, plan, config, now, set_aside=set_aside, flush=flush)
+    result.update(_told(current, turn, plan, work))
+    if set_aside:
+        result["setAside"] = set_aside
+    result["ms"] = round((time.perf_counter() - began) * 1000, 2)
+    return result
+
+
+class _Work:
+    """What this process did with the store."""
+
+    __slots__ = ("errors", "hits", "memory_id", "recalled")
+
+    def __init__(self) -> None:
+        self.hits: int = 0
+        self.recalled = False
+        self.memory_id: str | None = None
+        self.errors: dict[str, dict[str, str]] = {}
+
+
+def _work(
+    current: SessionState, turn: Turn, plan: Plan, config: Config, now: int, *, set_aside: str, flush: bool
+) -> tuple[SessionState, _Work]:
+    """Recall and remember, merge that into the state on disk, then note the events."""
+    from session.store import Store, errors_of, memories_of
+
+    reached = Store(config, now)
+    work = _Work()
+    outcome: Outcome = {
+        "hash": plan["hash"], "query": plan["query"], "hits": None, "memoryId": None, "pid": os.getpid(),
+    }  # fmt: skip
+    if plan["recall"]:
+        found = reached.recall(plan["query"])
+        if found is not None:
+            memories: Sequence[Memory] = memories_of(found, current)
+            outcome["hits"] = memories
+            work.recalled = True
+            work.hits = len(memories)
+    if plan["write"]:
+        checkpoint = current["checkpoint"]
+        text = task.memory_of(checkpoint["currentTask"], checkpoint["filesModified"][::-1])
+        work.memory_id = outcome["memoryId"] = reached.write_task(
+            text, source=current["role"], session=current["sessionId"]
+        )
+    if plan["recall"] or plan["write"]:
+        try:
+            current = _merge(current, outcome, now)
+        except Failure as failure:  # the turn itself is on disk; what was recalled is recalled again next turn
+            reached.faults.append({"step": "state", "code": failure.code, "message": failure.message})
+    reached.note(_events(current, turn, plan, work, now, set_aside=set_aside, flush=flush))
+    work.errors = errors_of(reached.faults)
+    return current, work
+
+
+def _merge(current: SessionState, outcome: Outcome, now: int) -> SessionState:
+    """Put the outcome into the state as it is on disk now. A session cleared meanwhile stays cleared."""
+    with state.locked(current["sessionId"]):
+        known, set_aside = state.load(current["sessionId"])
+        if known is None and not set_aside:
+            return zones.finish(current, outcome, now=now)
+        merged = zones.finish(known or current, outcome, now=now)
+        state.store(merged)
+    return merged
+
+
+def _events(
+    current: SessionState, turn: Turn, plan: Plan, work: _Work, now: int, *, set_aside: str, flush: bool
+) -> list[Event]:
+    from otel import record
+
+    checkpoint = current["checkpoint"]
+    percent = turn["percent"]
+    found: list[tuple[str, str, dict[str, Any]]] = []
+    if set_aside:
+        found.append(("session.state.set_aside", "warn", {"file": os.path.basename(set_aside)}))
+    if "warm" in plan["entered"]:
+        found.append((compaction.action("compaction.extract.warm", current["role"]), "info", {"percent": percent}))
+    totals = {"recallHits": len(checkpoint["recallHits"]), "filesCount": len(checkpoint["filesModified"])}
+    if plan["zone"] == "hot" and not flush and ("hot" in plan["entered"] or work.memory_id is not None):
+        name = compaction.action("compaction.extract.hot", current["role"])
+        found.append((name, "info", {"percent": percent, **totals}))
+    if flush:
+        found.append((compaction.action("compaction.before", current["role"]), "info", compaction.before(current, now)))
+        found.append(
+            (
+                compaction.action("compaction.checkpoint", current["role"]),
+                "info",
+                {
+                    **compaction.counted(current),
+                    "contextPercent": checkpoint["contextPercentAtCapture"],
+                    **totals,
+                    "queriesCount": len(checkpoint["recallQueries"]),
+                    "taskChars": len(checkpoint["currentTask"]),
+                    "written": work.memory_id is not None,
+                    "memoryId": work.memory_id,
+                },
+            )
+        )
+    return [
+        record.event(
+            name,
+            source=current["role"],
+            component=compaction.COMPONENT,
+            level=level,
+            metadata=metadata,
+            session=current["sessionId"],
+            role=current["role"],
+            now=now,
+        )
+        for name, level, metadata in found
+    ]
+
+
+def _told(current: SessionState, turn: Turn, plan: Plan, work: _Work | None) -> dict[str, Any]:
+    work = work or _Work()
+    recalled = plan["recall"] and work.recalled
+    recall_reason, write_reason = plan["recallReason"], plan["writeReason"]
+    if plan["recall"] and not recalled:
+        recall_reason = "failed"
+    if plan["write"] and work.memory_id is None:
+        write_reason = "failed"
+    told: dict[str, Any] = {
+        "percent": turn["percent"],
+        "entered": plan["entered"],
+        "recalled": recalled,
+        "recallReason": recall_reason,
+        "recallQuery": plan["query"],
+        "hits": work.hits,
+        "cachedHits": len(current["checkpoint"]["recallHits"]),
+        "written": work.memory_id is not None,
+        "writeReason": write_reason,
+        "memoryId": work.memory_id,
+        "currentTask": current["checkpoint"]["currentTask"],
+        "filesModified": current["checkpoint"]["filesModified"],
+        "taskHash": current["taskHash"],
+        "compactionCount": current["checkpoint"]["compactionCount"],
+        **work.errors,
+    }
+    return told
+
+
+def _path(path: str) -> str:
+    from core.redaction import redact
+    from core.words import clean
+
+    known = redact(clean(path))[0]
+    line = one_line(known)
+    if line != known:  # a line break tells some secrets from prose, and may part others
+        line = redact(line)[0]
+    return clip_path(line, shape.FILE_CHARS)

@@ -1,0 +1,175 @@
+"""What `inject recovery` does, and what every injection answers: decide under the lock, recall and note outside it."""
+
+from __future__ import annotations
+
+import os
+
+from core import clock
+from session import compaction, recovery, shape, state
+from session.text import cost
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from core.config import Config
+    from core.store.interface import Event
+    from session.recovery import Signpost
+    from session.shape import Memory, SessionState
+    from session.store import Store
+
+RAPID = "rapid-recompaction"
+NO_CHECKPOINT = "no-checkpoint"
+
+
+def recover(session_id: str, role: str, config: Config) -> dict[str, Any]:
+    """The signpost after a compaction, or why there is none.
+
+    Raises:
+        Failure: the state cannot be read or written (STATE_...).
+    """
+    now = clock.now_ms()
+    role = state.role_name(role)
+    set_aside = ""
+    current: SessionState | None = None
+    rapid = False
+    if os.path.exists(state.path_of(session_id)):
+        with state.locked(session_id):
+            current, set_aside = state.load(session_id)
+            if current is not None:
+                current["role"] = role or current["role"]
+                rapid = compaction.is_rapid(current, now, config.number("inject.cooldown_seconds") * 1000)
+                current = compaction.take_compaction(current, now, injecting=not rapid and _says_something(current))
+                if not rapid and _says_something(current):
+                    current["counts"]["injections"] += 1
+                state.store(current)
+    from session.store import Store
+
+    reached = Store(config, now)
+    if current is None:
+        if set_aside:
+            reached.note([set_aside_event(role, session_id, set_aside, now)])
+        return skipped(session_id, NO_CHECKPOINT, reached, set_aside)
+    name = compaction.action("compaction.inject", current["role"])
+    if rapid:
+        about = {**compaction.counted(current), "reason": RAPID}
+        reached.note([event(name + ".skipped", current["role"], session_id, about, now)])
+        return {**skipped(session_id, RAPID, reached), **compaction.counted(current)}
+    signpost = _signpost(current, reached, config)
+    if signpost is None:
+        return {**skipped(session_id, NO_CHECKPOINT, reached), **compaction.counted(current)}
+    identifiers = [memory["id"] for memory in signpost["memories"]]
+    told = {
+        **compaction.counted(current),
+        "filesCount": signpost["files"],
+        "recallHitsCount": len(identifiers),
+        "queriesCount": len(signpost["queries"]),
+        "contentChars": len(signpost["content"]),
+        "estimatedTokens": cost(signpost["content"]),
+        "timeSinceSessionStartMs": max(0, now - current["startedAt"]),
+        "memoryIds": identifiers,
+    }
+    reached.note([event(name, current["role"], session_id, told, now)], recalled=identifiers)
+    custom = "gateway-recovery" if current["role"] == compaction.GATEWAY else "compaction-recovery"
+    return injected(session_id, custom, signpost["content"], told, reached)
+
+
+def _says_something(current: SessionState) -> bool:
+    checkpoint = current["checkpoint"]
+    return bool(checkpoint["currentTask"] or checkpoint["filesModified"] or checkpoint["recallHits"])
+
+
+def _signpost(current: SessionState, reached: Store, config: Config) -> Signpost | None:
+    """The signpost from the state; where the cache is empty, from one recall for the task."""
+    checkpoint = current["checkpoint"]
+    memories: Sequence[Memory] = shape.memories(current["recallCache"])
+    queries = checkpoint["recallQueries"]
+    if not queries:
+        from session import task
+
+        query = task.query_of(current["messages"])
+        found = reached.recall(query) if query else None
+        if found:
+            from session.store import memories_of
+
+            memories = memories_of(found, current)
+        # Found or not, the query leads to whatever is written about the task from now on.
+        queries = [query] if query else []
+    return recovery.compose(
+        checkpoint["currentTask"], checkpoint["filesModified"], memories, queries, config.whole("inject.max_tokens")
+    )
+
+
+def event(
+    name: str,
+    role: str,
+    session_id: str,
+    about: Mapping[str, Any],
+    now: int,
+    *,
+    component: str = compaction.COMPONENT,
+    level: str = "info",
+) -> Event:
+    """An event of this session."""
+    from otel import record
+
+    role = role or "interactive"
+    return record.event(
+        name,
+        source=role,
+        component=component,
+        level=level,
+        metadata=about,
+        duration_ms=about.get("duration_ms"),
+        session=session_id,
+        role=role,
+        now=now,
+    )
+
+
+def set_aside_event(role: str, session_id: str, set_aside: str, now: int) -> Event:
+    """That a damaged state file was set aside."""
+    about = {"file": os.path.basename(set_aside)}
+    return event("session.state.set_aside", role, session_id, about, now, level="warn")
+
+
+def injected(
+    session_id: str, custom: str, content: str, told: Mapping[str, Any], reached: Store, set_aside: str = ""
+) -> dict[str, Any]:
+    """The result of an injection."""
+    return {
+        "injected": True,
+        "reason": "injected",
+        "customType": custom,
+        "content": content,
+        "display": False,
+        "chars": len(content),
+        "estimatedTokens": cost(content),
+        "sessionId": session_id,
+        **told,
+        **_odd(reached, set_aside),
+    }
+
+
+def skipped(session_id: str, reason: str, reached: Store, set_aside: str = "") -> dict[str, Any]:
+    """The result where nothing is injected."""
+    return {
+        "injected": False,
+        "reason": reason,
+        "customType": None,
+        "content": "",
+        "display": False,
+        "chars": 0,
+        "estimatedTokens": 0,
+        "sessionId": session_id,
+        **_odd(reached, set_aside),
+    }
+
+
+def _odd(reached: Store, set_aside: str) -> dict[str, Any]:
+    """What did not go as it should: a damaged file, a store that could not be used."""
+    odd: dict[str, Any] = {"setAside": set_aside} if set_aside else {}
+    from session.store import errors_of
+
+    return {**odd, **errors_of(reached.faults)}

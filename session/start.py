@@ -1,0 +1,91 @@
+"""What `inject memory` does when a session starts: memories for its kind of work, once (ADR-0204, change 1)."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from core import clock
+from core.errors import Failure
+from session import compaction, injection, shape, startup, state, zones
+from session.text import cost
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from core.config import Config
+    from session.shape import SessionState
+
+COMPONENT = "memory-enforcer"
+
+
+def start(session_id: str, role: str, config: Config, *, query: str = "", project: str = "") -> dict[str, Any]:
+    """Memories for a session that starts, once per session, or why there are none.
+
+    Args:
+        role: "" for the role the session has.
+        query: "" for the role's own.
+
+    Raises:
+        Failure: the state cannot be read or written (STATE_...).
+    """
+    began = time.perf_counter()
+    now = clock.now_ms()
+    role = state.role_name(role)
+    with state.locked(session_id):
+        known, set_aside = state.load(session_id)
+        current = known or shape.blank(session_id, role or "interactive", now)
+        current["role"] = role or current["role"]
+        done = startup.CUSTOM_TYPE in current["injectedKinds"]
+        busy = zones.is_busy(current["injectionInFlight"], now, state.is_alive)
+        if not done and not busy:
+            current["injectionInFlight"] = {"hash": startup.CUSTOM_TYPE, "pid": os.getpid(), "startedAt": now}
+            current["updatedAt"] = now
+            state.store(current)
+    from session.store import Store, memories_of
+
+    reached = Store(config, now)
+    if done or busy:
+        return injection.skipped(session_id, "already-injected" if done else "in-flight", reached)
+    query = query or config.text("inject.gateway_query" if current["role"] == compaction.GATEWAY else "inject.query")
+    found = reached.recall(query, project=project)
+    handout = startup.compose(memories_of(found, current)) if found else None
+    try:
+        _settle(current, now, injected=handout is not None)
+    except Failure as failure:
+        reached.faults.append({"step": "state", "code": failure.code, "message": failure.message})
+    events = [injection.set_aside_event(current["role"], session_id, set_aside, now)] if set_aside else []
+    if handout is None:
+        reached.note(events)
+        reason = "no-results" if found is not None else "failed"
+        return {**injection.skipped(session_id, reason, reached, set_aside), "query": query}
+    identifiers = [memory["id"] for memory in handout["memories"]]
+    told = {
+        "result_count": len(identifiers),
+        "memoryIds": identifiers,
+        "duration_ms": round((time.perf_counter() - began) * 1000, 2),
+        "query": query,
+        "contentChars": len(handout["content"]),
+        "estimatedTokens": cost(handout["content"]),
+    }
+    name = "memory.recall.injected"
+    events.append(injection.event(name, current["role"], session_id, told, now, component=COMPONENT))
+    reached.note(events, recalled=identifiers)
+    return injection.injected(session_id, startup.CUSTOM_TYPE, handout["content"], told, reached, set_aside)
+
+
+def _settle(current: SessionState, now: int, *, injected: bool) -> None:
+    """Take the mark off the state as it is on disk now; what found nothing may be tried again."""
+    with state.locked(current["sessionId"]):
+        known, set_aside = state.load(current["sessionId"])
+        if known is None and not set_aside:
+            return
+        known = known or current
+        mark = known["injectionInFlight"]
+        if mark is not None and mark["pid"] == os.getpid():
+            known["injectionInFlight"] = None
+        if injected:
+            known["injectedKinds"] = {**known["injectedKinds"], startup.CUSTOM_TYPE: now}
+            known["counts"]["injections"] += 1
+        state.store(known)

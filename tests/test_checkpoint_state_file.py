@@ -1,0 +1,231 @@
+"""The state file: bounded, whole, set aside when damaged, untouched when newer; listing, showing and clearing."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from conftest import NOW_MS, Run
+
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+
+
+def state_file(home: Path, session: str = "s1") -> Path:
+    return home / "sessions" / f"{session}.json"
+
+
+def save(run: Run, *words: str, session: str = "s1", **more: Any) -> dict[str, Any]:
+    result: dict[str, Any] = run("checkpoint", "save", "--session", session, *words, env=NOW, **more).result
+    return result
+
+
+def plant(home: Path, content: bytes) -> None:
+    state_file(home).parent.mkdir(parents=True, exist_ok=True)
+    state_file(home).write_bytes(content)
+
+
+def good(run: Run, home: Path) -> dict[str, Any]:
+    save(run, "--percent", "10", "-m", "a message of some length")
+    state: dict[str, Any] = json.loads(state_file(home).read_bytes())
+    return state
+
+
+DAMAGE = {
+    "empty": b"",
+    "truncated": b'{"version": 1, "sessionId": "s1", "mess',
+    "garbage": bytes(range(256)) * 9,
+    "a list": b"[]",
+    "no version": b'{"sessionId": "s1"}',
+    "another session": b'{"version": 1, "sessionId": "s2"}',
+    "wrong type": b'{"version": 1, "sessionId": "s1", "files": [1]}',
+    "wrong mark": b'{"version": 1, "sessionId": "s1", "recallInFlight": {"pid": "x"}}',
+    "wrong cache": b'{"version": 1, "sessionId": "s1", "recallCache": [{"hits": 3}]}',
+    "deep": b"[" * 200_000,
+    "huge": b'{"version": 1, "sessionId": "s1", "role": "' + b"x" * 2_000_000 + b'"}',
+}
+
+
+@pytest.mark.parametrize("content", DAMAGE.values(), ids=DAMAGE.keys())
+def test_a_damaged_file_is_set_aside_and_the_session_goes_on(run: Run, home: Path, content: bytes) -> None:
+    plant(home, content)
+    listed = run("checkpoint", "list").result["sessions"]
+    assert [(entry["problem"], entry["bytes"]) for entry in listed] == [("damaged", len(content))]
+    result = save(run, "--percent", "10", "-m", "going on after the damage")
+    aside = Path(result["setAside"])
+    assert aside.read_bytes() == content
+    assert aside.parent == state_file(home).parent
+    assert json.loads(state_file(home).read_bytes())["checkpoint"]["currentTask"] == "going on after the damage"
+    (event,) = run("otel", "search", "session state set_aside", "--hours", "1", env=NOW).result["events"]
+    assert (event["level"], event["metadata"]) == ("warn", {"file": aside.name})
+    assert [entry["sessionId"] for entry in run("checkpoint", "list").result["sessions"]] == ["s1"]
+    assert "setAside" not in save(run, "--percent", "11")
+
+
+@pytest.mark.parametrize("words", [("inject", "recovery"), ("inject", "memory"), ("checkpoint", "flush")])
+def test_the_other_commands_set_it_aside_too(run: Run, home: Path, words: tuple[str, str]) -> None:
+    plant(home, b"{")
+    result = run(*words, "--session", "s1", env=NOW).result
+    assert Path(result["setAside"]).read_bytes() == b"{"
+
+
+def test_show_of_a_damaged_file_fails_and_leaves_it(run: Run, home: Path) -> None:
+    plant(home, b"{")
+    failed = run("checkpoint", "show", "s1", ok=False)
+    assert (failed.code, failed.json["error"]["code"]) == (1, "STATE_DAMAGED")
+    assert state_file(home).read_bytes() == b"{"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("checkpoint", "save", "--percent", "70", "-m", "x y z"),
+        ("checkpoint", "flush"),
+        ("inject", "recovery"),
+        ("inject", "memory"),
+    ],
+)
+def test_a_newer_state_is_left_untouched(run: Run, home: Path, words: tuple[str, ...]) -> None:
+    content = json.dumps({"version": 2, "sessionId": "s1", "new": True}).encode()
+    plant(home, content)
+    failed = run(*words, "--session", "s1", env=NOW, ok=False)
+    assert (failed.code, failed.json["error"]["code"]) == (1, "STATE_TOO_NEW")
+    assert state_file(home).read_bytes() == content
+    assert not (home / "store.db").exists()
+    assert "newer" in run("checkpoint", "list").result["sessions"][0]["problem"]
+
+
+def test_a_field_that_an_older_version_lacks_gets_its_default(run: Run, home: Path) -> None:
+    state = good(run, home)
+    del state["injectedScopes"], state["counts"]["flushes"], state["recallCache"]
+    state_file(home).write_text(json.dumps(state))
+    result = save(run, "--percent", "11")
+    assert "setAside" not in result
+    assert result["currentTask"] == "a message of some length"
+
+
+@pytest.mark.parametrize("unit", ["x", "\U0001f600", "\\", '"', "\x01y", "字", "a/"], ids=repr)
+def test_the_file_stays_below_64_kb_whatever_comes_in(run: Run, home: Path, unit: str) -> None:
+    given = {
+        "session": unit * 150,
+        "percent": 45,
+        "role": unit * 500,
+        "messages": [f"{number}{unit * 3000}" for number in range(20)],
+        "files": [f"{number}{unit * 900}" for number in range(300)],
+    }
+    for _ in range(2):
+        run("checkpoint", "save", "--stdin", stdin=json.dumps(given), env=NOW)
+    (path,) = (home / "sessions").glob("*.json")
+    assert 1000 < path.stat().st_size < 65_536
+    assert run("checkpoint", "list").result["sessions"][0].get("problem") is None
+
+
+def test_ids_of_any_kind_have_files_of_their_own(run: Run, home: Path) -> None:
+    names = ["a/b", "../../etc", ".", "..", "a b", "ü", "-x", "A" * 190, "A" * 191, "A" * 300, "x.json", ".locks"]
+    for name in names:
+        run("checkpoint", "save", f"--session={name}", "--percent", "1", "-m", f"task of {name[:20]}", env=NOW)
+    assert len(list((home / "sessions").glob("*.json"))) == len(names)
+    assert {path.name for path in home.parent.iterdir()} == {"home"}
+    for name in names:
+        assert run("checkpoint", "show", "--", name).result["checkpoint"]["currentTask"] == f"task of {name[:20]}"
+
+
+def test_list_is_newest_first(run: Run) -> None:
+    for number, name in enumerate(["old", "new", "mid"]):
+        at = NOW_MS + {"old": 0, "mid": 1000, "new": 2000}[name]
+        run(
+            "checkpoint",
+            "save",
+            "--session",
+            name,
+            "--percent",
+            str(number),
+            "-m",
+            f"task {name}",
+            env={"JOELCLAW_NOW_MS": str(at)},
+        )
+    sessions = run("checkpoint", "list").result["sessions"]
+    assert [entry["sessionId"] for entry in sessions] == ["new", "mid", "old"]
+    assert sessions[0] == {
+        "sessionId": "new", "role": "interactive", "task": "task new", "percent": 1, "compactionCount": 0,
+        "updatedAt": NOW_MS + 2000, "bytes": sessions[0]["bytes"],
+    }  # fmt: skip
+
+
+def test_clear_and_unknown_sessions(run: Run, home: Path) -> None:
+    assert run("checkpoint", "list").result == {"count": 0, "sessions": []}
+    for words in (("show", "nobody"), ("clear", "nobody")):
+        failed = run("checkpoint", *words, ok=False)
+        assert (failed.code, failed.json["error"]["code"]) == (1, "SESSION_NOT_FOUND")
+    assert not home.exists(), "asking makes nothing"
+    save(run, "--percent", "1")
+    assert run("checkpoint", "clear", "s1").result == {"sessionId": "s1", "cleared": True}
+    assert not state_file(home).exists()
+    assert run("checkpoint", "clear", "s1", ok=False).code == 1
+    plant(home, b"{")
+    run("checkpoint", "clear", "s1")
+    assert not state_file(home).exists()
+
+
+def test_a_home_that_cannot_be_written_fails_at_once(run: Run, home: Path) -> None:
+    home.write_text("a file where the folder should be")
+    began = time.monotonic()
+    for words in (("checkpoint", "save", "--percent", "70"), ("checkpoint", "flush"), ("inject", "memory")):
+        failed = run(*words, "--session", "s1", ok=False)
+        assert (failed.code, failed.json["error"]["code"]) == (1, "STATE_UNREADABLE")
+        assert failed.json["fix"]
+    assert time.monotonic() - began < 3
+    assert home.read_text() == "a file where the folder should be"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_folder(run: Run, home: Path) -> None:
+    good(run, home)
+    before = state_file(home).read_bytes()
+    state_file(home).parent.chmod(0o500)
+    failed = run("checkpoint", "save", "--session", "s1", "--percent", "70", ok=False)
+    state_file(home).parent.chmod(0o700)
+    assert failed.json["error"]["code"] == "STATE_READ_ONLY"
+    assert state_file(home).read_bytes() == before
+
+
+def test_a_store_of_garbage_does_not_stop_a_checkpoint(run: Run, home: Path) -> None:
+    home.mkdir(mode=0o700)
+    (home / "store.db").write_bytes(b"this is no database, whatever it is called" * 300)
+    before = (home / "store.db").read_bytes()
+    result = save(run, "--percent", "70", "-m", "the store is broken today", "--file", "a.py")
+    assert (result["zone"], result["recalled"], result["recallReason"], result["written"]) == (
+        "hot",
+        False,
+        "failed",
+        False,
+    )
+    assert result["recallError"]["code"] == "STORE_DAMAGED"
+    assert result["writeReason"] == "failed"
+    recovery = run("inject", "recovery", "--session", "s1", env=NOW).result
+    assert recovery["injected"]
+    assert "the store is broken today" in recovery["content"]
+    memory = run("inject", "memory", "--session", "s1", env=NOW).result
+    assert (memory["injected"], memory["reason"]) == (False, "failed")
+    assert (home / "store.db").read_bytes() == before
+    (home / "store.db").unlink()
+    again = save(run, "--percent", "71")
+    assert (again["recalled"], again["written"]) == (True, True), "what failed is made up for when the store is back"
+
+
+def test_a_store_that_another_process_writes_does_not_hold_up_a_checkpoint(run: Run, home: Path) -> None:
+    run("memory", "write", "The store exists before anybody locks it for long", env=NOW)
+    db = apsw.Connection(str(home / "store.db"))
+    db.execute("BEGIN IMMEDIATE")
+    began = time.monotonic()
+    result = save(run, "--percent", "70", "-m", "the store is busy today")
+    took = time.monotonic() - began
+    db.execute("ROLLBACK")
+    db.close()
+    assert result["writeError"]["code"] == "STORE_BUSY"
+    assert took < 1.5
+    assert save(run, "--percent", "71")["written"]

@@ -1,0 +1,263 @@
+"""What `checkpoint save` and `checkpoint flush` do in each zone (ADR-0203, stages 1 and 2)."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import NOW_MS, Run
+
+MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
+TASK = "Fix the memory use of the buoyline importer"
+
+
+def at(seconds: float) -> dict[str, str]:
+    return {"JOELCLAW_NOW_MS": str(NOW_MS + int(seconds * 1000))}
+
+
+def events(run: Run, words: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = run("otel", "search", words, "--hours", "1", env=at(0)).result["events"]
+    return found
+
+
+def save(run: Run, *words: str, seconds: float = 0, **more: Any) -> dict[str, Any]:
+    result: dict[str, Any] = run("checkpoint", "save", "--session", "s1", *words, env=at(seconds), **more).result
+    return result
+
+
+def test_below_the_warm_zone_only_the_state_is_written(run: Run, home: Path) -> None:
+    result = save(run, "--percent", "39.9", "--message", TASK, "--file", "buoyline/importer.py")
+    assert (result["zone"], result["entered"], result["recalled"], result["written"]) == ("cold", [], False, False)
+    assert (result["recallReason"], result["writeReason"]) == ("below-warm", "below-warm")
+    assert result["currentTask"] == TASK
+    assert result["filesModified"] == ["buoyline/importer.py"]
+    assert sorted(path.name for path in home.iterdir()) == ["sessions"], "no store is opened"
+
+
+def test_the_warm_zone_recalls_once_per_task_and_says_so_once(run: Run) -> None:
+    run("memory", "write", MEMORY, env=at(0))
+    first = save(run, "--percent", "40", "--message", TASK)
+    assert (first["zone"], first["entered"], first["recalled"], first["hits"]) == ("warm", ["warm"], True, 1)
+    assert first["recallQuery"] == TASK
+    assert not first["written"]
+    assert first["writeReason"] == "not-hot"
+    again = save(run, "--percent", "45")
+    assert (again["entered"], again["recalled"], again["recallReason"], again["cachedHits"]) == (
+        [],
+        False,
+        "unchanged",
+        1,
+    )
+    changed = save(run, "--percent", "46", "--message", "Also look at the readings parser")
+    assert changed["recalled"]
+    assert changed["recallQuery"] == f"{TASK} Also look at the readings parser"
+    warm = events(run, "compaction.extract.warm")
+    assert [event["metadata"] for event in warm] == [{"percent": 40}]
+    assert warm[0]["sessionId"] == "s1"
+    assert warm[0]["component"] == "session-lifecycle"
+    assert not events(run, "compaction.extract.hot")
+
+
+def test_the_hot_zone_writes_the_task_once_and_never_recalls_it_as_its_own_memory(run: Run) -> None:
+    run("memory", "write", MEMORY, env=at(0))
+    first = save(run, "--percent", "61", "--message", TASK, "--file", "a.py", "--file", "b.py")
+    assert (first["zone"], first["entered"], first["written"]) == ("hot", ["warm", "hot"], True)
+    stored = run("memory", "show", first["memoryId"]).json["result"]
+    assert TASK in json.dumps(stored)
+    assert "b.py, a.py" in json.dumps(stored)
+    assert "session-task" in json.dumps(stored)
+    again = save(run, "--percent", "70", "--file", "c.py")
+    assert (again["written"], again["writeReason"], again["recallReason"]) == (False, "unchanged", "unchanged")
+    changed = save(run, "--percent", "75", "--message", "The buoyline importer memory is fixed, write the runbook")
+    assert changed["written"]
+    assert changed["recalled"]
+    state = run("checkpoint", "show", "s1").result
+    assert all("Task:" not in text for text in state["checkpoint"]["recallHits"])
+    assert state["checkpoint"]["recallHits"] == [MEMORY]
+    hot = events(run, "compaction.extract.hot")
+    assert [event["metadata"]["percent"] for event in hot] == [75, 61]
+    assert hot[1]["metadata"] == {"percent": 61, "recallHits": 1, "filesCount": 2}
+
+
+def test_another_session_does_find_the_task(run: Run) -> None:
+    save(run, "--percent", "61", "--message", TASK)
+    other = run("checkpoint", "save", "--session", "s2", "--percent", "50", "-m", TASK, env=at(1)).result
+    assert other["hits"] == 1
+
+
+def test_percent_from_tokens_and_unknown_usage(run: Run) -> None:
+    assert save(run, "--tokens", "90000", "--window", "200000", "-m", TASK)["percent"] == 45
+    unknown = save(run, "--message", "one more message", "--file", "x.py")
+    assert (unknown["zone"], unknown["percent"], unknown["recallReason"]) == ("unknown", None, "percent-unknown")
+    assert unknown["filesModified"] == ["x.py"]
+    assert "one more message" in unknown["currentTask"]
+    assert run("checkpoint", "show", "s1").result["checkpoint"]["contextPercentAtCapture"] == 45
+    assert save(run, "--percent", "140")["zone"] == "hot"
+
+
+def test_bounds_come_from_the_settings(run: Run) -> None:
+    env = {**at(0), "JOELCLAW_CHECKPOINT_WARM_PERCENT": "10", "JOELCLAW_CHECKPOINT_HOT_PERCENT": "20"}
+    for percent, zone in (("9", "cold"), ("10", "warm"), ("20", "hot")):
+        result = run("checkpoint", "save", "--session", zone, "--percent", percent, "-m", TASK, env=env).result
+        assert result["zone"] == zone
+
+
+def test_task_query_and_files_keep_their_limits(run: Run) -> None:
+    long = ["first " * 60, "second " * 60, "third " * 60, "fourth " * 60]
+    words = [word for text in long for word in ("--message", text)]
+    for number in range(14):
+        words += ["--file", f"f{number}.py"]
+    result = save(run, "--percent", "10", *words)
+    assert len(result["currentTask"]) <= 500
+    assert "first" not in result["currentTask"]
+    assert result["filesModified"] == [f"f{number}.py" for number in range(4, 14)]
+    assert len(result["recallQuery"]) <= 120
+    assert "third" in result["recallQuery"]
+    assert "fourth" in result["recallQuery"], "a long older message must not hide the new one"
+    again = save(run, "--percent", "10", "--file", "f5.py")
+    assert again["filesModified"][-1] == "f5.py"
+    assert again["filesModified"].count("f5.py") == 1
+
+
+def test_a_hook_may_send_the_whole_conversation_or_its_end(run: Run) -> None:
+    save(run, "--percent", "10", "-m", "one thing", "-m", "two things")
+    save(run, "--percent", "11", "-m", "one thing", "-m", "two things", "-m", "three things")
+    save(run, "--percent", "12", "-m", "three things")
+    result = save(run, "--percent", "13", "-m", "three things", "-m", "four things")
+    assert result["currentTask"] == "two things | three things | four things"
+    assert run("checkpoint", "show", "s1").result["counts"]["userMessages"] == 4
+
+
+def test_too_short_a_message_is_no_query(run: Run) -> None:
+    result = save(run, "--percent", "50", "-m", "go")
+    assert (result["recalled"], result["recallReason"]) == (False, "query-too-short")
+
+
+def test_an_injection_that_comes_back_as_a_message_is_not_the_task(run: Run) -> None:
+    ours = "## Session Recovery\n**Task:** something old"
+    framed = '<joelclaw-memory source="x">\n## Relevant Memory (auto-retrieved)\n</joelclaw-memory>'
+    result = save(run, "--percent", "10", "-m", TASK, "-m", ours, "-m", framed)
+    assert result["currentTask"] == TASK
+
+
+def test_stdin_gives_the_same_fields_and_flags_beat_it(run: Run) -> None:
+    given = {
+        "sessionId": "s9",
+        "contextPercent": 45,
+        "messages": [TASK, "and test it"],
+        "files": ["a.py"],
+        "role": "gateway",
+    }
+    result = run("checkpoint", "save", "--stdin", stdin=json.dumps(given), env=at(0)).result
+    assert (result["sessionId"], result["zone"], result["role"]) == ("s9", "warm", "gateway")
+    assert result["currentTask"] == f"{TASK} | and test it"
+    beaten = run(
+        "checkpoint", "save", "--stdin", "--session", "s8", "--tokens", "1", "--window", "100", "--role", "interactive",
+        stdin=json.dumps(given), env=at(0),
+    ).result  # fmt: skip
+    assert (beaten["sessionId"], beaten["percent"], beaten["role"]) == ("s8", 1, "interactive")
+    single = {"session": "s7", "tokens": 10, "window": 100, "message": TASK, "file": "b.py", "percent": None}
+    result = run("checkpoint", "save", "--stdin", stdin=json.dumps(single), env=at(0)).result
+    assert (result["percent"], result["filesModified"]) == (10, ["b.py"])
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin"),
+    [
+        (["--percent", "10"], None),
+        (["--session", "s", "--tokens", "10"], None),
+        (["--session", "s", "--percent", "-1"], None),
+        (["--session", "s", "--percent", "nan"], None),
+        (["--session", "  ", "--percent", "1"], None),
+        (["--session", "s", "--stdin"], '{"percent": -1}'),
+        (["--session", "s", "--stdin"], '{"percent": true}'),
+        (["--session", "s", "--stdin"], '{"percent": "40"}'),
+        (["--session", "s", "--stdin"], '{"messages": [1]}'),
+        (["--session", "s", "--stdin"], '{"files": {"a": 1}}'),
+        (["--session", "s", "--stdin"], '{"tokens": 5, "window": 0}'),
+        (["--session", "s", "--stdin"], "[1]"),
+        (["--stdin"], '{"session": 7}'),
+    ],
+)
+def test_wrong_words_exit_2_with_a_fix_and_write_nothing(
+    run: Run, home: Path, words: list[str], stdin: str | None
+) -> None:
+    failed = run("checkpoint", "save", *words, stdin=stdin, ok=False)
+    assert failed.code == 2
+    assert failed.json["error"]["code"] == "CHECKPOINT_INVALID_ARGS"
+    assert failed.json["fix"]
+    assert not home.exists()
+
+
+def test_bad_json_on_stdin(run: Run) -> None:
+    failed = run("checkpoint", "save", "--session", "s", "--stdin", stdin='{"percent": ', ok=False)
+    assert (failed.code, failed.json["error"]["code"]) == (2, "INVALID_JSON")
+
+
+@pytest.mark.parametrize("name", ["JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE"])
+def test_the_environment_names_the_session(run: Run, name: str) -> None:
+    result = run("checkpoint", "save", "--percent", "1", env={**at(0), name: "from-env"}).result
+    assert result["sessionId"] == "from-env"
+
+
+def test_flush_tells_the_state_of_the_session(run: Run) -> None:
+    run("memory", "write", MEMORY, env=at(0))
+    save(run, "--percent", "10", "-m", TASK, "--file", "a.py", seconds=1)
+    result = run(
+        "checkpoint", "flush", "--session", "s1", "--tokens", "170000", "--window", "200000", env=at(5)
+    ).result  # fmt: skip
+    assert result["recalled"], "a session that went from cold to a compaction is served too"
+    assert (result["hits"], result["written"], result["zone"]) == (1, True, "hot")
+    found = run("otel", "search", "compaction.before", "--hours", "1", env=at(6)).result["events"]
+    assert found[0]["metadata"] == {
+        "compactionCount": 0,
+        "contextPercent": 85,
+        "contextTokens": 170000,
+        "contextLimit": 200000,
+        "recallCacheSize": 1,
+        "recallHits": 1,
+        "filesCount": 1,
+        "userMessageCount": 1,
+        "timeSinceLastCompactionMs": None,
+        "timeSinceSessionStartMs": 4000,
+    }
+    assert len(run("otel", "search", "compaction.checkpoint", "--hours", "1", env=at(6)).result["events"]) == 1
+    again = run("checkpoint", "flush", "--session", "s1", env=at(7)).result
+    assert (again["recallReason"], again["writeReason"]) == ("cached", "unchanged")
+
+
+def test_flush_knows_when_the_last_compaction_was(run: Run) -> None:
+    save(run, "--percent", "10", "-m", TASK)
+    run("inject", "recovery", "--session", "s1", env=at(10))
+    run("checkpoint", "flush", "--session", "s1", "--role", "gateway", env=at(100))
+    (event,) = run("otel", "search", "gateway.compaction.before", "--hours", "1", env=at(101)).result["events"]
+    assert event["metadata"]["gwCompactionCount"] == 1
+    assert event["metadata"]["timeSinceLastCompactionMs"] == 90_000
+    assert event["source"] == "gateway"
+
+
+def test_a_task_secret_never_reaches_the_disk(run: Run, home: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    save(run, "--percent", "65", "-m", f"Use the token {secret} for the release", "--file", f"notes-{secret}.txt")
+    run("inject", "recovery", "--session", "s1", env=at(1))
+    for number, words in enumerate(
+        (("checkpoint", "save"), ("checkpoint", "flush"), ("inject", "recovery"), ("inject", "memory"))
+    ):
+        run(*words, "--session", "s1", "--role", secret, env=at(100 * number))
+        run(*words, "--session", f"{secret}{number}", env=at(100 * number))
+    run("inject", "memory", "--session", "s2", "--query", f"release {secret}", "--project", secret, env=at(2))
+    held = [path for path in home.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+    assert not held
+
+
+def test_modes_under_an_open_umask(run: Run, home: Path) -> None:
+    before = os.umask(0)
+    try:
+        save(run, "--percent", "65", "-m", TASK)
+    finally:
+        os.umask(before)
+    for path in home.rglob("*"):
+        assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
