@@ -56,6 +56,7 @@ SETTINGS: dict[str, Setting] = {
     ),
     "inject.max_tokens": Setting(300, "longest recovery text, in estimated tokens (ADR-0203)", 60, 2_000),
     "inject.min_score": Setting(0.3, "lowest score of a memory that is injected unasked", 0, 1),
+    "inject.startup_min_score": Setting(0.1, "the same for a new session, whose query is a broad one", 0, 1),
     "inject.query": Setting(
         "recent decisions, active work, unresolved failures, and operational context",
         "what a new interactive session recalls (ADR-0204)",

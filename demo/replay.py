@@ -30,6 +30,8 @@ FOLDER = Path(__file__).resolve().parent
 JOELCLAW = str(Path(sys.executable).parent / "joelclaw")
 SESSION = "demo"
 WRITING_TOOLS = ("edit", "write")
+TEXT_CHARS = 600
+OUTCOME_CHARS = 200
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,12 @@ def turns(entries: list[dict[str, Any]], window: int) -> Iterator[Turn | dict[st
         if turn is None:
             continue
         calls = [part for part in message["content"] if part["type"] == "toolCall"]
-        ran = [call["arguments"].get("command", "") for call in calls if call["name"] == "bash"]
-        turn.texts.append((message["role"], "\n".join([text[:600], *(f"$ {command}" for command in ran)])))
+        ran = [call["arguments"]["command"] for call in calls if call["name"] == "bash"]
+        if message["role"] == "toolResult":  # what came of it goes with the message that called the tool
+            role, said = turn.texts[-1]
+            turn.texts[-1] = (role, f"{said}\n{text[:OUTCOME_CHARS]}")
+            continue
+        turn.texts.append((message["role"], "\n".join([text[:TEXT_CHARS], *(f"$ {command}" for command in ran)])))
         if message["role"] == "assistant":
             files = [call["arguments"]["path"] for call in calls if call["name"] in WRITING_TOOLS]
             turn.saves.append((100 * message["usage"]["totalTokens"] / window, files))
@@ -103,10 +109,10 @@ class Stage:
 
 
 def archive(stage: Stage, turn: Turn, number: int) -> None:
-    """Keep the turn's texts as episodes, each with its neighbours as context."""
+    """Keep the turn's texts as episodes, each with its prompt and its neighbours as context."""
     lines = []
     for i, (role, text) in enumerate(turn.texts):
-        around = [turn.texts[j][1][:300] for j in (i - 1, i + 1) if 0 <= j < len(turn.texts)]
+        around = [turn.texts[j][1] for j in sorted({0, i - 1, i + 1} - {i}) if 0 <= j < len(turn.texts)]
         line = {"id": f"{SESSION}-{number}-{i}", "collection": "episodes", "text": f"{role}: {text}"}
         lines.append({**line, "context": "\n".join(around), "session": SESSION, "created_at": turn.at_ms})
     stage.run("memory", "import", "-", at_ms=turn.at_ms, stdin="\n".join(map(json.dumps, lines)))
@@ -206,8 +212,9 @@ def main() -> int:
             Panel(Text(signpost.strip()), title="what the agent gets back", title_align="left", border_style="green")
         )
         queries = re.findall(r'recall "([^"]+)"', signpost)
-        hits = [stage.run("recall", query, "--limit", "5", "--raw", at_ms=after_ms) for query in queries]
-        back = show_facts(console, scenario["facts"], summary, signpost, "\n".join(hits))
+        hits = [hit for query in queries for hit in stage.json("recall", query, at_ms=after_ms)["hits"]]
+        found = "\n".join(f"{hit['observation']}\n{hit['context']}" for hit in hits)
+        back = show_facts(console, scenario["facts"], summary, signpost, found)
         show_costs(console, stage)
     total = len(scenario["facts"])
     console.print(f"[bold]{back} of {total}[/] facts that the summary dropped came back.")

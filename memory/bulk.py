@@ -79,21 +79,8 @@ def import_lines(
             report.refuse(number, reason)
         _store(db, prepared, report, now, vectors)
         progress(prepared.taken_bytes)
-    _empty_log(db)
+    sqlite.fold_log(db, over=0)
     return report
-
-
-def _empty_log(db: apsw.Connection) -> None:
-    """Move what the import left in the write-ahead log to the database.
-
-    The next process would have to read the whole log to open the store; with megabytes in it that costs every hook some
-    milliseconds. Where another process holds the log, it stays.
-    """
-    try:
-        db.set_busy_timeout(100)
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except apsw.Error:
-        return
 
 
 def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:

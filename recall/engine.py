@@ -72,6 +72,8 @@ CANDIDATES = 50
 """Of each search; more than 50 changes nothing at 10 (docs/recall.md)."""
 _WIDER = 2
 _DIAGNOSTICS = 10
+_ECHOES = 5
+"""How many more than asked for are looked at, since the question itself may be among the first."""
 _QUERY_CHARS = 4_000
 """A longer query is one that was pasted: its first and last part stand for it."""
 
@@ -178,8 +180,7 @@ def recall(
             dropped.append((entry, why))
         else:
             kept.append(entry)
-    hits, echoes = _hits(found_in, kept, most, query)
-    dropped.extend(echoes)
+    hits = _hits(found_in, kept, most, query)
     return {
         "query": query,
         "rewrittenQuery": expanded,
@@ -258,27 +259,17 @@ def _rank(
     return ranked
 
 
-def _hits(
-    found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: str
-) -> tuple[list[Hit], list[tuple[Ranked, list[str]]]]:
-    """The first `most` that are more than the question come back, and those that were passed over for it."""
+def _hits(found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: str) -> list[Hit]:
+    """The best `most`, after what only asks the same has lost half of its score."""
     asked = frozenset(words.split(query))
-    hits: list[Hit] = []
-    echoes: list[tuple[Ranked, list[str]]] = []
-    for at in range(0, len(ranked), most):
-        chunk = ranked[at : at + most]
-        documents = {d["rowid"]: d for d in found_in.documents([entry[3]["rowid"] for entry in chunk])}
-        for entry in chunk:
-            document = documents.get(entry[3]["rowid"])
-            if document is None:
-                continue
-            if document["collection"] == "episodes" and trust.echoes(document["text"], asked):
-                echoes.append((entry, ["echo_of_query"]))
-            else:
-                hits.append(_hit(document, *entry[:3]))
-            if len(hits) == most:
-                return hits, echoes
-    return hits, echoes
+    scored: list[tuple[float, Document, Ranked]] = []
+    considered = {entry[3]["rowid"]: entry for entry in ranked[: most + _ECHOES]}
+    for document in found_in.documents(list(considered)) if considered else ():
+        entry = considered[document["rowid"]]
+        echo = trust.echoes(document["text"], asked)
+        scored.append((entry[0] * trust.ECHO if echo else entry[0], document, entry))
+    scored.sort(key=lambda one: -one[0])  # stable: equal scores stay as ranked
+    return [_hit(document, score, *entry[1:3]) for score, document, entry in scored[:most]]
 
 
 def _hit(document: Document, score: float, raw: float, boost: float) -> Hit:

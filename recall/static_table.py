@@ -170,8 +170,10 @@ def _sums() -> _Words:
 
 def _lanes(total: int) -> list[int]:
     """The 256 signed components of a sum."""
-    lanes = memoryview((total + _SUM_BIAS).to_bytes(_LANE_BYTES, sys.byteorder)).cast("I")
-    return [lane - 0x80000000 for lane in (lanes if sys.byteorder == "little" else reversed(lanes))]
+    # With its top bit flipped, a lane biased by 2**31 is the two's complement of what it holds.
+    lanes = ((total + _SUM_BIAS) ^ _SUM_BIAS).to_bytes(_LANE_BYTES, sys.byteorder)
+    components = memoryview(lanes).cast("i").tolist()
+    return components if sys.byteorder == "little" else components[::-1]
 
 
 def _scaled(components: list[int] | list[float]) -> bytes:

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 MIN_CHARS = 12
 STALE_DAYS = 90
 OBSERVATION_DECAY = 0.01
-_ROLES = frozenset(("user", "assistant"))
-_ECHO_WORDS = 2
+ECHO = 0.5
+"""What is left of the score of the question itself: an answer goes before it, and it stays findable."""
 _NEW_SHARE = 0.15
+_HELD_SHARE = 0.6
 
 
 def usage_boost(priority: float, recall_count: int) -> float:
@@ -43,11 +44,21 @@ def substance(collection: str, chars: int) -> float:
 
 
 def echoes(text: str, asked: frozenset[str]) -> bool:
-    """Whether a turn says nothing that the question (its words) does not: then it is the question, asked before."""
+    """Whether a memory is the question asked before, and no answer to it. `asked`: the question's words.
+
+    That is a user's archived turn that says nothing more than the question, and the memory of a session's task (what
+    the user said then, ADR-0203 stage 2) that holds most of it.
+    """
     from core.words import STOP_WORDS, split
 
-    said = {word for word in split(text) if word not in STOP_WORDS} - _ROLES
-    return len(said) >= _ECHO_WORDS and len(said - asked) <= _NEW_SHARE * len(said)
+    speaker, _, rest = text[:6].partition(":")
+    if speaker not in ("user", "Task") or not rest:
+        return False
+    said = {word for word in split(text[5:]) if word not in STOP_WORDS}
+    if speaker == "user":
+        return len(said - asked) <= _NEW_SHARE * len(said)
+    wanted = {word for word in asked if word not in STOP_WORDS}
+    return len(wanted & said) >= _HELD_SHARE * len(wanted)
 
 
 def reasons(

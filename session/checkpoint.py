@@ -110,7 +110,8 @@ def _work(
     current: SessionState, turn: Turn, plan: Plan, config: Config, now: int, *, set_aside: str, flush: bool
 ) -> tuple[SessionState, _Work]:
     """Recall and remember, merge that into the state on disk, then note the events."""
-    from session.store import Store, errors_of, memories_of
+    from session.selection import select
+    from session.store import Store, errors_of
 
     reached = Store(config, now)
     work = _Work()
@@ -120,7 +121,7 @@ def _work(
     if plan["recall"]:
         found = reached.recall(plan["query"])
         if found is not None:
-            memories: Sequence[Memory] = memories_of(found, current)
+            memories: Sequence[Memory] = select(found, current)
             outcome["hits"] = memories
             work.recalled = True
             work.hits = len(memories)

@@ -91,9 +91,9 @@ def _signpost(current: SessionState, reached: Store, config: Config) -> Signpost
         query = task.query_of(current["messages"])
         found = reached.recall(query) if query else None
         if found:
-            from session.store import memories_of
+            from session.selection import select
 
-            memories = memories_of(found, current)
+            memories = select(found, current)
         # Found or not, the query leads to whatever is written about the task from now on.
         queries = [query] if query else []
     return recovery.compose(

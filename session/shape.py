@@ -277,11 +277,12 @@ def bounded(state: SessionState) -> SessionState:
 
 
 def memories(cache: list[Recalled]) -> list[Memory]:
-    """The best memories of the cache, those of the newest recall first, each once; at most five."""
+    """The best memory of each recall, the newest recall first, then the second best of each, …; at most five."""
     seen: dict[str, Memory] = {}
-    for recalled in reversed(cache):
-        for hit in recalled["hits"]:
-            seen.setdefault(hit["text"], hit)
+    for rank in range(HITS_KEPT):
+        for recalled in reversed(cache):
+            for hit in recalled["hits"][rank : rank + 1]:
+                seen.setdefault(hit["text"], hit)
     return list(seen.values())[:HITS_KEPT]
 
 

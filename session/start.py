@@ -43,14 +43,15 @@ def start(session_id: str, role: str, config: Config, *, query: str = "", projec
             current["injectionInFlight"] = {"hash": startup.CUSTOM_TYPE, "pid": os.getpid(), "startedAt": now}
             current["updatedAt"] = now
             state.store(current)
-    from session.store import Store, memories_of
+    from session.selection import select
+    from session.store import Store
 
     reached = Store(config, now)
     if done or busy:
         return injection.skipped(session_id, "already-injected" if done else "in-flight", reached)
     query = query or config.text("inject.gateway_query" if current["role"] == compaction.GATEWAY else "inject.query")
-    found = reached.recall(query, project=project)
-    handout = startup.compose(memories_of(found, current)) if found else None
+    found = reached.recall(query, project=project, least="inject.startup_min_score")
+    handout = startup.compose(select(found, current)) if found else None
     try:
         _settle(current, now, injected=handout is not None)
     except Failure as failure:

@@ -7,8 +7,6 @@ told in `faults`; after the first fault the store is left alone, so that a sessi
 from __future__ import annotations
 
 from core.errors import Failure
-from session.shape import HITS_KEPT
-from session.text import clip, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     from core.config import Config
     from core.store.interface import Event
     from recall.engine import Hit
-    from session.shape import Memory, SessionState
 
     class Fault(TypedDict):
         """What could not be done with the store, and why."""
@@ -31,9 +28,8 @@ if TYPE_CHECKING:
 
 
 _BUSY_MS = 400
-_TEXT_CHARS = 200
-_ASKED = 10
-"""More than are kept, since junk and the session's own task memories are left out."""
+_ASKED = 15
+"""More than are kept, since the best are chosen from them (`session.selection`)."""
 TASK_TAGS = ("compaction-extract", "session-task")
 TASK_CATEGORY = "ops"
 
@@ -55,15 +51,13 @@ class Store:
         self._vectors = False
         self.faults: list[Fault] = []
 
-    def recall(self, query: str, *, project: str = "") -> list[Hit] | None:
-        """Memories for a query (lean), those that no agent should be handed left out; None where it failed."""
+    def recall(self, query: str, *, project: str = "", least: str = "inject.min_score") -> list[Hit] | None:
+        """Memories for a query (lean) that score at least what the setting `least` says; None where it failed."""
         if self.faults:
             return None
         try:
             from core.store import sqlite
             from recall import engine
-            from session.junk import is_junk
-
             if self._db is None:
                 self._db = sqlite.open_reading()  # none yet is no fault: there is nothing to recall
             self._load_vectors()
@@ -71,7 +65,7 @@ class Store:
                 self._db,
                 query,
                 limit=_ASKED,
-                min_score=self._config.number("inject.min_score"),
+                min_score=self._config.number(least),
                 budget="lean",
                 project=project,
                 now=self._now,
@@ -81,7 +75,7 @@ class Store:
         except Exception as error:
             self._fail("recall", error)
             return None
-        return [hit for hit in found["hits"] if not is_junk(hit["observation"])]
+        return found["hits"]
 
     def write_task(self, text: str, *, source: str, session: str) -> str | None:
         """Store a session's task as a memory; returns its id, or None where it failed."""
@@ -155,22 +149,6 @@ class Store:
                 error = sqlite.as_failure(error)
         code = error.code if isinstance(error, Failure) else type(error).__name__
         self.faults.append({"step": step, "code": code, "message": str(error)})
-
-
-def memories_of(hits: Sequence[Hit], state: SessionState | None) -> list[Memory]:
-    """Hits as the state and the injections keep them, without this session's own task; at most five."""
-    from recall.categories import short
-    from session import zones
-
-    kept: dict[str, Memory] = {}
-    for hit in hits:
-        if state is not None and zones.is_own_task(state, hit["id"], hit["session"], hit["tags"], hit["observation"]):
-            continue
-        line = clip(one_line(hit["observation"][: _TEXT_CHARS * 8]), _TEXT_CHARS)
-        if line:
-            category = short(hit["categoryId"]) or hit["collection"]
-            kept.setdefault(line, {"id": hit["id"], "text": line, "category": category, "score": hit["score"]})
-    return list(kept.values())[:HITS_KEPT]
 
 
 def errors_of(faults: Sequence[Fault]) -> dict[str, dict[str, str]]:

@@ -7,8 +7,9 @@ session, and two turns of one task, from doing the same twice.
 
 from __future__ import annotations
 
+from core import words
 from session import task
-from session.shape import FILES_KEPT, HITS_KEPT, MESSAGES_KEPT, bounded
+from session.shape import CACHE_KEPT, FILES_KEPT, HITS_KEPT, MESSAGES_KEPT, bounded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def finish(state: SessionState, outcome: Outcome, *, now: int) -> SessionState:
                 "at": now,
             }
             cache = [known for known in cache if known["query"] != entry["query"]]
-            cache.append(entry)
+            cache = _spread([*cache, entry])
     if outcome["memoryId"] is not None:
         counts["writes"] += 1
         written_hash = outcome["hash"]
@@ -170,6 +171,23 @@ def finish(state: SessionState, outcome: Outcome, *, now: int) -> SessionState:
             "counts": counts,
         }
     )
+
+
+def _spread(cache: list[Recalled]) -> list[Recalled]:
+    """The cache with at most three recalls, the newest among them, that tell most of the session.
+
+    Each query is the last two messages, so the recalls of neighbouring turns overlap. The one goes whose words
+    the others have most of, the oldest of several.
+    """
+    while len(cache) > CACHE_KEPT:
+        spoken = [frozenset(words.split(recalled["query"])) for recalled in cache]
+        shares = []
+        for at, own in enumerate(spoken[:-1]):
+            others = frozenset().union(*(said for other, said in enumerate(spoken) if other != at))
+            shares.append(len(own & others) / max(len(own), 1))
+        evicted = shares.index(max(shares))
+        cache = [recalled for at, recalled in enumerate(cache) if at != evicted]
+    return cache
 
 
 def is_own_task(state: SessionState, identifier: str, session: str, tags: Sequence[str], text: str) -> bool:

@@ -86,7 +86,7 @@ def test_at_most_five_within_400_tokens(run: Run) -> None:
 
 def test_low_scores_are_left_out(run: Run) -> None:
     run("memory", "write", GOOD[0], env=NOW)
-    assert not inject(run, "--query", QUERY, JOELCLAW_INJECT_MIN_SCORE="0.99")["injected"]
+    assert not inject(run, "--query", QUERY, JOELCLAW_INJECT_STARTUP_MIN_SCORE="0.99")["injected"]
     assert inject(run, "--query", QUERY, JOELCLAW_INJECT_MIN_SCORE="0")["injected"]
 
 

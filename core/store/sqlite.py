@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FILE_NAME = "store.db"
-_QUICK_TRIES = 4
+_QUICK_TRIES = 10
+_LOG_BYTES = 1_000_000
+_FOLDED_BUSY_MS = 10_000
+"""How long the statements behind a folding wait: those of an import, or a follower."""
 StoreError = apsw.Error
 """What SQLite raises; `as_failure` says what it means."""
 _NOT_WRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
@@ -112,6 +115,7 @@ def _uri(where: str) -> str:
 def _prepare(db: apsw.Connection, busy_ms: int) -> None:
     db.set_busy_handler(_patience(busy_ms))
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    db.wal_autocheckpoint(0)  # see fold_log
 
 
 def _patience(busy_ms: int) -> Callable[[int], bool]:
@@ -130,7 +134,7 @@ def _patience(busy_ms: int) -> Callable[[int], bool]:
         waited = now - began
         if waited * 1000 >= busy_ms:
             return False
-        time.sleep(0.001 * (tries + 1) if tries < _QUICK_TRIES else max(0.002, 0.03 - 0.01 * waited))
+        time.sleep(0.001 * (tries + 1) if tries < _QUICK_TRIES else max(0.005, 0.04 - 0.007 * waited))
         return True
 
     return wait
@@ -219,6 +223,7 @@ class transaction:  # noqa: N801  # reads as the statement it is
         try:
             if error is None:
                 self._db.execute("COMMIT")
+                fold_log(self._db)
                 return
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
@@ -228,6 +233,23 @@ class transaction:  # noqa: N801  # reads as the statement it is
             raise as_failure(failed) from None
         if isinstance(error, apsw.Error):
             raise as_failure(error) from None
+
+
+def fold_log(db: apsw.Connection, *, over: int = _LOG_BYTES) -> None:
+    """Bring the write-ahead log back into the file once it has more than `over` bytes; never waits for others.
+
+    The first process to open a store reads its whole log, and SQLite's own checkpoints, which go by what one
+    process knows, never shorten it where every process is short.
+    """
+    if _log_bytes(db.filename) <= over:
+        return
+    try:
+        db.set_busy_handler(None)
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except apsw.Error:
+        pass  # the next one will
+    finally:
+        db.set_busy_handler(_patience(_FOLDED_BUSY_MS))
 
 
 def as_failure(error: apsw.Error) -> Failure:
