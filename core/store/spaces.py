@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     import apsw
 
-    Pending = tuple[int, int, str, str]
-    """A document without a vector in a space, as it was when it was read: row, creation (ms), title, text."""
+    Pending = tuple[int, int, str, str, str]
+    """A document without a vector in a space, as it was when it was read: row, creation, title, text, neighbours."""
 
 
 _STATIC = 1
@@ -69,7 +69,7 @@ def pending(
         parameters = [after[1], after[0], *parameters]
     return list(
         db.execute(
-            f"SELECT rowid, created_at, title, text FROM document WHERE {where}"
+            f"SELECT rowid, created_at, title, text, context FROM document WHERE {where}"
             " ORDER BY created_at DESC, rowid DESC LIMIT ?",
             (*parameters, limit),
         )
@@ -88,13 +88,13 @@ def store(db: apsw.Connection, number: int, made: Sequence[tuple[Pending, bytes]
     Nothing was locked while they were made: where the text has changed since, or was forgotten, its vector is dropped.
     """
     kept = 0
-    for (rowid, _, title, text), value in made:
+    for (rowid, _, title, text, context), value in made:
         if not value:
             continue
         db.execute(
             "INSERT OR REPLACE INTO vector (document, space, value) SELECT rowid, ?, ? FROM document"
-            " WHERE rowid = ? AND title = ? AND text = ? AND forgotten_at IS NULL",
-            (number, value, rowid, title, text),
+            " WHERE rowid = ? AND title = ? AND text = ? AND context = ? AND forgotten_at IS NULL",
+            (number, value, rowid, title, text, context),
         )
         kept += db.changes()
     return kept
