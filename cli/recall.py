@@ -87,8 +87,7 @@ class _Store:
             if self.db is None:
                 self.db = sqlite.open_writing(busy_ms=settings.whole("otel.busy_ms"), durable=False)
             else:
-                self.db.set_busy_timeout(settings.whole("otel.busy_ms"))
-                self.db.execute("PRAGMA synchronous = NORMAL")
+                sqlite.be_durable(self.db, False, busy_ms=settings.whole("otel.busy_ms"))
             with sqlite.transaction(self.db):
                 log.append(self.db, self.events, debug_limit=settings.whole("otel.debug_limit"))
                 if counting and self.recalled:
@@ -111,7 +110,11 @@ def _ask(
 
     began = time.perf_counter()
     # Redacted before it is cut, since half a secret is not known as one.
-    about = {"query": redact(query[:_QUERY_READ])[0][:_QUERY_SHOWN], "budget": options["budget"], "limit": options["limit"]}
+    about = {
+        "query": redact(query[:_QUERY_READ])[0][:_QUERY_SHOWN],
+        "budget": options["budget"],
+        "limit": options["limit"],
+    }
     session = options["session"] or ""
     store.events.append(
         record.event("memory.recall.started", component=_COMPONENT, level="debug", metadata=about, now=started)

@@ -31,11 +31,7 @@ def find(db: apsw.Connection | None, identifier: str) -> Document:
     if document is not None:
         return document
     if len(identifier) >= SHORTEST_PREFIX:
-        rows = db.execute(
-            "SELECT id FROM document WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
-            (identifier, identifier + "\U0010ffff", _MOST_LISTED + 1),
-        )
-        names = [str(row[0]) for row in rows]
+        names = documents.ids_beginning(db, identifier, _MOST_LISTED + 1)
         if len(names) > 1:
             shown = ", ".join(names[:_MOST_LISTED]) + (" and more" if len(names) > _MOST_LISTED else "")
             raise Failure("MEMORY_AMBIGUOUS", f"several ids begin with {identifier}: {shown}", "give more of the id")
@@ -55,7 +51,7 @@ def forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors
         found = _all(db, identifiers)
         for document in found:
             if document["forgotten_at"] is None:
-                documents.forget(db, document["rowid"], now, signatures=vectors and _has_signatures(db))
+                documents.forget(db, document["rowid"], now, signatures=vectors and documents.has_signatures(db))
     return found
 
 
@@ -75,10 +71,6 @@ def bring_back(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vec
                 back: Document = {**document, "forgotten_at": None, "updated_at": now}
                 documents.replace(db, back, vector, signatures=vectors)
     return found
-
-
-def _has_signatures(db: apsw.Connection) -> bool:
-    return bool(db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'signature'").get)
 
 
 def _all(db: apsw.Connection, identifiers: Sequence[str]) -> list[Document]:

@@ -5,11 +5,10 @@ A rate without anything to divide by has the value None and the status `unknown`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from core import clock
-from core.store import events
-from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS
+from core.store import events, tallies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,7 +122,7 @@ def _yield(recalls: Sequence[Event]) -> Metric:
 def _coverage(db: apsw.Connection | None, recalls: Sequence[Event]) -> Metric:
     """A recall's use is noted when some memory was marked as used at or after it (less a second, for clocks)."""
     answered = [event for event in recalls if _returned(event)]
-    last: Any = db.execute("SELECT max(last_used_at) FROM document").get if db is not None and answered else None
+    last = tallies.last_used(db) if db is not None and answered else None
     noted = sum(last is not None and last >= event["timestamp"] - 1000 for event in answered)
     return _metric(
         "usage_coverage_rate", "recalls with an answer whose use was noted in the memories", noted, len(answered),
@@ -132,15 +131,7 @@ def _coverage(db: apsw.Connection | None, recalls: Sequence[Event]) -> Metric:
 
 
 def _skips(db: apsw.Connection | None, since: int) -> Metric:
-    base = COLLECTIONS["observations"] << COLLECTION_SHIFT
-    counted: dict[str, int] = {}
-    if db is not None:
-        rows = db.execute(
-            "SELECT write_verdict, count(*) FROM document WHERE created_at >= ? AND forgotten_at IS NULL"
-            " AND rowid BETWEEN ? AND ? GROUP BY 1",
-            (since, base, base + (1 << COLLECTION_SHIFT) - 1),
-        )
-        counted = {str(verdict): int(number) for verdict, number in rows}
+    counted = tallies.verdicts_since(db, "observations", since) if db is not None else {}
     return _metric(
         "observe_skip_rate", "observations that the write gate discarded", counted.get("discard", 0),
         sum(counted.values()), "observations", (0.3, 0.5), low_is_good=True,

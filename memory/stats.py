@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from core import clock
-from core.store import documents
+from core.store import documents, tallies
 from core.store.migrations import COLLECTIONS
 
 if TYPE_CHECKING:
@@ -37,31 +37,17 @@ def stats(db: apsw.Connection | None) -> Stats:
             "categories": {}, "sources": {}, "projects": {}, "oldest": None, "newest": None,
         }  # fmt: skip
     counts = documents.counts(db)
-    found = db.execute(
-        "SELECT min(created_at), max(created_at), coalesce(sum(merged_count), 0) FROM document"
-        " WHERE forgotten_at IS NULL"
-    )
-    oldest, newest, merges = next(iter(found))
+    span = tallies.span(db)
     verdicts = ("allow", "hold", "discard")
     return {
         "total": sum(entry["total"] for entry in counts.values()),
         "forgotten": sum(entry["forgotten"] for entry in counts.values()),
-        "merged": int(merges),
+        "merged": span["merges"],
         "collections": {name: entry["total"] for name, entry in counts.items()},
         "verdicts": {name: sum(entry.get(name, 0) for entry in counts.values()) for name in verdicts},
-        "categories": _by(db, "category_id"),
-        "sources": _by(db, "source"),
-        "projects": _by(db, "project"),
-        "oldest": None if oldest is None else clock.iso(int(oldest)),
-        "newest": None if newest is None else clock.iso(int(newest)),
+        "categories": tallies.largest(db, "category_id", _MOST),
+        "sources": tallies.largest(db, "source", _MOST),
+        "projects": tallies.largest(db, "project", _MOST),
+        "oldest": None if span["oldest"] is None else clock.iso(span["oldest"]),
+        "newest": None if span["newest"] is None else clock.iso(span["newest"]),
     }
-
-
-def _by(db: apsw.Connection, column: str) -> dict[str, int]:
-    """The largest groups by one of our own column names, largest first; without a value they do not count."""
-    rows = db.execute(
-        f"SELECT {column}, count(*) FROM document WHERE forgotten_at IS NULL AND {column} <> ''"
-        " GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?",
-        (_MOST,),
-    )
-    return {str(name): int(number) for name, number in rows}

@@ -58,6 +58,7 @@ class Store:
         try:
             from core.store import sqlite
             from recall import engine
+
             if self._db is None:
                 self._db = sqlite.open_reading()  # none yet is no fault: there is nothing to recall
             self._load_vectors()
@@ -128,8 +129,7 @@ class Store:
         if self._db is None:
             self._db = sqlite.open_writing(busy_ms=_BUSY_MS, durable=durable)
         else:
-            self._db.set_busy_timeout(_BUSY_MS)
-            self._db.execute("PRAGMA synchronous = " + ("FULL" if durable else "NORMAL"))
+            sqlite.be_durable(self._db, durable, busy_ms=_BUSY_MS)
         return self._db
 
     def _load_vectors(self) -> None:

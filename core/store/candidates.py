@@ -36,7 +36,7 @@ class LocalCandidates:
 
     def __init__(self, db: apsw.Connection, *, vectors: bool) -> None:
         self._db = db
-        self._vectors = vectors and db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'signature'").get > 0
+        self._vectors = vectors and documents.has_signatures(db)
 
     @property
     def semantic(self) -> bool:
@@ -142,7 +142,9 @@ class LocalCandidates:
         inner, parameters = _document_filter(filters)
         narrowed = f" AND rowid IN (SELECT rowid FROM document WHERE {inner})" if inner else ""
         codes = _codes(filters)
-        if len(codes) == len(COLLECTIONS):
+        # sqlite-vec 0.1.9 lets rows of other partitions through `rowid IN` when it searches several, so that one at a
+        # time is searched with it, and what it finds is held to the filter again.
+        if len(codes) == len(COLLECTIONS) and not narrowed:
             passes: list[str] = [""]
         else:
             passes = [f" AND collection = {code}" for code in codes]
@@ -155,6 +157,14 @@ class LocalCandidates:
             )
             found.extend((float(distance), int(rowid)) for distance, rowid in rows)
         found.sort()
+        if narrowed:
+            marks = ", ".join("?" * len(found))
+            rowids = [rowid for _, rowid in found]
+            admitted = self._db.execute(
+                f"SELECT rowid FROM document WHERE {inner} AND rowid IN ({marks})", (*parameters, *rowids)
+            )
+            kept = {int(rowid) for (rowid,) in admitted}
+            return [rowid for rowid in rowids if rowid in kept][:limit]
         return [rowid for _, rowid in found[:limit]]
 
     def _cosines(self, rowids: Sequence[int], vector: bytes) -> dict[int, float]:

@@ -84,9 +84,14 @@ def _parameters(document: Document, rowid: int) -> tuple[Any, ...]:
     return tuple(values[name] for name in _NAMES)
 
 
+def has_signatures(db: apsw.Connection) -> bool:
+    """Whether the store has the table of vector signatures."""
+    return bool(db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'signature'").get)
+
+
 def ensure_signatures(db: apsw.Connection) -> None:
     """Create the table of vector signatures where a store has none yet; sqlite-vec must be loaded."""
-    if db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'signature'").get == 0:
+    if not has_signatures(db):
         db.execute(SIGNATURES)
         db.execute("INSERT OR IGNORE INTO vector_space VALUES (?, 'minilm-256-v1', 256)", (_SPACE,))
 
@@ -175,6 +180,14 @@ def by_id(db: apsw.Connection, identifier: str) -> Document | None:
     """The document with this id, forgotten or not."""
     row = db.execute(f"SELECT {_COLUMNS} FROM document WHERE id = ?", (identifier,)).fetchone()
     return from_row(row) if row else None
+
+
+def ids_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
+    """The first ids, in order, that begin so; forgotten ones too."""
+    rows = db.execute(
+        "SELECT id FROM document WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", (start, start + "\U0010ffff", most)
+    )
+    return [str(row[0]) for row in rows]
 
 
 def by_fingerprint(db: apsw.Connection, value: str, collection: str) -> Document | None:

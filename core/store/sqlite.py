@@ -235,6 +235,12 @@ class transaction:  # noqa: N801  # reads as the statement it is
             raise as_failure(error) from None
 
 
+def be_durable(db: apsw.Connection, durable: bool, *, busy_ms: int) -> None:
+    """Change how an open store commits and waits: see `open_writing`."""
+    db.set_busy_handler(_patience(busy_ms))
+    db.execute("PRAGMA synchronous = " + ("FULL" if durable else "NORMAL"))
+
+
 def fold_log(db: apsw.Connection, *, over: int = _LOG_BYTES) -> None:
     """Bring the write-ahead log back into the file once it has more than `over` bytes; never waits for others.
 
