@@ -252,10 +252,10 @@ def _rank(
     for traits in found_in.traits(list(raw)) if raw else ():
         score = raw[traits["rowid"]]
         boost = trust.usage_boost(traits["retrieval_priority"], traits["recall_count"])
-        aged = trust.decay(traits["collection"], now - traits["created_at"], episode_decay)
+        aged = trust.decay(traits["collection"], now - traits["confirmed_at"], episode_decay)
         aged *= trust.substance(traits["collection"], traits["chars"])
         ranked.append((min(score * aged * boost, 1.0), score, boost, traits))
-    ranked.sort(key=lambda entry: (-entry[0], -entry[3]["created_at"], entry[3]["rowid"]))
+    ranked.sort(key=lambda entry: (-entry[0], -entry[3]["confirmed_at"], entry[3]["rowid"]))
     return ranked
 
 

@@ -73,7 +73,7 @@ def reasons(
     if (
         traits["collection"] == "observations"
         and traits["recall_count"] == 0
-        and now - traits["created_at"] > STALE_DAYS * DAY_MS
+        and now - traits["confirmed_at"] > STALE_DAYS * DAY_MS
     ):
         found.append("stale_age")
     if score != score or not 0 <= score <= 1:  # NaN is not equal to itself

@@ -156,7 +156,8 @@ def by_rowids(db: apsw.Connection, rowids: Sequence[int]) -> list[Document]:
 def traits(db: apsw.Connection, rowids: Sequence[int]) -> list[Traits]:
     """What the ranking needs to know of these rows, without reading their texts out."""
     rows = db.execute(
-        "SELECT rowid, length(text), created_at, recall_count, retrieval_priority, write_verdict,"
+        "SELECT rowid, (length(text) + octet_length(text)) / 2, max(created_at, updated_at), recall_count,"
+        " retrieval_priority, write_verdict,"
         f" stale OR tags LIKE '%\"stale\"%', superseded_by FROM document WHERE rowid IN ({_marks(rowids)})",
         tuple(rowids),
     )
@@ -165,14 +166,14 @@ def traits(db: apsw.Connection, rowids: Sequence[int]) -> list[Traits]:
             "rowid": rowid,
             "collection": _NAME_OF[rowid >> COLLECTION_SHIFT],
             "chars": chars,
-            "created_at": created,
+            "confirmed_at": confirmed,
             "recall_count": recalls,
             "retrieval_priority": priority,
             "write_verdict": verdict,
             "stale": bool(stale),
             "superseded_by": superseded,
         }
-        for rowid, chars, created, recalls, priority, verdict, stale, superseded in rows
+        for rowid, chars, confirmed, recalls, priority, verdict, stale, superseded in rows
     ]
 
 

@@ -71,7 +71,9 @@ class Traits(TypedDict):
     rowid: int
     collection: str
     chars: int
-    created_at: int
+    """Its length; a character of three bytes (Chinese, Thai …), which says more, counts as two."""
+    confirmed_at: int
+    """When it was written, or last written again (a near duplicate was merged into it); ms since the epoch."""
     recall_count: int
     retrieval_priority: float
     write_verdict: str
