@@ -1,7 +1,7 @@
-"""The Typer app, made from the declarations: help, wrong usage, and every command that is not hot.
+"""The Typer app, made from the declarations: help, wrong usage, and what the first front end does not read.
 
-Typer only takes the words apart. Values are turned by `Parameter.convert`, as in the hot front end, and a wrong one is
-told by the same `Failure`.
+Typer only takes the words apart. Values are turned by `Parameter.convert`, as in the first front end, and a wrong one
+is told by the same `Failure`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.main import get_command
 
-from cli import main, reference
+from cli import execution, reference
 from cli.answer import print_envelope
 from cli.commands import BY_PATH, COMMANDS, GROUPS
 from core import envelope as envelopes
@@ -42,16 +42,16 @@ def run_app(words: list[str], *, as_json: bool) -> int:
     if not words:
         return _overview(as_json=as_json)
     try:
-        read = parse_with_typer(words, rich=main.stdout_is_terminal())
+        read = parse_with_typer(words, rich=execution.stdout_is_terminal())
     except Failure as failure:
-        return main.report(_named(words), failure, as_json=as_json)
+        return execution.report(_named(words), failure, as_json=as_json)
     except KeyboardInterrupt:
-        return main.INTERRUPTED
+        return execution.INTERRUPTED
     except Exception as error:
         if os.environ.get("JOELCLAW_DEBUG"):
             raise
-        return main.report(_named(words), main.unknown(error), as_json=as_json)
-    return 0 if read is None else main.run(*read, as_json=as_json)
+        return execution.report(_named(words), execution.unknown(error), as_json=as_json)
+    return 0 if read is None else execution.run(*read, as_json=as_json)
 
 
 def parse_with_typer(words: Sequence[str], *, rich: bool = False) -> tuple[Command, dict[str, Any]] | None:

@@ -1,38 +1,27 @@
-"""Where `joelclaw` starts: the hot front end first, Typer for everything that it does not know."""
+"""Where `joelclaw` starts: the first front end, and Typer for everything that it does not know."""
 
 from __future__ import annotations
 
-import os
 import sys
 
-from cli import front
-from cli.answer import Answer, print_answer, print_envelope
-from cli.commands import BY_PATH, GROUPS
-from core import envelope as envelopes
-from core.errors import FAILED, Failure
+from cli import execution, front
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    from cli.parameter import Command
-    from core.envelope import NextAction
-
-INTERRUPTED = 130
+    from collections.abc import Sequence
 
 
 def main() -> int:
     """Run the command in `sys.argv`; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     words, json_asked = take_json_flag([plain(word) for word in sys.argv[1:]])
-    as_json = json_asked or not stdout_is_terminal()
+    as_json = json_asked or not execution.stdout_is_terminal()
     found = front.find(words)
     if found is not None:
         command, rest = found
         options = front.parse(command, rest)
         if options is not None:
-            return run(command, options, as_json=as_json)
-    from cli.app import run_app  # Typer: 50 ms
+            return execution.run(command, options, as_json=as_json)
+    from cli.app import run_app  # Typer: 200 ms
 
     return run_app(words, as_json=as_json)
 
@@ -44,86 +33,8 @@ def plain(word: str) -> str:
     return clean(word)
 
 
-def stdout_is_terminal() -> bool:
-    """Whether a person reads what we print."""
-    try:
-        return os.isatty(1)
-    except OSError:
-        return False
-
-
 def take_json_flag(words: Sequence[str]) -> tuple[list[str], bool]:
     """The words without `--json`, which may stand anywhere before `--`, and whether it was there."""
     end = words.index("--") if "--" in words else len(words)
     kept = [word for word in words[:end] if word != "--json"]
     return [*kept, *words[end:]], len(kept) < end
-
-
-def load(target: str) -> Callable[..., Any]:
-    """The function that `module:function` names."""
-    module, _, function = target.partition(":")
-    found: Callable[..., Any] = getattr(__import__(module, fromlist=[function]), function)
-    return found
-
-
-def run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
-    """Run one command and print what it answers; returns the exit code."""
-    name = f"joelclaw {command.path}"
-    try:
-        answer: Answer | int | None = load(command.run)(options)
-    except Failure as failure:
-        return report(name, failure, as_json=as_json)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except Exception as error:
-        if os.environ.get("JOELCLAW_DEBUG"):
-            raise
-        return report(name, unknown(error), as_json=as_json)
-    if answer is None:
-        return 0
-    if isinstance(answer, int):
-        return answer
-    if as_json or answer.text is not None or not command.view:
-        print_answer(name, answer)
-    else:
-        draw(command, answer)
-    return 0
-
-
-def draw(command: Command, answer: Answer) -> None:
-    """Show a result on a terminal: by the command's view, or as JSON where that fails."""
-    try:
-        load(command.view)(answer)
-    except KeyboardInterrupt:
-        return
-    except Exception:
-        if os.environ.get("JOELCLAW_DEBUG"):
-            raise
-        print_answer(f"joelclaw {command.path}", answer)
-
-
-def unknown(error: Exception) -> Failure:
-    """A fault of ours, or of a database in the middle of a read, told like any other."""
-    if type(error).__module__ == "apsw":
-        from core.store import sqlite
-
-        if isinstance(error, sqlite.StoreError):
-            return sqlite.as_failure(error)
-    return Failure(
-        "UNKNOWN_ERROR",
-        f"{type(error).__name__}: {error}",
-        "run it again with JOELCLAW_DEBUG=1 and report what it prints",
-        FAILED,
-    )
-
-
-def report(name: str, failure: Failure, *, as_json: bool) -> int:
-    """Print a failure, as JSON on stdout or for a person on stderr; returns its exit code."""
-    if as_json:
-        path = name.removeprefix("joelclaw ")
-        help_for = name if path in BY_PATH or path in GROUPS else "joelclaw"
-        action: NextAction = {"command": f"{help_for} --help", "description": "what this command takes"}
-        print_envelope(envelopes.failed(name, failure, [action]))
-    else:
-        sys.stderr.write(f"{name}: {failure.message}\n  {failure.fix}\n")
-    return failure.exit_code

@@ -1,0 +1,99 @@
+"""Running one command: call it, print what it answers or why it failed, and say how it went."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from cli.answer import Answer, print_answer, print_envelope
+from cli.commands import BY_PATH, GROUPS
+from core import envelope as envelopes
+from core.errors import FAILED, Failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from cli.parameter import Command
+    from core.envelope import NextAction
+
+INTERRUPTED = 130
+
+
+def stdout_is_terminal() -> bool:
+    """Whether a person reads what we print."""
+    try:
+        return os.isatty(1)
+    except OSError:
+        return False
+
+
+def load(target: str) -> Callable[..., Any]:
+    """The function that `module:function` names."""
+    module, _, function = target.partition(":")
+    found: Callable[..., Any] = getattr(__import__(module, fromlist=[function]), function)
+    return found
+
+
+def run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
+    """Run one command and print what it answers; returns the exit code."""
+    name = f"joelclaw {command.path}"
+    try:
+        answer: Answer | int | None = load(command.run)(options)
+    except Failure as failure:
+        return report(name, failure, as_json=as_json)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:
+        if os.environ.get("JOELCLAW_DEBUG"):
+            raise
+        return report(name, unknown(error), as_json=as_json)
+    if answer is None:
+        return 0
+    if isinstance(answer, int):
+        return answer
+    if as_json or answer.text is not None or not command.view:
+        print_answer(name, answer)
+    else:
+        draw(command, answer)
+    return 0
+
+
+def draw(command: Command, answer: Answer) -> None:
+    """Show a result on a terminal: by the command's view, or as JSON where that fails."""
+    try:
+        load(command.view)(answer)
+    except KeyboardInterrupt:
+        return
+    except Exception:
+        if os.environ.get("JOELCLAW_DEBUG"):
+            raise
+        print_answer(f"joelclaw {command.path}", answer)
+
+
+def unknown(error: Exception) -> Failure:
+    """A fault of ours, or of a database in the middle of a read, told like any other."""
+    if type(error).__module__ == "apsw":
+        from core.store import sqlite
+
+        if isinstance(error, sqlite.StoreError):
+            return sqlite.as_failure(error)
+    return Failure(
+        "UNKNOWN_ERROR",
+        f"{type(error).__name__}: {error}",
+        "run it again with JOELCLAW_DEBUG=1 and report what it prints",
+        FAILED,
+    )
+
+
+def report(name: str, failure: Failure, *, as_json: bool) -> int:
+    """Print a failure, as JSON on stdout or for a person on stderr; returns its exit code."""
+    if as_json:
+        path = name.removeprefix("joelclaw ")
+        help_for = name if path in BY_PATH or path in GROUPS else "joelclaw"
+        action: NextAction = {"command": f"{help_for} --help", "description": "what this command takes"}
+        print_envelope(envelopes.failed(name, failure, [action]))
+    else:
+        sys.stderr.write(f"{name}: {failure.message}\n  {failure.fix}\n")
+    return failure.exit_code
