@@ -1,0 +1,174 @@
+"""What can be wrong with a home: each fault is made here, once, for every test that needs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from conftest import JOELCLAW, clean_environment
+
+SLOWEST_S = 1.5
+"""What `otel emit` and `checkpoint` may take in any state: a second, and half of one for the start of a process."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What a command did, whether it failed or not."""
+
+    words: tuple[str, ...]
+    code: int
+    out: str
+    err: str
+    took_s: float
+
+    @property
+    def envelope(self) -> dict[str, Any]:
+        """Its stdout, which must be one JSON object and nothing else."""
+        value = json.loads(self.out)
+        assert isinstance(value, dict), self
+        return value
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """The result; the command must have succeeded."""
+        self.assert_done()
+        result: dict[str, Any] = self.envelope["result"]
+        return result
+
+    def assert_done(self) -> None:
+        """Exit 0, one envelope that says ok, nothing on stderr."""
+        assert (self.code, self.err) == (0, ""), self
+        assert self.envelope["ok"] is True, self
+
+    def assert_failed(self) -> str:
+        """Exit 1, one envelope with code, message and fix, no traceback; returns the code."""
+        assert self.code == 1, self
+        assert "Traceback" not in self.out + self.err, self
+        assert self.err == "", self
+        envelope = self.envelope
+        assert list(envelope) == ["ok", "command", "result", "error", "fix", "next_actions"], self
+        assert envelope["ok"] is False, self
+        assert envelope["result"] is None, self
+        assert envelope["fix"].strip(), self
+        assert envelope["error"]["message"].strip(), self
+        code: str = envelope["error"]["code"]
+        assert code.replace("_", "").isupper(), self
+        assert code != "UNKNOWN_ERROR", self
+        return code
+
+
+def attempt(
+    home: Path, *words: str, stdin: bytes | None = None, env: dict[str, str] | None = None, timeout: float = 30,
+    largest_file: int | None = None, cwd: Path | None = None,
+) -> Attempt:  # fmt: skip
+    """Run one command to its end.
+
+    Args:
+        largest_file: bytes that a file may grow to (`RLIMIT_FSIZE`), as on a disk that is full.
+    """
+
+    def limit() -> None:
+        assert largest_file is not None
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
+
+    began = time.monotonic()
+    done = subprocess.run(
+        [JOELCLAW, *words],
+        input=stdin,
+        stdin=subprocess.DEVNULL if stdin is None else None,
+        capture_output=True,
+        env=clean_environment(home, **(env or {})),
+        cwd=cwd or home.parent,
+        timeout=timeout,
+        preexec_fn=limit if largest_file is not None else None,
+    )
+    took = time.monotonic() - began
+    return Attempt(words, done.returncode, done.stdout.decode(), done.stderr.decode(), took)
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """Every file below the folder, by its relative path."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def fold_log(home: Path) -> None:
+    """Bring the write-ahead log into the store file and remove it: the store is one file then."""
+    db = apsw.Connection(str(home / "store.db"))
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    db.close()
+    for name in ("store.db-wal", "store.db-shm"):
+        (home / name).unlink(missing_ok=True)
+
+
+@contextmanager
+def write_lock(home: Path) -> Iterator[None]:
+    """The store's write lock, held by this process."""
+    db = apsw.Connection(str(home / "store.db"))
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        db.execute("ROLLBACK")
+        db.close()
+
+
+def _mounted(*words: str) -> bool:
+    try:
+        return subprocess.run(["mount", *words], capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+@contextmanager
+def small_disk(home: Path, kilobytes: int) -> Iterator[Callable[[], None]]:
+    """A home on a disk of its own; yields the function that fills it to the last byte."""
+    home.mkdir(mode=0o700, exist_ok=True)
+    if os.geteuid() != 0 or not _mounted("-t", "tmpfs", "-o", f"size={kilobytes}k,mode=700", "none", str(home)):
+        pytest.skip("a disk of its own needs the right to mount; the limit on file sizes is tested all the same")
+    try:
+        yield lambda: _fill(home)
+    finally:
+        subprocess.run(["umount", "-l", str(home)], check=True)
+
+
+def _fill(home: Path) -> None:
+    for chunk in (65_536, 4096, 1):
+        with open(home / f"ballast-{chunk}", "wb", buffering=0) as ballast:
+            try:
+                while ballast.write(b"x" * chunk) == chunk:
+                    pass
+            except OSError:
+                continue
+
+
+@contextmanager
+def read_only(home: Path) -> Iterator[None]:
+    """A home that nobody can write: mounted read-only for root, whom modes do not stop; by its modes otherwise."""
+    if os.geteuid() == 0:
+        if not _mounted("--bind", str(home), str(home)):
+            pytest.skip("root is stopped by no mode, and may not mount here")
+        try:
+            if not _mounted("-o", "remount,bind,ro", str(home)):
+                pytest.skip("may not remount read-only here")
+            yield
+        finally:
+            subprocess.run(["umount", "-l", str(home)], check=True)
+        return
+    paths = [home, *home.rglob("*")]
+    for path in paths:
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    try:
+        yield
+    finally:
+        for path in paths:
+            path.chmod(0o700 if path.is_dir() else 0o600)

@@ -1,0 +1,331 @@
+"""Every acknowledged write is there, once, whatever else runs and whoever is killed (issue 2, "Nothing lost")."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import apsw
+from conftest import JOELCLAW, Run, clean_environment
+from faults import Attempt, attempt
+
+from core.store import sqlite
+from core.store.migrations import COLLECTION_SHIFT
+
+# Half a minute of a quiet machine, minutes of a busy one: JOELCLAW_TEST_SCALE=0.1 gives each worker four writes.
+SCALE = float(os.environ.get("JOELCLAW_TEST_SCALE", "1"))
+WORKERS = 50
+WRITES = max(1, round(40 * SCALE))
+SUBJECTS = (
+    "The {n}th build agent uploads artefacts to bucket-{n} before it signs them",
+    "Ticket OPS-{n} was closed because shard {n} no longer drops connections",
+    "packages/worker-{n}/src/index.ts must not import the scheduler of region {n}",
+    "Service svc-{n} listens on port {p} and reports its health at /healthz/{n}",
+)
+
+
+def fact(number: int) -> str:
+    """A text that differs from every other in its identifiers and numbers."""
+    return SUBJECTS[number % len(SUBJECTS)].format(n=number, p=10_000 + number)
+
+
+def all_at_once(tasks: Iterable[Callable[[], None]]) -> None:
+    """Run each in a thread of its own, started together; the first exception is raised."""
+    errors: list[BaseException] = []
+    go = threading.Event()
+
+    def wrapped(task: Callable[[], None]) -> None:
+        go.wait()
+        try:
+            task()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=wrapped, args=(task,)) for task in tasks]
+    for thread in threads:
+        thread.start()
+    go.set()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def exported(home: Path) -> list[dict[str, Any]]:
+    done = attempt(home, "memory", "export")
+    assert done.code == 0, done
+    return [json.loads(line) for line in done.out.splitlines()]
+
+
+def assert_whole(home: Path) -> None:
+    """The store file, both indexes and the documents agree with each other."""
+    db = apsw.Connection(str(home / "store.db"))
+    assert sqlite.load_vectors(db)
+    assert [row[0] for row in db.execute("PRAGMA integrity_check")] == ["ok"]
+    db.execute("INSERT INTO lexicon (lexicon) VALUES ('integrity-check')")  # raises CorruptError where it is not whole
+    documents = {row[0] for row in db.execute("SELECT rowid FROM document WHERE forgotten_at IS NULL")}
+    assert {row[0] for row in db.execute("SELECT id FROM lexicon_docsize")} == documents
+    vectors = {row[0] for row in db.execute("SELECT document FROM vector")}
+    assert vectors <= documents
+    # A text has a vector unless the table knows none of its words; every text of these tests has known words.
+    assert vectors == documents
+    if documents:
+        signatures = {row[0]: row[1] for row in db.execute("SELECT rowid, collection FROM signature")}
+        assert signatures == {rowid: rowid >> COLLECTION_SHIFT for rowid in documents}
+    db.close()
+
+
+def test_fifty_processes_write_forty_memories_each(home: Path) -> None:
+    failed: list[Attempt] = []
+    acknowledged: list[str] = []
+
+    def worker(number: int) -> None:
+        for turn in range(WRITES):
+            done = attempt(home, "memory", "write", fact(number * WRITES + turn), timeout=120)
+            if done.code != 0 or "locked" in done.out + done.err or done.err:
+                failed.append(done)
+            else:
+                acknowledged.append(done.result["id"])
+
+    all_at_once(lambda number=number: worker(number) for number in range(WORKERS))  # type: ignore[misc]
+    assert (len(failed), failed[:1]) == (0, [])
+    memories = exported(home)
+    assert len(memories) == len(set(acknowledged)) == WORKERS * WRITES
+    assert {memory["id"] for memory in memories} == set(acknowledged)
+    assert {memory["text"] for memory in memories} == {fact(number) for number in range(WORKERS * WRITES)}
+    assert_whole(home)
+
+
+def test_the_same_text_twice_at_once_becomes_one_memory(home: Path) -> None:
+    for round_ in range(4):
+        results: list[dict[str, Any]] = []
+        text = fact(round_)
+        all_at_once([lambda r=results, t=text: r.append(attempt(home, "memory", "write", t).result)] * 6)
+        assert len({result["id"] for result in results}) == 1
+        assert sorted(result["merged"] for result in results) == [False] + [True] * 5
+    memories = exported(home)
+    assert Counter(memory["text"] for memory in memories) == {fact(round_): 1 for round_ in range(4)}
+    assert {memory["merged_count"] for memory in memories} == {5}
+    assert_whole(home)
+
+
+def test_a_first_write_by_many_on_a_fresh_machine(home: Path) -> None:
+    """The store is made by whoever comes first; nobody sees it half made."""
+    commands = (
+        ("memory", "write", fact(1)), ("otel", "emit", "a.b"), ("recall", "anything"), ("memory", "write", fact(2)),
+        ("otel", "emit", "c.d"), ("inject", "memory", "--session", "s"),
+        ("checkpoint", "save", "--session", "s", "--percent", "70", "--message", "set up the build agents of region 4"),
+        ("memory", "stats"),
+    )  # fmt: skip
+    done: list[Attempt] = []
+    all_at_once(lambda words=words: done.append(attempt(home, *words)) for words in commands * 3)  # type: ignore[misc]
+    assert [one for one in done if one.code != 0 or one.err] == []
+    assert {fact(1), fact(2)} <= {memory["text"] for memory in exported(home)}
+    assert_whole(home)
+
+
+def _killed(home: Path, words: tuple[str, ...], after_s: float, stdin: bytes | None = None) -> bytes:
+    """Start a command, kill it after a while, and return what it had printed until then."""
+    process = subprocess.Popen(
+        [JOELCLAW, *words],
+        stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=clean_environment(home),
+        cwd=home.parent,
+    )
+    if stdin is not None:
+        assert process.stdin is not None
+        feeder = threading.Thread(target=_feed, args=(process.stdin, stdin))
+        feeder.start()
+    time.sleep(after_s)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGKILL)
+    assert process.stdout is not None
+    out = process.stdout.read()
+    process.stdout.close()
+    process.wait()
+    if stdin is not None:
+        feeder.join()
+    return out
+
+
+def _feed(pipe: Any, data: bytes) -> None:
+    with contextlib.suppress(OSError):
+        pipe.write(data)
+    with contextlib.suppress(OSError):
+        pipe.close()
+
+
+def test_writes_killed_at_random_moments(home: Path) -> None:
+    """200 writes, four at a time, each killed somewhere between its first instruction and its end."""
+    draw = random.Random(20_260_921)
+    began = time.monotonic()
+    attempt(home, "memory", "write", fact(100_000)).assert_done()
+    longest = 1.6 * (time.monotonic() - began)  # adapts, so that about half of the writes get through on any machine
+    numbers = iter(range(200))
+    acknowledged: dict[str, str] = {}
+    killed = 0
+    lock = threading.Lock()
+
+    def worker() -> None:
+        nonlocal killed, longest
+        while True:
+            with lock:
+                number = next(numbers, None)
+                after_s = draw.uniform(0.0, longest)
+            if number is None:
+                return
+            out = _killed(home, ("memory", "write", fact(number)), after_s)
+            try:
+                envelope = json.loads(out)
+            except ValueError:
+                with lock:
+                    killed += 1
+                    longest *= 1.03
+                continue
+            assert envelope["ok"] is True, envelope
+            with lock:
+                acknowledged[envelope["result"]["id"]] = fact(number)
+                longest *= 0.97
+
+    all_at_once([worker] * 4)
+    assert min(killed, len(acknowledged)) > 20, "the moments were badly drawn"
+    assert_whole(home)
+    kept = {memory["id"]: memory["text"] for memory in exported(home)}
+    assert {identifier: kept.get(identifier) for identifier in acknowledged} == acknowledged
+    # What was not acknowledged is there whole, or not at all.
+    assert set(kept.values()) <= {fact(number) for number in (*range(200), 100_000)}
+    assert len(set(kept.values())) == len(kept)
+    text = next(iter(acknowledged.values()))
+    assert text in [hit["observation"] for hit in attempt(home, "recall", text).result["hits"]]
+
+
+def test_an_import_that_is_killed_is_completed_by_running_it_again(home: Path) -> None:
+    count = 3000
+    lines = [
+        json.dumps({"id": f"k{n}", "text": fact(n), "tags": [f"t{n}"], "created_at": 1_780_000_000_000 + n})
+        for n in range(count)
+    ]
+    data = "\n".join(lines).encode()
+    draw = random.Random(7)
+    sizes = []
+    for _ in range(3):
+        _killed(home, ("memory", "import", "-"), draw.uniform(0.4, 0.9), stdin=data)
+        if (home / "store.db").exists() and (home / "store.db").stat().st_size + _size(home / "store.db-wal"):
+            memories = exported(home)
+            assert len({memory["id"] for memory in memories}) == len(memories)
+            sizes.append(len(memories))
+    assert sizes == sorted(sizes)
+    report = attempt(home, "memory", "import", "-", stdin=data, timeout=120).result
+    assert report["failed"] == report["updated"] == 0
+    assert report["added"] + report["unchanged"] == report["lines"] == count
+    assert {memory["id"]: memory["text"] for memory in exported(home)} == {f"k{n}": fact(n) for n in range(count)}
+    assert_whole(home)
+    again = attempt(home, "memory", "import", "-", stdin=data, timeout=120).result
+    assert (again["added"], again["updated"], again["unchanged"]) == (0, 0, count)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def test_a_write_is_not_lost_beside_an_import(home: Path) -> None:
+    data = "\n".join(json.dumps({"id": f"i{n}", "text": fact(n)}) for n in range(3000)).encode()
+    written: list[str] = []
+
+    def write(number: int) -> None:
+        written.append(attempt(home, "memory", "write", fact(number)).result["id"])
+
+    all_at_once(
+        [
+            lambda: attempt(home, "memory", "import", "-", stdin=data, timeout=60).assert_done(),
+            *(lambda n=n: write(n) for n in range(5000, 5012)),  # type: ignore[misc]
+        ]
+    )
+    kept = {memory["id"] for memory in exported(home)}
+    assert set(written) | {f"i{n}" for n in range(3000)} == kept
+    assert_whole(home)
+
+
+def test_thirty_events_at_once(home: Path) -> None:
+    stored: list[str] = []
+
+    def emit(number: int) -> None:
+        result = attempt(home, "otel", "emit", "burst.event", "--metadata", json.dumps({"n": number})).result
+        assert result["stored"] is True
+        stored.append(result["id"])
+
+    all_at_once(lambda number=number: emit(number) for number in range(30))  # type: ignore[misc]
+    events = attempt(home, "otel", "list", "--limit", "200").result["events"]
+    assert {event["id"] for event in events} == set(stored)
+    assert {event["metadata"]["n"] for event in events} == set(range(30))
+
+
+def test_twenty_checkpoints_of_one_session_at_once(home: Path) -> None:
+    def save(number: int) -> None:
+        words = (
+            "--percent",
+            str(number),
+            "--message",
+            f"message number {number} of the burst",
+            "--file",
+            f"src/f{number % 10}.ts",
+        )
+        attempt(home, "checkpoint", "save", "--session", "busy", *words).assert_done()
+
+    all_at_once(lambda number=number: save(number) for number in range(20))  # type: ignore[misc]
+    state = attempt(home, "checkpoint", "show", "busy").result
+    assert state["counts"]["saves"] == 20
+    modified = state["checkpoint"]["filesModified"]
+    assert sorted(modified) == [f"src/f{number}.ts" for number in range(10)]
+    texts = [message["text"] for message in state["messages"]]
+    assert texts
+    assert len(texts) == len(set(texts))
+    assert set(texts) <= {f"message number {number} of the burst" for number in range(20)}
+    assert [path.name for path in (home / "sessions").iterdir() if path.name.endswith(".tmp")] == []
+
+
+def test_checkpoints_killed_at_random_moments(home: Path) -> None:
+    """Acknowledged files are in the state; the state is always readable, and no lock outlives its holder."""
+    draw = random.Random(3)
+    acknowledged: set[str] = set()
+    for number in range(40):
+        name = f"src/g{number % 9}.ts"
+        words = ("checkpoint", "save", "--session", "k", "--percent", str(number * 2), "--file", name)
+        out = _killed(home, words, draw.uniform(0.0, 0.15))
+        with contextlib.suppress(ValueError):
+            assert json.loads(out)["ok"] is True
+            acknowledged.add(name)
+        state = home / "sessions" / "k.json"
+        if state.exists():
+            assert json.loads(state.read_text())["sessionId"] == "k"
+    done = attempt(home, "checkpoint", "save", "--session", "k", "--percent", "5", "--file", "last.ts")
+    assert done.took_s < 1.5
+    assert acknowledged | {"last.ts"} <= set(done.result["filesModified"])
+    assert [path.name for path in (home / "sessions").iterdir() if ".damaged-" in path.name] == []
+
+
+def test_forgetting_at_once_with_writing(home: Path, run: Run) -> None:
+    identifiers = [run("memory", "write", fact(number)).result["id"] for number in range(6)]
+    all_at_once(
+        [
+            *(
+                lambda identifier=identifier: attempt(home, "memory", "forget", identifier).assert_done()  # type: ignore[misc]
+                for identifier in identifiers[:3]
+            ),
+            *(lambda n=n: attempt(home, "memory", "write", fact(n)).assert_done() for n in range(20, 26)),  # type: ignore[misc]
+        ]
+    )
+    assert {memory["text"] for memory in exported(home)} == {fact(n) for n in (3, 4, 5, *range(20, 26))}
+    assert_whole(home)

@@ -1,0 +1,105 @@
+"""Files are 0600 and folders 0700 whatever the umask: they hold what people said (issue 2, "Nothing leaked").
+
+Only what a command makes is set: a home that its owner opened to others stays as he left it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import JOELCLAW, clean_environment
+
+EVERYTHING = (
+    ("otel", "emit", "a.b"),
+    ("memory", "write", "The scheduler of the gateway runs in UTC, never in local time"),
+    ("memory", "import", "notes.jsonl"),
+    ("recall", "scheduler gateway"),
+    ("recall", "--batch", "queries.txt"),
+    ("checkpoint", "save", "--session", "a/b", "--percent", "10", "--message", "fix the scheduler of the gateway"),
+    ("checkpoint", "save", "--session", "a/b", "--percent", "75", "--file", "src/scheduler.ts"),
+    ("checkpoint", "flush", "--session", "a/b"),
+    ("inject", "recovery", "--session", "a/b"),
+    ("inject", "memory", "--session", "new", "--query", "scheduler gateway"),
+    ("otel", "prune", "--days", "1"),
+    ("memory", "scorecard"),
+    ("status",),
+)
+
+
+def spawn(home: Path, *words: str, umask: int) -> None:
+    done = subprocess.run(
+        [JOELCLAW, *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=clean_environment(home),
+        cwd=next(folder for folder in home.parents if folder.exists()),
+        umask=umask,
+        timeout=30,
+    )
+    assert done.returncode == 0, (words, done.stdout, done.stderr)
+
+
+def modes(folder: Path) -> dict[str, str]:
+    """The mode of the folder and of everything below it."""
+    return {
+        str(path.relative_to(folder)): oct(stat.S_IMODE(path.lstat().st_mode)) for path in (folder, *folder.rglob("*"))
+    }
+
+
+def wanted(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): "0o700" if path.is_dir() else "0o600" for path in (folder, *folder.rglob("*"))
+    }
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+def test_everything_is_private(home: Path, umask: int) -> None:
+    (home.parent / "notes.jsonl").write_text('{"text": "The billing exporter keeps ninety days of invoices"}\n')
+    (home.parent / "queries.txt").write_text("billing\nscheduler\n")
+    for words in EVERYTHING:
+        spawn(home, *words, umask=umask)
+        assert modes(home) == wanted(home), words
+    damaged = home / "sessions" / "new.json"
+    damaged.write_text("{")
+    spawn(home, "checkpoint", "save", "--session", "new", "--percent", "5", umask=umask)
+    found = modes(home)
+    assert found == wanted(home)
+    assert {"store.db", "store.db-wal", "sessions", "sessions/new.json"} <= set(found)
+    assert any(".damaged-" in name for name in found)
+
+
+def test_the_cache_of_the_configuration_is_private(home: Path) -> None:
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text("[recall]\nlimit = 3\n")
+    (home / "config.toml").chmod(0o600)
+    spawn(home, "recall", "x", umask=0)
+    assert (home / "cache").is_dir()
+    assert modes(home) == wanted(home)
+
+
+def test_missing_folders_above_the_home_are_private_too(tmp_path: Path) -> None:
+    home = tmp_path / "made" / "for" / "us"
+    spawn(home, "memory", "write", "The scheduler of the gateway runs in UTC", umask=0)
+    assert modes(tmp_path / "made") == wanted(tmp_path / "made")
+
+
+def test_a_home_that_its_owner_opened_stays_open_and_our_files_private(home: Path) -> None:
+    home.mkdir()
+    home.chmod(0o755)
+    spawn(home, "memory", "write", "The scheduler of the gateway runs in UTC", umask=0)
+    spawn(home, "checkpoint", "save", "--session", "s", "--percent", "5", umask=0)
+    found = modes(home)
+    assert found.pop(".") == "0o755"
+    assert found == {name: mode for name, mode in wanted(home).items() if name != "."}
+
+
+def test_the_log_of_a_private_store_is_private_when_it_is_made_again(home: Path) -> None:
+    spawn(home, "memory", "write", "The scheduler of the gateway runs in UTC", umask=0)
+    for name in ("store.db-wal", "store.db-shm"):
+        os.replace(home / name, home.parent / name)
+    spawn(home, "otel", "emit", "a.b", umask=0)
+    assert modes(home) == wanted(home)

@@ -1,0 +1,433 @@
+"""The result of `recall` is that of the mirrored CLI: keys, budgets, trust pass, filters, decay, events (CONTRACT)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import NOW_MS, Run
+from faults import attempt
+
+DAY_MS = 86_400_000
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+RESULT: dict[str, Any] = {
+    "query": str, "rewrittenQuery": str, "rewrite": dict, "filtersApplied": list, "includeHold": bool,
+    "includeDiscard": bool,
+    "categoryFilter": dict, "budget": dict, "droppedByTrustPass": int, "droppedDiagnostics": list,
+    "hits": list, "count": int,
+    "found": int, "backend": str,
+}  # fmt: skip
+REWRITE = {"rewritten": bool, "strategy": str, "reason": str}
+CATEGORY_FILTER = {"input": (str, type(None)), "resolved": (str, type(None)), "applied": bool, "reason": str}
+BUDGET = {
+    "requested": str,
+    "applied": str,
+    "reason": str,
+    "fetchMultiplier": (int, float),
+    "maxInject": int,
+    "rewriteEnabled": bool,
+}
+HIT = {
+    "id": str, "score": (int, float), "rawScore": (int, float), "usageBoost": (int, float),
+    "observation": str, "type": str,
+    "source": str, "collection": str, "writeVerdict": str, "categoryId": str,
+    "categoryConfidence": (int, float), "session": str,
+    "timestamp": str, "recallCount": int, "retrievalPriority": (int, float), "privacy": str, "path": str, "title": str,
+}  # fmt: skip
+
+
+def typed(value: dict[str, Any], shape: dict[str, Any]) -> None:
+    for key, kind in shape.items():
+        assert key in value, key
+        assert isinstance(value[key], kind), (key, value[key])
+        assert kind is bool or not isinstance(value[key], bool) or kind is bool, key
+
+
+def take_in(home: Path, *lines: dict[str, Any]) -> None:
+    """Import the lines; each is dated now unless it says otherwise."""
+    data = "\n".join(json.dumps({"created_at": NOW_MS, **line}) for line in lines)
+    report = attempt(home, "memory", "import", "-", stdin=data.encode(), env=NOW).result
+    assert (report["failed"], report["added"]) == (0, len(lines)), report
+
+
+def ask(home: Path, *words: str, env: dict[str, str] | None = None) -> dict[str, Any]:
+    return attempt(home, "recall", *words, env=env or NOW).result
+
+
+def ids(result: dict[str, Any]) -> list[str]:
+    return [hit["id"] for hit in result["hits"]]
+
+
+FACTS = (
+    {"id": "a", "text": "The gateway retries thrice since the upstream drops idle connections",
+    "verdict": "allow", "category": "ops",
+     "session": "s1", "project": "gateway", "tags": ["retry"], "source": "cli"},
+    {"id": "b", "text": "Gateway retries are logged at debug level by the proxy", "verdict": "allow",
+    "category": "arch",
+     "session": "s2", "project": "proxy"},
+    {"id": "c", "collection": "episodes",
+    "text": "user: should gateway retries back off exponentially or linearly?", "session": "s1"},
+    {"id": "d", "collection": "knowledge",
+    "text": "Gateway retries follow the policy of the platform handbook", "title": "Retry policy",
+     "path": "docs/retry.md", "project": "gateway"},
+)  # fmt: skip
+
+
+@pytest.fixture
+def stocked(home: Path) -> Path:
+    take_in(home, *FACTS)
+    return home
+
+
+def test_every_key_of_the_contract(stocked: Path) -> None:
+    result = ask(stocked, "gateway retries")
+    typed(result, RESULT)
+    typed(result["rewrite"], REWRITE)
+    typed(result["categoryFilter"], CATEGORY_FILTER)
+    typed(result["budget"], BUDGET)
+    assert sorted(ids(result)) == ["a", "b", "c", "d"]
+    for hit in result["hits"]:
+        typed(hit, HIT)
+        assert 0 < hit["score"] <= 1
+        assert hit["timestamp"] == "2026-09-21T14:13:20.000Z"
+    assert [hit["score"] for hit in result["hits"]] == sorted((hit["score"] for hit in result["hits"]), reverse=True)
+    assert result["count"] == 4 <= result["found"]
+    assert result["backend"] == "sqlite"
+    hits = {hit["id"]: hit for hit in result["hits"]}
+    assert (hits["d"]["title"], hits["d"]["path"], hits["d"]["collection"]) == (
+        "Retry policy",
+        "docs/retry.md",
+        "knowledge",
+    )
+    assert (hits["a"]["session"], hits["a"]["categoryId"], hits["a"]["writeVerdict"]) == (
+        "s1",
+        "jc:operations",
+        "allow",
+    )
+
+
+def test_an_empty_store(home: Path) -> None:
+    result = ask(home, "anything at all")
+    typed(result, RESULT)
+    assert (result["hits"], result["count"], result["found"], result["droppedByTrustPass"]) == ([], 0, 0, 0)
+    assert attempt(home, "recall", "anything", "--raw", env=NOW).out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "applied", "reason"),
+    [
+        (("retries",), "balanced", "auto.default"),
+        (("gateway and retries",), "deep", "auto.complex_query"),
+        (("why retries",), "deep", "auto.complex_query"),
+        (("WHY retries",), "deep", "auto.complex_query"),
+        (("x" * 90,), "balanced", "auto.default"),
+        (("x" * 91,), "deep", "auto.long_query"),
+        (("why", "--budget", "lean"), "lean", "explicit"),
+        (("retries", "--budget", "deep"), "deep", "explicit"),
+        (("why", "--budget", "balanced"), "balanced", "explicit"),
+    ],
+)
+def test_budgets(home: Path, words: tuple[str, ...], applied: str, reason: str) -> None:
+    budget = ask(home, *words)["budget"]
+    assert (budget["applied"], budget["reason"]) == (applied, reason)
+    profile = {"lean": (1.8, 5, False), "balanced": (3, 10, True), "deep": (5, 10, True)}[applied]
+    assert (budget["fetchMultiplier"], budget["maxInject"], budget["rewriteEnabled"]) == profile
+    assert budget["requested"] == (words[2] if len(words) > 1 else "auto")
+
+
+def test_an_explicit_limit_holds(home: Path) -> None:
+    take_in(
+        home, *({"id": f"n{n}", "text": f"Gateway retry note {n} names host-{n} in rack {n * 3}"} for n in range(120))
+    )
+    for words, count in (((), 5), (("--limit", "1"), 1), (("-n", "37"), 37), (("--limit", "100"), 100)):
+        for budget in ("lean", "deep"):
+            result = ask(home, "gateway retry note", "--budget", budget, *words)
+            assert len(set(ids(result))) == result["count"] == count
+    for wrong in ("0", "101", "-1", "x"):
+        done = attempt(home, "recall", "x", "--limit", wrong)
+        assert (done.code, done.envelope["error"]["code"]) == (2, "RECALL_INVALID_ARGS")
+
+
+DROPPED = {
+    "held_by_write_gate": {"verdict": "hold"},
+    "discarded_by_write_gate": {"verdict": "discard"},
+    "stale_tagged": {"tags": ["stale"]},
+    "stale_age": {"created_at": NOW_MS - 91 * DAY_MS},
+    "too_short": {"text": "retries", "verdict": "allow"},
+    "superseded": {"superseded_by": "newer"},
+}
+
+
+@pytest.mark.parametrize("reason", DROPPED)
+def test_the_trust_pass_says_why(home: Path, reason: str) -> None:
+    take_in(home, {"id": "x", "text": "Gateway retries are capped at three per request", **DROPPED[reason]})
+    result = ask(home, "retries")
+    assert (result["hits"], result["count"], result["droppedByTrustPass"]) == ([], 0, 1)
+    (told,) = result["droppedDiagnostics"]
+    assert (told["id"], told["reasons"]) == ("x", [reason])
+    assert told["observation"]
+
+
+def test_below_the_least_score(stocked: Path) -> None:
+    done = attempt(stocked, "recall", "--batch", "-", stdin=b"gateway retries", env=NOW)  # which counts as no use
+    scores = [hit["score"] for hit in done.result["hits"]]
+    least = (scores[1] + scores[2]) / 2
+    result = ask(stocked, "gateway retries", "--min-score", str(least))
+    assert [hit["score"] for hit in result["hits"]] == scores[:2]
+    assert result["droppedByTrustPass"] >= 2
+    assert {tuple(told["reasons"]) for told in result["droppedDiagnostics"]} == {("below_min_score",)}
+    assert ask(stocked, "gateway retries", "--min-score", "1")["hits"] == []
+    assert attempt(stocked, "recall", "x", "--min-score", "1.1").code == 2
+
+
+def test_what_the_gate_kept_back_is_shown_when_asked_for(home: Path) -> None:
+    text = "Gateway retries are capped at three per {}"
+    take_in(
+        home,
+        *(
+            {"id": verdict, "text": text.format(verdict), "verdict": verdict}
+            for verdict in ("allow", "hold", "discard")
+        ),
+    )
+    assert ids(ask(home, "gateway retries")) == ["allow"]
+    held = ask(home, "gateway retries", "--include-hold")
+    assert (sorted(ids(held)), held["includeHold"], held["includeDiscard"]) == (["allow", "hold"], True, False)
+    assert sorted(ids(ask(home, "gateway retries", "--include-discard"))) == ["allow", "discard"]
+    assert sorted(ids(ask(home, "gateway retries", "--include-hold", "--include-discard"))) == [
+        "allow",
+        "discard",
+        "hold",
+    ]
+
+
+def test_at_most_ten_are_told_of_those_dropped(home: Path) -> None:
+    long = "gateway retries " * 40
+    take_in(home, *({"id": f"h{n}", "text": f"{long} {n}", "verdict": "hold"} for n in range(15)))
+    result = ask(home, "gateway retries")
+    assert (result["droppedByTrustPass"], len(result["droppedDiagnostics"])) == (15, 10)
+    assert all(len(told["observation"]) <= 220 for told in result["droppedDiagnostics"])
+
+
+CATEGORIES = {
+    "preferences": ("preferences", "prefs"),
+    "rules-conventions": ("rules", "conventions", "jc:rules-conventions"),
+    "system-architecture": ("architecture", "arch", "system-architecture", "ARCH"),
+    "operations": ("ops", "operations"),
+    "memory-system": ("memory", "memory-system"),
+    "projects": ("projects",),
+    "people-relationships": ("people", "relationships"),
+    "billing": ("billing", "jc:billing"),
+}
+
+
+def test_categories_and_their_aliases(home: Path) -> None:
+    take_in(
+        home,
+        *(
+            {"id": name, "text": f"Gateway retries as {name} sees them", "category": f"jc:{name}"}
+            for name in CATEGORIES
+        ),
+    )
+    for name, aliases in CATEGORIES.items():
+        for alias in aliases:
+            result = ask(home, "gateway retries", "--category", alias)
+            assert ids(result) == [name], alias
+            assert result["categoryFilter"]["input"] == alias
+            assert (result["categoryFilter"]["resolved"], result["categoryFilter"]["applied"]) == (f"jc:{name}", True)
+            assert f"category:jc:{name}" in result["filtersApplied"]
+    without = ask(home, "gateway retries")["categoryFilter"]
+    assert (without["input"], without["resolved"], without["applied"]) == (None, None, False)
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (("--collection", "observations"), "ab"), (("--collection", "episodes"), "c"), (("--collection",
+        "knowledge"), "d"),
+        (("--collection", "episodes,knowledge"), "cd"), (("--collection", "observations, episodes ,knowledge"), "abcd"),
+        (("--session", "s1"), "ac"), (("--session", "s2"), "b"), (("--session", "none"), ""),
+        (("--project", "gateway"), "ad"),
+        (("--project", "gateway", "--session", "s1"), "a"), (("--session", "s1", "--collection", "episodes"), "c"),
+        (("--category", "ops", "--project", "gateway", "--collection", "observations"), "a"),
+    ],
+)  # fmt: skip
+def test_filters(stocked: Path, words: tuple[str, ...], wanted: str) -> None:
+    assert "".join(sorted(ids(ask(stocked, "gateway retries", *words)))) == wanted
+
+
+def test_an_unknown_collection(stocked: Path) -> None:
+    done = attempt(stocked, "recall", "x", "--collection", "observations,recipes")
+    assert (done.code, done.envelope["error"]["code"]) == (2, "RECALL_INVALID_ARGS")
+    assert "recipes" in done.envelope["error"]["message"]
+
+
+def test_observations_age_episodes_hardly_and_knowledge_never(home: Path) -> None:
+    text = "Gateway retries are capped at three per request and logged by the proxy at {} level, which nobody reads,"
+    text += " since the dashboard of the platform team shows the same figures with less noise and a better search"
+    take_in(
+        home,
+        *(
+            {
+                "id": f"{name}-{age}",
+                "collection": collection,
+                "text": text.format(age),
+                "created_at": NOW_MS - days * DAY_MS,
+            }
+            for name, collection in (("o", "observations"), ("e", "episodes"), ("k", "knowledge"))
+            for age, days in (("fresh", 0), ("aged", 60))
+        ),
+    )
+    hits = {hit["id"]: hit for hit in ask(home, "gateway retries capped three request", "--limit", "10")["hits"]}
+    share = {name: hits[f"{name}-aged"]["score"] / hits[f"{name}-aged"]["rawScore"] for name in "oek"}
+    fresh = {name: hits[f"{name}-fresh"]["score"] / hits[f"{name}-fresh"]["rawScore"] for name in "oek"}
+    assert share["o"] / fresh["o"] == pytest.approx(2.718281828 ** (-0.01 * 60), rel=1e-3)
+    assert share["e"] / fresh["e"] == pytest.approx(2.718281828 ** (-0.001 * 60), rel=1e-3)
+    assert share["k"] == fresh["k"] == pytest.approx(1, rel=1e-3)
+    order = list(hits)
+    assert order.index("o-fresh") < order.index("o-aged")
+    assert order.index("e-aged") < order.index("o-aged")
+
+
+def test_age_is_that_of_the_clock(home: Path) -> None:
+    take_in(home, {"id": "a", "text": "Gateway retries are capped at three per request"})
+    later = {"JOELCLAW_NOW_MS": str(NOW_MS + 30 * DAY_MS)}
+    now, then = ask(home, "gateway retries")["hits"][0], ask(home, "gateway retries", env=later)["hits"][0]
+    assert then["rawScore"] == now["rawScore"]
+    assert then["score"] / then["usageBoost"] == pytest.approx(now["score"] * 2.718281828**-0.3, rel=2e-3)
+
+
+def test_use_lifts_and_priority_moves(home: Path) -> None:
+    take_in(
+        home,
+        *(
+            {"id": name, "text": f"Gateway retries are capped at three per request, says {name}", **more}
+            for name, more in (
+                ("plain", {}), ("used", {"recall_count": 20}), ("liked", {"retrieval_priority": 1.0}),
+                ("poor", {"retrieval_priority": -1.0}),
+            )
+        ),
+    )  # fmt: skip
+    boosts = {hit["id"]: hit["usageBoost"] for hit in ask(home, "gateway retries")["hits"]}
+    assert boosts == {"plain": 1.0, "used": pytest.approx(1.1827, abs=1e-3), "liked": 1.15, "poor": 0.85}
+
+
+def test_a_hit_counts_as_recalled_and_a_batch_does_not(stocked: Path) -> None:
+    counts = [
+        next(hit["recallCount"] for hit in ask(stocked, "gateway retries")["hits"] if hit["id"] == "a")
+        for _ in range(3)
+    ]
+    assert counts == [0, 1, 2]
+    attempt(stocked, "recall", "--batch", "-", stdin=b"gateway retries\ngateway retries\n", env=NOW)
+    shown = attempt(stocked, "memory", "show", "a").result
+    assert (shown["recallCount"], shown["last_used_at"]) == (3, "2026-09-21T14:13:20.000Z")
+
+
+def test_a_recalled_memory_does_not_go_stale(home: Path) -> None:
+    take_in(home, {"id": "a", "text": "Gateway retries are capped at three per request"})
+    later = {"JOELCLAW_NOW_MS": str(NOW_MS + 120 * DAY_MS)}
+    ask(home, "gateway retries")
+    assert ids(ask(home, "gateway retries", env=later)) == ["a"]
+
+
+def test_raw(stocked: Path) -> None:
+    take_in(stocked, {"id": "m", "text": "Zebra rules:\n  one\n\n  two\tthree"})
+    assert attempt(stocked, "recall", "zebra rules", "--raw", env=NOW).out == "Zebra rules: one two three\n"
+    lines = attempt(stocked, "recall", "gateway retries", "--raw", env=NOW).out.splitlines()
+    assert sorted(lines) == sorted(fact["text"] for fact in FACTS)
+    assert attempt(stocked, "recall", "xylophone", "--raw", env=NOW).out == ""
+
+
+def test_batch(stocked: Path, tmp_path: Path) -> None:
+    (tmp_path / "queries.txt").write_text("gateway retries\n\n   \nxylophone\r\nrecall --limit 3\n")
+    done = attempt(stocked, "recall", "--batch", str(tmp_path / "queries.txt"), "--limit", "2", env=NOW)
+    answers = [json.loads(line) for line in done.out.splitlines()]
+    assert [answer["result"]["query"] for answer in answers] == ["gateway retries", "xylophone", "recall --limit 3"]
+    assert [answer["result"]["count"] for answer in answers][:2] == [2, 0]
+    assert all(list(answer) == ["ok", "command", "result", "next_actions"] for answer in answers)
+    alone = ask(stocked, "gateway retries", "--limit", "2")
+    assert [hit["id"] for hit in answers[0]["result"]["hits"]] == ids(alone)
+    assert attempt(stocked, "recall", "--batch", "-", stdin=b"").out == ""
+    for words in (("query", "--batch", "-"), ("--batch", str(tmp_path / "none.txt")), ()):
+        failed = attempt(stocked, "recall", *words)
+        assert failed.code in (1, 2)
+        assert failed.envelope["error"]["code"] == "RECALL_INVALID_ARGS"
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("", "skip.empty_query"), ("  ", "skip.empty_query"), ('"exact words that are quoted"', "skip.literal_query"),
+        ("packages/cli/src/some/long/path/name.ts", "skip.direct_identifier"),
+        ("git rebase --onto main feature old", "skip.command_like"),
+        ("short query", "skip.short_query"), ("three short words", "skip.short_query"),
+    ],
+)  # fmt: skip
+def test_queries_that_are_not_rewritten(stocked: Path, query: str, reason: str) -> None:
+    result = ask(stocked, "--budget", "balanced", "--", query)
+    assert (result["rewrite"]["rewritten"], result["rewrite"]["reason"], result["rewrittenQuery"]) == (
+        False,
+        reason,
+        query,
+    )
+
+
+def test_balanced_writes_abbreviations_out_and_lean_does_not(home: Path) -> None:
+    take_in(
+        home,
+        {"id": "a", "text": "The database moved to the second rack"},
+        {"id": "z", "text": "Lunch is served at noon on the terrace"},
+    )
+    query = "where did somebody put the db machine"
+    balanced = ask(home, query, "--budget", "balanced")
+    assert balanced["rewrite"]["rewritten"] is True
+    assert balanced["rewrittenQuery"] == f"{query} database"
+    assert ids(balanced)[:1] == ["a"]
+    lean = ask(home, query, "--budget", "lean")
+    assert (lean["rewrite"]["rewritten"], lean["rewrittenQuery"]) == (False, query)
+
+
+def test_events(stocked: Path, run: Run) -> None:
+    ask(stocked, "gateway retries", "--budget", "lean", "--limit", "2")
+    events = run("otel", "list", "--level", "debug,info", "--component", "recall-cli", env=NOW).result["events"]
+    by_action = {event["action"]: event for event in events}
+    assert set(by_action) == {"memory.recall.started", "memory.recall.completed"}
+    assert by_action["memory.recall.started"]["level"] == "debug"
+    done = by_action["memory.recall.completed"]
+    assert done["success"] is True
+    assert done["duration_ms"] >= 0
+    assert (
+        done["metadata"].items()
+        >= {"query": "gateway retries", "budget": "lean", "found": 4, "returned": 2, "backend": "sqlite"}.items()
+    )
+
+
+def test_a_failed_recall_is_an_event_where_events_can_be_kept(stocked: Path) -> None:
+    import apsw
+
+    db = apsw.Connection(str(stocked / "store.db"))
+    db.execute("DROP TABLE vector")
+    db.close()
+    done = attempt(stocked, "recall", "gateway retries", env=NOW)
+    assert done.code == 1
+    events = attempt(stocked, "otel", "list", "--level", "error", env=NOW).result["events"]
+    assert [event["action"] for event in events] == ["memory.recall.failed"]
+    assert events[0]["error"]
+
+
+@pytest.mark.parametrize("query", ["foo.ts", "ECONNREFUSED", "loader", "packages/cli/src/foo.ts"])
+def test_the_first_memory_is_found_with_confidence(home: Path, query: str) -> None:
+    written = attempt(
+        home, "memory", "write", "packages/cli/src/foo.ts: the loader maps ECONNREFUSED to a retry", env=NOW
+    ).result
+    (hit,) = ask(home, query)["hits"]
+    assert hit["id"] == written["id"]
+    assert hit["score"] >= 0.3
+    assert ask(home, "wedding cake recipe")["hits"] == []
+
+
+def test_memory_search_is_a_recall(stocked: Path) -> None:
+    result = attempt(stocked, "memory", "search", "why gateway retries", "--limit", "2", "-c", "arch", env=NOW).result
+    assert (ids(result), result["budget"]["applied"]) == (["b"], "deep")
+    assert attempt(stocked, "memory", "search", "gateway retries", "--raw", "-n", "1", env=NOW).out.count("\n") == 1

@@ -1,0 +1,499 @@
+"""What breaks on disk breaks no command: a clear error or a set-aside file, exit 1, nothing overwritten (issue 2).
+
+`otel emit` and `checkpoint` end within a second in every state; a checkpoint goes on without its store.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+from faults import SLOWEST_S, Attempt, attempt, fold_log, read_only, small_disk, snapshot, write_lock
+
+SESSION = "s1"
+FACT = "The gateway retries three times because the upstream drops idle connections after 55 seconds"
+LINES = b"".join(
+    json.dumps({"id": f"n{i}", "text": f"Worker {i} listens on port {9000 + i} and logs to /var/log/w{i}.log"}).encode()
+    + b"\n"
+    for i in range(400)
+)
+MESSAGES = ("--message", "repair the retry loop of the gateway", "--message", "the upstream drops idle connections")
+SAVE_COLD = ("checkpoint", "save", "--session", SESSION, "--percent", "10", *MESSAGES, "--file", "src/gateway.ts")
+SAVE_HOT = ("checkpoint", "save", "--session", SESSION, "--percent", "80", *MESSAGES, "--file", "src/retry.ts")
+FLUSH = ("checkpoint", "flush", "--session", SESSION, "--percent", "85")
+RECOVERY = ("inject", "recovery", "--session", SESSION)
+STARTUP = ("inject", "memory", "--session", SESSION, "--query", "gateway retries")
+EMIT = ("otel", "emit", "compaction.before", "--metadata", '{"percent": 81}')
+WRITE = ("memory", "write", "The staging queue drains at 14:00 UTC; deploys wait for it")
+RECALL = ("recall", "gateway retries")
+IMPORT = ("memory", "import", "-")
+STATUS = ("status",)
+SESSIONS = (SAVE_COLD, SAVE_HOT, FLUSH, RECOVERY, STARTUP)
+WRITERS = (WRITE, IMPORT, EMIT)
+ALL = (*WRITERS, RECALL, *SESSIONS, STATUS)
+IMPATIENT = {"JOELCLAW_STORE_BUSY_MS": "200"}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with 401 memories and one session, its log folded into the store file."""
+    home = tmp_path_factory.mktemp("whole") / "home"
+    attempt(home, *IMPORT, stdin=LINES).assert_done()
+    attempt(home, "memory", "write", FACT).assert_done()
+    attempt(home, *SAVE_COLD).assert_done()
+    fold_log(home)
+    return home
+
+
+@pytest.fixture
+def good(whole: Path, home: Path) -> Path:
+    """A copy of the whole home, to be damaged."""
+    shutil.copytree(whole, home)
+    return home
+
+
+def go(home: Path, words: tuple[str, ...], *, largest_file: int | None = None) -> Attempt:
+    """Run a command, and hold it to its time."""
+    stdin = LINES[: LINES.index(b"\n") + 1] if words is IMPORT else None
+    done = attempt(home, *words, stdin=stdin, env=IMPATIENT, largest_file=largest_file)
+    if words[0] in ("otel", "checkpoint", "inject"):
+        assert done.took_s < SLOWEST_S, done
+    assert "Traceback" not in done.out + done.err, done
+    return done
+
+
+def _garbage(home: Path) -> None:
+    (home / "store.db").write_bytes(random.Random(3).randbytes(20_000))
+
+
+def _text(home: Path) -> None:
+    (home / "store.db").write_bytes(b"# not a database\n" * 100)
+
+
+def _short(home: Path) -> None:
+    (home / "store.db").write_bytes(b"SQLi")
+
+
+def _header_only(home: Path) -> None:
+    data = (home / "store.db").read_bytes()
+    (home / "store.db").write_bytes(data[:100])
+
+
+def _cut(home: Path) -> None:
+    data = (home / "store.db").read_bytes()
+    (home / "store.db").write_bytes(data[: len(data) // 2 + 77])
+
+
+def _newer(home: Path) -> None:
+    db = apsw.Connection(str(home / "store.db"))
+    db.execute("PRAGMA user_version = 999")
+    db.close()
+    fold_log(home)
+
+
+def _foreign(home: Path, version: int = 0) -> None:
+    (home / "store.db").unlink()
+    db = apsw.Connection(str(home / "store.db"))
+    db.execute(
+        f"CREATE TABLE recipes (name TEXT); INSERT INTO recipes VALUES ('soup'); PRAGMA user_version = {version}"
+    )
+    db.close()
+
+
+def _foreign_same_version(home: Path) -> None:
+    _foreign(home, 1)
+
+
+def _folder(home: Path) -> None:
+    (home / "store.db").unlink()
+    (home / "store.db").mkdir()
+    (home / "store.db" / "kept.txt").write_text("kept")
+
+
+UNUSABLE: dict[str, tuple[Callable[[Path], None], set[str]]] = {
+    "garbage": (_garbage, {"STORE_DAMAGED"}),
+    "a text file": (_text, {"STORE_DAMAGED"}),
+    "four bytes": (_short, {"STORE_DAMAGED"}),
+    "the header alone": (_header_only, {"STORE_DAMAGED"}),
+    "cut in the middle": (_cut, {"STORE_DAMAGED"}),
+    "a newer schema": (_newer, {"STORE_TOO_NEW"}),
+    "another program's database": (_foreign, {"STORE_FOREIGN"}),
+    "another program's, same version": (_foreign_same_version, {"STORE_FOREIGN", "STORE_UNREADABLE"}),
+    "a folder": (_folder, {"STORE_UNREADABLE"}),
+}
+
+
+@pytest.mark.parametrize("fault", UNUSABLE)
+def test_an_unusable_store_is_told_and_left_as_it_is(good: Path, fault: str) -> None:
+    damage, codes = UNUSABLE[fault]
+    damage(good)
+    before = {name: data for name, data in snapshot(good).items() if name.startswith("store.db")}
+    for words in (*WRITERS, RECALL):
+        assert go(good, words).assert_failed() in codes, words
+    for words in SESSIONS:
+        go(good, words).assert_done()
+    told = go(good, STATUS).result
+    assert told["healthy"] is False
+    assert {problem["code"] for problem in told["problems"]} & codes
+    assert all(problem["message"] and problem["fix"] for problem in told["problems"])
+    after = snapshot(good)
+    assert {name: after[name] for name in before} == before
+    assert not [name for name in after if name.startswith("store.db.damaged")]
+
+
+@pytest.mark.parametrize("fault", UNUSABLE)
+def test_a_checkpoint_is_kept_without_its_store(good: Path, fault: str) -> None:
+    UNUSABLE[fault][0](good)
+    result = go(good, SAVE_HOT).result
+    assert result["zone"] == "hot"
+    assert result["written"] is False
+    assert {"recallError", "writeError", "eventError"} & set(result), result
+    state = json.loads((good / "sessions" / f"{SESSION}.json").read_text())
+    assert state["checkpoint"]["filesModified"] == ["src/gateway.ts", "src/retry.ts"]
+    assert "retry loop" in go(good, RECOVERY).result["content"]
+
+
+def test_pages_of_rubbish_inside_a_store_stop_no_hook(good: Path) -> None:
+    store = good / "store.db"
+    data = bytearray(store.read_bytes())
+    third = len(data) // 3 // 4096 * 4096
+    data[third : 2 * third] = random.Random(5).randbytes(third)
+    store.write_bytes(bytes(data))
+    for words in ALL:
+        done = go(good, words)
+        if words in (*SESSIONS, STATUS) or done.code == 0:
+            done.assert_done()
+        else:
+            assert done.assert_failed() == "STORE_DAMAGED", done
+
+
+def test_every_byte_of_a_schema_page_may_be_wrong(good: Path) -> None:
+    """Whatever the first page says, a command answers in its frame."""
+    original = (good / "store.db").read_bytes()
+    draw = random.Random(11)
+    for _ in range(12):
+        data = bytearray(original)
+        for _ in range(draw.choice((1, 4, 40))):
+            data[draw.randrange(16, 8192)] = draw.randrange(256)
+        for name in ("store.db-wal", "store.db-shm"):
+            (good / name).unlink(missing_ok=True)
+        (good / "store.db").write_bytes(bytes(data))
+        for words in (RECALL, EMIT):
+            done = go(good, words)
+            if done.code:
+                done.assert_failed()
+            else:
+                done.assert_done()
+
+
+def test_a_held_write_lock_holds_up_nobody_for_long(good: Path) -> None:
+    with write_lock(good):
+        for words in WRITERS:
+            assert go(good, words).assert_failed() == "STORE_BUSY", words
+        assert go(good, RECALL).result["count"] > 0
+        saved = go(good, SAVE_HOT).result
+        assert saved["recalled"] is True
+        assert saved["writeError"]["code"] == "STORE_BUSY"
+        for words in (FLUSH, RECOVERY, STARTUP, STATUS):
+            go(good, words).assert_done()
+    go(good, WRITE).assert_done()
+
+
+def test_a_write_waits_for_another_to_end(good: Path) -> None:
+    """The lock is given back while the write waits: it then goes through."""
+    import threading
+
+    held, free = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with write_lock(good):
+            held.set()
+            free.wait(10)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(10)
+    timer = threading.Timer(0.6, free.set)
+    timer.start()
+    done = attempt(good, *WRITE)
+    thread.join()
+    done.assert_done()
+    assert done.took_s > 0.3, done
+
+
+# --- state files ---------------------------------------------------------------------------------------------------
+
+
+def _state(home: Path) -> Path:
+    return home / "sessions" / f"{SESSION}.json"
+
+
+DAMAGED_STATE = {
+    "truncated": lambda data: data[: len(data) // 2],
+    "empty": lambda data: b"",
+    "zeroes": lambda data: bytes(len(data)),
+    "garbage": lambda data: random.Random(4).randbytes(500),
+    "not UTF-8": lambda data: b'{"version": 1, "sessionId": "\xff\xfe"}',
+    "foreign": lambda data: b'{"name": "left-pad", "version": "1.3.0"}',
+    "empty object": lambda data: b"{}",
+    "a list": lambda data: b"[1, 2]",
+    "null": lambda data: b"null",
+    "a number": lambda data: b"1e999",
+    "deep": lambda data: b"[" * 50_000,
+    "wrong types": lambda data: json.dumps({**dict.fromkeys(json.loads(data), 7), "version": 1}).encode(),
+    "huge": lambda data: data + b" " * 2_000_000,
+    "duplicate tail": lambda data: data + data,
+}
+
+
+@pytest.mark.parametrize("fault", DAMAGED_STATE)
+def test_a_damaged_state_file_is_set_aside_with_its_bytes(good: Path, fault: str) -> None:
+    state = _state(good)
+    damaged = DAMAGED_STATE[fault](state.read_bytes())
+    state.write_bytes(damaged)
+    result = go(good, SAVE_COLD).result
+    (aside,) = _set_aside(good)
+    assert aside.read_bytes() == damaged
+    assert result["setAside"] == str(aside)
+    assert json.loads(state.read_text())["checkpoint"]["filesModified"] == ["src/gateway.ts"]
+    assert state.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("words", SESSIONS, ids=lambda words: "-".join((*words[:2], *words[4:6])))
+def test_every_command_of_a_session_sets_a_damaged_file_aside(good: Path, words: tuple[str, ...]) -> None:
+    damaged = _state(good).read_bytes()[:-40]
+    _state(good).write_bytes(damaged)
+    result = go(good, words).result
+    (aside,) = _set_aside(good)
+    assert (aside.read_bytes(), result["setAside"]) == (damaged, str(aside))
+    if words is not RECOVERY:
+        assert json.loads(_state(good).read_text())["sessionId"] == SESSION
+    assert "session.state.set_aside" in (attempt(good, "otel", "list").out)
+
+
+def _set_aside(home: Path) -> list[Path]:
+    return [path for path in (home / "sessions").iterdir() if ".damaged-" in path.name]
+
+
+def test_two_damaged_files_in_the_same_millisecond_are_both_kept(good: Path) -> None:
+    frozen = {"JOELCLAW_NOW_MS": "1790000000000"}
+    for content in (b"first", b"second", b"third"):
+        _state(good).write_bytes(content)
+        attempt(good, *SAVE_COLD, env=frozen).assert_done()
+    kept = {path.read_bytes() for path in _state(good).parent.iterdir() if ".damaged-" in path.name}
+    assert kept == {b"first", b"second", b"third"}
+
+
+def test_a_newer_state_file_is_refused_and_left_as_it_is(good: Path) -> None:
+    newer = json.dumps({**json.loads(_state(good).read_text()), "version": 999}).encode()
+    _state(good).write_bytes(newer)
+    for words in SESSIONS:
+        assert go(good, words).assert_failed() == "STATE_TOO_NEW"
+    assert _state(good).read_bytes() == newer
+    for words in (*WRITERS, RECALL, STATUS, ("checkpoint", "list")):
+        go(good, words).assert_done()
+
+
+def test_a_folder_in_place_of_a_state_file(good: Path) -> None:
+    _state(good).unlink()
+    _state(good).mkdir()
+    (_state(good) / "kept.txt").write_text("kept")
+    for words in SESSIONS:
+        done = go(good, words)
+        if done.code:
+            done.assert_failed()
+        else:
+            done.assert_done()
+    assert [path.read_text() for path in _state(good).parent.rglob("kept.txt")] == ["kept"]
+    for words in (*WRITERS, RECALL, STATUS, ("checkpoint", "list")):
+        go(good, words).assert_done()
+
+
+def test_a_file_in_place_of_the_sessions_folder(good: Path) -> None:
+    shutil.rmtree(good / "sessions")
+    (good / "sessions").write_text("kept")
+    for words in SESSIONS:
+        done = go(good, words)
+        if done.code:
+            done.assert_failed()
+        else:
+            done.assert_done()
+    assert (good / "sessions").read_text() == "kept"
+    for words in (*WRITERS, RECALL, STATUS):
+        go(good, words).assert_done()
+
+
+def test_a_file_in_place_of_the_home(home: Path) -> None:
+    home.write_text("kept")
+    for words in (*WRITERS, *SESSIONS[:3]):
+        go(home, words).assert_failed()
+    for words in (RECALL, RECOVERY, STARTUP):
+        done = go(home, words)
+        if done.code:
+            done.assert_failed()
+        else:
+            done.assert_done()
+    assert go(home, STATUS).result["healthy"] is False
+    assert home.read_text() == "kept"
+
+
+def test_a_dangling_link_in_place_of_the_home(home: Path) -> None:
+    home.symlink_to(home.parent / "nowhere" / "deeper")
+    for words in ALL:
+        done = go(home, words)
+        if done.code:
+            done.assert_failed()
+        else:
+            done.assert_done()
+
+
+@pytest.mark.parametrize("content", [b"= not toml", b"\xff\xfe\x00", b"[store]\nbusy_ms = -5\n"])
+def test_a_damaged_configuration_is_named(good: Path, content: bytes) -> None:
+    (good / "config.toml").write_bytes(content)
+    for words in (*WRITERS, RECALL):
+        assert go(good, words).assert_failed() == "CONFIG_INVALID"
+    assert any(problem["code"] == "CONFIG_INVALID" for problem in go(good, STATUS).result["problems"])
+    assert (good / "config.toml").read_bytes() == content
+
+
+# --- disk ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_read_only_home_answers_what_it_can(good: Path) -> None:
+    before = snapshot(good)
+    with read_only(good):
+        assert FACT in [hit["observation"] for hit in go(good, RECALL).result["hits"]]
+        for words in WRITERS:
+            assert go(good, words).assert_failed() == "STORE_READ_ONLY"
+        for words in (SAVE_COLD, SAVE_HOT, FLUSH):
+            assert go(good, words).assert_failed() == "STATE_READ_ONLY"
+        for words in (RECOVERY, STARTUP):
+            done = go(good, words)
+            if done.code:
+                assert done.assert_failed() == "STATE_READ_ONLY"
+            else:
+                done.assert_done()
+        for words in (
+            STATUS,
+            ("memory", "stats"),
+            ("memory", "recent"),
+            ("otel", "list"),
+            ("checkpoint", "show", SESSION),
+        ):
+            go(good, words).assert_done()
+        assert len(attempt(good, "memory", "export").out.splitlines()) == 401
+    assert snapshot(good) == before
+
+
+def test_a_read_only_home_shows_what_its_log_holds(good: Path) -> None:
+    """As a home is left by every command: the last writes lie in the log, not in the store file."""
+    attempt(good, "memory", "write", "The nightly export of billing runs at 02:30 UTC").assert_done()
+    assert (good / "store.db-wal").stat().st_size > 0
+    before = snapshot(good)
+    with read_only(good):
+        hits = attempt(good, "recall", "nightly billing export").result["hits"]
+        assert "The nightly export of billing runs at 02:30 UTC" in [hit["observation"] for hit in hits]
+    assert snapshot(good) == before
+
+
+def test_a_young_read_only_home_answers(home: Path) -> None:
+    """Its store file is all but empty: the schema itself lies in the log."""
+    attempt(home, "memory", "write", FACT).assert_done()
+    with read_only(home):
+        assert attempt(home, "recall", "gateway retries").result["count"] == 1
+        assert attempt(home, "memory", "stats").code == 0
+
+
+def test_an_empty_read_only_home(home: Path) -> None:
+    home.mkdir(mode=0o700)
+    with read_only(home):
+        for words in (RECALL, STATUS, RECOVERY):
+            go(home, words).assert_done()
+        for words in (*WRITERS, SAVE_COLD, SAVE_HOT):
+            go(home, words).assert_failed()
+    assert snapshot(home) == {}
+
+
+FULL_STORE = {"STORE_FULL", "STORE_IO"}
+
+
+@contextmanager
+def _full(home: Path, whole: Path) -> Iterator[None]:
+    with small_disk(home, 4096) as fill:
+        shutil.copytree(whole, home, dirs_exist_ok=True)
+        fill()
+        yield
+
+
+def test_a_full_disk_loses_nothing(home: Path, whole: Path) -> None:
+    with _full(home, whole):
+        for words in WRITERS:
+            assert go(home, words).assert_failed() in FULL_STORE
+        assert FACT in [hit["observation"] for hit in go(home, RECALL).result["hits"]]
+        for words in (SAVE_COLD, SAVE_HOT, FLUSH):
+            assert go(home, words).assert_failed() == "STATE_FULL"
+        for words in (RECOVERY, STARTUP):
+            done = go(home, words)
+            if done.code:
+                assert done.assert_failed() == "STATE_FULL"
+            else:
+                done.assert_done()
+        go(home, STATUS).assert_done()
+        assert json.loads(_state(home).read_text())["checkpoint"]["filesModified"] == ["src/gateway.ts"]
+        assert [name for name in snapshot(home) if name.endswith(".tmp")] == []
+        for ballast in home.glob("ballast-*"):
+            ballast.unlink()
+        assert len(attempt(home, "memory", "export").out.splitlines()) == 401
+        for words in ALL:
+            go(home, words).assert_done()
+
+
+def test_a_disk_that_fills_while_it_is_written(home: Path) -> None:
+    """Every write that was acknowledged before the disk was full is there when there is room again."""
+    acknowledged: list[str] = []
+    with small_disk(home, 700):
+        for number in range(200):
+            done = attempt(
+                home, "memory", "write", f"Shard {number} moved to rack {number * 7} on purpose, see RACK-{number}"
+            )
+            if done.code:
+                assert done.assert_failed() in FULL_STORE
+                break
+            acknowledged.append(done.result["id"])
+        else:
+            pytest.fail("the disk never filled")
+        for _ in range(3):
+            go(home, WRITE).assert_failed()
+            go(home, SAVE_HOT)
+        kept = {json.loads(line)["id"] for line in attempt(home, "memory", "export").out.splitlines()}
+        assert kept == set(acknowledged)
+        db = apsw.Connection(str(home / "store.db"))
+        assert db.execute("PRAGMA integrity_check").get == "ok"
+        db.close()
+    assert len(acknowledged) > 3
+
+
+@pytest.mark.parametrize("largest_file", [0, 5000])
+def test_a_file_that_may_not_grow(good: Path, largest_file: int) -> None:
+    """What a quota does, and a full disk, for those who may not mount one."""
+    state = _state(good).read_bytes()
+    store = (good / "store.db").read_bytes()
+    codes = {}
+    for words in (WRITE, EMIT, RECALL, *SESSIONS):
+        done = go(good, words, largest_file=largest_file)
+        if done.code:
+            codes[words] = done.assert_failed()
+    if largest_file == 0:
+        assert {codes.get(words) for words in (WRITE, EMIT)} <= FULL_STORE
+        assert _state(good).read_bytes() == state
+        assert (good / "store.db").read_bytes() == store
+    assert [name for name in snapshot(good) if name.endswith(".tmp")] == []
+    for words in (WRITE, EMIT, RECALL, *SESSIONS):
+        go(good, words).assert_done()
+    assert len(attempt(good, "memory", "export").out.splitlines()) >= 401
