@@ -93,6 +93,7 @@ class Stage:
     def run(self, *words: str, at_ms: int, stdin: str = "") -> str:
         """Spawn `joelclaw` at the recorded time, and return its stdout."""
         environment = {**os.environ, "JOELCLAW_HOME": self.home, "JOELCLAW_NOW_MS": str(at_ms)}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed command has its bytecode
         began = time.perf_counter()
         done = subprocess.run(
             [JOELCLAW, *words], input=stdin, text=True, capture_output=True, env=environment, check=False
