@@ -8,7 +8,8 @@ shortened one is not the query that returned something.
 from __future__ import annotations
 
 from session.frame import enclose
-from session.text import clip, clip_path, cost, one_line
+from session.task import JOINT
+from session.text import clip, clip_evenly, clip_path, cost, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def compose(
     shown = [(memory, line) for memory, line in quoted if line]
     for characters, tokens, most_files, most_memories, memory_tokens, most_queries in _STEPS:
         lines = [HEADING]
-        task_line = clip(task, characters, tokens)
+        task_line = clip_evenly(task.split(JOINT), JOINT, characters, tokens)
         if task_line:
             lines.append(f"**Task:** {task_line}")
         named = [clip(clip_path(path, PATH_CHARS), PATH_CHARS, _FILE_TOKENS) for path in paths[:most_files]]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 QUERY_CHARS = 120
 QUERY_LEAST = 5
 _READ_CHARS = 4_000
-_JOINT = " | "
+JOINT = " | "
 _MARK = "[redacted:"
 # What a shell would act on between double quotes.
 _UNSAFE = {ord(character): " " for character in '"$\\!'}
@@ -65,12 +65,12 @@ def added(known: Sequence[Message], given: Sequence[Message]) -> list[Message]:
 
 def text_of(messages: Sequence[Message]) -> str:
     """The task: the last three messages joined."""
-    return clip(_JOINT.join(entry["text"] for entry in messages[-MESSAGES_KEPT:]), TASK_CHARS)
+    return clip(JOINT.join(entry["text"] for entry in messages[-MESSAGES_KEPT:]), TASK_CHARS)
 
 
 def hash_of(messages: Sequence[Message]) -> str:
     """What tells one task from the next; empty without a message."""
-    return fingerprint(_JOINT.join(entry["hash"] for entry in messages[-MESSAGES_KEPT:])) if messages else ""
+    return fingerprint(JOINT.join(entry["hash"] for entry in messages[-MESSAGES_KEPT:])) if messages else ""
 
 
 def query_of(messages: Sequence[Message]) -> str:

@@ -7,8 +7,14 @@ does not name the frame's delimiter. Applying it twice changes nothing.
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 DELIMITER = "joelclaw-memory"
 CUT = "…"
+_LEAST_SHARE = 12
+_STEP = 4
 
 _SPACE = " "
 # Angle brackets stay readable as their single quotation marks; backticks would open code.
@@ -67,6 +73,16 @@ def clip(text: str, characters: int, tokens: int | None = None) -> str:
     if space > room * 2 // 3 and text[room] != _SPACE:
         head = head[:space]
     return head.rstrip(" ,;:-#*~") + CUT
+
+
+def clip_evenly(parts: Sequence[str], joint: str, characters: int, tokens: int) -> str:
+    """Several texts joined within so many characters and tokens; the longest give way first, so that none is lost."""
+    whole = joint.join(parts)
+    share = characters
+    while share > _LEAST_SHARE and (len(whole) > characters or cost(whole) > tokens):
+        share -= _STEP
+        whole = joint.join(clip(part, share) for part in parts)
+    return clip(whole, characters, tokens)
 
 
 def clip_path(path: str, characters: int) -> str:

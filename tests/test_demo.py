@@ -1,0 +1,31 @@
+"""`make demo`: the recorded session goes through its compaction, and facts that the summary dropped come back."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import ROOT, clean_environment
+
+
+def test_the_demo_shows_the_signpost_the_facts_and_the_costs(tmp_path: Path) -> None:
+    home = tmp_path / "untouched"
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "demo" / "replay.py")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=clean_environment(home, COLUMNS="118", TERM="dumb", PATH=os.environ["PATH"]),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "## Session Recovery" in done.stdout
+    assert "**Deeper context:**" in done.stdout
+    assert "inject recovery" in done.stdout
+    assert "× python -c pass" in done.stdout
+    back = re.search(r"(\d+) of 20 facts", done.stdout)
+    assert back is not None
+    assert int(back[1]) >= 8
+    assert not home.exists()
