@@ -11,6 +11,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from hypothesis import settings
+
+# In CI the same examples every time: a rare one is found, and mended, on a developer's machine.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 ROOT = Path(__file__).resolve().parent.parent
 JOELCLAW = str(Path(sys.executable).parent / "joelclaw")

@@ -140,7 +140,8 @@ UNMISTAKABLE = [sample for sample in POSITIVE if sample.text == f"then it answer
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(UNMISTAKABLE), WORDS, BEFORE, AFTER, WORDS)
 def test_secret_vanishes_anywhere(sample: Sample, words: str, before: str, after: str, more: str) -> None:
-    clean, _ = redact(words + before + sample.secret + after + more)
+    # Glued to more letters it would be another text, of another length.
+    clean, _ = redact((words if before else "") + before + sample.secret + after + (more if after else ""))
     assert not leaves(sample.secret, clean)
     assert clean.startswith(words) or words.endswith(("bearer", "basic"))
     assert redact(clean) == (clean, ())
