@@ -4,10 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
+# Where it is set, every one of the thousands of processes that the tests start would compile every module anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test lint format completions docs bench recall-bench clean
 
 help:  ## show this help
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 ~ \2/p' Makefile | column -t -s '~'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 ~ \2/p' Makefile | tr '~' '\t'
 
 # `--group` needs pip 25.1, newer than what ships with Python 3.11.
 $(STAMP): pyproject.toml

@@ -9,6 +9,12 @@ _COLLECTIONS = "observations, episodes, knowledge (comma-separated; default all)
 
 _SESSION = P("session", ("--session",), "session id", metavar="ID")
 _ROLE = P("role", ("--role",), "interactive (default), gateway, or the name of another role; kept for the session")
+_NAMED_SESSION = P("id", (), "session id", required=True, metavar="ID")
+_USAGE = (
+    P("percent", ("--percent",), "context usage, 0 to 100", kind="number", low=0, high=1000, metavar="P"),
+    P("tokens", ("--tokens",), "context usage in tokens; needs --window", kind="whole", low=0, metavar="N"),
+    P("window", ("--window",), "the model's context window in tokens", kind="whole", low=1, metavar="W"),
+)
 _RAW = P("raw", ("--raw",), "print the text alone, no JSON", kind="flag")
 _HOURS = P("hours", ("--hours",), "how far back, in hours", kind="number", default=24, low=0, high=876_000)
 
@@ -266,9 +272,7 @@ COMMANDS: tuple[Command, ...] = (
         "Call it at the end of a turn: tracks the task, recalls when the context is warm, remembers when it is hot.",
         (
             _SESSION,
-            P("percent", ("--percent",), "context usage, 0 to 100", kind="number", low=0, high=1000, metavar="P"),
-            P("tokens", ("--tokens",), "context usage in tokens; needs --window", kind="whole", low=0, metavar="N"),
-            P("window", ("--window",), "the model's context window in tokens", kind="whole", low=1, metavar="W"),
+            *_USAGE,
             P(
                 "message",
                 ("--message", "-m"),
@@ -297,9 +301,7 @@ COMMANDS: tuple[Command, ...] = (
         "Call it before a compaction: the last checkpoint and its events.",
         (
             _SESSION,
-            P("percent", ("--percent",), "context usage, 0 to 100", kind="number", low=0, high=1000, metavar="P"),
-            P("tokens", ("--tokens",), "context usage in tokens; needs --window", kind="whole", low=0, metavar="N"),
-            P("window", ("--window",), "the model's context window in tokens", kind="whole", low=1, metavar="W"),
+            *_USAGE,
             _ROLE,
         ),
         hot=True,
@@ -310,7 +312,7 @@ COMMANDS: tuple[Command, ...] = (
         "checkpoint show",
         "cli.checkpoint:show",
         "What is known of one session.",
-        (P("id", (), "session id", required=True, metavar="ID"),),
+        (_NAMED_SESSION,),
         hot=True,
         code="CHECKPOINT_INVALID_ARGS",
         view="cli.views.session:show",
@@ -328,7 +330,7 @@ COMMANDS: tuple[Command, ...] = (
         "checkpoint clear",
         "cli.checkpoint:clear",
         "Remove one session's state file.",
-        (P("id", (), "session id", required=True, metavar="ID"),),
+        (_NAMED_SESSION,),
         hot=True,
         code="CHECKPOINT_INVALID_ARGS",
         view="cli.views.session:clear",

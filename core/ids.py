@@ -20,6 +20,6 @@ def fingerprint(text: str) -> str:
     """A stable 128-bit hash of a text, as 32 hex digits: for telling change, not for secrecy."""
     try:
         from _blake2 import blake2b  # `hashlib` takes 4 ms to import
-    except ImportError:  # pragma: no cover  # an interpreter without the private module
+    except ImportError:  # an interpreter without the private module
         from hashlib import blake2b
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
