@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _COMPONENT = "recall-cli"
 _STDIN = "-"
+_NOTED_TOGETHER = 500
 _QUERY_READ = 4_000
 _QUERY_SHOWN = 200
 """Characters of a query that its events hold."""
@@ -93,7 +94,8 @@ class _Store:
                 if counting and self.recalled:
                     documents.count_recall(self.db, self.recalled, clock.now_ms())
         except Failure:
-            return
+            pass
+        self.events.clear()
 
 
 def _ask(
@@ -207,6 +209,8 @@ def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
     for query in _lines(options["batch"]):
         result = _ask(store, options, query, names, settings, clock.now_ms())
         write_out(json_text.dumps(envelope.done("joelclaw recall", result)) + "\n")
+        if len(store.events) >= _NOTED_TOGETHER:
+            store.note(settings, counting=False)
     store.note(settings, counting=False)
     return 0
 
