@@ -21,7 +21,7 @@ from recall import wordpiece
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 DIMENSIONS = 256
 SPACE = "minilm-256-v1"
@@ -212,6 +212,10 @@ def embed_in_context(text: str, context: str, weight: float = CONTEXT_WEIGHT) ->
     return _scaled([here + ratio * there for here, there in zip(left, right, strict=True)])
 
 
-def embed_many(texts: Iterable[str]) -> list[bytes]:
+embed_query = embed
+"""A static space has one form for both sides of a search (`recall.vector_space.VectorSpace`)."""
+
+
+def embed_passages(texts: Iterable[str]) -> Iterator[bytes]:
     """`embed` of each text, in order."""
-    return [embed(text) for text in texts]
+    return map(embed, texts)

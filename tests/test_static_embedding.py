@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recall import static_table, wordpiece
-from recall.static_table import DIMENSIONS, TEXT_LIMIT, Table, TableDamaged, embed, embed_in_context, embed_many
+from recall.static_table import DIMENSIONS, TEXT_LIMIT, Table, TableDamaged, embed, embed_in_context, embed_passages
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "recall" / "data" / "minilm-256.i8"
@@ -51,7 +51,7 @@ def test_the_largest_component_is_127_and_rare_words_weigh_more() -> None:
 
 def test_the_same_text_gives_the_same_bytes_in_any_process_and_order() -> None:
     texts = ["tokens expire", "", "naïve café", "tokens expire"]
-    here = embed_many(texts)
+    here = list(embed_passages(texts))
     assert here[0] == here[3] == embed("Tokens EXPIRE")
     script = f"from recall.static_table import embed; print(embed({texts[2]!r}).hex(), embed({texts[0]!r}).hex())"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"}
