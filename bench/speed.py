@@ -2,8 +2,8 @@
 
     python bench/speed.py [--runs 21] [--sizes 1000,10000,100000] [--json OUT]
 
-Each measurement runs the command and bare Python alternately and quotes the median of each and their ratio, since the
-speed of a machine drifts. Peak memory is what the kernel says of the finished process.
+Each measurement runs the command and bare Python alternately and quotes the median of each and of their ratios pair by
+pair, since the speed of a machine drifts. Peak memory is what the kernel says of the finished process.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def measure(
         "runs": runs,
         "ms": round(statistics.median(own), 2),
         "bare_ms": round(statistics.median(bare), 2),
-        "ratio": round(statistics.median(own) / statistics.median(bare), 2),
+        "ratio": round(statistics.median(ours / theirs for ours, theirs in zip(own, bare, strict=True)), 2),
         "peak_mb": round(peak, 1),
         "target": TARGETS.get(name),
     }
