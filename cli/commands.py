@@ -15,6 +15,7 @@ _USAGE = (
     P("tokens", ("--tokens",), "context usage in tokens; needs --window", kind="whole", low=0, metavar="N"),
     P("window", ("--window",), "the model's context window in tokens", kind="whole", low=1, metavar="W"),
 )
+_HITS = P("limit", ("--limit", "-n"), "most hits to return (default 5, at most 100)", kind="whole", low=1, high=100)
 _RAW = P("raw", ("--raw",), "print the text alone, no JSON", kind="flag")
 _HOURS = P("hours", ("--hours",), "how far back, in hours", kind="number", default=24, low=0, high=876_000)
 
@@ -25,14 +26,7 @@ COMMANDS: tuple[Command, ...] = (
         "Search memory for what bears on a query.",
         (
             P("query", (), "what to look for", metavar="QUERY"),
-            P(
-                "limit",
-                ("--limit", "-n"),
-                "most hits to return (default 5, at most 100)",
-                kind="whole",
-                low=1,
-                high=100,
-            ),
+            _HITS,
             P(
                 "min_score",
                 ("--min-score",),
@@ -90,14 +84,7 @@ COMMANDS: tuple[Command, ...] = (
         "Recall with the automatic budget.",
         (
             P("query", (), "what to look for", metavar="QUERY"),
-            P(
-                "limit",
-                ("--limit", "-n"),
-                "most hits to return (default 5, at most 100)",
-                kind="whole",
-                low=1,
-                high=100,
-            ),
+            _HITS,
             P("category", ("--category", "-c"), "only this category"),
             _RAW,
         ),

@@ -110,9 +110,9 @@ class Parameter:
     def _wanted(self) -> str:
         kind = "a whole number" if self.kind == "whole" else "a number"
         if self.low is not None and self.high is not None:
-            return f"{kind} from {self.low:g} to {self.high:g}"
+            return f"{kind} from {self.low:.15g} to {self.high:.15g}"
         if self.low is not None:
-            return f"{kind} of at least {self.low:g}"
+            return f"{kind} of at least {self.low:.15g}"
         return kind
 
     def _refused(self, text: str, wanted: str, code: str) -> Exception:

@@ -4,7 +4,7 @@ A TOML file costs 15 ms to parse (`tomllib` imports `re`, `datetime`, `typing`),
 `$JOELCLAW_HOME/cache/`, keyed by the file's path, size and time of change.
 
 A project's file comes with a repository that somebody else wrote. It may tune numbers and texts; settings marked
-`trusted` (what is run, where things are sent) are read from the user's own file and environment only.
+`trusted` (what deletes, what is run, where things are sent) are read from the user's own file and environment only.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ class Setting:
 
 
 SETTINGS: dict[str, Setting] = {
-    "store.backend": Setting("sqlite", "where memories are kept", choices=("sqlite",), trusted=True),
     "store.busy_ms": Setting(10_000, "how long a write waits for another process, in ms", 1, 600_000),
     "recall.limit": Setting(5, "hits a recall returns unless --limit says otherwise", 1, 100),
     "recall.episode_decay": Setting(0.001, "decay of an archived episode per day", 0, 1),
@@ -66,7 +65,7 @@ SETTINGS: dict[str, Setting] = {
     ),
     "otel.busy_ms": Setting(400, "how long an event waits for another process's write, in ms", 1, 60_000),
     "otel.debug_limit": Setting(12, "debug events kept per minute of one source, component and action", 0, 100_000),
-    "otel.retention_days": Setting(90, "age at which `otel prune` drops events, in days", 1, 36_500),
+    "otel.retention_days": Setting(90, "age at which `otel prune` drops events, in days", 1, 36_500, trusted=True),
 }
 
 
@@ -182,7 +181,7 @@ def _value(name: str, setting: Setting, given: Value, where: str) -> Value:
             if setting.choices
             else "text"
             if kind is str
-            else f"{'a whole number' if kind is int else 'a number'} from {setting.low:g} to {setting.high:g}"
+            else f"{'a whole number' if kind is int else 'a number'} from {setting.low:.12g} to {setting.high:.12g}"
         )
         wrong.message = f"{where}: {name} is {given!r}, which is not {wanted}"
         wrong.fix = f"set {name} to {wanted}"

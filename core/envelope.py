@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from core import json_text
 from core.errors import Failure
 
 TYPE_CHECKING = False
@@ -42,8 +41,3 @@ def failed(command: str, failure: Failure, next_actions: list[NextAction] | None
         "fix": failure.fix,
         "next_actions": next_actions or [],
     }
-
-
-def render(envelope: Envelope, *, compact: bool = False) -> str:
-    """The envelope as JSON text: indented by two spaces, or on one line."""
-    return json_text.dumps(envelope) if compact else json_text.pretty(envelope)

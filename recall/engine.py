@@ -180,7 +180,7 @@ def recall(
             dropped.append((entry, why))
         else:
             kept.append(entry)
-    hits = _hits(found_in, kept, most, query)
+    hits = _hits(found_in, kept, most, query, min_score)
     return {
         "query": query,
         "rewrittenQuery": expanded,
@@ -259,15 +259,17 @@ def _rank(
     return ranked
 
 
-def _hits(found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: str) -> list[Hit]:
-    """The best `most`, after what only asks the same has lost half of its score."""
+def _hits(found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: str, min_score: float) -> list[Hit]:
+    """The best `most` of at least `min_score`, after what only asks the same has lost half of its score."""
     asked = frozenset(words.split(query))
     scored: list[tuple[float, Document, Ranked]] = []
     considered = {entry[3]["rowid"]: entry for entry in ranked[: most + _ECHOES]}
     for document in found_in.documents(list(considered)) if considered else ():
         entry = considered[document["rowid"]]
         echo = trust.echoes(document["text"], asked)
-        scored.append((entry[0] * trust.ECHO if echo else entry[0], document, entry))
+        score = entry[0] * trust.ECHO if echo else entry[0]
+        if score >= min_score:
+            scored.append((score, document, entry))
     scored.sort(key=lambda one: -one[0])  # stable: equal scores stay as ranked
     return [_hit(document, score, *entry[1:3]) for score, document, entry in scored[:most]]
 

@@ -58,7 +58,7 @@ def echoes(text: str, asked: frozenset[str]) -> bool:
     if speaker == "user":
         return len(said - asked) <= _NEW_SHARE * len(said)
     wanted = {word for word in asked if word not in STOP_WORDS}
-    return len(wanted & said) >= _HELD_SHARE * len(wanted)
+    return bool(wanted) and len(wanted & said) >= _HELD_SHARE * len(wanted)
 
 
 def reasons(

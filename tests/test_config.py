@@ -1,0 +1,78 @@
+"""Settings: which source beats which, what is refused, and what a project's file may not set."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from conftest import Run
+
+
+def zone(run: Run, percent: int, **environment: str) -> str:
+    saved = run("checkpoint", "save", "--session", "s", "--percent", str(percent), "-m", "Move it", env=environment)
+    return str(saved.result["zone"])
+
+
+def put(folder: Path, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.toml").write_text(text, encoding="utf-8")
+
+
+def test_environment_beats_the_project_and_that_beats_the_home(run: Run, home: Path, tmp_path: Path) -> None:
+    assert zone(run, 30) == "cold"
+    put(home, "[checkpoint]\nwarm_percent = 25\n")
+    assert zone(run, 30) == "warm"
+    put(tmp_path / ".joelclaw", "[checkpoint]\nwarm_percent = 35\n")
+    assert zone(run, 30) == "cold"
+    assert zone(run, 30, JOELCLAW_CHECKPOINT_WARM_PERCENT="20") == "warm"
+
+
+def test_a_change_of_the_file_is_seen_at_once_in_spite_of_the_cache(run: Run, home: Path) -> None:
+    for percent, expected in ((25, "warm"), (39, "cold"), (2, "warm")):
+        put(home, f"[checkpoint]\nwarm_percent = {percent}\n")
+        assert zone(run, 30) == expected
+        assert zone(run, 30) == expected  # once read, once from the cache
+    assert list((home / "cache").iterdir())
+
+
+def test_a_bad_value_names_the_file_the_key_and_the_range(run: Run, home: Path) -> None:
+    for text in ("warm_percent = 400", 'warm_percent = "much"', "warm_percent = true", "warm_percent = 1.5"):
+        put(home, f"[checkpoint]\n{text}\n")
+        failed = run("checkpoint", "save", "--session", "s", "--percent", "30", "-m", "Move it", ok=False)
+        assert failed.code == 1
+        assert failed.json["error"]["code"] == "CONFIG_INVALID"
+        assert "config.toml" in failed.json["error"]["message"]
+        assert "checkpoint.warm_percent" in failed.json["fix"]
+        assert "1 to 100" in failed.json["fix"]
+
+
+def test_a_file_that_is_no_toml_is_told_and_left_alone(run: Run, home: Path) -> None:
+    put(home, "[checkpoint\n")
+    failed = run("recall", "anything", ok=False)
+    assert failed.json["error"]["code"] == "CONFIG_INVALID"
+    assert (home / "config.toml").read_text() == "[checkpoint\n"
+
+
+def test_keys_of_another_version_are_passed_over(run: Run, home: Path) -> None:
+    put(home, 'later = 1\n[checkpoint]\nwarm_percent = 25\nunheard_of = "x"\n[new.table]\nday = 2026-01-01\n')
+    assert zone(run, 30) == "warm"
+
+
+def test_a_project_may_not_say_how_long_events_are_kept(run: Run, home: Path, tmp_path: Path) -> None:
+    old = {"JOELCLAW_NOW_MS": "1790000000000"}
+    later = {"JOELCLAW_NOW_MS": str(1_790_000_000_000 + 10 * 86_400_000)}
+    run("otel", "emit", "kept.event", env=old)
+    put(tmp_path / ".joelclaw", "[otel]\nretention_days = 1\n")
+    assert run("otel", "prune", env=later).result["deleted"] == 0
+    put(home, "[otel]\nretention_days = 1\n")
+    assert run("otel", "prune", env=later).result["deleted"] == 1
+
+
+def test_min_score_holds_for_a_question_asked_before(run: Run) -> None:
+    # its score is halved after the trust pass, and must not come back below the bound
+    line = {"id": "q", "collection": "episodes", "text": "user: why does the tide import run out of memory"}
+    run("memory", "import", "-", stdin=json.dumps(line))
+    words = ("recall", "why does the tide import run out of memory", "--min-score")
+    halved = run(*words, "0").result["hits"][0]["score"]
+    assert 0 < halved < 0.5
+    assert run(*words, str(halved + 0.1)).result["hits"] == []
