@@ -198,6 +198,18 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+def slowness() -> float:
+    """How much slower the machine is now than the quiet one on which the bounds were set; at least 1."""
+    best = 1.0
+    for _ in range(3):
+        begun = time.process_time()
+        total = 0
+        for number in range(1_000_000):
+            total += number
+        best = min(best, time.process_time() - begun)
+    return max(1.0, best / 0.05)
+
+
 @pytest.mark.parametrize("piece", HOSTILE, ids=repr)
 def test_time_is_linear(piece: str) -> None:
     """A megabyte of one piece ends within a second (processor time: the machine is shared).
@@ -208,7 +220,8 @@ def test_time_is_linear(piece: str) -> None:
     text = piece * (size // len(piece))
     begun = time.process_time()
     redact(text)
-    assert time.process_time() - begun < 1.0
+    took = time.process_time() - begun
+    assert took < 1.0 or took < 1.0 * slowness()
 
 
 def test_long_lines_of_every_sample_are_linear() -> None:
@@ -216,17 +229,20 @@ def test_long_lines_of_every_sample_are_linear() -> None:
     text = line * (MEGABYTE // 4 // len(line))
     begun = time.process_time()
     clean, _ = redact(text)
-    assert time.process_time() - begun < 2.0
+    took = time.process_time() - begun
+    assert took < 2.0 or took < 2.0 * slowness()
     assert not any(leaves(sample.secret, clean) for sample in UNMISTAKABLE if "\n" not in sample.secret)
 
 
 def test_clean_note_loads_no_re_and_costs_little() -> None:
-    """The best of five fresh processes, since a shared machine only ever adds time."""
+    """The best of five fresh processes, each against a loop of its own: 0.3 ms where 10,000 rounds take 0.5."""
     script = (
         "import sys, time; sys.path.insert(0, sys.argv[1]); from core.redaction import redact; note = sys.argv[2]\n"
         "begun = time.perf_counter(); clean, kinds = redact(note); spent = time.perf_counter() - begun\n"
         "assert clean is note and 're' not in sys.modules and 'typing' not in sys.modules, sorted(sys.modules)\n"
-        "print(spent)"
+        "begun = time.perf_counter(); total = 0\n"
+        "for number in range(10_000): total += number\n"
+        "print(spent / (time.perf_counter() - begun))"
     )
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV"))}
     runs = [
@@ -240,7 +256,7 @@ def test_clean_note_loads_no_re_and_costs_little() -> None:
         )
         for _ in range(5)
     ]
-    assert len(NOTE) >= 300 and min(runs) <= 0.0003
+    assert len(NOTE) >= 300 and min(runs) <= 0.6
 
 
 def test_placeholders() -> None:
