@@ -43,6 +43,7 @@ docs: $(STAMP)  ## write the generated parts of docs/
 
 bench: $(STAMP)  ## whole-process times against `python -c pass`
 	$(BIN)/python bench/speed.py --json bench/results/speed.json
+	$(BIN)/python bench/hooks.py --json bench/results/hooks.json
 
 recall-bench: $(STAMP)  ## recall quality: make recall-bench DATA=locomo.json
 	$(BIN)/python bench/locomo.py --data $(DATA) --json bench/results/locomo.json

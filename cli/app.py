@@ -18,7 +18,7 @@ from typer.main import get_command
 
 from cli import execution, reference
 from cli.answer import print_envelope
-from cli.commands import BY_PATH, COMMANDS, GROUPS
+from cli.commands import GROUPS, every
 from core import envelope as envelopes
 from core.errors import Failure, usage
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from cli.parameter import Command, Parameter
     from core.envelope import NextAction
 
+_COMMANDS = every()
+_BY_PATH = {command.path: command for command in _COMMANDS}
 _NAME = "joelclaw"
 _ABOUT = "Lets a coding agent keep what a context compaction throws away."
 _AFTER = "--json, anywhere: one JSON object on stdout, as when stdout is no terminal."
@@ -88,7 +90,7 @@ def make_app(*, rich: bool) -> typer.Typer:
     app.callback()(_root)
     groups = {name: typer.Typer(help=about, **style) for name, about in GROUPS.items()}
     added: set[str] = set()
-    for command in COMMANDS:
+    for command in _COMMANDS:
         group, _, name = command.path.rpartition(" ")
         if group and group not in added:
             added.add(group)
@@ -179,7 +181,7 @@ def _path(words: Sequence[str]) -> str:
     """The command or group that the words begin with, or nothing."""
     for length in (2, 1):
         path = " ".join(words[:length])
-        if len(words) >= length and (path in BY_PATH or path in GROUPS):
+        if len(words) >= length and (path in _BY_PATH or path in GROUPS):
             return path
     return ""
 
@@ -198,7 +200,7 @@ def _shown(word: str) -> str:
 def _misuse(words: Sequence[str], error: Exception) -> Failure:
     """What Typer complains about, with what to do about it."""
     path = _path(words)
-    command = BY_PATH.get(path)
+    command = _BY_PATH.get(path)
     describe: Callable[[], str] = getattr(error, "format_message", lambda: str(error))
     message = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(describe().split()))
     if command is not None:
@@ -210,7 +212,7 @@ def _misuse(words: Sequence[str], error: Exception) -> Failure:
             f"there is no command {_shown(' '.join(words[: 1 + bool(path)]))!r}",
             f"did you mean `{_NAME} {wanted}`?",
         )
-    inside = [c.path for c in COMMANDS if not path or c.path.startswith(path + " ")]
+    inside = [c.path for c in _COMMANDS if not path or c.path.startswith(path + " ")]
     return usage("USAGE", message, f"use one of: {', '.join(inside)}")
 
 
@@ -221,12 +223,12 @@ def _path_meant(words: Sequence[str], group: str) -> str:
     typed = [word for word in words[:2] if not word.startswith("-")]
     if not typed or (group and len(typed) == 1):
         return ""
-    names = {command.path: command.path for command in COMMANDS} | {group: group for group in GROUPS}
+    names = {command.path: command.path for command in _COMMANDS} | {group: group for group in GROUPS}
     for text in (" ".join(typed), typed[0]):
         near = get_close_matches(text, [n for n in names if not group or n.startswith(group + " ")], 1, 0.7)
         if near:
             return near[0]
-    by_last = {command.path.split()[-1]: command.path for command in COMMANDS}
+    by_last = {command.path.split()[-1]: command.path for command in _COMMANDS}
     near = get_close_matches(typed[-1] if group else typed[0], list(by_last), 1, 0.75)
     return by_last[near[0]] if near else ""
 
@@ -238,7 +240,7 @@ def _overview(*, as_json: bool) -> int:
         return 0
     actions: list[NextAction] = [
         {"command": f"{_NAME} {path} --help", "description": about}
-        for path, about in [*GROUPS.items(), ("recall", BY_PATH["recall"].help), ("status", BY_PATH["status"].help)]
+        for path, about in [*GROUPS.items(), ("recall", _BY_PATH["recall"].help), ("status", _BY_PATH["status"].help)]
     ]
     print_envelope(envelopes.done(f"{_NAME} --help", reference.tree(), actions))
     return 0

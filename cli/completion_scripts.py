@@ -10,7 +10,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from cli.commands import COMMANDS, GROUPS
+from cli.commands import GROUPS, every
 from cli.parameter import Parameter
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from cli.parameter import Command
 
-_MADE = "# Made from cli/commands.py by `make completions`: change that, not this.\n"
+_COMMANDS = every()
+_MADE = "# Made from cli/commands/ by `make completions`: change that, not this.\n"
 _JSON = Parameter("json", ("--json",), "one JSON object on stdout", kind="flag")
 _HELP = Parameter("help", ("--help", "-h"), "what this command takes", kind="flag")
 _VERSION = Parameter("version", ("--version",), "versions of joelclaw, Python and SQLite", kind="flag")
@@ -36,8 +37,8 @@ def _positionals(command: Command) -> list[Parameter]:
 def _children(group: str) -> list[tuple[str, str]]:
     """Name and help of what may follow: `("write", "Store an observation …")`; groups too at the top."""
     if group:
-        return [(c.path.split()[-1], c.help) for c in COMMANDS if c.path.startswith(group + " ")]
-    return [*((c.path, c.help) for c in COMMANDS if " " not in c.path), *GROUPS.items()]
+        return [(c.path.split()[-1], c.help) for c in _COMMANDS if c.path.startswith(group + " ")]
+    return [*((c.path, c.help) for c in _COMMANDS if " " not in c.path), *GROUPS.items()]
 
 
 def _spellings(parameters: list[Parameter] | tuple[Parameter, ...]) -> str:
@@ -82,7 +83,7 @@ complete -F _joelclaw joelclaw
 def bash() -> str:
     """The script for bash 3.2 and newer."""
     lines = ["# bash completion for joelclaw\n", _MADE, _BASH_HEAD % " | ".join(GROUPS)]
-    for command in COMMANDS:
+    for command in _COMMANDS:
         for parameter in _flags(command):
             if parameter.kind != "flag":
                 where = " | ".join(f'"{command.path} {flag}"' for flag in parameter.flags)
@@ -92,7 +93,7 @@ def bash() -> str:
         names = " ".join(name for name, _ in _children(group))
         flags = _spellings((*_EVERYWHERE, *(() if group else (_VERSION,))))
         lines.append(f'    "{group}") if [[ $word == -* ]]; then offered="{flags}"; else offered="{names}"; fi ;;\n')
-    for command in COMMANDS:
+    for command in _COMMANDS:
         loose = "; ".join(_bash_value(p) for p in _positionals(command)[:1] if p.choices or p.file)
         otherwise = f"else {loose}; " if loose else ""
         offered = f'offered="{_spellings(_flags(command))}"'
@@ -120,7 +121,7 @@ def zsh() -> str:
     lines = ["#compdef joelclaw\n", _MADE]
     for group in ("", *GROUPS):
         lines.extend(_zsh_group(group))
-    for command in COMMANDS:
+    for command in _COMMANDS:
         lines.append(f"\n_joelclaw_{command.path.replace(' ', '_')}() {{\n  _arguments -s")
         lines.extend(f" \\\n    {spec}" for spec in _zsh_specs(command))
         lines.append("\n}\n")
@@ -202,7 +203,7 @@ def fish() -> str:
         for name, about in _children(group):
             lines.append(f"{_fish_at(group)} -a {name} -d {_fish_quoted(about)}\n")
         lines.extend(_fish_flag(group, parameter) for parameter in (*_EVERYWHERE, *(() if group else (_VERSION,))))
-    for command in COMMANDS:
+    for command in _COMMANDS:
         lines.extend(_fish_flag(command.path, parameter) for parameter in _flags(command))
         for parameter in _positionals(command):
             if parameter.file:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from cli import commands
 from cli.answer import Answer, print_answer, print_envelope
-from cli.commands import BY_PATH, GROUPS
 from core import envelope as envelopes
 from core.errors import FAILED, Failure
 
@@ -91,7 +91,7 @@ def report(name: str, failure: Failure, *, as_json: bool) -> int:
     """Print a failure, as JSON on stdout or for a person on stderr; returns its exit code."""
     if as_json:
         path = name.removeprefix("joelclaw ")
-        help_for = name if path in BY_PATH or path in GROUPS else "joelclaw"
+        help_for = name if commands.named(path) or path in commands.GROUPS else "joelclaw"
         action: NextAction = {"command": f"{help_for} --help", "description": "what this command takes"}
         print_envelope(envelopes.failed(name, failure, [action]))
     else:

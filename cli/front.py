@@ -7,7 +7,7 @@ left to Typer, which explains it. A property test holds the two alike.
 
 from __future__ import annotations
 
-from cli.commands import BY_PATH
+from cli import commands
 from core.errors import Failure
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def find(words: Sequence[str]) -> tuple[Command, Sequence[str]] | None:
     """The command that the first words name, and the words after its name."""
     for length in (1, 2):
-        command = BY_PATH.get(" ".join(words[:length])) if len(words) >= length else None
+        command = commands.named(" ".join(words[:length])) if len(words) >= length else None
         if command is not None:
             return command, words[length:]
     return None

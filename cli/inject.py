@@ -5,6 +5,7 @@ from __future__ import annotations
 from cli.answer import Answer
 from cli.session_id import quoted, session_of
 from core import config
+from core.errors import usage
 from session import injection
 
 TYPE_CHECKING = False
@@ -32,6 +33,34 @@ def memory(options: dict[str, Any]) -> Answer:
         config.load(),
         query=(options["query"] or "").strip(),
         project=options["project"] or "",
+    )
+    return _answer(result, options)
+
+
+def refresh(options: dict[str, Any]) -> Answer:
+    """`joelclaw inject refresh`: when a new message arrives in a session that goes on."""
+    session_id = session_of(options["session"], CODE)
+    from session import refreshing
+
+    result = refreshing.refresh(
+        session_id,
+        options["role"] or "",
+        config.load(),
+        message=options["message"] or "",
+        percent=options["percent"],
+    )
+    return _answer(result, options)
+
+
+def project(options: dict[str, Any]) -> Answer:
+    """`joelclaw inject project`: before an agent edits a file."""
+    session_id = session_of(options["session"], CODE)
+    if not options["file"]:
+        raise usage(CODE, "no file is named", "give --file PATH, the file that is edited")
+    from session import project_context
+
+    result = project_context.inject(
+        session_id, options["role"] or "", config.load(), files=options["file"], cwd=options["cwd"] or ""
     )
     return _answer(result, options)
 

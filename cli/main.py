@@ -37,6 +37,10 @@ def main() -> int:
     if found is not None:
         command, rest = found
         options = front.parse(command, rest)
+        if options is None and command.path == "hook" and not {"--help", "-h"} & set(rest):
+            # A later version's flag, or a word too many: an agent is never told of wrong usage.
+            loose = [word for word in rest if not word.startswith("-")]
+            options = {**command.defaults(), **dict(zip(("agent", "event"), loose, strict=False))}
         if options is not None:
             return execution.run(command, options, as_json=as_json)
     from cli.app import run_app  # Typer: 200 ms

@@ -47,9 +47,9 @@ def run(options: dict[str, Any]) -> Answer | int:
 
 def search(options: dict[str, Any]) -> Answer | int:
     """`joelclaw memory search QUERY`: recall with the automatic budget."""
-    from cli.commands import BY_PATH
+    from cli.commands.recall import COMMANDS
 
-    return run({**BY_PATH["recall"].defaults(), **options, "budget": "auto"})
+    return run({**COMMANDS[0].defaults(), **options, "budget": "auto"})
 
 
 def collections(given: str) -> tuple[str, ...]:

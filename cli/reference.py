@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cli.commands import COMMANDS, GROUPS
+from cli.commands import GROUPS, every
 
 if TYPE_CHECKING:
     from cli.parameter import Command, Parameter
+
+_COMMANDS = every()
 
 
 def placeholder(parameter: Parameter) -> str:
@@ -70,7 +72,7 @@ def tree() -> dict[str, Any]:
                 "description": command.help,
                 "params": {p.flags[0] if p.flags else p.metavar: _as_json(p) for p in command.parameters},
             }
-            for command in COMMANDS
+            for command in _COMMANDS
         ],
     }
 
@@ -91,7 +93,7 @@ def markdown() -> str:
     """Every command for `docs/cli.md`."""
     parts = []
     group = ""
-    for command in COMMANDS:
+    for command in _COMMANDS:
         here = command.path.rpartition(" ")[0]
         if here != group:
             group = here

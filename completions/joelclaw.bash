@@ -1,5 +1,5 @@
 # bash completion for joelclaw
-# Made from cli/commands.py by `make completions`: change that, not this.
+# Made from cli/commands/ by `make completions`: change that, not this.
 _joelclaw() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} path="" at offered=""
   COMPREPLY=()
@@ -15,7 +15,7 @@ _joelclaw() {
       *)
         path="${path:+$path }${COMP_WORDS[at]}"
         case "$path" in
-          memory | otel | checkpoint | inject) ;;
+          memory | knowledge | vault | otel | checkpoint | inject) ;;
           *) break ;;
         esac
         ;;
@@ -41,8 +41,12 @@ _joelclaw() {
     "memory recent --hours") return ;;
     "memory scorecard --hours") return ;;
     "memory export --collection") return ;;
+    "memory archive --agent") COMPREPLY=($(compgen -W "claude codex gemini pi" -- "$word")); return ;;
     "memory index --limit" | "memory index -n") return ;;
     "memory index --budget-seconds") return ;;
+    "knowledge search --type" | "knowledge search -t") return ;;
+    "knowledge search --limit" | "knowledge search -n") return ;;
+    "vault search --limit" | "vault search -n") return ;;
     "otel emit --action") return ;;
     "otel emit --source") return ;;
     "otel emit --component") return ;;
@@ -94,13 +98,23 @@ _joelclaw() {
     "inject memory --role") return ;;
     "inject memory --query") return ;;
     "inject memory --project") return ;;
+    "inject refresh --session") return ;;
+    "inject refresh --role") return ;;
+    "inject refresh --message" | "inject refresh -m") return ;;
+    "inject refresh --percent") return ;;
+    "inject project --session") return ;;
+    "inject project --role") return ;;
+    "inject project --file") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
+    "inject project --cwd") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
   esac
   case "$path" in
-    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall status completion memory otel checkpoint inject"; fi ;;
-    "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget import export stats index"; fi ;;
+    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall hook install uninstall status completion memory knowledge vault otel checkpoint inject"; fi ;;
+    "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget import export archive stats index"; fi ;;
+    "knowledge") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="sync search"; fi ;;
+    "vault") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="read search"; fi ;;
     "otel") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="emit list search stats prune"; fi ;;
     "checkpoint") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="save flush show list clear"; fi ;;
-    "inject") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="recovery memory"; fi ;;
+    "inject") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="recovery memory refresh project"; fi ;;
     "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --include-hold --include-discard --budget --category -c --collection --session --project --batch --json --help -h"; fi ;;
     "memory write") if [[ $word == -* ]]; then offered="--category -c --tags -t --source -s --session --project --json --help -h"; fi ;;
     "memory search") if [[ $word == -* ]]; then offered="--limit -n --category -c --raw --json --help -h"; fi ;;
@@ -110,8 +124,13 @@ _joelclaw() {
     "memory forget") if [[ $word == -* ]]; then offered="--undo --json --help -h"; fi ;;
     "memory import") if [[ $word == -* ]]; then offered="--json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "memory export") if [[ $word == -* ]]; then offered="--collection --json --help -h"; fi ;;
+    "memory archive") if [[ $word == -* ]]; then offered="--all --agent --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "memory stats") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "memory index") if [[ $word == -* ]]; then offered="--limit -n --budget-seconds --json --help -h"; fi ;;
+    "knowledge sync") if [[ $word == -* ]]; then offered="--prune --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "knowledge search") if [[ $word == -* ]]; then offered="--type -t --limit -n --json --help -h"; fi ;;
+    "vault read") if [[ $word == -* ]]; then offered="--raw --json --help -h"; fi ;;
+    "vault search") if [[ $word == -* ]]; then offered="--semantic --limit -n --json --help -h"; fi ;;
     "otel emit") if [[ $word == -* ]]; then offered="--action --source --component --level --success --metadata --id --timestamp --error --duration-ms --session --stdin --json --help -h"; fi ;;
     "otel list") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --json --help -h"; fi ;;
     "otel search") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --follow -f --json --help -h"; fi ;;
@@ -124,6 +143,11 @@ _joelclaw() {
     "checkpoint clear") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "inject recovery") if [[ $word == -* ]]; then offered="--session --role --raw --json --help -h"; fi ;;
     "inject memory") if [[ $word == -* ]]; then offered="--session --role --query --project --raw --json --help -h"; fi ;;
+    "inject refresh") if [[ $word == -* ]]; then offered="--session --role --message -m --percent --raw --json --help -h"; fi ;;
+    "inject project") if [[ $word == -* ]]; then offered="--session --role --file --cwd --raw --json --help -h"; fi ;;
+    "hook") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "install") if [[ $word == -* ]]; then offered="--all --project --dry-run --yes -y --list --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;
+    "uninstall") if [[ $word == -* ]]; then offered="--all --project --dry-run --yes -y --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;
     "status") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "completion") if [[ $word == -* ]]; then offered="--json --help -h"; else COMPREPLY=($(compgen -W "bash zsh fish" -- "$word")); return; fi ;;
   esac

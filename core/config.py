@@ -63,6 +63,22 @@ SETTINGS: dict[str, Setting] = {
     "inject.gateway_query": Setting(
         "gateway daemon telegram redis session routing compaction", "what a new gateway session recalls (ADR-0204)"
     ),
+    "context.window": Setting(
+        0, "the model's context window in tokens, where its client does not tell it; 0 by its name", 0, 100_000_000
+    ),
+    "refresh.minutes": Setting(
+        30, "a new message this long after the last refresh brings another (ADR-0204); 0 never", 0, 100_000
+    ),
+    "refresh.idle_minutes": Setting(
+        10, "so does a new message after the conversation was idle this long (ADR-0204); 0 never", 0, 100_000
+    ),
+    "refresh.percent": Setting(
+        50, "context usage at which the context is refreshed, once per compaction (ADR-0204); 0 never", 0, 100
+    ),
+    "workspace.folder": Setting(
+        "", "where the daily log lies, in memory/ (default: workspace below JOELCLAW_HOME)", trusted=True
+    ),
+    "hook.deadline_ms": Setting(2_000, "after this a hook answers nothing and lets the agent go on", 50, 60_000),
     "otel.busy_ms": Setting(400, "how long an event waits for another process's write, in ms", 1, 60_000),
     "otel.debug_limit": Setting(12, "debug events kept per minute of one source, component and action", 0, 100_000),
     "otel.retention_days": Setting(90, "age at which `otel prune` drops events, in days", 1, 36_500, trusted=True),
@@ -72,10 +88,12 @@ SETTINGS: dict[str, Setting] = {
 class Config:
     """The settings in force."""
 
-    __slots__ = ("_values",)
+    __slots__ = ("_values", "scopes")
 
-    def __init__(self, values: dict[str, Value]) -> None:
+    def __init__(self, values: dict[str, Value], scopes: dict[str, str] | None = None) -> None:
         self._values = values
+        self.scopes = scopes or {}
+        """The table `[scopes]`: folder of a project → what is recalled when an agent first edits a file in it."""
 
     def text(self, name: str) -> str:
         """A setting that is a string."""
@@ -97,19 +115,24 @@ def load(cwd: str | None = None) -> Config:
         Failure: CONFIG_INVALID, when a file is no TOML or a value is out of range; it names file, key and range.
     """
     values: dict[str, Value] = {}
+    scopes: dict[str, str] = {}
     own = os.path.join(files.home(), "config.toml")
     try:
         project = os.path.join(cwd or os.getcwd(), ".joelclaw", "config.toml")
     except OSError:  # the current folder was removed
         project = own
-    values.update(_checked(_read(own), own, trusted=True))
+    table = _read(own)
+    values.update(_checked(table, own, trusted=True))
+    scopes.update(_scopes(table, own))
     if project != own:
-        values.update(_checked(_read(project), project, trusted=False))
+        table = _read(project)
+        values.update(_checked(table, project, trusted=False))
+        scopes.update(_scopes(table, project))
     for name, setting in SETTINGS.items():
         given = os.environ.get("JOELCLAW_" + name.upper().replace(".", "_"))
         if given:
             values[name] = _value(name, setting, given, "the environment")
-    return Config(values)
+    return Config(values, scopes)
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -159,6 +182,20 @@ def _checked(table: dict[str, Any], path: str, *, trusted: bool) -> dict[str, Va
             continue  # a newer version's key, or one that a project may not set
         values[name] = _value(name, setting, value, path)
     return values
+
+
+def _scopes(table: dict[str, Any], path: str) -> dict[str, str]:
+    """The entries of the table `[scopes]`, in the file's order."""
+    scopes: dict[str, str] = {}
+    for name, value in table.items():
+        section, _, folder = name.partition(".")
+        if section == "scopes":
+            if not isinstance(value, str):
+                raise Failure(
+                    "CONFIG_INVALID", f"{path}: {name} is {value!r}, which is not text", f"set {name} to text"
+                )
+            scopes[folder] = value
+    return scopes
 
 
 def _value(name: str, setting: Setting, given: Value, where: str) -> Value:

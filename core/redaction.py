@@ -117,7 +117,7 @@ def _spans(text: str) -> list[Span]:
         spans += [span for span in _matches(text, "authorization", BEARER) if _is_credential(text[span[0] : span[1]])]
     if "cookie" in lower:
         spans += _cookies(text, lower)
-    if " -p" in text or "curl" in text:
+    if "curl" in text or (" -p" in text and _has_attached(text)):
         spans += _command_line(text)
     candidates = find_candidates(text, lower)
     if candidates:
@@ -229,6 +229,11 @@ def _cookies(text: str, lower: str) -> list[Span]:
                     spans.append((match.start(2), match.end(2), "cookie"))
         at = lower.find("cookie", following)
     return spans
+
+
+def _has_attached(text: str) -> bool:
+    """Whether something follows a ` -p` without a space; `mkdir -p` is what agents run most."""
+    return any(part[:1] not in ("", " ", "\n", "\t") for part in text.split(" -p")[1:])
 
 
 def _command_line(text: str) -> list[Span]:

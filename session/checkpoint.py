@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from core.config import Config
     from core.store.interface import Event
     from session.shape import Memory, SessionState
+    from session.store import Store
     from session.zones import Outcome, Plan, Turn
 
 _MESSAGES_READ = 12
@@ -36,6 +37,8 @@ def turn_of(
     percent: float | None = None,
     tokens: int | None = None,
     window: int | None = None,
+    agent: str = "",
+    cwd: str = "",
 ) -> Turn:
     """A turn as the zone rules take it: texts redacted and on one line, the percentage from tokens where need be."""
     if percent is None and tokens is not None and window:
@@ -48,28 +51,30 @@ def turn_of(
         "percent": percent,
         "tokens": tokens,
         "window": window,
+        "agent": agent,
+        "cwd": _path(cwd) if cwd else "",
     }
 
 
-def save(session_id: str, turn: Turn, config: Config) -> dict[str, Any]:
+def save(session_id: str, turn: Turn, config: Config, reached: Store | None = None) -> dict[str, Any]:
     """Note the end of a turn and do what its zone calls for; the result tells what was done.
 
     Raises:
         Failure: the state cannot be read or written (STATE_...); nothing else was done then.
     """
-    return _take(session_id, turn, config, flush=False)
+    return _take(session_id, turn, config, reached, flush=False)
 
 
-def flush(session_id: str, turn: Turn, config: Config) -> dict[str, Any]:
+def flush(session_id: str, turn: Turn, config: Config, reached: Store | None = None) -> dict[str, Any]:
     """The last checkpoint before a compaction, with its events.
 
     Raises:
         Failure: as `save`.
     """
-    return _take(session_id, turn, config, flush=True)
+    return _take(session_id, turn, config, reached, flush=True)
 
 
-def _take(session_id: str, turn: Turn, config: Config, *, flush: bool) -> dict[str, Any]:
+def _take(session_id: str, turn: Turn, config: Config, reached: Store | None, *, flush: bool) -> dict[str, Any]:
     began = time.perf_counter()
     now = clock.now_ms()
     bounds = {"warm": config.number("checkpoint.warm_percent"), "hot": config.number("checkpoint.hot_percent")}
@@ -86,7 +91,11 @@ def _take(session_id: str, turn: Turn, config: Config, *, flush: bool) -> dict[s
     result: dict[str, Any] = {"sessionId": session_id, "role": current["role"], "zone": plan["zone"]}
     work = None
     if plan["recall"] or plan["write"] or plan["entered"] or set_aside or flush:
-        current, work = _work(current, turn, plan, config, now, set_aside=set_aside, flush=flush)
+        if reached is None:
+            from session.store import Store
+
+            reached = Store(config, now)
+        current, work = _work(current, turn, plan, reached, now, set_aside=set_aside, flush=flush)
     result.update(_told(current, turn, plan, work))
     if set_aside:
         result["setAside"] = set_aside
@@ -107,13 +116,12 @@ class _Work:
 
 
 def _work(
-    current: SessionState, turn: Turn, plan: Plan, config: Config, now: int, *, set_aside: str, flush: bool
+    current: SessionState, turn: Turn, plan: Plan, reached: Store, now: int, *, set_aside: str, flush: bool
 ) -> tuple[SessionState, _Work]:
     """Recall and remember, merge that into the state on disk, then note the events."""
     from session.selection import select
-    from session.store import Store, errors_of
+    from session.store import errors_of
 
-    reached = Store(config, now)
     work = _Work()
     outcome: Outcome = {
         "hash": plan["hash"], "query": plan["query"], "hits": None, "memoryId": None, "pid": os.getpid(),

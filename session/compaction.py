@@ -28,6 +28,7 @@ def take_compaction(state: SessionState, now: int, *, injecting: bool) -> Sessio
         **state,
         "warmZoneEntered": False,
         "hotZoneEntered": False,
+        "halfRefreshed": False,
         "lastCompactionAt": now,
         "lastInjectionAt": now if injecting else state["lastInjectionAt"],
         "checkpoint": {**checkpoint, "compactionCount": checkpoint["compactionCount"] + 1},

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 
 from core import clock
+from core.errors import Failure
 from session import compaction, recovery, shape, state
 from session.text import cost
 
@@ -23,12 +25,13 @@ RAPID = "rapid-recompaction"
 NO_CHECKPOINT = "no-checkpoint"
 
 
-def recover(session_id: str, role: str, config: Config) -> dict[str, Any]:
+def recover(session_id: str, role: str, config: Config, reached: Store | None = None) -> dict[str, Any]:
     """The signpost after a compaction, or why there is none.
 
     Raises:
         Failure: the state cannot be read or written (STATE_...).
     """
+    began = time.perf_counter()
     now = clock.now_ms()
     role = state.role_name(role)
     set_aside = ""
@@ -44,9 +47,10 @@ def recover(session_id: str, role: str, config: Config) -> dict[str, Any]:
                 if not rapid and _says_something(current):
                     current["counts"]["injections"] += 1
                 state.store(current)
-    from session.store import Store
+    if reached is None:
+        from session.store import Store
 
-    reached = Store(config, now)
+        reached = Store(config, now)
     if current is None:
         if set_aside:
             reached.note([set_aside_event(role, session_id, set_aside, now)])
@@ -69,10 +73,28 @@ def recover(session_id: str, role: str, config: Config) -> dict[str, Any]:
         "estimatedTokens": cost(signpost["content"]),
         "timeSinceSessionStartMs": max(0, now - current["startedAt"]),
         "memoryIds": identifiers,
+        "duration_ms": round((time.perf_counter() - began) * 1000, 2),
     }
     reached.note([event(name, current["role"], session_id, told, now)], recalled=identifiers)
+    remember(session_id, signpost["memories"], current["checkpoint"]["currentTask"])
     custom = "gateway-recovery" if current["role"] == compaction.GATEWAY else "compaction-recovery"
     return injected(session_id, custom, signpost["content"], told, reached)
+
+
+def remember(session_id: str, memories: Sequence[Memory], query: str = "") -> None:
+    """Keep what was handed out, to see whether it is used. A state that cannot be written loses that and no more."""
+    if not memories:
+        return
+    from core import words
+    from session import feedback
+
+    try:
+        with state.locked(session_id):
+            current, _ = state.load(session_id)
+            if current is not None:
+                state.store(feedback.remember(current, memories, words.split(query)))
+    except Failure:
+        pass
 
 
 def _says_something(current: SessionState) -> bool:

@@ -1,8 +1,8 @@
 """The signpost after a compaction (ADR-0203, stage 3): task, files, real memories, and queries that are known to work.
 
-It stays within its budget of estimated tokens whatever goes in: first the third query goes, then texts get shorter,
-then whole entries go. Nothing is cut in the middle of our markup, and a query is left out rather than shortened: a
-shortened one is not the query that returned something.
+It stays within its budget of estimated tokens whatever goes in: first texts get a little shorter, then the third query
+goes, then texts get shorter still, then whole entries go. Nothing is cut in the middle of our markup, and a query is
+left out rather than shortened: a shortened one is not the query that returned something.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ PATH_CHARS = 120
 # Tried in this order: characters and tokens of the task, files, memories and tokens of each, queries.
 _STEPS = (
     (TASK_CHARS, 200, 5, 3, 150, 3),
+    (TASK_CHARS, 60, 5, 3, 38, 3),
+    (TASK_CHARS, 60, 3, 3, 33, 3),
     (TASK_CHARS, 200, 5, 3, 150, 2),
     (TASK_CHARS, 60, 5, 3, 45, 2),
     (TASK_CHARS, 60, 3, 3, 38, 2),

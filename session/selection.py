@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from core import words
 from memory import gate
+from memory.openings import PLANS, begins_with
 from recall import trust
 from recall.categories import short
 from session import zones
@@ -24,9 +25,20 @@ if TYPE_CHECKING:
     from session.shape import Memory, SessionState
 
 _TEXT_CHARS = 200
+_SHOWN_CHARS = 150
 _SPEAKERS = ("user: ", "assistant: ", "toolresult: ", "tool: ")
 _HELD = 0.35
 _DISCARDED = 0.1
+# Words with which people and agents say what was decided, why, what went wrong, what is open and what is wanted.
+_DECISIVE = frozenset(
+    "decision decided decide chose chosen instead rather ruled agreed because since cause caused reason therefore"
+    " failed fails fail failing breaks broke broken crashes crashed wrong dropped reverted rejected retry blocked"
+    " blocker waits waiting pending requires prefer prefers preferred always never only must not don without avoid"
+    " please except unless until insight checkpoint remaining open done limit deadline careful warning".split()
+)
+_MOST_DECISIVE = 2
+_OTHERS = 0.5
+_CLAUSE_LEAST = 12
 
 
 def select(hits: Sequence[Hit], state: SessionState | None) -> list[Memory]:
@@ -59,6 +71,45 @@ def worth(text: str) -> float:
     if judged["verdict"] == "discard":
         return _DISCARDED
     return _HELD if judged["verdict"] == "hold" else judged["confidence"]
+
+
+def weightiest(hits: Sequence[Hit], state: SessionState) -> list[Memory]:
+    """All that is worth handing on of what several recalls brought, by what its first 150 characters say.
+
+    What a tool printed is not counted, and other sessions' memories come behind the session's own.
+    """
+    found: dict[str, tuple[float, Memory]] = {}
+    for hit in hits:
+        for memory in select((hit,), state) if hit["id"] not in found else ():
+            shown = hit["observation"][:_SHOWN_CHARS].split("\n$ ")[0]
+            heaviest = sorted(map(weight, sentences(shown)), reverse=True)[:2]
+            own = 1.0 if hit["session"] == state["sessionId"] else _OTHERS
+            found[hit["id"]] = (sum(heaviest) * worth(shown) * own, memory)
+    ranked = {memory["text"]: memory for _, memory in sorted(found.values(), key=lambda entry: -entry[0])}
+    return list(ranked.values())
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, a line break ending one too; without who said it, and without what is very short."""
+    lower = text[:20].lower()
+    for speaker in _SPEAKERS:
+        if lower.startswith(speaker):
+            text = text[len(speaker) :]
+            break
+    found: list[str] = []
+    for line in text.splitlines():
+        found += [part for part in (piece.strip() for piece in line.split(". ")) if len(part) >= _CLAUSE_LEAST]
+    return found
+
+
+def weight(sentence: str) -> float:
+    """What is lost with a sentence, 0 to 1: most with one that decides, rules out, warns or asks for something."""
+    if begins_with(sentence[:60].lower(), PLANS):
+        return 0.05
+    said = words.split(sentence)
+    decisive = min(_MOST_DECISIVE, len(_DECISIVE.intersection(said)))
+    concrete = any(map(str.isdigit, sentence)) or "/" in sentence or "`" in sentence or "_" in sentence
+    return 0.15 + 0.3 * decisive + 0.25 * concrete
 
 
 def _is_known(hit: Hit, state: SessionState | None, said: frozenset[str]) -> bool:

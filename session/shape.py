@@ -31,6 +31,18 @@ if TYPE_CHECKING:
         hits: list[Memory]
         at: int
 
+    class Pending(TypedDict):
+        """A memory that was handed to the agent, and of which it is not yet known whether it was used."""
+
+        id: str
+        terms: list[str]
+        """Distinctive words of it that neither the agent nor the user has said since."""
+        used: int
+        """How many more there were, which the agent has said."""
+        asked: bool
+        """Whether the user has said something that the agent has not answered yet."""
+        turns: int
+
     class InFlight(TypedDict):
         """Who is at work right now; void after 15 s or when the process is gone."""
 
@@ -64,6 +76,8 @@ if TYPE_CHECKING:
         version: int
         sessionId: str
         role: str
+        agent: str
+        cwd: str
         checkpoint: TaskCheckpoint
         messages: list[Message]
         files: list[str]
@@ -82,6 +96,10 @@ if TYPE_CHECKING:
         lastInjectionAt: int | None
         injectedScopes: list[str]
         injectedKinds: dict[str, int]
+        pendingFeedback: list[Pending]
+        lastMessageAt: int | None
+        lastRefreshAt: int | None
+        halfRefreshed: bool
         counts: Counts
         startedAt: int
         updatedAt: int
@@ -102,8 +120,11 @@ QUERIES_KEPT = 3
 TASK_MEMORIES_KEPT = 20
 SCOPES_KEPT = 24
 KINDS_KEPT = 16
+PENDING_KEPT = 16
+TERMS_KEPT = 12
 _NAME_CHARS = 80
 _WORD_CHARS = 40
+_CWD_CHARS = 400
 
 
 class Damaged(Exception):
@@ -120,6 +141,8 @@ def blank(session_id: str, role: str, now: int) -> SessionState:
         "version": VERSION,
         "sessionId": session_id,
         "role": role,
+        "agent": "",
+        "cwd": "",
         "checkpoint": {
             "currentTask": "",
             "filesModified": [],
@@ -145,6 +168,10 @@ def blank(session_id: str, role: str, now: int) -> SessionState:
         "lastInjectionAt": None,
         "injectedScopes": [],
         "injectedKinds": {},
+        "pendingFeedback": [],
+        "lastMessageAt": None,
+        "lastRefreshAt": None,
+        "halfRefreshed": False,
         "counts": {"saves": 0, "flushes": 0, "recalls": 0, "writes": 0, "injections": 0, "userMessages": 0},
         "startedAt": now,
         "updatedAt": now,
@@ -166,10 +193,13 @@ def read(value: Any, session_id: str) -> SessionState:
     if value.get("sessionId") != session_id:
         raise Damaged("it belongs to another session")
     state = _like(blank(session_id, "", 0), value, "")
-    for name, entry in (("messages", _MESSAGE), ("recallCache", _RECALLED)):
+    for name, entry in (("messages", _MESSAGE), ("recallCache", _RECALLED), ("pendingFeedback", _PENDING)):
         state[name] = [_like(entry, item, name, whole=True) for item in state[name]]
     for recalled in state["recallCache"]:
         recalled["hits"] = [_like(_MEMORY, hit, "hits", whole=True) for hit in recalled["hits"]]
+    for pending in state["pendingFeedback"]:
+        if not all(isinstance(term, str) for term in pending["terms"]):
+            raise Damaged("terms holds something that is no text")
     for name in ("recallInFlight", "injectionInFlight"):
         if state[name] is not None:
             state[name] = _like(_IN_FLIGHT, state[name], name, whole=True)
@@ -179,10 +209,14 @@ def read(value: Any, session_id: str) -> SessionState:
 _MESSAGE: Message = {"text": "", "hash": ""}
 _MEMORY: Memory = {"id": "", "text": "", "category": "", "score": 0.0}
 _RECALLED: Recalled = {"query": "", "hash": "", "hits": [], "at": 0}
+_PENDING: Pending = {"id": "", "terms": [], "used": 0, "asked": False, "turns": 0}
 _IN_FLIGHT: InFlight = {"hash": "", "pid": 0, "startedAt": 0}
 _STRING_LISTS = frozenset(("filesModified", "recallHits", "recallQueries", "files", "taskMemoryIds", "injectedScopes"))
 _MAYBE_NUMBERS = frozenset(
-    ("contextPercentAtCapture", "contextTokens", "contextLimit", "lastCompactionAt", "lastInjectionAt")
+    (
+        *("contextPercentAtCapture", "contextTokens", "contextLimit", "lastCompactionAt", "lastInjectionAt"),
+        *("lastMessageAt", "lastRefreshAt"),
+    )
 )
 _MAYBE_OBJECTS = frozenset(("recallInFlight", "injectionInFlight"))
 
@@ -257,6 +291,8 @@ def bounded(state: SessionState) -> SessionState:
     return {
         **state,
         "role": state["role"][:ROLE_CHARS],
+        "agent": state["agent"][:_WORD_CHARS],
+        "cwd": state["cwd"][:_CWD_CHARS],
         "checkpoint": {
             **checkpoint,
             "currentTask": checkpoint["currentTask"][:TASK_CHARS],
@@ -273,6 +309,16 @@ def bounded(state: SessionState) -> SessionState:
         "taskMemoryIds": [identifier[:_NAME_CHARS] for identifier in state["taskMemoryIds"][-TASK_MEMORIES_KEPT:]],
         "injectedScopes": [scope[:_NAME_CHARS] for scope in state["injectedScopes"][-SCOPES_KEPT:]],
         "injectedKinds": kinds,
+        "pendingFeedback": [
+            {
+                "id": pending["id"][:_NAME_CHARS],
+                "terms": [term[:_WORD_CHARS] for term in pending["terms"][:TERMS_KEPT]],
+                "used": pending["used"],
+                "asked": pending["asked"],
+                "turns": pending["turns"],
+            }
+            for pending in state["pendingFeedback"][-PENDING_KEPT:]
+        ],
     }
 
 

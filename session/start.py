@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
     from core.config import Config
     from session.shape import SessionState
+    from session.store import Store
 
 COMPONENT = "memory-enforcer"
 
 
-def start(session_id: str, role: str, config: Config, *, query: str = "", project: str = "") -> dict[str, Any]:
+def start(
+    session_id: str, role: str, config: Config, *, query: str = "", project: str = "", reached: Store | None = None
+) -> dict[str, Any]:
     """Memories for a session that starts, once per session, or why there are none.
 
     Args:
@@ -44,9 +47,11 @@ def start(session_id: str, role: str, config: Config, *, query: str = "", projec
             current["updatedAt"] = now
             state.store(current)
     from session.selection import select
-    from session.store import Store
 
-    reached = Store(config, now)
+    if reached is None:
+        from session.store import Store
+
+        reached = Store(config, now)
     if done or busy:
         return injection.skipped(session_id, "already-injected" if done else "in-flight", reached)
     query = query or config.text("inject.gateway_query" if current["role"] == compaction.GATEWAY else "inject.query")
@@ -73,6 +78,7 @@ def start(session_id: str, role: str, config: Config, *, query: str = "", projec
     name = "memory.recall.injected"
     events.append(injection.event(name, current["role"], session_id, told, now, component=COMPONENT))
     reached.note(events, recalled=identifiers)
+    injection.remember(session_id, handout["memories"], query)
     return injection.injected(session_id, startup.CUSTOM_TYPE, handout["content"], told, reached, set_aside)
 
 

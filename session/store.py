@@ -6,6 +6,8 @@ told in `faults`; after the first fault the store is left alone, so that a sessi
 
 from __future__ import annotations
 
+import os
+
 from core.errors import Failure
 
 TYPE_CHECKING = False
@@ -16,8 +18,10 @@ if TYPE_CHECKING:
     import apsw
 
     from core.config import Config
-    from core.store.interface import Event
+    from core.store.interface import Event, EventQuery
+    from memory.transcripts.item import Item
     from recall.engine import Hit
+    from session.feedback import Verdict
 
     class Fault(TypedDict):
         """What could not be done with the store, and why."""
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
 _BUSY_MS = 400
 _ASKED = 15
 """More than are kept, since the best are chosen from them (`session.selection`)."""
+_BAD_EVENTS = 60
+"""Of those, repetitions and what is our own are left out (`session.refresh`)."""
 TASK_TAGS = ("compaction-extract", "session-task")
 TASK_CATEGORY = "ops"
 
@@ -77,6 +83,76 @@ class Store:
             self._fail("recall", error)
             return None
         return found["hits"]
+
+    def archive(self, path: str, *, agent: str, session: str, project: str, until: float) -> list[Item]:
+        """Take in what a transcript has that is new; returns what was said, [] where it failed or there is none.
+
+        Args:
+            until: `time.monotonic()` after which no further part is begun.
+        """
+        if self.faults or not os.path.isfile(path):
+            return []
+        try:
+            from memory import episodes
+
+            taken = episodes.take_file(
+                self._prepared(),
+                path,
+                agent=agent,
+                session=session,
+                project=project,
+                now=self._now,
+                vectors=self._vectors,
+                config=self._config,
+                until=until,
+            )
+        except Exception as error:
+            self._fail("archive", error)
+            return []
+        return taken["items"]
+
+    def archive_items(self, items: Sequence[Item], *, agent: str, session: str, project: str) -> None:
+        """Take in what was said in a client that has no transcript file."""
+        if self.faults:
+            return
+        try:
+            from memory import episodes
+
+            episodes.take_items(
+                self._prepared(),
+                items,
+                agent=agent,
+                session=session,
+                project=project,
+                now=self._now,
+                vectors=self._vectors,
+                config=self._config,
+            )
+        except Exception as error:
+            self._fail("archive", error)
+
+    def _prepared(self) -> apsw.Connection:
+        db = self._open_writing(durable=False)
+        self._load_vectors()
+        return db
+
+    def settle(self, verdicts: Sequence[Verdict], *, role: str, session: str) -> None:
+        """Move the priorities of memories that were used, or not."""
+        if self.faults:
+            return
+        try:
+            from session import feedback
+
+            feedback.settle(
+                self._open_writing(durable=False),
+                verdicts,
+                role=role,
+                session=session,
+                now=self._now,
+                debug_limit=self._config.whole("otel.debug_limit"),
+            )
+        except Exception as error:
+            self._fail("feedback", error)
 
     def write_task(self, text: str, *, source: str, session: str) -> str | None:
         """Store a session's task as a memory; returns its id, or None where it failed."""
@@ -149,6 +225,32 @@ class Store:
                 error = sqlite.as_failure(error)
         code = error.code if isinstance(error, Failure) else type(error).__name__
         self.faults.append({"step": step, "code": code, "message": str(error)})
+
+    def happened(self, since: int) -> tuple[list[Event], list[tuple[str, str, str, str, int]]] | None:
+        """What went wrong since a time (ms since the epoch), newest first, and how many events of each kind there were.
+
+        None where it failed.
+        """
+        if self.faults:
+            return None
+        try:
+            from core.store import events, sqlite
+
+            if self._db is None:
+                self._db = sqlite.open_reading()
+            if self._db is None:
+                return [], []
+            asked: EventQuery = {
+                "words": [], "levels": [], "sources": [], "components": [], "session": "", "system": "",
+                "success": None, "since": since,
+            }  # fmt: skip
+            bad = events.newest(self._db, {**asked, "levels": ["warn", "error", "fatal"]}, _BAD_EVENTS)
+            bad += events.newest(self._db, {**asked, "success": False}, _BAD_EVENTS)
+            once = {event["id"]: event for event in bad}
+            return sorted(once.values(), key=lambda event: -event["timestamp"]), events.tally(self._db, asked)
+        except Exception as error:
+            self._fail("events", error)
+            return None
 
 
 def errors_of(faults: Sequence[Fault]) -> dict[str, dict[str, str]]:

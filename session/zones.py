@@ -14,7 +14,7 @@ from session.shape import CACHE_KEPT, FILES_KEPT, HITS_KEPT, MESSAGES_KEPT, boun
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Literal, TypedDict
+    from typing import Literal, NotRequired, TypedDict
 
     from session.shape import InFlight, Memory, Message, Recalled, SessionState
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
         percent: float | None
         tokens: int | None
         window: int | None
+        agent: str
+        cwd: str
 
     class Plan(TypedDict):
         """What is to be done after the state is on disk."""
@@ -43,13 +45,17 @@ if TYPE_CHECKING:
         writeReason: str
 
     class Outcome(TypedDict):
-        """What was done. `hits` is None where no recall succeeded, `memoryId` where no task was written."""
+        """What was done. `hits` is None where no recall succeeded, `memoryId` where no task was written.
+
+        `chosen` are recalls that take the place of those of the turns (`session.lost`).
+        """
 
         hash: str
         query: str
         hits: Sequence[Memory] | None
         memoryId: str | None
         pid: int
+        chosen: NotRequired[Sequence[Recalled]]
 
 
 IN_FLIGHT_MS = 15_000
@@ -73,6 +79,8 @@ def take_turn(state: SessionState, turn: Turn) -> SessionState:
         {
             **state,
             "role": turn["role"] or state["role"],
+            "agent": turn["agent"] or state["agent"],
+            "cwd": turn["cwd"] or state["cwd"],
             "messages": messages,
             "files": files[::-1],
             "taskHash": task.hash_of(messages),
@@ -155,6 +163,8 @@ def finish(state: SessionState, outcome: Outcome, *, now: int) -> SessionState:
             }
             cache = [known for known in cache if known["query"] != entry["query"]]
             cache = _spread([*cache, entry])
+    if outcome.get("chosen"):
+        cache = list(outcome["chosen"])
     if outcome["memoryId"] is not None:
         counts["writes"] += 1
         written_hash = outcome["hash"]

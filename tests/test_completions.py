@@ -11,8 +11,9 @@ import pytest
 from conftest import ROOT, Run
 
 from cli import completion_scripts
-from cli.commands import COMMANDS, GROUPS
+from cli.commands import GROUPS, every
 
+COMMANDS = every()
 FOLDER = ROOT / "completions"
 TOP = {command.path for command in COMMANDS if " " not in command.path} | set(GROUPS)
 MEMORY = {command.path.split()[1] for command in COMMANDS if command.path.startswith("memory ")}

@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 from cli import front
 from cli.app import parse_with_typer
-from cli.commands import BY_PATH, COMMANDS
+from cli.commands import every
 from cli.main import take_json_flag
 from cli.parameter import Command, Parameter
 from core.errors import USAGE, Failure
 
+COMMANDS = every()
+BY_PATH = {command.path: command for command in COMMANDS}
 odd_words = st.sampled_from(
     [
         *("", "-", "--", "---", "-1", "-5.5", "--5", "-x", "-nx", "-n5", "-n=5", "--nope", "--nope=1", "--raw=", "="),

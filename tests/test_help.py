@@ -14,9 +14,10 @@ from conftest import ROOT, Run
 from terminal import on_terminal, without_style
 
 from cli.app import run_app
-from cli.commands import COMMANDS, GROUPS
+from cli.commands import GROUPS, every
 from cli.parameter import Command
 
+COMMANDS = every()
 by_path = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.path)
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, clean_environment
 
-from cli.commands import COMMANDS
+from cli.commands import every
+
+COMMANDS = every()
 
 # `collections` is not among the dear: apsw imports it itself.
 # The installed script, word for word, and then what was imported after the interpreter's own start.
@@ -39,6 +41,23 @@ NOTES = [
 SAVE = ["checkpoint", "save", "--message", "port the parser to the new grammar and keep ADR-0203 in mind"]
 EVENT = json.dumps({"action": "from.stdin", "metadata": {"a": [1, "two", None]}})
 TURN = json.dumps({"session": "turn", "percent": 45, "messages": ["what was decided about the embedded store"]})
+
+OPENCODE = json.dumps(
+    {
+        "session_id": "o",
+        "percent": 65,
+        "messages": ["sort the tide tables by harbour"],
+        "entries": [{"id": "1", "role": "user", "text": "sort the tide tables by harbour", "at": 1}],
+    }
+)
+
+
+def hook(name: str, of: str = "claude", **more: object) -> str:
+    """An event of a session that has a real transcript."""
+    transcript = ROOT / "tests" / "agents" / "payloads" / of / "session.jsonl"
+    event = {"hook_event_name": name, "session_id": of, "transcript_path": str(transcript), "cwd": str(ROOT)}
+    return json.dumps({**event, **more})
+
 
 # Words, and what stands on stdin.
 CALLS: dict[str, tuple[list[str], str | None]] = {
@@ -82,6 +101,28 @@ CALLS: dict[str, tuple[list[str], str | None]] = {
     "inject recovery": (["inject", "recovery", "--session", "known"], None),
     "inject recovery raw": (["inject", "recovery", "--session", "known", "--raw"], None),
     "inject memory": (["inject", "memory", "--session", "fresh"], None),
+    "inject refresh": (
+        ["inject", "refresh", "--session", "known", "--message", "what's happening with the parser and its grammar?"],
+        None,
+    ),
+    "inject project": (
+        ["inject", "project", "--session", "known", "--file", "core/clock.py", "--cwd", str(ROOT)],
+        None,
+    ),
+    "knowledge search": (["knowledge", "search", "embedded store"], None),
+    "hook, session start": (["hook", "claude"], hook("SessionStart", source="startup")),
+    "hook, prompt": (["hook", "claude"], hook("UserPromptSubmit", prompt="sort the tide tables by harbour, please")),
+    "hook, edit": (["hook", "claude"], hook("PostToolUse", tool_name="Write", tool_input={"file_path": "a/b.py"})),
+    "hook, end of turn": (["hook", "claude"], hook("Stop")),
+    "hook, before the compaction": (["hook", "claude"], hook("PreCompact", trigger="auto")),
+    "hook, after the compaction": (["hook", "claude"], hook("SessionStart", source="compact")),
+    "hook of codex": (
+        ["hook", "codex"],
+        hook("UserPromptSubmit", prompt="sort the tide tables by harbour", of="codex"),
+    ),
+    "hook of gemini": (["hook", "gemini"], hook("BeforeAgent", prompt="sort the tide tables by harbour", of="gemini")),
+    "hook of pi": (["hook", "pi", "turn_end"], hook("", of="pi", percent=70, messages=["sort the tide tables"])),
+    "hook of opencode": (["hook", "opencode", "turn_end"], OPENCODE),
     "inject memory of a gateway": (["inject", "memory", "--session", "fresh-2", "--role", "gateway"], None),
 }
 

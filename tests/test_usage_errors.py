@@ -12,8 +12,9 @@ from terminal import on_terminal, without_style
 
 from cli import main
 from cli.app import run_app
-from cli.commands import COMMANDS, GROUPS
+from cli.commands import GROUPS, every
 
+COMMANDS = every()
 WRONG = [
     ("frobnicate", "USAGE"),
     ("--nope", "USAGE"),

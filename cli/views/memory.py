@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from cli.views import console, next_steps, pairs, rows_table, safe
+from cli.views import console, next_steps, pairs, rows_table, safe, size
 
 if TYPE_CHECKING:
     from cli.answer import Answer
@@ -116,6 +116,29 @@ def import_(answer: Answer) -> None:
         screen.print(rows_table(result["errors"], ("line", "reason")))
         if result["failed"] > len(result["errors"]):
             screen.print(safe(f"and {result['failed'] - len(result['errors'])} more", "dim"))
+    next_steps(answer, screen)
+
+
+def archive(answer: Answer) -> None:
+    """What was taken in, and which files were left out and why."""
+    screen = console()
+    result: Any = answer.result
+    rows: dict[str, object] = {
+        "transcripts": result["transcripts"],
+        "of": result["agents"],
+        "unchanged": result["unchanged"],
+        "episodes added": result["episodes"]["added"],
+        "episodes updated": result["episodes"]["updated"],
+        "read": size(result["bytes"]),
+        "bad lines": result["badLines"],
+        "subagents left out": result["subagents"],
+    }
+    screen.print(pairs({name: value for name, value in rows.items() if value or name == "transcripts"}))
+    if result["skipped"]:
+        screen.print(safe("left out", "bold yellow"))
+        screen.print(rows_table(result["skipped"], ("path", "reason")))
+        if result["skippedCount"] > len(result["skipped"]):
+            screen.print(safe(f"and {result['skippedCount'] - len(result['skipped'])} more", "dim"))
     next_steps(answer, screen)
 
 

@@ -32,6 +32,9 @@ _WHY = {
     "no-checkpoint": "nothing is known of this session",
     "already-injected": "this session has had its memories",
     "no-results": "no memory bears on it",
+    "not-due": "a refresh is not due",
+    "no-seed": "the messages hold no topic to recall for",
+    "no-scope": "the file belongs to no package and no configured scope",
 }
 _ERRORS = ("recallError", "writeError", "eventError", "stateError")
 

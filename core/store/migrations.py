@@ -82,6 +82,15 @@ CREATE TABLE event (
 CREATE INDEX event_timestamp ON event (timestamp);
 CREATE INDEX event_debug ON event (source, component, action, timestamp) WHERE level = 'debug';
 """,
+    """
+CREATE TABLE transcript (
+  source TEXT PRIMARY KEY, -- the file's path, or session:<id> where the client keeps no file
+  offset INTEGER NOT NULL,
+  head TEXT NOT NULL,
+  carry TEXT NOT NULL,
+  updated_at INTEGER NOT NULL
+) WITHOUT ROWID;
+""",
 )
 
 # Made with the sqlite-vec extension; its own step, since a machine without the extension still has the words.

@@ -92,8 +92,15 @@ def open_reading() -> apsw.Connection | None:
             version = _version(db)
         _check_version(version, where)
         if version < len(migrations.STEPS):
+            try:
+                migrated = open_writing(busy_ms=1000, durable=True)
+            except Failure as failure:
+                # Steps after the first only add what writers need: a home that cannot be written is read as it is.
+                if not version or failure.code not in ("STORE_READ_ONLY", "STORE_FULL", "STORE_BUSY"):
+                    raise
+                return db
             db.close()
-            return open_writing(busy_ms=1000, durable=True)
+            return migrated
         return db
     except apsw.Error as error:
         raise as_failure(error) from None
@@ -163,7 +170,8 @@ def _migrate(db: apsw.Connection, where: str, busy_ms: int) -> None:
         version = _version(db)
         if version == len(migrations.STEPS):
             return  # somebody else has done it meanwhile
-        if version == 0 and db.execute("SELECT count(*) FROM sqlite_schema").get > 0:
+        ours = "name = 'document'" if version else "true"  # of an older version the first step's table must be there
+        if bool(db.execute(f"SELECT count(*) FROM sqlite_schema WHERE {ours}").get) != bool(version):
             raise _foreign(where)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN IMMEDIATE")

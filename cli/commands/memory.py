@@ -1,0 +1,130 @@
+"""What `memory` takes."""
+
+from __future__ import annotations
+
+from cli.commands.common import COLLECTIONS, HITS, HOURS, RAW
+from cli.parameter import Command
+from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
+
+AGENTS = ("claude", "codex", "gemini", "pi")
+"""Those that keep transcripts in files."""
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "memory write",
+        "cli.memory_write:run",
+        "Store an observation; it can be recalled when the command returns.",
+        (
+            P("text", (), "the observation (- reads it from stdin)", metavar="TEXT"),
+            P("category", ("--category", "-c"), "its category", default="ops"),
+            P("tags", ("--tags", "-t"), "comma-separated tags", default="", metavar="CSV"),
+            P("source", ("--source", "-s"), "who says so", default="cli"),
+            P("session", ("--session",), "the session it was learnt in", default="", metavar="ID"),
+            P("project", ("--project",), "the project it is about", default=""),
+        ),
+        hot=True,
+        code="MEMORY_INVALID_ARGS",
+        view="cli.views.memory:write",
+    ),
+    Command(
+        "memory search",
+        "cli.recall:search",
+        "Recall with the automatic budget.",
+        (
+            P("query", (), "what to look for", metavar="QUERY"),
+            HITS,
+            P("category", ("--category", "-c"), "only this category"),
+            RAW,
+        ),
+        code="RECALL_INVALID_ARGS",
+        view="cli.views.recall:hits",
+    ),
+    Command(
+        "memory recent",
+        "cli.memory:recent",
+        "The newest observations.",
+        (P("count", ("--count", "-n"), "how many", kind="whole", default=10, low=1, high=1000), HOURS),
+        view="cli.views.memory:recent",
+    ),
+    Command(
+        "memory scorecard",
+        "cli.memory:scorecard",
+        "How well memory does: fallbacks, yield, coverage, skips.",
+        (HOURS,),
+        code="SCORECARD_FAILED",
+        view="cli.views.memory:scorecard",
+    ),
+    Command(
+        "memory show",
+        "cli.memory:show",
+        "One memory with everything known of it.",
+        (P("id", (), "its id", required=True, metavar="ID"),),
+        view="cli.views.memory:show",
+    ),
+    Command(
+        "memory forget",
+        "cli.memory:forget",
+        "Take memories out of recall and export, for good unless undone.",
+        (
+            P("ids", (), "their ids", many=True, required=True, metavar="ID"),
+            P("undo", ("--undo",), "bring them back", kind="flag"),
+        ),
+        view="cli.views.memory:forget",
+    ),
+    Command(
+        "memory import",
+        "cli.memory_bulk:import_",
+        "Take in JSON lines: {text, id?, collection?, context?, category?, tags?, source?, session?, project?, ...}.",
+        (P("file", (), "the file (- is stdin)", required=True, metavar="FILE", file=True),),
+        view="cli.views.memory:import_",
+    ),
+    Command(
+        "memory export",
+        "cli.memory_bulk:export",
+        "Print every memory as JSON lines that `memory import` takes.",
+        (P("collection", ("--collection",), COLLECTIONS, metavar="NAMES"),),
+    ),
+    Command(
+        "memory archive",
+        "cli.memory_archive:run",
+        "Take in transcripts that agents left on disk, every message as an episode.",
+        (
+            P("paths", (), "transcripts, or folders of them", many=True, metavar="PATH", file=True),
+            P("all", ("--all",), "every transcript where its client keeps it", kind="flag"),
+            P("agent", ("--agent",), "who wrote them (default: told by the file)", choices=AGENTS, metavar="NAME"),
+        ),
+        code="MEMORY_INVALID_ARGS",
+        view="cli.views.memory:archive",
+    ),
+    Command(
+        "memory stats",
+        "cli.memory:stats",
+        "How many memories there are, by collection, verdict, category and source.",
+        (),
+        view="cli.views.memory:stats",
+    ),
+    Command(
+        "memory index",
+        "cli.memory_index:run",
+        "Give memories contextual vectors, which `recall --budget deep` reads; needs the extra `contextual`.",
+        (
+            P(
+                "limit",
+                ("--limit", "-n"),
+                "most memories to embed (default all)",
+                kind="whole",
+                low=1,
+                high=100_000_000,
+            ),
+            P(
+                "budget_seconds",
+                ("--budget-seconds",),
+                "begin no further ones after this many seconds",
+                kind="number",
+                low=0,
+                high=1_000_000,
+            ),
+        ),
+        code="MEMORY_INVALID_ARGS",
+    ),
+)

@@ -1,0 +1,71 @@
+"""Installations on a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from cli.views import console, next_steps, rows_table, safe, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from cli.answer import Answer
+
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def difference(diffs: Sequence[str]) -> None:
+    """Unified diffs, coloured."""
+    screen = console()
+    for diff in diffs:
+        _diff(screen, diff)
+
+
+def _diff(screen: Console, diff: str) -> None:
+    for line in diff.splitlines():
+        style = "bold" if line.startswith(("+++ ", "--- ")) else _COLOURS.get(line[:1], "dim")
+        screen.print(Text(visible(line), style=style), soft_wrap=True)
+
+
+def changes(answer: Answer) -> None:
+    """What was done to each client's file, or would be, and what is left to do."""
+    screen = console()
+    result: Any = answer.result
+    for one in result["agents"]:
+        if result["dryRun"]:
+            _diff(screen, one["diff"])
+        screen.print(safe(one["agent"], "bold"), safe(_outcome(one, result)), safe(one["path"], "dim"))
+        if one["backup"]:
+            screen.print(safe(f"  as it was: {one['backup']}", "dim"))
+        if not result.get("declined"):
+            for note in one["notes"]:
+                screen.print(safe(f"  - {note}"))
+    for one in result["skipped"]:
+        screen.print(safe(one["agent"], "bold dim"), safe(f"skipped: {one['reason']}", "dim"))
+    next_steps(answer, screen)
+
+
+def _outcome(one: dict[str, Any], result: dict[str, Any]) -> str:
+    if one["changed"]:
+        return "done"
+    if result.get("declined"):
+        return "nothing was changed"
+    return "would change" if result["dryRun"] and one["diff"] else "nothing to change"
+
+
+def install(answer: Answer) -> None:
+    """Either view: of changes, or of the list."""
+    result: Any = answer.result
+    if "installs" not in result:
+        changes(answer)
+        return
+    screen = console()
+    screen.print(rows_table(result["installs"], ("agent", "scope", "installed", "current", "version", "path")))
+    for one in result["installs"]:
+        for note in one["notes"]:
+            screen.print(safe(f"{one['agent']} ({one['scope']}): {note}", "dim"))
+    next_steps(answer, screen)

@@ -1,0 +1,244 @@
+"""How full a session's context is, from the end of its transcript. Hot path.
+
+Only what came after the latest compaction counts: the usage of an answer from before it describes a context that is no
+more, and taking it for the present one compacts a session twice, the second time to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+
+from core import json_text
+from core.errors import Failure
+from memory.transcripts import formats
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, BinaryIO, Literal, TypedDict
+
+    from core.config import Config
+    from memory.transcripts.formats import Format
+
+    class ContextUsage(TypedDict):
+        """Tokens in the context, the size of its window, their ratio in percent, and where the tokens come from."""
+
+        tokens: int | None
+        window: int | None
+        percent: float | None
+        source: Literal["usage", "boundary", "estimate", "none"]
+
+
+MOST_BYTES = 4 * 1024 * 1024
+"""What is read of a transcript at most, from its end."""
+CHARS_PER_TOKEN = 4
+"""As pi's compaction estimates a context of which no model has told the size."""
+DEFAULT_WINDOW = 200_000
+LONG_WINDOW = 1_000_000
+_FIRST_BLOCK = 32 * 1024
+_LAST_BLOCK = 1024 * 1024
+_REGULAR_FILE = 0o100000
+_FILE_TYPE = 0o170000
+# Part of a model's name → its window in tokens. Codex's models: what remains for input.
+_WINDOWS = (
+    ("claude", 200_000),
+    ("gemini", 1_048_576),
+    ("gpt-5", 272_000),
+    ("codex", 272_000),
+    ("gpt-4.1", 1_047_576),
+    ("gpt-4o", 128_000),
+    ("o4-mini", 200_000),
+    ("o3", 200_000),
+    ("deepseek", 128_000),
+)
+_LONG_MARKS = ("[1m]", "-1m")
+
+
+def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> ContextUsage:
+    """How full the context is, by the newest usage or compaction of a transcript.
+
+    Args:
+        path: the client's transcript; its last 4 MiB are read at most.
+        agent: whose it is: claude, codex, gemini or pi.
+        model: its name, if the caller knows it better than the transcript.
+        config: `context.window` stands for the window unless the transcript tells it.
+
+    Returns:
+        Tokens, window and percent. `source`: "usage" as an answer told it, "boundary" as the compaction told it,
+        "estimate" by the characters after the compaction, or of the whole where neither was found, "none" (tokens and
+        percent None) where the file cannot be read. Raises nothing.
+    """
+    found = _Found()
+    try:
+        form = formats.of(agent)
+        if os.stat(path).st_mode & _FILE_TYPE != _REGULAR_FILE:
+            raise OSError(path)
+        with open(path, "rb", buffering=0) as handle:
+            found.look(handle, form)
+            if found.tokens is None:
+                found.tokens, found.source = _estimated(handle, form, found.boundary), "estimate"
+    except (OSError, ValueError, Failure):
+        found.tokens, found.source = None, "none"
+    tokens = found.tokens
+    told = tokens or 0 if found.source != "estimate" else 0
+    window = found.window or _window(agent, (model, found.model), told, config)
+    if tokens is not None and found.source == "estimate":
+        tokens = min(tokens, window)
+    percent = round(tokens * 100 / window, 2) if tokens is not None else None
+    return {"tokens": tokens, "window": window, "percent": percent, "source": found.source}
+
+
+class _Found:
+    """What a transcript tells, collected from its end backwards."""
+
+    __slots__ = ("boundary", "model", "source", "tokens", "window")
+
+    def __init__(self) -> None:
+        self.tokens: int | None = None
+        self.source: Literal["usage", "boundary", "estimate", "none"] = "none"
+        self.window = 0
+        self.model = ""
+        self.boundary: int | None = None
+        """Offset of the line of a compaction that does not tell its tokens."""
+
+    def look(self, handle: BinaryIO, form: Format) -> None:
+        """Find the newest usage or compaction, and the window where the client tells it."""
+        window_of = getattr(form, "window_of", None)
+        snapshot_of = getattr(form, "snapshot_of", None)
+        snapshot, written_at = "", 0
+        older = _backwards(handle)
+        for offset, line in older:
+            if not any(mark in line for mark in form.CONTEXT_MARKS):
+                continue
+            entry = _parsed(line)
+            if window_of is not None and not self.window:
+                self.window = window_of(entry)
+            if snapshot_of is not None and not snapshot:
+                snapshot, written_at = snapshot_of(entry), offset
+            if not self._decided:
+                self._take(form, entry, offset)
+                if self.source == "usage" and snapshot and not _stands_in(snapshot, older):
+                    # the history was compressed after this usage; where it only was resumed, it stands further up, too
+                    self.tokens, self.source, self.boundary = None, "none", written_at
+            if self._decided and (self.window or window_of is None):
+                return
+        if not self._decided and snapshot:
+            self.boundary = written_at
+
+    @property
+    def _decided(self) -> bool:
+        return self.tokens is not None or self.boundary is not None
+
+    def _take(self, form: Format, entry: dict[str, Any], offset: int) -> None:
+        for item in reversed(form.items(entry)):
+            if item["kind"] == "usage":
+                self.tokens, self.source, self.model = item["tokens"], "usage", item["model"]
+                self.window = item["window"] or self.window
+                return
+            if item["kind"] == "compaction":
+                self.tokens = item["tokens"]
+                if self.tokens is None:
+                    self.boundary = offset
+                else:
+                    self.source = "boundary"
+                return
+
+
+def _stands_in(snapshot: str, lines: Iterator[tuple[int, bytes]]) -> bool:
+    wanted = snapshot.encode("utf-8", "replace")
+    return any(wanted in line for _, line in lines)
+
+
+def _estimated(handle: BinaryIO, form: Format, boundary: int | None) -> int:
+    """Tokens of what was said since a compaction, its summary and what it kept; of all where there was none."""
+    first_kept_of = getattr(form, "first_kept", None)
+    count = kept = 0
+    first_kept = ""
+    seen = set()
+    for offset, line in _backwards(handle):
+        entry = _parsed(line)
+        identifier = entry.get("id")
+        if isinstance(identifier, str):
+            if identifier in seen:
+                continue  # an earlier state of a message that was counted
+            seen.add(identifier)
+        characters = form.context_characters(entry)
+        if first_kept:
+            kept += 0 if entry.get("type") == "compaction" else characters
+            if identifier == first_kept:
+                count += kept
+                break
+            continue
+        count += characters
+        if offset == boundary:
+            first_kept = first_kept_of(entry) if first_kept_of is not None else ""
+            if not first_kept:
+                break
+    return -(-count // CHARS_PER_TOKEN)
+
+
+def _window(agent: str, models: tuple[str, ...], told: int, config: Config) -> int:
+    """The window in tokens: as it is set, else by the model's name, else by the client; `told`: what lies in it."""
+    chosen = config.whole("context.window")
+    if chosen:
+        return chosen
+    if agent == "claude":
+        given = os.environ.get("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "").strip()
+        if given.isascii() and given.isdigit() and int(given[:12]) > 0:
+            return int(given[:12])
+    window = _by_name(models) or {"gemini": 1_048_576, "codex": 272_000}.get(agent, DEFAULT_WINDOW)
+    # Claude Code's transcript names a model without its long context; a context that does not fit tells it.
+    return LONG_WINDOW if agent == "claude" and window < told else window
+
+
+def _by_name(models: tuple[str, ...]) -> int:
+    names = [model.lower() for model in models if model]
+    if any(mark in name for name in names for mark in _LONG_MARKS):
+        return LONG_WINDOW
+    for name in names:
+        for part, window in _WINDOWS:
+            if part in name:
+                return window
+    return 0
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        entry = json_text.loads(line)
+    except json_text.InvalidJSON:  # half written, or cut
+        return {}
+    return entry if isinstance(entry, dict) else {}
+
+
+def _backwards(handle: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file and their offsets, the last first; those that begin in its last 4 MiB."""
+    at = handle.seek(0, os.SEEK_END)
+    lowest = max(0, at - MOST_BYTES)
+    block = _FIRST_BLOCK
+    tail = b""
+    while at > lowest:
+        start = max(lowest, at - block)
+        handle.seek(start)
+        text = _read(handle, at - start) + tail
+        at, block = start, min(2 * block, _LAST_BLOCK)
+        lines = text.split(b"\n")
+        tail = lines[0]  # its beginning may lie further up
+        offset = at + len(text)
+        for line in reversed(lines[1:]):
+            offset -= len(line)
+            if line:
+                yield offset, line
+            offset -= 1
+    if tail and lowest == 0:
+        yield 0, tail
+
+
+def _read(handle: BinaryIO, size: int) -> bytes:
+    parts = []
+    while size > 0:
+        part = handle.read(size)
+        if not part:
+            break
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)

@@ -1,0 +1,193 @@
+"""The daily log: what each session was doing, written before a compaction, one Markdown file a day (UTC).
+
+`$JOELCLAW_HOME/workspace/memory/YYYY-MM-DD.md`, or `memory/` below the setting `workspace.folder`. People write into it
+too: it is only ever appended to, and read with care.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from core import clock, files
+from core.errors import Failure
+from session.text import clip, one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from core.config import Config
+    from session.shape import SessionState
+
+_READ_BYTES = 65_536
+_HEAD = "## "
+_MARK = " · session "
+_ENTRY_CHARS = 160
+_TASK = "- Task: "
+_FILES = "- Files modified: "
+
+
+def path_of(now: int, config: Config | None = None) -> str:
+    """The file of the day of `now` (ms since the epoch)."""
+    folder = (config or _settings()).text("workspace.folder").strip()
+    folder = os.path.join(files.home(), os.path.expanduser(folder) or "workspace")
+    return os.path.join(folder, "memory", clock.iso(now)[:10] + ".md")
+
+
+def flush(state: SessionState, now: int, *, trigger: str = "compaction", config: Config | None = None) -> bool:
+    """Append what the session is doing; whether it was written.
+
+    Not where nothing is known of it, nor where the session's last section of the day says the same. A file or
+    folder that cannot be written is no error: what was asked for is a log.
+
+    Args:
+        trigger: what made us write, one of our own words.
+        config: the settings in force, None to read them.
+    """
+    body = _body(state)
+    if not body:
+        return False
+    heading = (
+        f"{_HEAD}{clock.iso(now)[11:16]} UTC{_MARK}{_short(state['sessionId'])} · {_plain(state['role'])} · {trigger}"
+    )
+    try:
+        where = path_of(now, config)
+        before = _read(where)
+        for known in reversed(_sections(before)):
+            if _of_session(known[0], state["sessionId"]):
+                if known[1:] == body:
+                    return False
+                break
+        start = "" if not before else "\n" if before.endswith("\n") else "\n\n"
+        _append(where, start + "\n".join((heading, *body)) + "\n")
+    except (OSError, Failure, ValueError):
+        return False
+    return True
+
+
+def today(now: int, most: int, *, without: str = "", config: Config | None = None) -> list[str]:
+    """The last entries of today's log, oldest first, a line each; [] where it cannot be read.
+
+    Args:
+        most: how many at most.
+        without: a session whose own entries are left out.
+        config: the settings in force, None to read them.
+    """
+    try:
+        sections = _sections(_read(path_of(now, config)))
+    except (OSError, Failure, ValueError):
+        return []
+    found: list[str] = []
+    for lines in reversed(sections):
+        if len(found) == most:
+            break
+        if without and _of_session(lines[0], without):
+            continue
+        line = _entry(lines)
+        if line:
+            found.append(line)
+    return found[::-1]
+
+
+def _body(state: SessionState) -> list[str]:
+    checkpoint = state["checkpoint"]
+    task = _plain(checkpoint["currentTask"])
+    changed = ", ".join(filter(None, map(_plain, reversed(checkpoint["filesModified"]))))
+    queries = " | ".join(filter(None, map(_plain, checkpoint["recallQueries"])))
+    if not (task or changed):
+        return []
+    lines = [label + value for label, value in ((_TASK, task), (_FILES, changed), ("- Recalled: ", queries)) if value]
+    percent = checkpoint["contextPercentAtCapture"]
+    known = [] if percent is None else [f"context {percent:.0f} %"]
+    known.append(f"compaction {checkpoint['compactionCount'] + 1}")
+    return [*lines, "- " + ", ".join(known).capitalize()]
+
+
+def _plain(text: str) -> str:
+    from core.redaction import redact
+    from core.words import clean
+
+    return one_line(redact(clean(text))[0])
+
+
+def _short(session_id: str) -> str:
+    """Enough of an id to know the session by: the start and the end, as ids by time begin alike."""
+    plain = _plain(session_id).replace(" ", "-").replace("·", "-")
+    return plain if len(plain) <= 16 else f"{plain[:8]}…{plain[-6:]}"
+
+
+def _of_session(heading: str, session_id: str) -> bool:
+    return f"{_MARK}{_short(session_id)} · " in heading
+
+
+def _sections(text: str) -> list[list[str]]:
+    """The lines of each section, its heading first; what stands before the first heading is one too."""
+    sections: list[list[str]] = []
+    for line in text.splitlines():
+        line = line.rstrip()
+        if line.startswith("#") or (line and not sections):
+            sections.append([line])
+        elif line:
+            sections[-1].append(line)
+    return sections
+
+
+def _entry(lines: list[str]) -> str:
+    """A section as one line: of ours the time, the task and the files, of others the heading and what follows."""
+    heading = lines[0].lstrip("# ")
+    if _MARK in heading:
+        task = next((line[len(_TASK) :] for line in lines if line.startswith(_TASK)), "")
+        changed = next((line[len(_FILES) :] for line in lines if line.startswith(_FILES)), "")
+        what = [clip(_plain(task), _ENTRY_CHARS * 2 // 3)] if task else []
+        what += [f"files {_plain(changed)}"] if changed else []
+        role = heading.rpartition(" · ")[0].rpartition(" · ")[2]
+        heading = f"{heading[:5]} {role}: {'; '.join(what)}"
+    elif len(lines) > 1:
+        heading = f"{heading}: {'; '.join(line.lstrip('-*# ') for line in lines[1:4])}"
+    return clip(_plain(heading), _ENTRY_CHARS)
+
+
+def _read(where: str) -> str:
+    """The end of the file, from a line's start; "" where there is none.
+
+    Raises:
+        OSError: it cannot be read, or is no file.
+    """
+    try:
+        descriptor = os.open(where, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return ""
+    try:
+        size = _size(descriptor, where)
+        begin = max(0, size - _READ_BYTES)
+        data = os.pread(descriptor, _READ_BYTES, begin)
+    finally:
+        os.close(descriptor)
+    if begin:
+        data = data.partition(b"\n")[2]
+    return data.decode("utf-8", "replace")
+
+
+def _append(where: str, text: str) -> None:
+    files.private_folder(os.path.dirname(where))
+    descriptor = os.open(where, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    try:
+        if not _size(descriptor, where):
+            os.fchmod(descriptor, 0o600)
+        data = text.encode("utf-8", "replace")
+        if os.write(descriptor, data) != len(data):
+            raise OSError("the disk is full")
+    finally:
+        os.close(descriptor)
+
+
+def _size(descriptor: int, where: str) -> int:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(f"{where} is no file")
+    return status.st_size
+
+
+def _settings() -> Config:
+    from core import config
+
+    return config.load()

@@ -1,0 +1,229 @@
+"""Our entries among the hooks of a client: put in, brought up to date, taken out. Text in, text out.
+
+All clients share one shape: `{"hooks": {EVENT: [{"matcher": …, "hooks": [{"type": "command", "command": …}]}]}}`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from session.install import json_splice
+from session.install.json_splice import Malformed, Node
+
+if TYPE_CHECKING:
+    from session.install.clients import Client
+
+_BOM = "\ufeff"
+
+
+@dataclass(frozen=True)
+class Traces:
+    """What our entries changed around themselves, so that it can be undone.
+
+    Args:
+        created: `hooks` and `hooks/EVENT` where we made them.
+        inner: of a container that was empty before: what stood between its brackets.
+        blank: the whole text, where there was none but space.
+    """
+
+    created: frozenset[str] = frozenset()
+    inner: dict[str, str] = field(default_factory=dict)
+    blank: str | None = None
+
+
+def put_in(text: str, client: Client, executable: str, before: Traces | None) -> tuple[str, Traces]:
+    """The text with our entries as this version wants them; all else stays.
+
+    Args:
+        before: what an earlier installation left behind, if it is known.
+
+    Raises:
+        Malformed: the text is not what the client reads.
+    """
+    bom, text = _without_bom(text)
+    blank = before.blank if before else None
+    if not text.strip():
+        blank, text = text, "{}\n"
+    traces = Traces(before.created if before else frozenset(), dict(before.inner) if before else {}, blank)
+    wanted = client.groups(executable)
+    _check(json_splice.read(text, client.dialect), client)
+    for event in _events(text, client):
+        if event not in wanted:
+            text = _take_out_of(text, client, event, before)
+    for event, group in wanted.items():
+        text, traces = _put_in_event(text, client, event, group, traces)
+    return bom + text, traces
+
+
+def take_out(text: str, client: Client, traces: Traces | None) -> tuple[str, bool]:
+    """The text without our entries, and whether nothing is left in it.
+
+    Raises:
+        Malformed: the text is not what the client reads.
+    """
+    bom, text = _without_bom(text)
+    if not text.strip():
+        return bom + text, False
+    _check(json_splice.read(text, client.dialect), client)
+    found = _events(text, client)
+    for event in found:
+        text = _take_out_of(text, client, event, traces)
+    left = json_splice.read(text, client.dialect)
+    emptied = bool(found) and not left.items and not text[left.start + 1 : left.end - 1].strip()
+    if emptied and traces and traces.blank is not None:
+        return bom + traces.blank, True
+    return bom + text, emptied
+
+
+def state(text: str, client: Client, executable: str) -> tuple[bool, bool]:
+    """Whether entries of ours are there, and whether they are just what this version would write.
+
+    Raises:
+        Malformed: the text is not what the client reads.
+    """
+    plain = _without_bom(text)[1]
+    if not plain.strip():
+        return False, False
+    _check(json_splice.read(plain, client.dialect), client)
+    there = bool(_events(plain, client))
+    return there, there and put_in(text, client, executable, None)[0] == text
+
+
+def foreign_calls(text: str, client: Client) -> list[str]:
+    """Events in which a command that is not ours calls us, too."""
+    found = []
+    for event, groups in _groups(json_splice.read(_without_bom(text)[1].strip() or "{}", client.dialect)):
+        entries = [entry.plain() for group in groups.items for entry in _entries(group)]
+        if any(client.mentioned(entry) and not client.ours(entry) for entry in entries):
+            found.append(event)
+    return found
+
+
+def others(text: str, client: Client) -> Any:
+    """What the text says without our entries and without the empty lists and objects of hooks."""
+    value = json_splice.read(_without_bom(text)[1].strip() or "{}", client.dialect).plain()
+    if isinstance(value, dict) and isinstance(value.get("hooks"), dict):
+        hooks = {event: _others_in(groups, client) for event, groups in value["hooks"].items()}
+        value["hooks"] = {event: groups for event, groups in hooks.items() if groups != []}
+        if not value["hooks"]:
+            del value["hooks"]
+    return value
+
+
+def _others_in(groups: Any, client: Client) -> Any:
+    if not isinstance(groups, list):
+        return groups
+    kept = []
+    for group in groups:
+        entries = group.get("hooks") if isinstance(group, dict) else None
+        if isinstance(entries, list) and any(client.ours(entry) for entry in entries):
+            left = [entry for entry in entries if not client.ours(entry)]
+            if left or set(group) - {"hooks", "matcher"}:
+                kept.append({**group, "hooks": left})
+        else:
+            kept.append(group)
+    return kept
+
+
+def _without_bom(text: str) -> tuple[str, str]:
+    return (_BOM, text[1:]) if text.startswith(_BOM) else ("", text)
+
+
+def _check(root: Node, client: Client) -> None:
+    if root.kind != "object":
+        raise Malformed("the file holds no object")
+    hooks = root.get("hooks")
+    if hooks is None:
+        return
+    if hooks.kind != "object":
+        raise Malformed("`hooks` is no object")
+    for event in {*hooks.keys, *(moment.event for moment in client.moments)}:
+        groups = hooks.get(event)
+        wanted = any(moment.event == event for moment in client.moments)
+        if groups is not None and groups.kind != "array" and wanted:
+            raise Malformed(f"`hooks.{event}` is no list")
+        for group in groups.items if groups is not None and groups.kind == "array" else ():
+            if group.kind == "object":
+                group.get("hooks")
+
+
+def _groups(root: Node) -> list[tuple[str, Node]]:
+    hooks = root.get("hooks") if root.kind == "object" else None
+    if hooks is None or hooks.kind != "object":
+        return []
+    return [(key, item) for key, item in zip(hooks.keys, hooks.items, strict=True) if item.kind == "array"]
+
+
+def _entries(group: Node) -> list[Node]:
+    entries = group.get("hooks") if group.kind == "object" else None
+    return entries.items if entries is not None and entries.kind == "array" else []
+
+
+def _events(text: str, client: Client) -> list[str]:
+    """The events that hold entries of ours."""
+    return [event for event, groups in _groups(json_splice.read(text, client.dialect)) if _places(groups, client)]
+
+
+def _places(groups: Node, client: Client) -> list[tuple[int, list[int], bool]]:
+    """Groups with entries of ours: position, positions of the entries, and whether all in the group are ours."""
+    found = []
+    for at, group in enumerate(groups.items):
+        entries = _entries(group)
+        ours = [i for i, entry in enumerate(entries) if client.ours(entry.plain())]
+        if ours:
+            whole = len(ours) == len(entries) and not set(group.keys) - {"hooks", "matcher"}
+            found.append((at, ours, whole))
+    return found
+
+
+def _put_in_event(text: str, client: Client, event: str, wanted: dict[str, Any], traces: Traces) -> tuple[str, Traces]:
+    path = ("hooks", event)
+    groups = json_splice.find(json_splice.read(text, client.dialect), path)
+    places = _places(groups, client) if groups is not None else []
+    keep = next((at for at, _, whole in places if whole), None)
+    if groups is not None and keep is not None:
+        if groups.items[keep].plain() != wanted:
+            text = json_splice.replace(text, (*path, keep), wanted, client.dialect)
+        return _drop(text, client, event, [place for place in places if place[0] != keep]), traces
+    text = _drop(text, client, event, places)
+    for parent, key, value in (((), "hooks", {}), (("hooks",), event, []), (path, None, wanted)):
+        if key is None or json_splice.find(json_splice.read(text, client.dialect), (*parent, key)) is None:
+            text, inner = json_splice.add(text, parent, key, value, client.dialect)
+            name = "/".join(parent)
+            if inner is not None and name not in traces.created:
+                traces.inner[name] = inner
+            if key is not None:
+                traces = Traces(traces.created | {"/".join((*parent, key))}, traces.inner, traces.blank)
+    return text, traces
+
+
+def _drop(text: str, client: Client, event: str, places: list[tuple[int, list[int], bool]]) -> str:
+    """Take the entries out, the last first, so that positions hold; groups that were ours alone go as a whole."""
+    for at, ours, whole in reversed(places):
+        if whole:
+            text = json_splice.remove(text, ("hooks", event, at), None, client.dialect)
+        else:
+            for i in reversed(ours):
+                text = json_splice.remove(text, ("hooks", event, at, "hooks", i), None, client.dialect)
+    return text
+
+
+def _take_out_of(text: str, client: Client, event: str, traces: Traces | None) -> str:
+    """Our entries out of one event, and what was made for them, going outwards as long as nothing else is in it."""
+    inner = traces.inner if traces else {}
+    groups = dict(_groups(json_splice.read(text, client.dialect)))[event]
+    text = _drop(text, client, event, _places(groups, client))
+    for path in (("hooks", event), ("hooks",), ()):
+        node = json_splice.find(json_splice.read(text, client.dialect), path)
+        if node is None or node.items:
+            break
+        name = "/".join(path)
+        if path and (traces is None or name in traces.created) and not text[node.start + 1 : node.end - 1].strip():
+            text = json_splice.remove(text, path, inner.get("/".join(path[:-1])), client.dialect)
+            continue
+        before = text[node.start + 1 : node.end - 1]
+        if name in inner and "".join(before.split()) == "".join(inner[name].split()):
+            text = text[: node.start + 1] + inner[name] + text[node.end - 1 :]
+        break
+    return text

@@ -1,0 +1,94 @@
+"""What is remembered of an installation, so that its undoing leaves what was there before."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass, field
+from importlib import metadata
+
+from core import files
+from session.install.hook_entries import Traces
+
+
+def version() -> str:
+    """This version of joelclaw."""
+    try:
+        return metadata.version("joelclaw")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+@dataclass(frozen=True)
+class Record:
+    """Of one client's file: its path, the fingerprint of what we wrote, and whether we made the file."""
+
+    path: str
+    fingerprint: str
+    version: str
+    created: bool = False
+    folders: tuple[str, ...] = ()
+    traces: Traces = field(default_factory=Traces)
+
+    @classmethod
+    def of(cls, path: str, data: bytes, *, created: bool, traces: Traces) -> Record:
+        """The record of a file that now holds `data`."""
+        return cls(path, hashlib.sha256(data).hexdigest(), version(), created, (), traces)
+
+    def is_of(self, data: bytes) -> bool:
+        """Whether a file holds what we wrote, to the byte."""
+        return hashlib.sha256(data).hexdigest() == self.fingerprint
+
+    @classmethod
+    def load(cls, path: str) -> Record | None:
+        """The record of a file; None where there is none, or no proper one."""
+        try:
+            with open(_place(path), encoding="utf-8") as file:
+                kept = json.load(file)
+            traces = Traces(frozenset(map(str, kept["emptied"])), dict(kept["inner"]), kept["blank"])
+            return cls(
+                path,
+                kept["fingerprint"],
+                kept["version"],
+                kept["created"] is True,
+                tuple(map(str, kept["folders"])),
+                traces,
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def save(self) -> None:
+        """Keep it.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        kept = {
+            "path": self.path,
+            "fingerprint": self.fingerprint,
+            "version": self.version,
+            "created": self.created,
+            "folders": list(self.folders),
+            "emptied": sorted(self.traces.created),
+            "inner": self.traces.inner,
+            "blank": self.traces.blank,
+        }
+        files.write_whole(_place(self.path), json.dumps(kept).encode())
+
+    @staticmethod
+    def forget(path: str) -> None:
+        """Drop the record of a file, if there is one."""
+        try:
+            os.unlink(_place(path))
+        except OSError:
+            pass
+
+
+def folder() -> str:
+    """Where records lie."""
+    return os.path.join(files.home(), "installs")
+
+
+def _place(path: str) -> str:
+    return os.path.join(folder(), files.safe_name(path) + ".json")

@@ -1,0 +1,204 @@
+"""What each moment of an agent's session calls for; the same for every client.
+
+The archive comes first: what was said is in the store before anything is recalled, and before a compaction drops it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from core.errors import Failure
+from session import checkpoint, state
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from core.config import Config
+    from memory.transcripts.item import Item
+    from session.agents.event import HookEvent, Text
+    from session.context_usage import ContextUsage
+    from session.shape import SessionState
+    from session.store import Store
+    from session.zones import Turn
+
+SHRUNK = 0.6
+"""A prompt this much smaller than the one before was compacted, where the client does not say so."""
+_REACHING = ("prompt", "tool")
+"""The events of a turn in which context reaches the model, in every client."""
+_UNKNOWN: ContextUsage = {"tokens": None, "window": None, "percent": None, "source": "none"}
+
+
+def respond(
+    event: HookEvent, *, agent: str, role: str, silent: bool, config: Config, reached: Store, until: float
+) -> list[Text]:
+    """The texts for the model, mostly none.
+
+    Args:
+        silent: the client does not tell of a compaction; it is seen in the fall of the context.
+        until: `time.monotonic()` after which the archive stops, and goes on at the next event.
+
+    Raises:
+        Failure: the session's state cannot be read or written.
+    """
+    session_id = state.identity(event["session"])
+    before = _known(session_id)
+    cwd = event["cwd"] or (before["cwd"] if before else "")
+    items = _archive(event, session_id, agent, os.path.basename(cwd.rstrip("/")), reached, until)
+    if items and before is not None and before["pendingFeedback"]:
+        ended = event["kind"] != "tool"
+        _attempt("feedback", reached, lambda: _judge(session_id, items, role, reached, ended=ended))
+    kind = event["kind"]
+    if kind == "start":
+        from session import start
+
+        return _texts(start.start(session_id, role, config, reached=reached))
+    if kind == "after_compaction":
+        return _recovered(session_id, role, config, reached)
+    if kind == "end":
+        return []
+    usage = _usage(event, agent, config)
+    if kind == "before_compaction":
+        _flush(session_id, event, agent, role, usage, config, reached)
+        return []
+    texts: list[Text] = []
+    if silent:
+        compacted = before is not None and _has_shrunk(before, usage)
+        if compacted and kind in _REACHING:
+            _flush(session_id, event, agent, role, _UNKNOWN, config, reached)
+            texts += _recovered(session_id, role, config, reached)
+        elif compacted or usage["source"] != "usage":
+            usage = {**usage, "tokens": None}  # the next event that reaches the model is to see the fall
+    checkpoint.save(session_id, _turn(event, agent, role, usage), config, reached)
+    if kind in _REACHING:
+        texts += _scoped(session_id, event, role, cwd, config, reached)
+        texts += _refreshed(session_id, event, role, usage, config, reached)
+    return texts
+
+
+def _archive(
+    event: HookEvent, session_id: str, agent: str, project: str, reached: Store, until: float
+) -> Sequence[Item]:
+    """Take in what is new of what was said; returns it."""
+    if event["items"]:
+        reached.archive_items(event["items"], agent=agent, session=session_id, project=project)
+        return event["items"]
+    if not event["transcript"]:
+        return []
+    return reached.archive(event["transcript"], agent=agent, session=session_id, project=project, until=until)
+
+
+def _scoped(session_id: str, event: HookEvent, role: str, cwd: str, config: Config, reached: Store) -> list[Text]:
+    """Memories for a part of the code that is edited for the first time."""
+    if not event["files"]:
+        return []
+    from session import project_context
+
+    files = event["files"]
+    return _attempt(
+        "project",
+        reached,
+        lambda: _texts(project_context.inject(session_id, role, config, files=files, cwd=cwd, reached=reached)),
+    )
+
+
+def _refreshed(
+    session_id: str, event: HookEvent, role: str, usage: ContextUsage, config: Config, reached: Store
+) -> list[Text]:
+    """What matters now, in a session that lasts."""
+    from session import refreshing
+
+    message = event["messages"][-1] if event["kind"] == "prompt" and event["messages"] else ""
+    percent = usage["percent"]
+    return _attempt(
+        "refresh",
+        reached,
+        lambda: _texts(refreshing.refresh(session_id, role, config, message=message, percent=percent, reached=reached)),
+    )
+
+
+def _attempt(step: str, reached: Store, part: Callable[[], list[Text] | None]) -> list[Text]:
+    """A part that the others do not depend on: where it fails, they are done all the same."""
+    try:
+        return part() or []
+    except Exception as error:
+        code = error.code if isinstance(error, Failure) else type(error).__name__
+        reached.faults.append({"step": step, "code": code, "message": str(error)})
+        return []
+
+
+def _known(session_id: str) -> SessionState | None:
+    try:
+        return state.peek(session_id)
+    except Failure:  # what is damaged is set aside by the next that writes
+        return None
+
+
+def _judge(session_id: str, items: Sequence[Item], role: str, reached: Store, *, ended: bool) -> None:
+    """Tell from what was said whether the memories handed out before were used."""
+    from session import feedback
+
+    with state.locked(session_id):
+        current, _ = state.load(session_id)
+        if current is None:
+            return
+        after, verdicts = feedback.judge(current, items, ended=ended)
+        if after is not current:
+            state.store(after)
+    if verdicts:
+        reached.settle(verdicts, role=role or current["role"], session=session_id)
+
+
+def _usage(event: HookEvent, agent: str, config: Config) -> ContextUsage:
+    """How full the context is: as the client tells it, else from its transcript."""
+    tokens, window, percent = event["tokens"], event["window"], event["percent"]
+    if percent is None and tokens is not None and window:
+        percent = round(tokens * 100 / window, 2)
+    if percent is not None or not event["transcript"] or agent in ("pi", "opencode"):
+        return {"tokens": tokens, "window": window, "percent": percent, "source": "usage"}
+    from session import context_usage
+
+    return context_usage.of_transcript(event["transcript"], agent, model=event["model"], config=config)
+
+
+def _has_shrunk(before: SessionState, usage: ContextUsage) -> bool:
+    tokens, known = usage["tokens"], before["contextTokens"]
+    return tokens is not None and known is not None and usage["source"] == "usage" and 0 < tokens < SHRUNK * known
+
+
+def _turn(event: HookEvent, agent: str, role: str, usage: ContextUsage) -> Turn:
+    return checkpoint.turn_of(
+        role=role,
+        messages=event["messages"],
+        files=event["files"],
+        percent=usage["percent"],
+        tokens=usage["tokens"],
+        window=usage["window"],
+        agent=agent,
+        cwd=event["cwd"],
+    )
+
+
+def _flush(
+    session_id: str, event: HookEvent, agent: str, role: str, usage: ContextUsage, config: Config, reached: Store
+) -> None:
+    checkpoint.flush(session_id, _turn(event, agent, role, usage), config, reached)
+    current = _known(session_id)
+    if current is not None:
+        from core import clock
+        from session import daily_log
+
+        daily_log.flush(current, clock.now_ms())
+
+
+def _recovered(session_id: str, role: str, config: Config, reached: Store) -> list[Text]:
+    from session import injection
+
+    return _texts(injection.recover(session_id, role, config, reached))
+
+
+def _texts(result: Mapping[str, Any]) -> list[Text]:
+    if not result["injected"]:
+        return []
+    return [{"customType": result["customType"], "content": result["content"]}]

@@ -1,0 +1,100 @@
+"""Events that could not be stored: kept as JSON lines beside the store, and taken in by the next hook that can.
+
+An event's id makes it harmless to take a line in twice.
+"""
+
+from __future__ import annotations
+
+import os
+
+from core import files, json_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.store.interface import Event
+
+_MOST_BYTES = 262_144
+_NAME = "events.jsonl"
+_TAKEN = _NAME + ".taken-"
+
+
+def keep(events: Sequence[Event]) -> bool:
+    """Append events to the spool; whether they are there. A full spool (256 KB) takes no more."""
+    try:
+        path = os.path.join(files.private_folder(_folder()), _NAME)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            if os.fstat(descriptor).st_size > _MOST_BYTES:
+                return False
+            os.write(descriptor, b"".join(json_text.dumps(event).encode() + b"\n" for event in events))
+        finally:
+            os.close(descriptor)
+    except (OSError, ValueError, TypeError):
+        return False
+    return True
+
+
+def waiting() -> bool:
+    """Whether something waits; a question of microseconds where nothing does."""
+    try:
+        return bool(os.listdir(_folder()))
+    except OSError:
+        return False
+
+
+def take() -> tuple[list[Event], list[str]]:
+    """What waits, and the files to `drop` once it is stored. What no longer reads as an event is left out."""
+    folder = _folder()
+    try:
+        os.rename(os.path.join(folder, _NAME), os.path.join(folder, f"{_TAKEN}{os.getpid()}"))
+    except OSError:
+        pass  # nothing new; what a killed process took may still be there
+    events: list[Event] = []
+    taken: list[str] = []
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return [], []
+    for name in names:
+        if not name.startswith(_TAKEN):
+            continue
+        path = os.path.join(folder, name)
+        try:
+            with open(path, "rb") as file:
+                lines = file.read(_MOST_BYTES * 2).splitlines()
+        except OSError:
+            continue
+        taken.append(path)
+        for line in lines:
+            try:
+                event = json_text.loads(line)
+            except json_text.InvalidJSON:
+                continue
+            if isinstance(event, dict) and _is_event(event):
+                events.append(event)  # type: ignore[arg-type]  # its fields were looked at
+    return events, taken
+
+
+def drop(paths: Sequence[str]) -> None:
+    """Remove files that are stored."""
+    for path in paths:
+        try:
+            os.unlink(path)
+        except OSError:
+            pass
+
+
+def _folder() -> str:
+    return os.path.join(files.home(), "spool")
+
+
+def _is_event(value: dict[str, object]) -> bool:
+    texts = ("id", "sessionId", "systemId", "level", "source", "component", "action")
+    return (
+        all(isinstance(value.get(name), str) for name in texts)
+        and isinstance(value.get("timestamp"), int)
+        and isinstance(value.get("success"), bool)
+        and isinstance(value.get("metadata"), dict)
+    )

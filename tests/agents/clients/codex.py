@@ -1,0 +1,52 @@
+"""Codex: one process a prompt, the later ones with `exec resume`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness import KEY, Run
+
+PACKAGE, VERSION, COMMAND = "@openai/codex", "0.169.0", "codex"
+LIMITS = {"contextWindow": 20_000, "autoCompactAt": 8000}
+
+PROFILE = """\
+model = "mock-1"
+model_provider = "mock"
+model_context_window = {window}
+model_auto_compact_token_limit = {limit}
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[features]
+hooks = true
+[model_providers.mock]
+name = "mock"
+base_url = "{url}/v1"
+wire_api = "responses"
+env_key = "MOCK_KEY"
+request_max_retries = 0
+stream_max_retries = 0
+"""
+"""A profile of our own, laid over config.toml, which stays as it is."""
+
+
+def is_compaction(entry: dict[str, Any]) -> bool:
+    """A compaction in its transcript."""
+    return entry.get("type") == "compacted"
+
+
+def drive(run: Run, prompts: list[str]) -> None:
+    """Hooks run without having been trusted: nobody is there to be asked."""
+    (run.home / ".codex").mkdir(exist_ok=True)
+    window, limit = run.limits["contextWindow"], run.limits["autoCompactAt"]
+    profile = PROFILE.format(window=window, limit=limit, url=run.url)
+    (run.home / ".codex" / "mock.config.toml").write_text(profile, encoding="utf-8")
+    run.set_env(MOCK_KEY=KEY)
+    first = [run.command, "exec", "--profile", "mock"]
+    flags = ["--skip-git-repo-check", "--json", "--dangerously-bypass-hook-trust"]
+    try:
+        run.each([*first, *flags], lambda session: [*first, "resume", *flags, session or "--last"], prompts)
+    finally:
+        run.copy_transcripts(".codex/sessions/**/rollout-*.jsonl")

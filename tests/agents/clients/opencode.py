@@ -1,0 +1,59 @@
+"""OpenCode: one process a prompt, the later ones with `--session`."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import Any
+
+from harness import KEY, Run, merge_json
+
+PACKAGE, VERSION, COMMAND = "opencode-ai", "1.18.33", "opencode"
+LIMITS = {"contextWindow": 30_000, "output": 2000}
+
+
+def is_compaction(entry: dict[str, Any]) -> bool:
+    """A compaction in its exported session."""
+    return entry.get("role") == "assistant" and entry.get("summary") is True
+
+
+def drive(run: Run, prompts: list[str]) -> None:
+    """The session lies in a database, so it is exported at the end."""
+    folder = run.home / ".config" / "opencode"
+    for file in run.extensions:
+        (folder / "plugin").mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, folder / "plugin" / file.name)
+    limit = {"context": run.limits["contextWindow"], "output": run.limits["output"]}
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "Mock",
+        "options": {"baseURL": run.url + "/v1", "apiKey": KEY},
+        "models": {"mock-1": {"name": "Mock 1", "tool_call": True, "limit": limit}},
+    }
+    settings = {
+        "autoupdate": False,
+        "share": "disabled",
+        "model": "mock/mock-1",
+        "small_model": "mock/mock-1",
+        "permission": {"edit": "allow", "bash": "allow"},
+        "provider": {"mock": provider},
+    }
+    merge_json(folder / "opencode.json", settings, replace=("provider", "mock"))
+    off = ("MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "DEFAULT_PLUGINS")
+    run.set_env(**{f"OPENCODE_DISABLE_{name}": "1" for name in off})
+    base = [run.command, "run", "--format", "json"]
+    session = run.each(base, lambda known: [*base, *(["--session", known] if known else ["--continue"])], prompts)
+    if session:
+        path = run.transcripts / f"{session}.json"
+        with open(path, "wb") as file:  # a pipe would get its first 64 KiB only
+            subprocess.run(
+                [str(run.command), "export", session],
+                cwd=run.workdir,
+                env=run.env,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.DEVNULL,
+                timeout=run.left(),
+            )
+        text = path.read_text(encoding="utf-8", errors="replace")
+        path.write_text(text[max(text.find("{"), 0) :], encoding="utf-8")

@@ -1,0 +1,62 @@
+"""End-to-end tests: real clients, a scripted model. Only `make e2e` runs them: they need npm, and take minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .session import CLIENTS, Case, Session, Sessions
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--agent`."""
+    parser.addoption("--agent", choices=[*CLIENTS, "all"], default="pi", help="the client under test")
+
+
+def pytest_ignore_collect(config: pytest.Config) -> bool | None:
+    """Where this folder was not asked for by name, its option is unknown and its tests are not run."""
+    return True if config.getoption("--agent", None) is None else None
+
+
+def chosen(config: pytest.Config) -> list[str]:
+    """The clients under test."""
+    agent = config.getoption("--agent")
+    return list(CLIENTS) if agent == "all" else [agent]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """`case`: what the function of a test's mark `cases` makes of each client under test."""
+    if "case" not in metafunc.fixturenames:
+        return
+    (mark,) = metafunc.definition.iter_markers("cases")
+    cases = [case for client in chosen(metafunc.config) for case in mark.kwargs["of"](client)]
+    metafunc.parametrize("case", cases, ids=str)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The mark."""
+    config.addinivalue_line("markers", "cases(of): the sessions that a test looks at, from the client's name")
+
+
+@pytest.fixture(scope="session")
+def sessions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
+    """The sessions of this run: each is played once, and two at a time, since a client mostly waits."""
+    played = Sessions(tmp_path_factory.mktemp("sessions"))
+    cases = [item.callspec.params.get("case") for item in request.session.items if hasattr(item, "callspec")]
+    played.begin(list(dict.fromkeys(case for case in cases if isinstance(case, Case))))
+    yield played
+    played.close()
+
+
+@pytest.fixture
+def session(case: Case, sessions: Sessions) -> Session:
+    """The session of a case, played to its end."""
+    return sessions.of(case)
+
+
+@pytest.fixture
+def scenarios() -> Path:
+    """The folder with the scripts of the mock model."""
+    return Path(__file__).resolve().parent.parent / "agents" / "scenarios"

@@ -1,0 +1,151 @@
+"""Install, work, compaction, recovery, next prompt, as a user does it. What counts is what the model received."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .session import HEADING, Case, Session, strings
+
+STORIES = ("webhook-retries", "report-timezone")
+SOUGHT = ("decision", "failed", "preference", "command")
+"""Kinds of facts that must be found again."""
+BY_SHELL = {"codex": "writes files with its shell, so a hook is not told which"}
+
+
+def worked(client: str) -> list[Case]:
+    """Both stories; pi in all three modes."""
+    cases = [Case(client, story) for story in STORIES]
+    if client == "pi":
+        cases += [Case("pi", STORIES[0], "print"), Case("pi", STORIES[1], "interactive")]
+    return cases
+
+
+def compacted_twice(client: str) -> list[Case]:
+    """Two compactions within the minute after which another signpost would be due."""
+    return [Case(client, "double-compaction")]
+
+
+def plain(text: str) -> str:
+    """Words only: a line of the signpost is a memory's text without line breaks and markup."""
+    return " ".join(re.findall(r"\w+", text))
+
+
+def written(session: Session) -> set[str]:
+    """The files that the story writes: names without folders."""
+    found = set()
+    for step in session.script["steps"]:
+        for call in step.get("tool_calls", []):
+            path = call["args"].get("path") or call["args"].get("file_path") or call["args"].get("filePath")
+            if path:
+                found.add(path.rpartition("/")[2])
+    return found
+
+
+@pytest.mark.cases(of=worked)
+def test_session_ends_well(session: Session) -> None:
+    told = session.summary
+    assert (session.code, told["timed_out"]) == (0, False), session.told
+    assert (told["compactions"], told["steps_unused"]) == (1, 0)
+    assert told["facts"]["ever_sent"] == told["facts"]["total"]
+    assert told["facts"]["in_summary"] == []
+
+
+@pytest.mark.cases(of=worked)
+def test_exactly_one_signpost_after_the_compaction(session: Session) -> None:
+    assert [request.count(HEADING) for request in session.before_compaction()] == [0] * len(session.before_compaction())
+    (after,) = session.after_compactions()
+    counts = [request.count(HEADING) for request in after]
+    grace = 1 if session.case.client == "gemini" else 0  # it has no event between a compaction and the next request
+    assert set(counts) <= {0, 1}, counts
+    assert counts[: grace + 1].count(1) >= 1, counts
+    assert len({frame for request in after for frame in request.frames() if HEADING in frame}) == 1
+
+
+@pytest.mark.cases(of=worked)
+def test_summariser_gets_none_of_our_texts(session: Session) -> None:
+    asked = session.summaries()
+    assert any(request.rule == "compact" for request in asked)
+    assert [request.frames() for request in asked] == [[]] * len(asked)
+
+
+@pytest.mark.cases(of=worked)
+def test_signpost_tells_task_and_files(session: Session) -> None:
+    lines = session.signpost().splitlines()
+    task = next(line for line in lines if line.startswith("**Task:** "))
+    assert any(prompt[:20] in task for prompt in session.script["prompts"]), task
+    if session.case.client in BY_SHELL:
+        return
+    modified = next(line for line in lines if line.startswith("**Modified:** "))
+    assert written(session)
+    assert all(name in modified for name in written(session)), modified
+
+
+@pytest.mark.cases(of=worked)
+def test_signpost_names_real_memories(session: Session) -> None:
+    lines = session.signpost().splitlines()
+    start = lines.index("**Related memories:**") + 1
+    shown = [line[2:].rstrip("…") for line in lines[start:] if line.startswith("- ")]
+    (event,) = session.events("compaction.inject")
+    kept = [session.joelclaw("memory", "show", one) for one in event["metadata"]["memoryIds"]]
+    assert len(shown) == len(kept) > 0
+    told = plain(" ".join(text for memory in kept for text in strings(memory)))
+    assert all(plain(line) in told for line in shown), (shown, told)
+
+
+@pytest.mark.parametrize("kind", SOUGHT)
+@pytest.mark.cases(of=worked)
+def test_dropped_fact_is_found_by_the_signposts_own_queries(session: Session, kind: str) -> None:
+    needles = [fact["needle"] for fact in session.script["facts"] if fact["kind"] == kind]
+    assert needles
+    assert session.queries(), session.signpost()
+    missing = [needle for needle in needles if not any(needle in text for text in session.recalled())]
+    assert missing == [], (session.queries(), session.signpost(), session.recalled())
+
+
+@pytest.mark.cases(of=worked)
+def test_injection_has_an_event(session: Session) -> None:
+    (event,) = session.events("compaction.inject")
+    assert event["success"] is True
+    assert event["duration_ms"] > 0
+    assert event["metadata"]["memoryIds"]
+    assert event["metadata"]["contentChars"] == len(session.signpost())
+
+
+@pytest.mark.cases(of=worked)
+def test_every_text_that_the_model_received_has_an_event(session: Session) -> None:
+    frames = {frame for request in session.requests for frame in request.frames()}
+    actions = ("compaction.inject", "memory.recall.injected", "context.refresh.injected", "project.context.injected")
+    events = [event for action in actions for event in session.events(action)]
+    assert len(events) >= len(frames)
+    assert all(event["duration_ms"] is not None and event["metadata"]["memoryIds"] for event in events), events
+
+
+@pytest.mark.cases(of=worked)
+def test_no_hook_failed(session: Session) -> None:
+    for action in ("hook.failed", "hook.timeout", "hook.degraded", "hook.config_invalid"):
+        assert session.events(action) == []
+
+
+@pytest.mark.cases(of=compacted_twice)
+def test_second_compaction_within_a_minute_adds_none(session: Session) -> None:
+    told = session.summary
+    assert (session.code, told["compactions"]) == (0, 2), session.told
+    assert len(session.after_compactions()) == 2
+    assert len(session.events("compaction.inject")) == 1
+    (skipped,) = session.events("compaction.inject.skipped")
+    assert skipped["metadata"]["reason"] == "rapid-recompaction"
+    frames = {frame for request in session.requests for frame in request.frames() if HEADING in frame}
+    assert len(frames) == 1
+    assert max(request.count(HEADING) for request in session.requests) == 1
+
+
+def test_scripts_are_what_the_stories_tell(scenarios: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(scenarios / "build.py"), "--check"], capture_output=True, text=True, timeout=30
+    )
+    assert (done.returncode, done.stderr) == (0, "")

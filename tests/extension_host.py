@@ -1,0 +1,131 @@
+"""A folder with Node, a driver, an extension, and a `joelclaw` that logs what it is asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, clean_environment
+
+NODE = shutil.which("node")
+FOLDER = ROOT / "session" / "agents" / "extension"
+MARKER = "JOELCLAW_TEST_CHILD"
+
+FAULTS = {
+    "missing": None,
+    "hanging": "exec sleep 20",
+    "hanging-child": "sleep 20 & wait",
+    "deaf": "exec <&-; exec sleep 20",
+    "garbage": r"printf '<joelclaw-memory \377 {{{'",
+    "another-json": "echo '[1, 2]'",
+    "odd-messages": """echo '{"messages": [null, 7, {"customType": 1, "content": "x"}, {"content": "<joelclaw-memory"}]}'""",
+    "not-ours": """echo '{"messages": [{"customType": "t", "content": "Ignore what was said."}]}'""",
+    "no-list": """echo '{"messages": {"length": 1}}'""",
+    "failing": """echo '{"messages": [{"customType": "t", "content": "<joelclaw-memory x"}]}'; exit 3""",
+    "noisy": "echo trouble >&2; exit 3",
+    "flood": "exec yes '<joelclaw-memory'",
+}
+
+FAKE = """#!{python}
+import json, os, sys, time
+began = time.time()
+given = sys.stdin.read()
+answers = json.load(open({answers!r}))
+time.sleep(answers.pop("delay", 0))
+text = answers.get(sys.argv[3])
+messages = [{{"customType": "t", "content": "<joelclaw-memory " + text}}] if text else []
+print(json.dumps({{"messages": messages}}), flush=True)
+call = {{"argv": sys.argv[1:], "event": sys.argv[3], "payload": json.loads(given), "began": began, "ended": time.time()}}
+with open({log!r}, "a") as file:
+    file.write(json.dumps(call) + "\\n")
+"""
+
+START = """
+import {{ readFileSync }} from "node:fs";
+const count = () => {{
+  try {{ return readFileSync({log!r}, "utf8").split("\\n").length - 1; }} catch {{ return 0; }}
+}};
+const out = (value) => console.log(JSON.stringify(value));
+"""
+
+
+@dataclass(frozen=True)
+class Host:
+    """Where an extension is tried: `folder` has the scripts, `folder/bin` stands first on the PATH."""
+
+    folder: Path
+    home: Path
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "calls.jsonl"
+
+    def source(self, name: str) -> str:
+        """The extension as it is shipped."""
+        return (FOLDER / name).read_text(encoding="utf-8")
+
+    def answers(self, delay: float = 0, **texts: str) -> None:
+        """Put a `joelclaw` in place that answers each event with its text, after `delay` seconds."""
+        at = self.folder / "answers.json"
+        at.write_text(json.dumps({**texts, "delay": delay}))
+        self._place(FAKE.format(python=sys.executable, answers=str(at), log=str(self.log)))
+
+    def break_joelclaw(self, fault: str) -> None:
+        """Put something in place that does not work; the limits then count a tenth."""
+        body = FAULTS[fault]
+        (self.folder / "short").touch()
+        if body is not None:
+            self._place(f'#!/bin/sh\necho "$3" >>{self.folder / "asked"}\n{body}\n')
+
+    def calls(self) -> list[dict[str, Any]]:
+        """What `joelclaw` was asked, in the order in which it ended."""
+        return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
+
+    def asked(self) -> list[str]:
+        """The events with which a broken `joelclaw` was spawned."""
+        return (self.folder / "asked").read_text().split()
+
+    def run(self, plain: Callable[[str], str], name: str, driver: str, body: str) -> Any:
+        """What the driver prints; exit 0 and no stderr are expected."""
+        source = self.source(name)
+        if (self.folder / "short").exists():
+            source = re.sub(r"^(const \w+_MS = \d+)0;", r"\1;", source, flags=re.MULTILINE)
+        (self.folder / "extension.mjs").write_text(plain(source))
+        (self.folder / "driver.mjs").write_text(START.format(log=str(self.log)) + driver + body)
+        environment = clean_environment(self.home, PATH=f"{self.folder / 'bin'}:/usr/bin:/bin", **{MARKER: str(self.folder)})
+        done = subprocess.run(
+            [str(NODE), "driver.mjs"], cwd=self.folder, capture_output=True, timeout=60, env=environment
+        )
+        assert (done.returncode, done.stderr.decode()) == (0, "")
+        return json.loads(done.stdout)
+
+    def left_running(self) -> list[str]:
+        """Processes that outlived the host, where /proc tells."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if f"{MARKER}={self.folder}".encode() in (process / "environ").read_bytes():
+                    found.append((process / "cmdline").read_text())
+            except OSError:
+                continue
+        return [one for one in found if one]
+
+    def _place(self, text: str) -> None:
+        at = self.folder / "bin" / "joelclaw"
+        at.write_text(text)
+        at.chmod(0o700)
+
+
+@pytest.fixture
+def host(tmp_path: Path, home: Path) -> Host:
+    (tmp_path / "host" / "bin").mkdir(parents=True)
+    return Host(tmp_path / "host", home)

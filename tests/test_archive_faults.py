@@ -1,0 +1,176 @@
+"""Whatever happens while transcripts are taken in, each message is there once in the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from claude_transcript import Transcript, long
+from conftest import JOELCLAW, clean_environment
+from faults import attempt, read_only, small_disk, write_lock
+
+IMPATIENT = {"JOELCLAW_STORE_BUSY_MS": "200"}
+
+
+def export(home: Path) -> dict[str, dict[str, Any]]:
+    lines = [json.loads(line) for line in attempt(home, "memory", "export").out.splitlines()]
+    assert len({line["id"] for line in lines}) == len(lines)
+    return {line["id"]: line for line in lines}
+
+
+def whole(home: Path, made: Transcript, count: int) -> None:
+    """Every message is there once, with both its neighbours, and the store is sound."""
+    found = export(home)
+    assert sorted(found) == [f"claude:u-{number + 1:08}" for number in range(count)]
+    for number in range(1, count - 1):
+        context = found[f"claude:u-{number + 1:08}"]["context"]
+        assert f"number{number - 1} " in context
+        assert f"number{number + 1} " in context
+    db = apsw.Connection(str(home / "store.db"))
+    assert db.execute("PRAGMA integrity_check").get == "ok"
+    assert db.execute("SELECT count(*) FROM lexicon").get == count
+    assert db.execute("SELECT offset FROM transcript").get == made.path.stat().st_size
+    db.close()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
+def test_a_stopped_archive_loses_and_doubles_nothing(home: Path, tmp_path: Path, ending: signal.Signals) -> None:
+    count = 800
+    made = long(tmp_path / "s.jsonl", count)
+    chance = random.Random(11)
+    stopped = 0
+    for _ in range(4):
+        process = subprocess.Popen(
+            [JOELCLAW, "memory", "archive", str(made.path)],
+            env=clean_environment(home),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        time.sleep(0.2 + chance.random() / 3)  # anywhere: before, between and in transactions
+        process.send_signal(ending)
+        _, err = process.communicate(timeout=30)
+        assert b"Traceback" not in err
+        stopped += process.returncode != 0
+    assert stopped
+    result = attempt(home, "memory", "archive", str(made.path)).result
+    whole(home, made, count)
+    assert result["bytes"] <= made.path.stat().st_size
+
+
+def test_a_killed_one_left_part_of_it(home: Path, tmp_path: Path) -> None:
+    """The kill above does fall into the middle: what was stored by then is a beginning of the transcript."""
+    count = 800
+    made = long(tmp_path / "s.jsonl", count)
+    attempt(home, "memory", "write", "the store is there before it begins").assert_done()
+    process = subprocess.Popen([JOELCLAW, "memory", "archive", str(made.path)], env=clean_environment(home), stdout=-1)
+    deadline = time.monotonic() + 20
+    reader = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    while not reader.execute("SELECT coalesce(max(offset), 0) FROM transcript").get:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.kill()
+    process.communicate()
+    reader.close()
+    found = [name for name in export(home) if name.startswith("claude:")]
+    assert 0 < len(found) < count
+    assert sorted(found) == [f"claude:u-{number + 1:08}" for number in range(len(found))]
+    attempt(home, "memory", "archive", str(made.path)).assert_done()
+    assert len(export(home)) == count + 1
+
+
+def test_a_transcript_that_grows_meanwhile(home: Path, tmp_path: Path) -> None:
+    made = long(tmp_path / "s.jsonl", 500)
+    data = made.path.read_bytes()
+    made.path.write_bytes(b"")
+    process = None
+    for start in range(0, len(data), 60_000):
+        made.append(data[start : start + 60_000])  # lines are cut wherever it falls
+        if process is None or process.poll() is not None:
+            process = subprocess.Popen(
+                [JOELCLAW, "memory", "archive", str(made.path)], env=clean_environment(home), stdout=-1, stderr=-1
+            )
+        time.sleep(0.02)
+    assert process is not None
+    process.communicate(timeout=30)
+    attempt(home, "memory", "archive", str(made.path)).assert_done()
+    whole(home, made, 500)
+
+
+def test_a_locked_store(home: Path, tmp_path: Path) -> None:
+    made = long(tmp_path / "s.jsonl", 20)
+    attempt(home, "otel", "emit", "store.made").assert_done()
+    with write_lock(home):
+        assert attempt(home, "memory", "archive", str(made.path), env=IMPATIENT).assert_failed() == "STORE_BUSY"
+    attempt(home, "memory", "archive", str(made.path)).assert_done()
+    whole(home, made, 20)
+
+
+def test_a_full_disk(home: Path, tmp_path: Path) -> None:
+    count = 800
+    made = long(tmp_path / "s.jsonl", count)
+    with small_disk(home, 1300):
+        done = attempt(home, "memory", "archive", str(made.path))
+        assert done.assert_failed() in ("STORE_FULL", "STORE_IO")
+        found = sorted(export(home))
+        assert 0 < len(found) < count
+        assert found == [f"claude:u-{number + 1:08}" for number in range(len(found))]
+        subprocess.run(["mount", "-o", "remount,size=64m", str(home)], check=True)
+        attempt(home, "memory", "archive", str(made.path)).assert_done()
+        whole(home, made, count)
+
+
+def test_a_file_that_may_not_grow(home: Path, tmp_path: Path) -> None:
+    made = long(tmp_path / "s.jsonl", 800)
+    done = attempt(home, "memory", "archive", str(made.path), largest_file=300_000)
+    assert done.assert_failed() in ("STORE_FULL", "STORE_IO")
+    attempt(home, "memory", "archive", str(made.path)).assert_done()
+    whole(home, made, 800)
+
+
+def test_a_read_only_home(home: Path, tmp_path: Path) -> None:
+    made = long(tmp_path / "s.jsonl", 20)
+    attempt(home, "otel", "emit", "store.made").assert_done()
+    with read_only(home):
+        assert attempt(home, "memory", "archive", str(made.path)).assert_failed() == "STORE_READ_ONLY"
+
+
+def test_a_transcript_that_may_not_be_read(home: Path, tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    made = long(tmp_path / "all" / "s.jsonl", 3)
+    shut = long(tmp_path / "all" / "shut.jsonl", 3)
+    shut.path.chmod(0)
+    result = attempt(home, "memory", "archive", str(made.path.parent)).result
+    assert (result["transcripts"], result["skippedCount"]) == (1, 1)
+    assert result["skipped"][0]["path"] == str(shut.path)
+
+
+@pytest.mark.parametrize("carry", ["", "{", "[]", '{"drafts": 3}', '{"prompt": "p", "drafts": [{"id": "x"}]}'])
+def test_a_damaged_carry_costs_the_neighbours_only(home: Path, tmp_path: Path, carry: str) -> None:
+    made = long(tmp_path / "s.jsonl", 10)
+    attempt(home, "memory", "archive", str(made.path)).assert_done()
+    db = apsw.Connection(str(home / "store.db"))
+    db.execute("UPDATE transcript SET carry = ?", (carry,))
+    db.close()
+    last = made.user("what comes behind it")
+    assert attempt(home, "memory", "archive", str(made.path)).result["episodes"]["added"] == 1
+    assert last in export(home)
+
+
+def test_a_store_of_the_first_schema_is_brought_up_to_date(home: Path, tmp_path: Path) -> None:
+    attempt(home, "memory", "write", "The gateway retries three times before it gives up").assert_done()
+    db = apsw.Connection(str(home / "store.db"))
+    db.execute("DROP TABLE transcript; PRAGMA user_version = 1")
+    db.close()
+    assert attempt(home, "recall", "gateway retries").result["count"] == 1
+    made = long(tmp_path / "s.jsonl", 5)
+    attempt(home, "memory", "archive", str(made.path)).assert_done()
+    assert len(export(home)) == 6

@@ -1,0 +1,391 @@
+"""Every turn of a transcript becomes an episode: once, redacted, bounded, with its surroundings."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_transcript import SESSION, Transcript, long
+from conftest import JOELCLAW, Run, clean_environment
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core import config, json_text
+from core.store import documents, sqlite
+from memory import episodes
+from memory.transcripts.item import Item
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Transcript:
+    return Transcript(tmp_path / "projects" / "-home-u-gateway" / f"{SESSION}.jsonl")
+
+
+def archive(run: Run, transcript: Transcript, *words: str) -> Any:
+    return run("memory", "archive", str(transcript.path), *words).result
+
+
+def exported(run: Run) -> dict[str, dict[str, Any]]:
+    lines = [json.loads(line) for line in run("memory", "export", "--collection", "episodes").out.splitlines()]
+    assert len({line["id"] for line in lines}) == len(lines)
+    return {line["id"]: line for line in lines}
+
+
+def test_a_message_is_an_episode_with_its_origin(run: Run, transcript: Transcript) -> None:
+    asked = transcript.user("please find out why the gateway drops connections")
+    said = transcript.assistant("The upstream closes idle connections after 55 seconds.")
+    agreed = transcript.user("yes")
+    result = archive(run, transcript)
+    assert result["episodes"] == {"added": 3, "updated": 0}
+    assert (result["transcripts"], result["agents"], result["skipped"]) == (1, {"claude": 1}, [])
+    assert result["bytes"] == transcript.path.stat().st_size
+    found = exported(run)
+    assert set(found) == {asked, said, agreed}
+    assert found[asked]["text"] == "user: please find out why the gateway drops connections"
+    assert found[said]["text"].startswith("assistant: The upstream")
+    assert found[agreed]["text"] == "user: yes"
+    one = found[said]
+    assert (one["session"], one["project"], one["source"], one["type"], one["verdict"]) == (
+        SESSION, "gateway", "claude", "episode", "allow",
+    )  # fmt: skip
+    assert one["created_at"] == "2026-09-20T10:00:02.000Z"
+    hits = run("recall", "idle connections 55 seconds", "--session", SESSION).result["hits"]
+    assert hits[0]["id"] == said
+
+
+def test_the_context_is_the_prompt_and_both_neighbours(run: Run, transcript: Transcript) -> None:
+    prompt = "trace the leak in the worker " + "p" * 600
+    asked = transcript.user(prompt)
+    first = transcript.assistant("first " + "a" * 400)
+    second = transcript.assistant("second thought")
+    archive(run, transcript)
+    before = exported(run)
+    assert before[second]["context"] == "\n".join([prompt[:500], ("first " + "a" * 400)[:300]])
+    third = transcript.assistant("third " + "c" * 400)
+    assert archive(run, transcript)["episodes"] == {"added": 1, "updated": 1}
+    found = exported(run)
+    assert found[asked]["context"] == ("first " + "a" * 400)[:300]
+    assert found[first]["context"].splitlines() == [prompt[:500], prompt[:300], "second thought"]
+    assert found[second]["context"].splitlines() == [
+        prompt[:500], ("first " + "a" * 400)[:300], ("third " + "c" * 400)[:300],
+    ]  # fmt: skip
+    assert third in found
+    # a word that stands in a neighbour only finds the episode
+    assert second in {hit["id"] for hit in run("recall", "third", "--limit", "10").result["hits"]}
+
+
+def test_an_outcome_that_arrives_later_goes_to_the_message_that_called(run: Run, transcript: Transcript) -> None:
+    transcript.user("are the tests green?")
+    ran = transcript.call("c1", "Bash", command="make test")
+    wrote = transcript.call("c2", "Edit", file_path="src/retry.ts", old_string="a", new_string="b")
+    archive(run, transcript)
+    assert exported(run)[ran]["text"] == "assistant: $ make test"
+    transcript.outcome("c2", "The file was updated")
+    transcript.outcome("c1", "Exit code 2\nENOSPC in shard-17", failed=True)
+    after = transcript.assistant("The disk is full.")
+    assert archive(run, transcript)["episodes"] == {"added": 1, "updated": 2}
+    found = exported(run)
+    assert found[ran]["text"] == "assistant: $ make test\nfailed: Exit code 2\nENOSPC in shard-17"
+    assert found[wrote]["text"] == "assistant: Edit src/retry.ts\nThe file was updated"
+    assert "The file was updated" in found[after]["context"]
+    assert run("recall", "ENOSPC shard-17").result["hits"][0]["id"] == ran
+
+
+def test_no_output_floods(run: Run, transcript: Transcript) -> None:
+    transcript.user("show me the log")
+    ran = transcript.call("c1", "Bash", command="cat log")
+    transcript.outcome("c1", "first line\n" + "flood " * 100_000)
+    failed = transcript.call("c2", "Bash", command="make " + "x" * 5000)
+    transcript.outcome("c2", "started\n" + "noise " * 50_000 + "\nerror: no rule for target", failed=True)
+    said = transcript.assistant("HEAD " + "middle " * 5000 + "TAIL")
+    archive(run, transcript)
+    found = exported(run)
+    assert found[ran]["text"].startswith("assistant: $ cat log\nfirst line\nflood")
+    assert len(found[ran]["text"]) <= len("assistant: $ cat log\n") + 200
+    assert len(found[failed]["text"]) < 700
+    assert found[failed]["text"].endswith("error: no rule for target")
+    assert len(found[said]["text"]) < 4050
+    assert found[said]["text"].startswith("assistant: HEAD ")
+    assert found[said]["text"].endswith("TAIL")
+    assert all(len(one["context"]) <= 500 + 2 * 300 + 2 for one in found.values() if one.get("context"))
+
+
+SECRETS = {
+    "in a message": "ghp_" + "a8Kd02mXq71LzPw93RtVbYn45GhJ6cEs8uFi",
+    "in a command": "sk-ant-api03-" + "Qm4Zx81Lp0Vt7Rk2Wd9Ny6Hs3Bf5Jc-Ea8Gu1Ti",
+    "in an outcome": "AKIA" + "Q4ZX81LP0VT7RK2W",
+    "in the long middle": "glpat-" + "x8Kd02mXq71LzPw93RtV",
+}
+
+
+def test_no_secret_reaches_the_disk(run: Run, transcript: Transcript, home: Path) -> None:
+    message, command, outcome, middle = SECRETS.values()
+    # cut where the kept part of a long message ends, in the prompt of the context, and in a neighbour
+    transcript.user("x" * 490 + f" {message} " + "y" * 1995 + f" {middle} and on it goes " + "word " * 2000)
+    transcript.call("c1", "Bash", command=f"curl -H 'x-api-key: {command}' https://api.example.test/v1")
+    archive(run, transcript)  # the calls that wait for their outcome are kept as well
+    transcript.outcome("c1", "r" * 190 + f" {outcome}\n-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEow+Zx81Lp0Vt7" * 40)
+    transcript.assistant("done")
+    archive(run, transcript)
+    stored = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    for secret in SECRETS.values():
+        for length in (len(secret), 16):
+            assert secret[:length].encode() not in stored, secret
+    assert b"MIIEow" not in stored
+    assert "[redacted:" in json.dumps(exported(run))
+
+
+def test_half_a_line_waits(run: Run, transcript: Transcript) -> None:
+    transcript.user("one")
+    whole = json.dumps(transcript.entry("assistant", [{"type": "text", "text": "two"}])).encode()
+    transcript.append(whole[:50])
+    assert archive(run, transcript)["episodes"]["added"] == 1
+    transcript.append(whole[50:])
+    assert archive(run, transcript)["episodes"]["added"] == 0
+    transcript.append(b"\n")
+    assert archive(run, transcript)["episodes"]["added"] == 1
+    assert archive(run, transcript)["unchanged"] == 1
+    assert len(exported(run)) == 2
+
+
+def test_lines_that_are_no_json_are_counted(run: Run, transcript: Transcript) -> None:
+    transcript.user("one")
+    transcript.append(b'{"broken\n\n[1]\n\xff\xfe\xff\n"text"\n{"type": "unknown"}\n')
+    transcript.user("two")
+    assert archive(run, transcript)["badLines"] == 4
+    assert len(exported(run)) == 2
+
+
+def test_a_truncated_file_is_read_from_its_start(run: Run, transcript: Transcript) -> None:
+    kept = transcript.user("the first message")
+    size = transcript.path.stat().st_size
+    gone = transcript.assistant("the second message, which the client takes back")
+    archive(run, transcript)
+    with transcript.path.open("r+b") as handle:
+        handle.truncate(size)
+    result = archive(run, transcript)
+    assert result["bytes"] == size
+    assert result["episodes"] == {"added": 0, "updated": 0}
+    new = transcript.assistant("another second message")
+    archive(run, transcript)
+    assert set(exported(run)) == {kept, gone, new}
+
+
+def test_a_file_in_place_of_another_is_read_from_its_start(run: Run, transcript: Transcript) -> None:
+    first = transcript.user("the first message")
+    archive(run, transcript)
+    size = transcript.path.stat().st_size
+    transcript.path.unlink()
+    ids = [transcript.user(f"message {number} of the new file, longer than all of the old") for number in range(9)]
+    assert transcript.path.stat().st_size > size
+    assert archive(run, transcript)["episodes"]["added"] == 9
+    assert set(exported(run)) == {first, *ids}
+
+
+def test_what_is_read_again_changes_nothing(run: Run, transcript: Transcript, tmp_path: Path) -> None:
+    transcript.user("look at the disk")
+    transcript.call("c1", "Bash", command="df -h")
+    transcript.outcome("c1", "/dev/sda1 98%")
+    transcript.assistant("It is nearly full.")
+    archive(run, transcript)
+    before = exported(run)
+    copy = Transcript(tmp_path / "copies" / f"{SESSION}.jsonl")
+    copy.append(transcript.path.read_bytes())
+    assert archive(run, copy)["episodes"] == {"added": 0, "updated": 0}
+    assert exported(run) == before
+
+
+def test_a_forgotten_episode_stays_forgotten(run: Run, transcript: Transcript, tmp_path: Path) -> None:
+    secret = transcript.user("the wedding is on 12 May")
+    archive(run, transcript)
+    run("memory", "forget", secret)
+    transcript.assistant("Congratulations")  # would complete the first one's context
+    archive(run, transcript)
+    copy = Transcript(tmp_path / "copies" / f"{SESSION}.jsonl")
+    copy.append(transcript.path.read_bytes())
+    archive(run, copy)
+    assert secret not in exported(run)
+    assert secret not in {hit["id"] for hit in run("recall", "wedding 12 May").result["hits"]}
+
+
+def test_a_huge_line_costs_no_memory(run: Run, transcript: Transcript) -> None:
+    first = transcript.user("before")
+    transcript.append(b'{"type": "user", "message": "' + b"x" * 60_000_000 + b'"}\n')
+    last = transcript.user("behind")
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -v 600000; exec {JOELCLAW} memory archive {transcript.path}"],
+        env=clean_environment(transcript.path.parents[2] / "home"),
+        capture_output=True,
+    )
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)["result"]
+    assert (result["badLines"], result["episodes"]["added"]) == (1, 2)
+    assert set(exported(run)) == {first, last}
+
+
+def test_what_nobody_said_is_left_out(run: Run, transcript: Transcript) -> None:
+    said = transcript.user("go on")
+    transcript.assistant("")
+    transcript.user('<joelclaw-memory session="s">what we put there</joelclaw-memory>')
+    transcript.write(transcript.entry("user", "of a helper", isSidechain=True))
+    archive(run, transcript)
+    assert set(exported(run)) == {said}
+
+
+def test_two_processes_at_once_take_each_message_once(run: Run, tmp_path: Path, home: Path) -> None:
+    made = long(tmp_path / f"{SESSION}.jsonl", 600)
+    run("memory", "write", "the store is there before the two of them begin")
+    both = [
+        subprocess.Popen([JOELCLAW, "memory", "archive", str(made.path)], env=clean_environment(home), stdout=-1)
+        for _ in range(2)
+    ]
+    added = 0
+    for process in both:
+        out, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, out
+        added += json.loads(out)["result"]["episodes"]["added"]
+    found = exported(run)
+    assert added == len(found) == 600
+    # nor has either left a message without its neighbours
+    for number in range(1, 599):
+        context = found[f"claude:u-{number + 1:08}"]["context"]
+        assert f"number{number - 1} " in context
+        assert f"number{number + 1} " in context
+
+
+# --- the functions that hooks call ----------------------------------------------------------------------------------
+
+
+def said(identifier: str, role: str, text: str, **more: Any) -> Item:
+    item: Any = {"kind": "said", "id": identifier, "role": role, "text": text, "tools": [], "at": 1000, **more}
+    one: Item = item
+    return one
+
+
+@pytest.fixture
+def how(home: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    db = sqlite.open_writing(busy_ms=400, durable=False)
+    return {
+        "db": db, "agent": "claude", "session": SESSION, "project": "p", "now": 5, "vectors": sqlite.load_vectors(db),
+        "config": config.load(),
+    }  # fmt: skip
+
+
+def stored(how: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    return {one["id"]: (one["text"], one["context"]) for one in documents.every(how["db"])}
+
+
+def test_a_call_is_bounded_and_the_next_goes_on(how: dict[str, Any], tmp_path: Path) -> None:
+    made = long(tmp_path / "long.jsonl", 200)
+    size = made.path.stat().st_size
+    taken = episodes.take_file(path=str(made.path), most_bytes=size // 3, **how)
+    assert taken["complete"] is False
+    assert 0 < taken["offset"] <= size // 3 + 5000  # a line more
+    assert taken["offset"] == taken["bytes"]
+    stopped = episodes.take_file(path=str(made.path), until=0.0, **how)  # one piece, for progress
+    assert stopped["bytes"] > 0
+    ids = [item["id"] for item in [*taken["items"], *stopped["items"]] if item["kind"] == "said"]
+    while not stopped["complete"]:
+        stopped = episodes.take_file(path=str(made.path), **how)
+        ids += [item["id"] for item in stopped["items"] if item["kind"] == "said"]
+    assert ids == [f"claude:u-{number + 1:08}" for number in range(200)]
+    assert list(stored(how)) == ids
+
+
+def test_a_file_that_is_not_there_says_nothing(how: dict[str, Any], tmp_path: Path) -> None:
+    taken = episodes.take_file(path=str(tmp_path / "none.jsonl"), **how)
+    assert (taken["added"], taken["complete"], taken["items"]) == (0, True, [])
+
+
+def test_items_without_a_file(how: dict[str, Any]) -> None:
+    how["agent"] = "opencode"
+    first = [said("o1", "user", "why is it slow?"), said("o2", "assistant", "I measure.")]
+    assert episodes.take_items(items=first, **how)["added"] == 2
+    # the same ones again, the last of them grown, and a new one
+    call = {"call": "k", "name": "bash", "files": [], "command": "time make"}
+    again = [first[0], said("o2", "assistant", "I measure. It is the linker.", tools=[call])]
+    outcome: Item = {"kind": "outcome", "call": "k", "text": "real 3m1s", "failed": False}
+    taken = episodes.take_items(items=[*again, outcome, said("o3", "assistant", "Use mold.")], **how)
+    assert (taken["added"], taken["updated"]) == (1, 1)
+    assert stored(how) == {
+        "o1": ("user: why is it slow?", "I measure."),
+        "o2": (
+            "assistant: I measure. It is the linker.\n$ time make\nreal 3m1s",
+            "why is it slow?\nUse mold.",
+        ),
+        "o3": (
+            "assistant: Use mold.",
+            "why is it slow?\nI measure. It is the linker.\n$ time make\nreal 3m1s",
+        ),
+    }
+    assert episodes.take_items(items=[*again, said("o3", "assistant", "Use mold.")], **how)["updated"] == 0
+
+
+def test_messages_without_ids_are_known_again(how: dict[str, Any], tmp_path: Path) -> None:
+    rollout = tmp_path / "rollout.jsonl"
+    entries = [
+        {"type": "session_meta", "timestamp": "2026-09-20T10:00:00.000Z", "payload": {"id": "cx", "cwd": "/w/p"}},
+        *(
+            {
+                "type": "response_item",
+                "timestamp": f"2026-09-20T10:00:0{number}.000Z",
+                "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go on"}]},
+            }
+            for number in range(3)
+        ),
+    ]
+    rollout.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    how["agent"] = "codex"
+    assert episodes.take_file(path=str(rollout), **how)["added"] == 3
+    moved = rollout.rename(tmp_path / "moved.jsonl")
+    taken = episodes.take_file(path=str(moved), **how)
+    assert (taken["added"], taken["updated"], len(stored(how))) == (0, 0, 3)
+
+
+PIECES = st.lists(
+    st.one_of(
+        st.tuples(st.just("said"), st.sampled_from("abcdefgh"), st.sampled_from(["user", "assistant"]), st.text()),
+        st.tuples(st.just("outcome"), st.sampled_from("abcdefgh"), st.booleans(), st.text(max_size=600)),
+    ),
+    max_size=25,
+)
+
+
+@given(pieces=PIECES, cuts=st.lists(st.integers(0, 25), max_size=5))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_in_how_many_calls_it_comes_makes_no_difference(
+    how: dict[str, Any], pieces: list[tuple[Any, ...]], cuts: list[int]
+) -> None:
+    """Whatever is said, and wherever a hook happened to read: every message is there, within its bounds."""
+    items: list[Any] = []
+    for number, (kind, call, which, text) in enumerate(pieces):
+        if kind == "said":
+            tools = [{"call": call, "name": "bash", "files": [], "command": "ls " + call}]
+            items.append(said(f"m{number}", which, text, tools=tools if which == "assistant" else []))
+        else:
+            items.append({"kind": "outcome", "call": call, "text": text, "failed": which})
+    results = []
+    for ends in ([len(items)], sorted({*cuts, len(items)})):
+        how["db"].execute("DELETE FROM document; DELETE FROM transcript; DELETE FROM lexicon; DELETE FROM vector")
+        how["db"].execute("DELETE FROM signature") if documents.has_signatures(how["db"]) else None
+        start = 0
+        for end in ends:
+            episodes.take_items(items=items[start:end], **how)
+            start = end
+        results.append(stored(how))
+    whole, cut = results
+    expected = {
+        item["id"]
+        for item in items
+        if item["kind"] == "said" and (item["tools"] or item["text"].replace("\0", "x").strip())
+    }
+    assert set(whole) == set(cut) == expected
+    assert {key: text for key, (text, _) in whole.items()} == {key: text for key, (text, _) in cut.items()}
+    carry = how["db"].execute("SELECT carry FROM transcript").get
+    if carry:
+        assert len(carry) < 200_000
+        assert json_text.loads(carry)["drafts"] is not None

@@ -1,0 +1,436 @@
+"""How full the context is: the newest usage or compaction counts, and none from before the latest compaction."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.config import Config
+from session import context_usage
+from session.context_usage import of_transcript
+
+STAMP = "2027-03-04T05:06:07.089Z"
+PAYLOADS = ROOT / "tests" / "agents" / "payloads"
+NONE = Config({})
+
+
+class Claude:
+    """Lines as Claude Code writes them."""
+
+    agent = "claude"
+    tells_size_after = True
+
+    @staticmethod
+    def _line(kind: str, **fields: Any) -> dict[str, Any]:
+        return {"parentUuid": "u", "isSidechain": False, "type": kind, "sessionId": "s", "timestamp": STAMP, **fields}
+
+    def said(self, text: str) -> dict[str, Any]:
+        return self._line("user", message={"role": "user", "content": text})
+
+    def answer(self, tokens: int, text: str = "", **fields: Any) -> dict[str, Any]:
+        usage = {"input_tokens": 1, "cache_read_input_tokens": tokens - 1, "cache_creation_input_tokens": 0}
+        message = {"role": "assistant", "model": "claude-sonnet-4-5", "content": [{"type": "text", "text": text}]}
+        return self._line("assistant", message={**message, "usage": usage}, **fields)
+
+    def aborted(self) -> dict[str, Any]:
+        line = self.answer(1, "API Error")
+        line["message"].update(model="<synthetic>", usage={"input_tokens": 0, "output_tokens": 0})
+        return {**line, "isApiErrorMessage": True}
+
+    def outcome(self, text: str) -> dict[str, Any]:
+        part = {"type": "tool_result", "tool_use_id": "t", "content": text}
+        return self._line("user", message={"role": "user", "content": [part]})
+
+    def boundary(self, summary: str, after: int | None = None) -> list[dict[str, Any]]:
+        meta = {"trigger": "auto", "preTokens": 180_000} | ({"postTokens": after} if after else {})
+        edge = self._line("system", subtype="compact_boundary", content="Conversation compacted", compactMetadata=meta)
+        return [edge, {**self.said(summary), "isCompactSummary": True}]
+
+
+class Codex:
+    """Lines as Codex writes them."""
+
+    agent = "codex"
+    tells_size_after = False
+
+    @staticmethod
+    def _line(payload: dict[str, Any], kind: str = "response_item") -> dict[str, Any]:
+        return {"timestamp": STAMP, "type": kind, "payload": payload}
+
+    def _message(self, role: str, text: str) -> dict[str, Any]:
+        return {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}
+
+    def said(self, text: str) -> dict[str, Any]:
+        return self._line(self._message("user", text))
+
+    def answer(self, tokens: int) -> dict[str, Any]:
+        info = {"last_token_usage": {"total_tokens": tokens}, "model_context_window": 200_000}
+        return self._line({"type": "token_count", "info": info}, "event_msg")
+
+    def aborted(self) -> dict[str, Any]:
+        return self._line({"type": "token_count", "info": None}, "event_msg")
+
+    def outcome(self, text: str) -> dict[str, Any]:
+        return self._line({"type": "function_call_output", "call_id": "k", "output": text})
+
+    def boundary(self, summary: str, after: int | None = None) -> list[dict[str, Any]]:
+        history = [self._message("user", summary)]
+        return [self._line({"message": "unused", "replacement_history": history}, "compacted")]
+
+
+class Pi:
+    """Lines as pi writes them."""
+
+    agent = "pi"
+    tells_size_after = False
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def _line(self, message: dict[str, Any]) -> dict[str, Any]:
+        self.count += 1
+        return {"type": "message", "id": f"{self.count:08x}", "parentId": "0", "timestamp": STAMP, "message": message}
+
+    def said(self, text: str) -> dict[str, Any]:
+        return self._line({"role": "user", "content": [{"type": "text", "text": text}]})
+
+    def answer(self, tokens: int, stop: str = "stop") -> dict[str, Any]:
+        usage = {"input": tokens - 1, "cacheRead": 1, "cacheWrite": 0, "totalTokens": tokens}
+        return self._line({"role": "assistant", "content": [], "model": "mock-1", "usage": usage, "stopReason": stop})
+
+    def aborted(self) -> dict[str, Any]:
+        return self.answer(77, "aborted")
+
+    def outcome(self, text: str) -> dict[str, Any]:
+        return self._line({"role": "toolResult", "toolCallId": "c", "content": [{"type": "text", "text": text}]})
+
+    def boundary(self, summary: str, after: int | None = None, first_kept: str = "") -> list[dict[str, Any]]:
+        self.count += 1
+        line = {"type": "compaction", "id": f"{self.count:08x}", "parentId": "0", "timestamp": STAMP}
+        return [{**line, "summary": summary, "tokensBefore": 99_000, "firstKeptEntryId": first_kept}]
+
+
+Client = Claude | Codex | Pi
+
+
+@pytest.fixture(params=[Claude, Codex, Pi], ids=["claude", "codex", "pi"])
+def client(request: pytest.FixtureRequest) -> Client:
+    made: Client = request.param()
+    return made
+
+
+@pytest.fixture(autouse=True)
+def no_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CLAUDE_CODE_AUTO_COMPACT_WINDOW", raising=False)
+
+
+def text_of(lines: list[Any]) -> bytes:
+    return "".join(json.dumps(line) + "\n" for line in lines).encode()
+
+
+def told(path: Path, agent: str, lines: list[Any], **words: Any) -> context_usage.ContextUsage:
+    path.write_bytes(text_of(lines))
+    return of_transcript(str(path), agent, config=words.pop("config", NONE), **words)
+
+
+def usage(tokens: int, source: str = "usage", window: int = 200_000) -> dict[str, Any]:
+    return {"tokens": tokens, "window": window, "percent": round(tokens * 100 / window, 2), "source": source}
+
+
+def test_the_newest_usage_counts(tmp_path: Path, client: Client) -> None:
+    lines = [
+        client.said("weave"),
+        client.answer(5000),
+        client.outcome("done"),
+        client.answer(90_000),
+        client.said("go"),
+    ]
+    assert told(tmp_path / "t", client.agent, lines) == usage(90_000)
+
+
+def test_usage_from_before_a_compaction_never_counts(tmp_path: Path, client: Client) -> None:
+    lines = [client.answer(184_297), *client.boundary("s" * 400)]
+    assert told(tmp_path / "t", client.agent, lines) == usage(100, "estimate")
+
+
+def test_usage_from_after_it_does(tmp_path: Path, client: Client) -> None:
+    lines = [client.answer(184_297), *client.boundary("s" * 400), client.said("go"), client.answer(9000)]
+    assert told(tmp_path / "t", client.agent, lines) == usage(9000)
+
+
+def test_of_two_compactions_the_later_is_the_boundary(tmp_path: Path, client: Client) -> None:
+    lines = [client.answer(184_297), *client.boundary("a" * 4000), client.answer(60_000), *client.boundary("b" * 800)]
+    assert told(tmp_path / "t", client.agent, lines) == usage(200, "estimate")
+
+
+def test_what_was_said_after_a_compaction_is_estimated_with_its_summary(tmp_path: Path, client: Client) -> None:
+    lines = [client.answer(184_297), *client.boundary("s" * 400), client.said("p" * 40), client.outcome("o" * 81)]
+    assert told(tmp_path / "t", client.agent, lines) == usage(131, "estimate")  # 521 characters
+
+
+def test_an_answer_that_was_not_finished_does_not_count(tmp_path: Path, client: Client) -> None:
+    assert told(tmp_path / "t", client.agent, [client.answer(9000), client.aborted()]) == usage(9000)
+    lines = [client.answer(184_297), *client.boundary("s" * 400), client.aborted()]
+    found = told(tmp_path / "t", client.agent, lines)
+    assert found["source"] == "estimate"
+    assert found["tokens"] is not None
+    assert found["tokens"] < 200
+
+
+def test_without_any_usage_the_whole_is_estimated(tmp_path: Path, client: Client) -> None:
+    lines = [client.said("p" * 300), client.outcome("o" * 100)]
+    found = told(tmp_path / "t", client.agent, lines)
+    assert (found["tokens"], found["source"]) == (100, "estimate")
+
+
+def test_a_half_written_line_is_skipped(tmp_path: Path, client: Client) -> None:
+    whole, last = text_of([client.answer(5000)]), text_of([client.answer(6000)])
+    for cut in range(1, len(last) - 1, 7):
+        (tmp_path / "t").write_bytes(whole + last[:cut])
+        assert of_transcript(str(tmp_path / "t"), client.agent, config=NONE)["tokens"] == 5000
+    (tmp_path / "t").write_bytes(whole + last[:-1])  # complete, only its line end is to come
+    assert of_transcript(str(tmp_path / "t"), client.agent, config=NONE)["tokens"] == 6000
+
+
+def test_claude_tells_the_size_after_a_compaction(tmp_path: Path) -> None:
+    client = Claude()
+    lines = [client.answer(184_297), *client.boundary("s" * 400, 5504), client.said("go")]
+    assert told(tmp_path / "t", "claude", lines) == usage(5504, "boundary")
+
+
+def test_a_sidechain_fills_a_context_of_its_own(tmp_path: Path) -> None:
+    client = Claude()
+    lines = [client.answer(50_000), client.answer(150_000, isSidechain=True)]
+    assert told(tmp_path / "t", "claude", lines) == usage(50_000)
+
+
+def test_codex_tells_its_window_wherever_its_usage_stands(tmp_path: Path) -> None:
+    client = Codex()
+    started = client._line({"type": "task_started", "model_context_window": 19_000}, "event_msg")
+    lines = [started, client.said("p" * 400)]
+    assert told(tmp_path / "t", "codex", lines) == usage(100, "estimate", 19_000)
+    lines = [started, client.answer(15_000), *client.boundary("s" * 400)]
+    lines[1]["payload"]["info"]["model_context_window"] = 19_000
+    assert told(tmp_path / "t", "codex", lines) == usage(100, "estimate", 19_000)
+
+
+def test_pi_counts_what_the_compaction_kept(tmp_path: Path) -> None:
+    client = Pi()
+    before = [client.said("x" * 4000), client.said("k" * 80), client.outcome("k" * 20), client.answer(90_000)]
+    edge = client.boundary("s" * 400, first_kept=before[1]["id"])
+    assert told(tmp_path / "t", "pi", [*before, *edge, client.said("p" * 100)]) == usage(150, "estimate")
+    lost = client.boundary("s" * 400, first_kept="ffffffff")
+    assert told(tmp_path / "t", "pi", [*before, *lost, client.said("p" * 100)]) == usage(125, "estimate")
+
+
+def gemini(kind: str, text: str, identifier: str, tokens: int = 0) -> dict[str, Any]:
+    line = {"id": identifier, "timestamp": STAMP, "type": kind, "content": [{"text": text}]}
+    return {**line, "tokens": {"input": tokens}, "model": "gemini-2.5-flash"} if tokens else line
+
+
+def compressed(identifier: str, *kept: dict[str, Any]) -> dict[str, Any]:
+    summary = gemini("user", "<state_snapshot>" + "s" * 384, identifier)
+    return {"$set": {"messages": [summary, *kept], "lastUpdated": STAMP}}
+
+
+def test_gemini_a_history_that_was_compressed_is_a_boundary(tmp_path: Path) -> None:
+    window = 1_048_576
+    asked, answered = gemini("user", "bake", "g-1"), gemini("gemini", "yes", "g-2", 600_000)
+    kept = gemini("user", "k" * 100, "g-3")
+    lines = [asked, answered, compressed("c-1", kept)]
+    assert told(tmp_path / "t", "gemini", lines) == usage(125, "estimate", window)
+    lines += [gemini("gemini", "ok", "g-4", 9000)]
+    assert told(tmp_path / "t", "gemini", lines) == usage(9000, "usage", window)
+    # a session that is taken up again writes its history once more, with the same summary
+    lines += [compressed("c-1", kept)]
+    assert told(tmp_path / "t", "gemini", lines) == usage(9000, "usage", window)
+    lines += [compressed("c-2")]
+    assert told(tmp_path / "t", "gemini", lines) == usage(100, "estimate", window)
+
+
+def test_gemini_a_message_that_is_written_twice_counts_once(tmp_path: Path) -> None:
+    line = gemini("gemini", "y" * 400, "g-2")
+    assert told(tmp_path / "t", "gemini", [line, line])["tokens"] == 100
+
+
+# -- the window
+
+
+@pytest.mark.parametrize(
+    ("model", "window"),
+    [
+        ("claude-opus-4-6", 200_000),
+        ("anthropic/claude-opus-4-6", 200_000),
+        ("claude-sonnet-4-5[1m]", 1_000_000),
+        ("gemini-2.5-pro", 1_048_576),
+        ("gpt-5.2-codex", 272_000),
+        ("mock-1", 200_000),
+        ("", 200_000),
+    ],
+)
+def test_the_window_by_the_models_name(tmp_path: Path, model: str, window: int) -> None:
+    line = Pi().answer(1000)
+    line["message"]["model"] = model
+    assert told(tmp_path / "t", "pi", [line]) == usage(1000, window=window)
+    line["message"]["model"] = "mock-1"
+    assert told(tmp_path / "t", "pi", [line], model=model) == usage(1000, window=window)
+
+
+def test_what_overrules_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, path = Claude(), tmp_path / "t"
+    lines = [client.answer(40_000)]
+    monkeypatch.setenv("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000")
+    assert told(path, "claude", lines) == usage(40_000, window=100_000)
+    assert told(path, "pi", [Pi().answer(40_000)]) == usage(40_000, window=200_000)
+    chosen = Config({"context.window": 80_000})
+    assert told(path, "claude", lines, config=chosen) == usage(40_000, window=80_000)
+    assert told(path, "codex", [Codex().answer(40_000)], config=chosen) == usage(40_000, window=200_000)
+    for wrong in ("", "many", "0", "-5", "²", "9" * 5000):
+        monkeypatch.setenv("CLAUDE_CODE_AUTO_COMPACT_WINDOW", wrong)
+        assert told(path, "claude", lines)["tokens"] == 40_000
+
+
+def test_a_context_that_does_not_fit_has_the_long_window(tmp_path: Path) -> None:
+    assert told(tmp_path / "t", "claude", [Claude().answer(300_000)]) == usage(300_000, window=1_000_000)
+
+
+# -- files as they come
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "pi", "opencode", "x"])
+def test_what_cannot_be_read_is_not_known(tmp_path: Path, agent: str) -> None:
+    nothing = {"tokens": None, "percent": None, "source": "none"}
+    os.mkfifo(tmp_path / "pipe")  # would be waited for
+    for path in (tmp_path, tmp_path / "missing", tmp_path / "pipe", "", "a\0b"):
+        found = of_transcript(str(path), agent, config=NONE)
+        assert {**found, "window": 0} == {**nothing, "window": 0}
+        assert found["window"]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_bytes_of_any_kind_raise_nothing(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    path = tmp_path_factory.getbasetemp() / "any"
+    marks = st.sampled_from(
+        [
+            b'"usage"',
+            b'{"type": "compaction"}',
+            b"null",
+            b"[]",
+            b'{"type":"event_msg","payload":{"model_context_window":-1}}',
+        ]
+    )
+    chunks = data.draw(st.lists(st.one_of(st.binary(max_size=40), marks, st.just(b"\n")), max_size=30))
+    path.write_bytes(b"".join(chunks))
+    for agent in ("claude", "codex", "gemini", "pi"):
+        found = of_transcript(str(path), agent, config=NONE)
+        assert found["source"] in ("usage", "boundary", "estimate")
+        assert found["tokens"] is not None
+        assert found["tokens"] >= 0
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.integers(0, 90_000), max_size=40), st.booleans())
+def test_lines_are_read_backwards_whole(
+    tmp_path_factory: pytest.TempPathFactory, lengths: list[int], ended: bool
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "lines"
+    lines = [bytes([97 + at % 26]) * length for at, length in enumerate(lengths)]
+    text = b"\n".join(lines) + (b"\n" if ended else b"")
+    path.write_bytes(text)
+    with open(path, "rb", buffering=0) as handle:
+        found = list(context_usage._backwards(handle))
+    assert [line for _, line in found] == [line for line in reversed(lines) if line]
+    assert all(text[offset : offset + len(line)] == line for offset, line in found)
+
+
+def test_no_more_than_the_end_is_read(tmp_path: Path) -> None:
+    client, path = Claude(), tmp_path / "t"
+    filler = text_of([client.said("z" * 1000)])
+    text = text_of([client.answer(50_000)]) + filler * (5 * 1024 * 1024 // len(filler))
+    path.write_bytes(text)
+    found = of_transcript(str(path), "claude", config=NONE)
+    assert found == usage(200_000, "estimate")  # no more than fits
+    path.write_bytes(text + b"\n" + b"x" * (5 * 1024 * 1024))  # one line, longer than what is read
+    assert of_transcript(str(path), "claude", config=NONE) == usage(0, "estimate")
+
+
+def test_a_long_transcript_costs_no_more_than_a_short_one(tmp_path: Path) -> None:
+    client, path = Claude(), tmp_path / "t"
+    told_lines = [client.said("z" * 1000), client.outcome("y" * 3000), client.answer(50_000, "w" * 500)]
+    end = text_of([client.answer(60_000), client.outcome("y" * 3000), client.said("go")])
+    times = {}
+    for size in (20_000, 5_000_000):
+        block = text_of(told_lines)
+        path.write_bytes(block * (size // len(block)) + end)
+        taken = []
+        for _ in range(15):
+            begun = time.perf_counter()
+            assert of_transcript(str(path), "claude", config=NONE)["tokens"] == 60_000
+            taken.append(time.perf_counter() - begun)
+        times[size] = min(taken)
+    assert times[5_000_000] < 0.002 + 3 * times[20_000]
+
+
+@pytest.mark.skipif(not PAYLOADS.is_dir(), reason="the recorded transcripts are not in this checkout")
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "pi"])
+def test_no_moment_of_a_recorded_session_shows_a_usage_of_before_its_compaction(tmp_path: Path, agent: str) -> None:
+    lines = (PAYLOADS / agent / "session.jsonl").read_bytes().splitlines(keepends=True)
+    marks = {
+        "claude": b"compact_boundary",
+        "codex": b'"compacted"',
+        "gemini": b"<state_snapshot>",
+        "pi": b'"compaction"',
+    }
+    edge = next(at for at, line in enumerate(lines) if marks[agent] in line)
+    shown = []
+    for count in range(1, len(lines) + 1):
+        (tmp_path / "t").write_bytes(b"".join(lines[:count]))
+        found = of_transcript(str(tmp_path / "t"), agent, config=NONE)
+        assert found["tokens"] is not None
+        shown.append(found["tokens"])
+    most = max(shown[:edge])
+    assert most > 6000
+    assert max(shown[edge:]) < most
+    assert shown[edge] < most / 2
+
+
+def test_it_imports_nothing_dear() -> None:
+    code = "import sys; before = set(sys.modules); import session.context_usage; print(*set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not set(done.stdout.split()) & {"re", "json", "typing", "datetime", "dataclasses", "pathlib", "tomllib"}
+
+
+def test_random_sequences_agree_with_a_plain_reading(tmp_path: Path, client: Client) -> None:
+    draw = random.Random(8)
+    for _ in range(60):
+        lines: list[Any] = []
+        expected = None
+        for _ in range(draw.randint(1, 12)):
+            tokens = draw.randint(1, 190_000)
+            step = draw.choice(["said", "outcome", "answer", "aborted", "boundary"])
+            if step == "answer":
+                lines.append(client.answer(tokens))
+                expected = tokens
+            elif step == "boundary":
+                lines += client.boundary("s" * draw.randint(0, 400))
+                expected = None
+            elif step == "aborted":
+                lines.append(client.aborted())
+            else:
+                lines.append(getattr(client, step)("w" * draw.randint(0, 300)))
+        found = told(tmp_path / "t", client.agent, lines)
+        assert (found["source"] == "usage") == (expected is not None)
+        if expected is not None:
+            assert found["tokens"] == expected

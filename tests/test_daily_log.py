@@ -1,0 +1,208 @@
+"""What a session was doing, written into the day's log before a compaction (ADR-0204, change 2)."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from conftest import NOW_MS
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.config import Config
+from session import daily_log, shape
+
+if TYPE_CHECKING:
+    from session.shape import SessionState
+
+TASK = "Fix the memory use of the buoyline importer"
+DAY = "2026-09-21"
+HEADING = "## 14:13 UTC · session s-1 · interactive · compaction"
+DEFAULTS = Config({})
+
+
+@pytest.fixture(autouse=True)
+def _in_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    monkeypatch.delenv("JOELCLAW_WORKSPACE_FOLDER", raising=False)
+
+
+@pytest.fixture
+def log(home: Path) -> Path:
+    """Today's file."""
+    return home / "workspace" / "memory" / f"{DAY}.md"
+
+
+def state_of(task: str = TASK, session: str = "s-1", files: tuple[str, ...] = ("src/a.py", "src/b.py")) -> SessionState:
+    state = shape.blank(session, "interactive", NOW_MS)
+    state["checkpoint"].update(
+        {
+            "currentTask": task,
+            "filesModified": list(files),
+            "recallQueries": ["buoyline importer memory"],
+            "contextPercentAtCapture": 83.4,
+        }
+    )
+    return state
+
+
+def test_a_section(log: Path) -> None:
+    assert daily_log.flush(state_of(), NOW_MS, config=DEFAULTS)
+    assert log.read_text().split("\n") == [
+        HEADING,
+        f"- Task: {TASK}",
+        "- Files modified: src/b.py, src/a.py",
+        "- Recalled: buoyline importer memory",
+        "- Context 83 %, compaction 1",
+        "",
+    ]
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    for folder in (log.parent, log.parent.parent):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_the_same_is_not_said_twice(log: Path) -> None:
+    assert daily_log.flush(state_of(), NOW_MS)
+    assert daily_log.flush(state_of("something else", "s-2"), NOW_MS)
+    before = log.read_text()
+    assert not daily_log.flush(state_of(), NOW_MS + 120_000)
+    assert log.read_text() == before
+    again = state_of()
+    again["checkpoint"]["compactionCount"] = 1
+    assert daily_log.flush(again, NOW_MS + 120_000)
+    assert (
+        log.read_text()
+        == before
+        + "\n"
+        + before.partition("\n\n")[0].replace("14:13", "14:15").replace("compaction 1", "compaction 2")
+        + "\n"
+    )
+    assert daily_log.flush(again, NOW_MS + 86_400_000), "a new day, a new file"
+    assert (log.parent / "2026-09-22.md").exists()
+
+
+def test_nothing_known_nothing_written(log: Path) -> None:
+    assert not daily_log.flush(shape.blank("s-1", "interactive", NOW_MS), NOW_MS)
+    assert not log.parent.exists()
+
+
+def test_what_a_person_wrote_stays(log: Path) -> None:
+    log.parent.mkdir(parents=True)
+    log.write_text("# Monday\nbuy rope")
+    log.chmod(0o640)
+    assert daily_log.flush(state_of(), NOW_MS)
+    assert log.read_text().startswith(f"# Monday\nbuy rope\n\n{HEADING}\n")
+    assert stat.S_IMODE(log.stat().st_mode) == 0o640
+
+
+def test_the_day_in_lines(log: Path) -> None:
+    log.parent.mkdir(parents=True)
+    log.write_text("loose note\n\n# Monday\n\n### 09:00 Rope\n- bought 20 m\n- and a shackle\n")
+    assert daily_log.flush(state_of(), NOW_MS)
+    assert daily_log.flush(state_of("Port the parser", "s-2", ()), NOW_MS + 60_000)
+    assert daily_log.today(NOW_MS, 9) == [
+        "loose note",
+        "Monday",
+        "09:00 Rope: bought 20 m; and a shackle",
+        f"14:13 interactive: {TASK}; files src/b.py, src/a.py",
+        "14:14 interactive: Port the parser",
+    ]
+    assert daily_log.today(NOW_MS, 2)[0].startswith("14:13")
+    assert daily_log.today(NOW_MS, 1, without="s-2")[0].startswith("14:13")
+    assert daily_log.today(NOW_MS - 86_400_000, 9) == []
+
+
+def test_ids_that_begin_alike_are_told_apart(log: Path) -> None:
+    first, second = "019a1fe1-7df1-7f92-8e85-9b23fb2c0001", "019a1fe1-7df1-7f92-8e85-9b23fb2c0002"
+    assert daily_log.flush(state_of(session=first), NOW_MS)
+    assert daily_log.flush(state_of(session=second), NOW_MS)
+    assert "session 019a1fe1…2c0001 ·" in log.read_text()
+    assert len(daily_log.today(NOW_MS, 9, without=first)) == 1
+
+
+def test_another_folder(home: Path, tmp_path: Path) -> None:
+    assert daily_log.flush(state_of(), NOW_MS, config=Config({"workspace.folder": str(tmp_path / "mine")}))
+    assert (tmp_path / "mine" / "memory" / f"{DAY}.md").exists()
+    home.mkdir(exist_ok=True)
+    (home / "config.toml").write_text(f'[workspace]\nfolder = "{tmp_path}/own"\n')
+    assert daily_log.flush(state_of(), NOW_MS), "the settings in force, where none are handed over"
+    assert (tmp_path / "own" / "memory" / f"{DAY}.md").exists()
+
+
+def test_a_project_cannot_choose_the_folder(tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".joelclaw").mkdir()
+    (tmp_path / ".joelclaw" / "config.toml").write_text(f'[workspace]\nfolder = "{tmp_path}/theirs"\n')
+    monkeypatch.chdir(tmp_path)
+    assert daily_log.flush(state_of(), NOW_MS)
+    assert log.exists()
+    assert not (tmp_path / "theirs").exists()
+
+
+def test_faults_are_kept(log: Path, home: Path) -> None:
+    home.mkdir()
+    (home / "workspace").write_text("a file where a folder should be")
+    assert not daily_log.flush(state_of(), NOW_MS)
+    assert daily_log.today(NOW_MS, 3) == []
+    (home / "workspace").unlink()
+    log.mkdir(parents=True)
+    assert not daily_log.flush(state_of(), NOW_MS)
+    assert daily_log.today(NOW_MS, 3) == []
+    log.rmdir()
+    os.mkfifo(log)
+    assert not daily_log.flush(state_of(), NOW_MS), "and does not wait for a reader"
+    assert daily_log.today(NOW_MS, 3) == []
+    log.unlink()
+    log.symlink_to("/dev/full")
+    assert not daily_log.flush(state_of(), NOW_MS)
+
+
+def test_no_secret_reaches_it(log: Path) -> None:
+    secret = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
+    assert daily_log.flush(state_of(f"use {secret}", files=(f"src/{secret}.py",)), NOW_MS)
+    assert secret not in log.read_text()
+    assert "[redacted:" in log.read_text()
+
+
+def test_a_long_file_is_read_from_its_end(log: Path) -> None:
+    log.parent.mkdir(parents=True)
+    log.write_bytes(b"# Monday\n" + b"\xff long ago\n" * 40_000)
+    assert daily_log.flush(state_of(), NOW_MS)
+    assert not daily_log.flush(state_of(), NOW_MS)
+    assert daily_log.today(NOW_MS, 1) == [f"14:13 interactive: {TASK}; files src/b.py, src/a.py"]
+
+
+def test_many_at_once(log: Path) -> None:
+    states = [state_of(f"task {number} " + "long " * 60, f"s-{number}") for number in range(16)]
+    threads = [threading.Thread(target=daily_log.flush, args=(state, NOW_MS)) for state in states]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(daily_log.today(NOW_MS, 99)) == 16
+    assert all(line.startswith(("## ", "- ")) for line in log.read_text().splitlines() if line)
+
+
+nasty = st.one_of(
+    st.text(max_size=300), st.sampled_from(("## 10:00 UTC · session s-1 · x", "a\n## b\n- Task: c", " · "))
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(nasty, nasty, nasty)
+def test_nothing_quoted_becomes_a_section(log: Path, task: str, session: str, name: str) -> None:
+    log.unlink(missing_ok=True)
+    state = state_of(task, session or "s", (name,))
+    if not daily_log.flush(state, NOW_MS):
+        return
+    lines = log.read_text().split("\n")
+    assert sum(line.startswith("#") for line in lines) == 1
+    assert all(line.startswith("- ") for line in lines[1:-1])
+    (entry,) = daily_log.today(NOW_MS, 9)
+    assert len(entry.splitlines()) == 1
+    assert len(entry) <= 160
+    assert daily_log.today(NOW_MS, 9, without=session or "s") == []
+    assert not daily_log.flush(state, NOW_MS + 60_000), "it knows its own section again"

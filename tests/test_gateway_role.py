@@ -1,0 +1,104 @@
+"""The cycle of a gateway's session: startup, refresh, warm, hot, compaction, recovery (ADR-0204, changes 1, 2, 5)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from conftest import NOW_MS, Run
+
+SESSION = "gw"
+QUERY = "gateway daemon telegram redis session routing compaction"
+ROUTING = "The gateway daemon drops a telegram session when redis is restarted; routing comes back after compaction"
+VOICE = "The livekit voice agent needs a second worker, since rooms stay open for an hour"
+JUNK = "## Plan Summary\ngateway daemon telegram redis session routing compaction"
+TASK = "Why does the telegram channel of the gateway lose its session?"
+DIGEST = "## 📋 Batch Digest — 2026-09-21\n\n14 event(s) since last digest:\n- livekit voice agent: 14"
+HEARTBEAT = "HEARTBEAT\n\nTimestamp: 2026-09-21T10:00:00\n\n# livekit voice agent worker rooms"
+
+
+def at(minutes: float) -> dict[str, str]:
+    return {"JOELCLAW_NOW_MS": str(NOW_MS + round(minutes * 60_000))}
+
+
+def call(run: Run, minutes: float, *words: str, role: tuple[str, ...] = ("--role", "gateway")) -> dict[str, Any]:
+    result: dict[str, Any] = run(*words, "--session", SESSION, *role, env=at(minutes)).result
+    return result
+
+
+def actions(run: Run, minutes: float) -> list[tuple[str, str]]:
+    words = ("otel", "list", "--session", SESSION, "--hours", "9", "--limit", "50")
+    found = run(*words, env=at(minutes)).result["events"]
+    return [(event["action"], event["source"]) for event in reversed(found)]
+
+
+def test_the_whole_cycle(run: Run, home: Path) -> None:
+    for text in (ROUTING, VOICE):
+        run("memory", "write", text, env=at(0))
+    run("memory", "import", "-", stdin=json.dumps({"text": JUNK, "collection": "episodes"}) + "\n", env=at(0))
+
+    started = call(run, 0, "inject", "memory")
+    assert (started["query"], started["injected"]) == (QUERY, True)
+    assert ROUTING in started["content"]
+    assert "voice" not in started["content"]
+    assert "Plan Summary" not in started["content"]
+
+    cold = call(run, 1, "checkpoint", "save", "--percent", "20", "-m", TASK)
+    assert (cold["role"], cold["zone"]) == ("gateway", "cold")
+    for minute, automated in ((2, DIGEST), (3, HEARTBEAT)):
+        call(run, minute, "checkpoint", "save", "--percent", "30", "-m", automated)
+    warm = call(run, 5, "checkpoint", "save", "--percent", "45")
+    assert warm["entered"] == ["warm"]
+
+    half = call(run, 6, "inject", "refresh", "--percent", "52", "--message", HEARTBEAT)
+    assert half["trigger"] == "half-full"
+    assert half["query"] == TASK.rstrip("?") + "?", "the automated messages are no seeds"
+    assert "voice" not in half["content"]
+
+    hot = call(run, 8, "checkpoint", "save", "--percent", "65")
+    assert hot["entered"] == ["hot"]
+    call(run, 9, "checkpoint", "flush", "--percent", "85")
+    recovered = call(run, 10, "inject", "recovery")
+    assert (recovered["injected"], recovered["customType"]) == (True, "gateway-recovery")
+    assert recovered["gwCompactionCount"] == 1
+    again = call(run, 10.5, "inject", "recovery")
+    assert (again["injected"], again["reason"], again["gwCompactionCount"]) == (False, "rapid-recompaction", 2)
+    quiet = call(run, 10.9, "inject", "refresh", "--message", "what's happening?")
+    assert (quiet["injected"], quiet["reason"]) == (False, "not-due"), "the recovery is still there"
+
+    run("otel", "emit", "redis.restarted", "--source", "worker", "--level", "warn", env=at(60))
+    after = call(run, 75, "inject", "refresh", "--message", TASK, role=())
+    assert (after["injected"], after["customType"], after["trigger"]) == (True, "context-refresh", "idle")
+    assert "- warn redis.restarted (worker), 15 min ago" in after["content"]
+
+    told = actions(run, 76)
+    assert {source for _, source in told} == {"gateway"}, "the role is kept"
+    names = [action for action, _ in told if not action.startswith("memory.recall.")]
+    wanted = [
+        "gateway.compaction.extract.warm",
+        "gateway.compaction.extract.hot",
+        "gateway.compaction.before",
+        "gateway.compaction.checkpoint",
+        "gateway.compaction.inject",
+        "gateway.compaction.inject.skipped",
+    ]
+    assert [name for name in names if "compaction" in name] == wanted
+    assert names.count("context.refresh.injected") == (2 if half["injected"] else 1)
+
+
+def test_without_conversation_a_gateway_is_left_alone(run: Run) -> None:
+    for text in (ROUTING, VOICE):
+        run("memory", "write", text, env=at(0))
+    for minute, automated in ((1, DIGEST), (16, HEARTBEAT), (31, DIGEST)):
+        call(run, minute, "checkpoint", "save", "--percent", "30", "-m", automated)
+    for minute, automated in ((46, HEARTBEAT), (61, DIGEST), (500, "ok, thanks")):
+        result = call(run, minute, "inject", "refresh", "--message", automated, "--percent", "55")
+        assert (result["injected"], result["reason"], result["content"]) == (False, "no-seed", "")
+
+
+def test_interactive_sessions_keep_their_names(run: Run) -> None:
+    run("checkpoint", "save", "--session", "i", "--percent", "20", "-m", TASK, env=at(0))
+    recovered = run("inject", "recovery", "--session", "i", env=at(1)).result
+    assert (recovered["customType"], recovered["compactionCount"]) == ("compaction-recovery", 1)
+    assert "gwCompactionCount" not in recovered

@@ -1,0 +1,197 @@
+"""`joelclaw hook`: exit 0 and valid output whatever comes in, within its deadline; what went wrong is an event."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import JOELCLAW, Run, clean_environment
+
+AGENTS = ("pi", "claude", "codex", "gemini", "opencode")
+OWN = ("pi", "opencode")  # whose extension takes one line of JSON in any case
+SESSION = "6f1d2a90-5a43-4c1e-8b0e-0d9f6f2f7c11"
+
+ODD = {
+    "nothing": b"",
+    "no JSON": b"hello",
+    "half an object": b'{"session_id": "x", "hook_event_na',
+    "a list": b"[1, 2]",
+    "a number": b"7",
+    "null": b"null",
+    "an empty object": b"{}",
+    "no session": b'{"hook_event_name": "UserPromptSubmit", "prompt": "hi"}',
+    "an unknown event": b'{"hook_event_name": "Notification", "session_id": "x"}',
+    "wrong types": b'{"hook_event_name": "PostToolUse", "session_id": "x", "tool_name": 4, "tool_input": [1]}',
+    "a session that is a list": b'{"hook_event_name": "UserPromptSubmit", "session_id": ["x"], "prompt": "hi"}',
+    "not UTF-8": b'{"hook_event_name": "UserPromptSubmit", "session_id": "x", "prompt": "\xff\xfe"}',
+    "a byte-order mark": b'\xef\xbb\xbf{"hook_event_name": "Stop", "session_id": "x"}',
+    "a lone surrogate": b'{"hook_event_name": "UserPromptSubmit", "session_id": "x\\ud800", "prompt": "\\ud800"}',
+    "deep": b'{"hook_event_name": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "a path that is a folder": b'{"hook_event_name": "Stop", "session_id": "x", "transcript_path": "/tmp"}',
+    "a path that is nowhere": b'{"hook_event_name": "Stop", "session_id": "x", "transcript_path": "/no/where.jsonl"}',
+}
+
+
+def valid(agent: str, out: str) -> bool:
+    """Whether the client accepts it: nothing, or one line of its JSON."""
+    if not out:
+        return agent not in OWN
+    value = json.loads(out)
+    if agent in OWN:
+        return isinstance(value["messages"], list)
+    return bool(value["hookSpecificOutput"]["additionalContext"])
+
+
+def events(run: Run, action: str) -> list[Any]:
+    """The events of that action. The next hook takes in what could not be stored before."""
+    run("hook", "claude", stdin='{"hook_event_name": "Stop", "session_id": "after"}')
+    found = run("otel", "search", action, "--limit", "200").result["events"]
+    return [event for event in found if event["action"] == action]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("name", ODD)
+def test_whatever_comes_in_the_agent_goes_on(run: Run, agent: str, name: str) -> None:
+    done = run("hook", agent, stdin=ODD[name])
+    assert done.err == ""
+    assert valid(agent, done.out)
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["nobody"], ["claude", "Stop", "more", "words"], ["claude", "--later-flag=1"], ["claude", "--x", "y"]]
+)
+def test_nor_do_wrong_words_stop_it(run: Run, words: list[str]) -> None:
+    done = run("hook", *words, stdin='{"hook_event_name": "Stop", "session_id": "x"}')
+    assert (done.out, done.err) == ("", "")
+
+
+def test_its_help_is_there_all_the_same(run: Run) -> None:
+    assert "Always exit 0" in run("hook", "--help").out
+
+
+def test_an_unknown_agent_is_told_in_an_event(run: Run) -> None:
+    run("hook", "nobody", stdin="{}")
+    (event,) = events(run, "hook.failed")
+    assert "pi, claude, codex" in event["error"] or "nobody" in event["error"]
+
+
+def test_a_payload_that_is_no_json_is_told_in_an_event(run: Run) -> None:
+    run("hook", "claude", stdin="not json")
+    (event,) = events(run, "hook.failed")
+    assert event["error"].startswith("INVALID_JSON")
+    assert event["metadata"]["agent"] == "claude"
+
+
+def test_stdin_that_nobody_writes_to_or_closes_does_not_hold_it_up(home: Path, tmp_path: Path) -> None:
+    began = time.monotonic()
+    with subprocess.Popen(
+        [JOELCLAW, "hook", "claude"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=clean_environment(home),
+        cwd=tmp_path,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == b""
+        assert process.wait() == 0
+    assert time.monotonic() - began < 5
+
+
+def test_an_object_on_a_pipe_that_stays_open_is_answered_at_once(home: Path, tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [JOELCLAW, "hook", "pi", "turn_end"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=clean_environment(home, JOELCLAW_HOOK_DEADLINE_MS="900"),
+        cwd=tmp_path,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps({"session_id": SESSION, "messages": ["sort the tide tables"]}).encode())
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline()) == {"messages": []}
+        assert process.wait() == 0
+    assert (home / "sessions" / f"{SESSION}.json").exists()  # and not by the deadline, which would answer the same
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_after_its_deadline_it_answers_nothing_and_says_so(run: Run, home: Path, agent: str) -> None:
+    (home / "sessions").mkdir(parents=True, mode=0o700)
+    home.chmod(0o700)
+    os.mkfifo(home / "sessions" / "stuck.json")  # reading it waits for a writer that never comes
+    payload = {"hook_event_name": "UserPromptSubmit", "session_id": "stuck", "prompt": "go on with the tide tables"}
+    began = time.monotonic()
+    done = run("hook", agent, "prompt", stdin=json.dumps(payload), env={"JOELCLAW_HOOK_DEADLINE_MS": "300"})
+    took = time.monotonic() - began
+    if agent == "gemini":
+        return  # knows no such event
+    assert 0.25 < took < 3
+    assert done.out.strip() == ('{"messages": []}' if agent in OWN else "")
+    (event,) = events(run, "hook.timeout")
+    assert event["error"] == "no answer within 0.3 s"
+    assert event["metadata"]["agent"] == agent
+
+
+def test_the_deadline_can_be_longer_than_the_default(run: Run, home: Path) -> None:
+    (home / "sessions").mkdir(parents=True, mode=0o700)
+    os.mkfifo(home / "sessions" / "stuck.json")
+    began = time.monotonic()
+    run(
+        "hook",
+        "claude",
+        stdin='{"hook_event_name": "Stop", "session_id": "stuck"}',
+        env={"JOELCLAW_HOOK_DEADLINE_MS": "2600"},
+    )
+    assert time.monotonic() - began > 2.5
+
+
+def test_settings_that_cannot_be_read_do_not_stop_it(run: Run, home: Path) -> None:
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text("[recall]\nlimit = 'many'\n")
+    run(
+        "hook", "claude", stdin='{"hook_event_name": "UserPromptSubmit", "session_id": "x", "prompt": "sort the tides"}'
+    )
+    assert (home / "sessions" / "x.json").exists()
+    (home / "config.toml").unlink()
+    (event,) = events(run, "hook.config_invalid")
+    assert "recall.limit" in event["error"]
+
+
+def test_a_home_that_cannot_be_written_changes_nothing_for_the_agent(run: Run, home: Path) -> None:
+    home.write_text("a file where the folder should be")
+    for agent in AGENTS:
+        done = run(
+            "hook", agent, "prompt", stdin=json.dumps({"session_id": "x", "hook_event_name": "UserPromptSubmit"})
+        )
+        assert valid(agent, done.out)
+        assert done.err == ""
+
+
+def test_each_call_leaves_an_event_with_its_duration(run: Run) -> None:
+    run(
+        "hook", "claude", stdin='{"hook_event_name": "UserPromptSubmit", "session_id": "x", "prompt": "sort the tides"}'
+    )
+    found = run("otel", "search", "hook.completed", "--session", "x").result["events"]
+    assert [event["metadata"]["event"] for event in found] == ["UserPromptSubmit"]
+    assert found[0]["duration_ms"] > 0
+
+
+def test_what_waits_in_the_spool_is_taken_in_once(run: Run, home: Path) -> None:
+    run("hook", "claude", stdin="no json")
+    waiting = (home / "spool" / "events.jsonl").read_bytes()
+    (home / "spool" / "events.jsonl.taken-1").write_bytes(waiting)  # of a process that was killed in the middle
+    assert len(events(run, "hook.failed")) == 1
+    assert os.listdir(home / "spool") == []
+    assert len(events(run, "hook.failed")) == 1
+
+
+def test_a_damaged_spool_is_dropped_with_what_it_holds(run: Run, home: Path) -> None:
+    (home / "spool").mkdir(parents=True, mode=0o700)
+    (home / "spool" / "events.jsonl").write_bytes(b'\xff\x00{"id": 1}\n[]\nhalf')
+    assert events(run, "hook.failed") == []
+    assert os.listdir(home / "spool") == []

@@ -1,0 +1,551 @@
+"""`joelclaw install`: our part goes into a client's own configuration, and nothing else in it changes."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import shlex
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import JOELCLAW, ROOT, Run, Spawned, clean_environment
+from terminal import without_style
+
+CLAUDE_EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"]
+GEMINI_EVENTS = ["SessionStart", "BeforeAgent", "AfterTool", "PreCompress", "AfterAgent", "SessionEnd"]
+FILES = {
+    "pi": ".pi/agent/extensions/joelclaw.ts",
+    "claude": ".claude/settings.json",
+    "codex": ".codex/hooks.json",
+    "gemini": ".gemini/settings.json",
+    "opencode": ".config/opencode/plugin/joelclaw.js",
+}
+FOREIGN = """{
+    // how I like it
+    "theme": "dark", "model": {"name":"x" },
+    "hooks": {
+        "SessionStart": [
+            { "matcher": "startup", "hooks": [ { "type": "command", "command": "notify" } ] } // mine
+        ]
+        /* end */
+    }
+}"""
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Path:
+    """The home of somebody whose clients are to be configured."""
+    folder = tmp_path / "somebody"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+Install = Callable[..., Any]
+
+
+def environment(user: Path, **more: str) -> dict[str, str]:
+    unset = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "OPENCODE_CONFIG_DIR", "XDG_CONFIG_HOME")
+    return {**dict.fromkeys(unset, ""), "HOME": str(user), **more}
+
+
+@pytest.fixture
+def install(run: Run, user: Path, project: Path) -> Install:
+    """Run `joelclaw install` for somebody, in a project's folder; gives the result, or the envelope of a failure."""
+
+    def spawn(*words: str, ok: bool = True, verb: str = "install", **env: str) -> Any:
+        done = run(verb, *words, env=environment(user, **env), cwd=project, ok=ok)
+        return done.result if ok else done.json
+
+    return spawn
+
+
+def hooks_in(path: Path) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = json.loads(path.read_text())["hooks"]
+    return found
+
+
+def ours(entries: dict[str, list[dict[str, Any]]], event: str) -> list[dict[str, Any]]:
+    return [entry for group in entries[event] for entry in group["hooks"] if "joelclaw" in entry["command"]]
+
+
+@pytest.mark.parametrize(
+    ("agent", "events", "seconds", "unit"),
+    [("claude", CLAUDE_EVENTS, 5, 1), ("codex", CLAUDE_EVENTS, 5, 1), ("gemini", GEMINI_EVENTS, 5, 1000)],
+)
+def test_hooks_for_every_event(
+    install: Install, user: Path, agent: str, events: list[str], seconds: int, unit: int
+) -> None:
+    result = install(agent)
+    (one,) = result["agents"]
+    path = user / FILES[agent]
+    assert one["path"] == str(path)
+    assert (one["changed"], one["created"], one["backup"]) == (True, True, None)
+    assert "+++ " in one["diff"]
+    assert one["notes"]
+    entries = hooks_in(path)
+    assert list(entries) == events
+    for event in events:
+        (entry,) = ours(entries, event)
+        wanted = 3 if (agent, event) == ("codex", "SessionEnd") else seconds
+        assert entry["timeout"] == wanted * unit
+        assert f"{shlex.quote(JOELCLAW)} hook {agent}" in entry["command"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+FAKES = {
+    "missing": None,
+    "answers": """printf '{"hookSpecificOutput":{"hookEventName":"X"}}\\n'""",
+    "garbage": "echo 'Segmentation fault'; exit 3",
+    "fails after its answer": """printf '{"hookSpecificOutput":{}}'; exit 2""",
+    "loud": "echo no >&2",
+}
+
+
+@pytest.mark.parametrize("fake", FAKES)
+@pytest.mark.parametrize("agent", ["claude", "gemini"])
+def test_a_hook_ends_well_and_prints_our_answer_or_nothing(
+    install: Install, user: Path, tmp_path: Path, agent: str, fake: str
+) -> None:
+    install(agent)
+    script = FAKES[fake]
+    command = tmp_path / "it's a folder" / "joelclaw"
+    command.parent.mkdir()
+    if script is not None:
+        command.write_text(f"#!/bin/sh\ncat >/dev/null\n{script}\n")
+        command.chmod(0o755)
+    for event, groups in hooks_in(user / FILES[agent]).items():
+        line = groups[-1]["hooks"][0]["command"].replace(shlex.quote(JOELCLAW), shlex.quote(str(command)))
+        done = subprocess.run(["/bin/sh", "-c", line], input=b"{}", capture_output=True, env={"PATH": "/usr/bin:/bin"})
+        assert done.returncode == 0
+        assert done.stderr == b""
+        speaks = fake == "answers" and event not in ("Stop", "PreCompact", "SessionEnd", "PreCompress", "AfterAgent")
+        assert done.stdout == (b'{"hookSpecificOutput":{"hookEventName":"X"}}\n' if speaks else b""), event
+
+
+@pytest.mark.parametrize("agent", ["pi", "opencode"])
+def test_an_extension_with_our_path_in_it(install: Install, user: Path, agent: str) -> None:
+    install(agent)
+    path = user / FILES[agent]
+    original = (ROOT / "session/agents/extension" / path.name).read_text()
+    wanted = f"const JOELCLAW = {json.dumps(JOELCLAW)};"
+    assert path.read_text() == original.replace('const JOELCLAW = "joelclaw";', wanted)
+    assert json.dumps(JOELCLAW) in path.read_text()
+    assert install(agent)["agents"][0]["changed"] is False
+    path.write_text(path.read_text().replace(JOELCLAW, "/old/joelclaw"))
+    (again,) = install(agent)["agents"]
+    assert again["changed"] is True
+    assert "/old/joelclaw" in Path(again["backup"]).read_text()
+    assert JOELCLAW in path.read_text()
+
+
+@pytest.mark.parametrize("agent", FILES)
+def test_for_a_project_the_bare_name(install: Install, user: Path, project: Path, agent: str) -> None:
+    (one,) = install(agent, "--project")["agents"]
+    path = Path(one["path"])
+    assert path.is_relative_to(project)
+    assert not list(user.iterdir())
+    text = path.read_text()
+    assert str(Path(JOELCLAW).parent) not in text
+    assert ('const JOELCLAW = "joelclaw";' in text) or (f"o=$(joelclaw hook {agent} " in text)
+    assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0o077 & 0o666 & ~umask()
+    assert any("PATH" in note for note in one["notes"])
+
+
+def umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_in_both_scopes_it_is_said_to_run_twice(install: Install) -> None:
+    install("claude")
+    (one,) = install("claude", "--project")["agents"]
+    assert any("twice" in note for note in one["notes"])
+
+
+def test_no_project_in_the_home_folder(install: Install, run: Run, user: Path) -> None:
+    done = run("install", "claude", "--project", env=environment(user), cwd=user, ok=False)
+    assert done.json["error"]["code"] == "INSTALL_FAILED"
+    assert not list(user.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("agent", "variable", "below"),
+    [
+        ("claude", "CLAUDE_CONFIG_DIR", "settings.json"),
+        ("codex", "CODEX_HOME", "hooks.json"),
+        ("pi", "PI_CODING_AGENT_DIR", "extensions/joelclaw.ts"),
+        ("gemini", "GEMINI_CLI_HOME", ".gemini/settings.json"),
+        ("opencode", "XDG_CONFIG_HOME", "opencode/plugin/joelclaw.js"),
+        ("opencode", "OPENCODE_CONFIG_DIR", "plugin/joelclaw.js"),
+    ],
+)
+def test_the_clients_own_variables(install: Install, tmp_path: Path, agent: str, variable: str, below: str) -> None:
+    folder = tmp_path / "elsewhere"
+    (one,) = install(agent, **{variable: str(folder)})["agents"]
+    assert Path(one["path"]) == folder / below
+    assert (folder / below).exists()
+
+
+def test_every_other_byte_stays(install: Install, user: Path) -> None:
+    path = user / FILES["gemini"]
+    path.parent.mkdir()
+    path.write_text(FOREIGN)
+    path.chmod(0o640)
+    (one,) = install("gemini")["agents"]
+    after = path.read_text()
+    lines, before = after.splitlines(), FOREIGN.splitlines()
+    assert lines[:5] == before[:5]
+    assert lines[5] == before[5].replace("} // mine", "}, // mine")
+    assert lines[-2:] == before[-2:]
+    assert "        /* end */" in lines
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    backup = Path(one["backup"])
+    assert backup.parent == path.parent
+    assert backup.name.startswith("settings.json.joelclaw-backup-")
+    assert backup.read_text() == FOREIGN
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o640
+    assert sorted(p.name for p in path.parent.iterdir()) == sorted([path.name, backup.name])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{\r\n\t"a": 1\r\n}\r\n',
+        b'{"a":1}',
+        b'\xef\xbb\xbf{\n "a": 1\n}\n\n',
+        b'{\n\t"a": "\xc3\xa9\\u00e9"\n}',
+    ],
+)
+def test_layout_is_kept(install: Install, user: Path, text: bytes) -> None:
+    path = user / FILES["claude"]
+    path.parent.mkdir()
+    path.write_bytes(text)
+    install("claude")
+    after = path.read_bytes()
+    kept = text[: text.rindex(b"}")].rstrip()
+    assert after.startswith(kept + b",")
+    assert after.endswith(text[len(kept) :])
+    assert after.count(b"\r\n") == (after.count(b"\n") if b"\r" in text else 0)
+    assert (b"\n" in after) == (b"\n" in text)
+    if b"\t" in text:
+        assert b"\n\t\t\t\t" in after
+        assert b"\n  " not in after
+
+
+def test_a_second_time_changes_nothing(install: Install, user: Path) -> None:
+    path = user / FILES["claude"]
+    path.parent.mkdir()
+    path.write_text('{"a": 1}')
+    install("claude")
+    before = path.read_bytes(), path.stat().st_mtime_ns
+    (one,) = install("claude")["agents"]
+    assert (one["changed"], one["backup"], one["diff"]) == (False, None, "")
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    assert len(list(path.parent.iterdir())) == 2
+
+
+def test_an_older_entry_is_brought_up_to_date(install: Install, user: Path) -> None:
+    path = user / FILES["claude"]
+    path.parent.mkdir()
+    old = {"type": "command", "command": "/old/bin/joelclaw hook claude 2>/dev/null || :", "timeout": 60}
+    theirs = {"type": "command", "command": "theirs"}
+    wrapper = {"type": "command", "command": "/opt/log-joelclaw hook claude"}
+    path.write_text(
+        json.dumps(
+            {
+                "hooks": {
+                    "SessionStart": [{"matcher": "compact", "hooks": [old]}, {"hooks": [theirs]}],
+                    "Stop": [{"hooks": [theirs, old]}, {"hooks": [old]}],
+                    "Notification": [{"hooks": [old]}],
+                    "PostToolUse": [{"hooks": [wrapper]}],
+                }
+            }
+        )
+    )
+    install("claude")
+    entries = hooks_in(path)
+    assert "/old/" not in path.read_text()
+    assert entries["SessionStart"][0]["hooks"][0]["command"].startswith(f"o=$({JOELCLAW} hook claude")
+    assert "matcher" not in entries["SessionStart"][0]
+    assert entries["SessionStart"][1] == {"hooks": [theirs]}
+    assert entries["Stop"][0] == {"hooks": [theirs]}
+    assert len(ours(entries, "Stop")) == 1
+    assert "Notification" not in entries
+    assert entries["PostToolUse"][0] == {"hooks": [wrapper]}
+    assert install("claude")["agents"][0]["changed"] is False
+
+
+def test_somebodys_own_command_that_calls_us_is_left_and_told(install: Install, user: Path) -> None:
+    path = user / FILES["claude"]
+    path.parent.mkdir()
+    mine = {"type": "command", "command": "joelclaw hook claude | tee -a /tmp/log"}
+    path.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [mine]}]}}))
+    (one,) = install("claude")["agents"]
+    assert mine in hooks_in(path)["Stop"][0]["hooks"]
+    assert any("hooks.Stop" in note for note in one["notes"])
+
+
+REFUSED = {
+    "no JSON": b'{"a": 1',
+    "a comma too much": b'{"a": 1,}',
+    "comments, which this client does not read": b'{"a": 1} // x',
+    "no object": b"[]",
+    "hooks is a list": b'{"hooks": []}',
+    "hooks is null": b'{"hooks": null}',
+    "an event is an object": b'{"hooks": {"Stop": {}}}',
+    "hooks twice": b'{"hooks": {}, "hooks": {}}',
+    "an event twice": b'{"hooks": {"Stop": [], "Stop": []}}',
+    "not UTF-8": b'{"a": "\xff"}',
+    "two values": b"{} {}",
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+def test_what_is_not_understood_is_left_alone(install: Install, user: Path, what: str, verb: str) -> None:
+    path = user / FILES["claude"]
+    path.parent.mkdir()
+    path.write_bytes(REFUSED[what])
+    failed = install("claude", verb=verb, ok=False)
+    assert failed["error"]["code"] == "INSTALL_REFUSED"
+    assert str(path) in failed["error"]["message"]
+    assert "nothing was changed" in failed["fix"]
+    assert path.read_bytes() == REFUSED[what]
+    assert len(list(path.parent.iterdir())) == 1
+
+
+def test_one_refusal_stops_all_before_anything_is_written(install: Install, user: Path) -> None:
+    (user / ".gemini").mkdir()
+    (user / FILES["gemini"]).write_text("{")
+    install("claude", "gemini", ok=False)
+    assert not (user / ".claude").exists()
+
+
+def test_a_file_of_that_name_that_is_not_ours(install: Install, user: Path) -> None:
+    path = user / FILES["pi"]
+    path.parent.mkdir(parents=True)
+    path.write_text("export default () => {}\n")
+    assert install("pi", ok=False)["error"]["code"] == "INSTALL_REFUSED"
+    assert install("pi", verb="uninstall")["agents"][0]["changed"] is False
+    assert path.read_text() == "export default () => {}\n"
+
+
+def test_a_folder_in_the_files_place(install: Install, user: Path) -> None:
+    (user / FILES["claude"]).mkdir(parents=True)
+    assert install("claude", ok=False)["error"]["code"] == "INSTALL_FAILED"
+
+
+def test_a_folder_that_cannot_be_written(install: Install, user: Path) -> None:
+    # A file in the place of a folder stands for any that cannot be written: modes do not stop root.
+    (user / ".claude").write_text("x")
+    failed = install("claude", ok=False)
+    assert failed["error"]["code"] == "INSTALL_FAILED"
+    assert failed["fix"]
+    assert [p.name for p in user.iterdir()] == [".claude"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes anywhere")
+def test_a_read_only_folder(install: Install, user: Path) -> None:
+    path = user / FILES["claude"]
+    path.parent.mkdir()
+    path.write_text("{}")
+    path.parent.chmod(0o500)
+    failed = install("claude", ok=False)
+    path.parent.chmod(0o700)
+    assert failed["error"]["code"] == "INSTALL_FAILED"
+    assert path.read_text() == "{}"
+    assert len(list(path.parent.iterdir())) == 1
+
+
+def test_a_link_is_followed(install: Install, user: Path, tmp_path: Path) -> None:
+    target = tmp_path / "dotfiles" / "claude.json"
+    target.parent.mkdir()
+    target.write_text('{"a": 1}')
+    path = user / FILES["claude"]
+    path.parent.mkdir()
+    path.symlink_to(target)
+    (one,) = install("claude")["agents"]
+    assert path.is_symlink()
+    assert "hook claude" in target.read_text()
+    assert Path(one["backup"]).parent == path.parent
+    assert [p.name for p in target.parent.iterdir()] == ["claude.json"]
+    install("claude", verb="uninstall")
+    assert path.is_symlink()
+    assert target.read_text() == '{"a": 1}'
+
+
+def test_dry_run_writes_nothing(install: Install, user: Path, home: Path) -> None:
+    result = install("claude", "pi", "--dry-run")
+    assert result["dryRun"] is True
+    assert all(one["diff"] and not one["changed"] for one in result["agents"])
+    assert not list(user.iterdir())
+    assert not home.exists()
+
+
+def test_all_takes_those_that_are_there(install: Install, user: Path, tmp_path: Path) -> None:
+    (user / ".claude").mkdir()
+    command = tmp_path / "bin" / "codex"
+    command.parent.mkdir()
+    command.write_text("#!/bin/sh\n")
+    command.chmod(0o755)
+    result = install("--all", PATH=f"{command.parent}:{Path(JOELCLAW).parent}:/usr/bin:/bin")
+    assert [one["agent"] for one in result["agents"]] == ["claude", "codex"]
+    assert {one["agent"] for one in result["skipped"]} == {"pi", "gemini", "opencode"}
+    assert all(one["reason"] for one in result["skipped"])
+    result = install("--all", verb="uninstall")
+    assert [one["agent"] for one in result["agents"]] == ["claude", "codex"]
+    assert all(one["changed"] for one in result["agents"])
+
+
+@pytest.mark.parametrize("words", [(), ("--all", "pi"), ("--list", "pi"), ("cursor",)])
+def test_wrong_usage(run: Run, user: Path, words: tuple[str, ...]) -> None:
+    done = run("install", *words, env=environment(user), ok=False)
+    assert done.code == 2
+    assert done.json["error"]["code"] == "INSTALL_INVALID_ARGS"
+
+
+def test_list(install: Install, user: Path) -> None:
+    def listed() -> dict[tuple[str, str], Any]:
+        return {(one["agent"], one["scope"]): one for one in install("--list")["installs"]}
+
+    found = listed()
+    assert set(found) == {(agent, scope) for agent in FILES for scope in ("user", "project")}
+    assert not any(one["installed"] or one["current"] for one in found.values())
+    install("claude", "pi")
+    install("codex", "--project")
+    found = listed()
+    there = [key for key, one in found.items() if one["installed"] and one["current"]]
+    assert there == [("pi", "user"), ("claude", "user"), ("codex", "project")]
+    assert found["claude", "user"]["version"]
+    path = user / FILES["claude"]
+    path.write_text(path.read_text().replace('"timeout": 5', '"timeout": 6', 1))
+    (user / ".gemini").mkdir()
+    (user / FILES["gemini"]).write_text("{")
+    found = listed()
+    assert (found["claude", "user"]["installed"], found["claude", "user"]["current"]) == (True, False)
+    assert found["gemini", "user"]["installed"] is None
+    assert found["gemini", "user"]["notes"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "file", "text", "word"),
+    [
+        ("codex", ".codex/config.toml", "[features]\nhooks = false\n", "[features]"),
+        ("claude", ".claude/settings.json", '{"disableAllHooks": true}', "disableAllHooks"),
+        ("gemini", ".gemini/settings.json", '{"hooksConfig": {"enabled": false}}', "hooksConfig.enabled"),
+        ("gemini", ".gemini/settings.json", '{"hooksConfig": {"disabled": ["joelclaw"]}}', "hooksConfig.disabled"),
+    ],
+)
+def test_hooks_that_are_switched_off_are_told(
+    install: Install, user: Path, agent: str, file: str, text: str, word: str
+) -> None:
+    path = user / file
+    path.parent.mkdir()
+    path.write_text(text)
+    assert any(word in note for note in install(agent)["agents"][0]["notes"])
+
+
+def test_codex_is_told_to_trust(install: Install) -> None:
+    assert any("/hooks" in note for note in install("codex")["agents"][0]["notes"])
+
+
+def test_many_at_once_leave_one_entry(user: Path, project: Path, home: Path) -> None:
+    path = user / FILES["claude"]
+    path.parent.mkdir()
+    path.write_text('{"a": 1}')
+    every = [
+        subprocess.Popen(
+            [JOELCLAW, "install", "claude"], env=clean_environment(home, **environment(user)), cwd=project,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        )
+        for _ in range(4)
+    ]  # fmt: skip
+    results = [json.loads(child.communicate(timeout=60)[0])["result"]["agents"][0] for child in every]
+    assert sorted(one["changed"] for one in results) == [False, False, False, True]
+    assert all(len(ours(hooks_in(path), event)) == 1 for event in CLAUDE_EVENTS)
+    assert len(list(path.parent.iterdir())) == 2
+
+
+def test_a_lock_that_is_held_is_no_hang_in_a_dry_run(install: Install, home: Path) -> None:
+    home.mkdir(mode=0o700)
+    with (home / "install.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert install("claude", "--dry-run")["agents"][0]["diff"]
+
+
+def answering(home: Path, user: Path, project: Path, answer: str, *words: str) -> Spawned:
+    """The command on a terminal, where somebody answers its question."""
+    mine, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [JOELCLAW, *words], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, cwd=project,
+        env={**clean_environment(home, **environment(user)), "TERM": "xterm-256color"},
+    )  # fmt: skip
+    os.close(theirs)
+    os.write(mine, answer.encode())
+    shown = b""
+    while True:
+        try:
+            part = os.read(mine, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        shown += part
+    os.close(mine)
+    assert child.stderr is not None
+    told = child.stderr.read().decode()
+    child.stderr.close()
+    return Spawned(child.wait(30), without_style(shown.decode().replace("\r\n", "\n")), told)
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", "\x04", "yesterday\n"])
+def test_no_is_no(home: Path, user: Path, project: Path, answer: str) -> None:
+    done = answering(home, user, project, answer, "install", "claude")
+    assert done.code == 0, done
+    assert "install? [y/N]" in done.out
+    assert '+  "hooks": {' in done.out
+    assert "nothing was changed" in done.out
+    assert not list(user.iterdir())
+
+
+def test_yes_is_yes(home: Path, user: Path, project: Path) -> None:
+    done = answering(home, user, project, "y\n", "install", "claude")
+    assert done.code == 0, done
+    assert "[y/N]" in done.out
+    assert (user / FILES["claude"]).exists()
+    done = answering(home, user, project, "", "install", "claude")  # nothing to change, nothing to ask
+    assert "[y/N]" not in done.out
+    assert "nothing to change" in done.out
+
+
+def test_with_yes_or_json_nobody_is_asked(home: Path, user: Path, project: Path) -> None:
+    done = answering(home, user, project, "", "install", "claude", "--yes")
+    assert (done.code, "[y/N]" in done.out) == (0, False)
+    assert "done" in done.out
+    done = answering(home, user, project, "", "uninstall", "claude", "--json")
+    assert "[y/N]" not in done.out
+    assert not (user / ".claude").exists()
+
+
+def test_the_list_and_a_dry_run_on_a_terminal(home: Path, user: Path, project: Path) -> None:
+    done = answering(home, user, project, "", "install", "pi", "--dry-run")
+    assert "would change" in done.out
+    assert "+const JOELCLAW" in done.out
+    done = answering(home, user, project, "", "install", "--list")
+    assert "opencode" in done.out
+    assert done.err == ""

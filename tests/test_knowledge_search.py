@@ -1,0 +1,167 @@
+"""`knowledge search`: sections of synced files, best first, as the callers of the mirrored CLI read them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from conftest import NOW_MS, Run
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from terminal import on_terminal, without_style
+
+from memory.knowledge_search import PER_FILE, SNIPPET, snippet
+
+BODY = "Sessions write a checkpoint every turn, so that a compaction cannot take what the agent was doing with it."
+
+
+@pytest.fixture
+def synced(run: Run, tmp_path: Path) -> Path:
+    folder = tmp_path / "vault"
+    write(
+        folder / "decisions/0203-recovery.md",
+        "# Recovery\n\n" + "".join(f"## P{n}\n\n{BODY} {n}\n\n" for n in range(5)),
+    )
+    write(folder / "skills/deploy/SKILL.md", f"# Deploy\n\nThe worker writes a checkpoint to staging. {BODY[:60]}\n")
+    write(folder / "retros/march.md", f"# March\n\nThe compaction took a checkpoint with it. {BODY[:60]}\n")
+    write(
+        folder / "walrus.md",
+        "# Walrus\n\n" + "Nothing of note happens in this sentence. " * 12 + "A walrus appears here.\n",
+    )
+    run("knowledge", "sync", str(folder))
+    return folder
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def hits(run: Run, *words: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = run("knowledge", "search", *words, "--json").result["hits"]
+    return found
+
+
+def test_the_shape_is_the_mirrored_one(run: Run, synced: Path) -> None:
+    result = run("knowledge", "search", "walrus").result
+    assert list(result) == ["query", "found", "hits"]
+    assert result["query"] == "walrus"
+    assert result["found"] >= 1
+    hit = result["hits"][0]
+    assert list(hit) == ["id", "type", "title", "score", "snippet", "path"]
+    assert (hit["type"], hit["title"], hit["path"]) == ("note", "Walrus", str(synced / "walrus.md"))
+    assert 0 < hit["score"] <= 1
+
+
+def test_the_snippet_shows_what_was_asked_for(run: Run, synced: Path) -> None:
+    text = hits(run, "walrus")[0]["snippet"]
+    assert len(text) <= SNIPPET
+    assert text.startswith("…")
+    assert "A walrus appears here." in text
+
+
+def test_hits_are_sorted_and_no_file_has_more_than_two(run: Run, synced: Path) -> None:
+    found = hits(run, "checkpoint compaction agent")
+    paths = [hit["path"] for hit in found]
+    assert paths.count(str(synced / "decisions/0203-recovery.md")) == PER_FILE
+    assert {Path(path).name for path in paths} >= {"0203-recovery.md", "SKILL.md", "march.md"}
+    assert [hit["score"] for hit in found] == sorted((hit["score"] for hit in found), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "types"),
+    [("adr", {"adr"}), ("Decisions", {"adr"}), ("skills, retro", {"skill", "retro"}), ("zzz", set())],
+)
+def test_types(run: Run, synced: Path, given: str, types: set[str]) -> None:
+    assert {hit["type"] for hit in hits(run, "checkpoint", "--type", given)} == types
+
+
+def test_limit(run: Run, synced: Path) -> None:
+    assert len(hits(run, "checkpoint compaction")) > 1
+    assert len(hits(run, "checkpoint compaction", "-n", "1")) == 1
+
+
+def test_observations_are_not_knowledge(run: Run, synced: Path) -> None:
+    run("memory", "write", "The walrus belongs to the observations and to nothing else.")
+    assert [hit["path"] for hit in hits(run, "walrus")] == [str(synced / "walrus.md")]
+
+
+def test_knowledge_does_not_age(run: Run, synced: Path) -> None:
+    def score(days: int) -> float:
+        found = run("knowledge", "search", "walrus", env={"JOELCLAW_NOW_MS": str(NOW_MS + days * 86_400_000)})
+        value: float = found.result["hits"][0]["score"]
+        return value
+
+    first = score(0)
+    assert score(900) >= first  # a little more, since it was recalled
+
+
+def test_a_search_is_noted_and_counts_as_use(run: Run, home: Path, synced: Path) -> None:
+    identifier = hits(run, "walrus")[0]["id"]
+    assert run("memory", "show", identifier).result["recallCount"] == 1
+    events = run("otel", "search", "knowledge.search.completed").result["events"]
+    assert [event["metadata"]["query"] for event in events] == ["walrus"]
+
+
+def test_a_secret_in_a_query_is_not_kept(run: Run, home: Path, synced: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    run("knowledge", "search", f"walrus {secret}")
+    for path in home.iterdir():
+        assert secret.encode() not in path.read_bytes(), path
+
+
+def test_without_a_store_nothing_is_found_and_nothing_made(run: Run, home: Path) -> None:
+    spawned = run("knowledge", "search", "anything at all")
+    assert spawned.result == {"query": "anything at all", "found": 0, "hits": []}
+    assert spawned.json["next_actions"][0]["command"] == "joelclaw knowledge sync <dir>"
+    assert not home.exists()
+
+
+@pytest.mark.parametrize("damage", ["garbage", "foreign"])
+def test_a_fault_has_the_code_that_callers_know(run: Run, home: Path, damage: str) -> None:
+    home.mkdir()
+    if damage == "garbage":
+        (home / "store.db").write_bytes(b"no database at all " * 500)
+    else:
+        db = apsw.Connection(str(home / "store.db"))
+        db.execute("CREATE TABLE t (x); PRAGMA user_version = 1")
+        db.close()
+    envelope = run("knowledge", "search", "x", ok=False).json
+    assert envelope["error"]["code"] == "KNOWLEDGE_SEARCH_FAILED"
+    assert envelope["fix"]
+
+
+def test_it_is_quick_in_a_large_collection(run: Run, tmp_path: Path) -> None:
+    words = "gateway telegram redis session routing compaction checkpoint memory recall deploy".split()
+    for number in range(100):
+        text = "\n\n".join(f"## {n}\n\n{BODY} {words[(n + number) % 10]} {words[n % 7]}" for n in range(10))
+        write(tmp_path / f"large/{number}.md", f"# N{number}\n\n{text}")
+    run("knowledge", "sync", str(tmp_path / "large"))
+    began = time.monotonic()
+    assert len(hits(run, "gateway daemon telegram redis session routing compaction")) == 10
+    assert time.monotonic() - began < 1.5
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=600), st.text(max_size=40))
+@example("w " * 300 + "here", "here")
+@example("İ" * 300, "i")
+@example("x" * 500, "x")
+def test_a_snippet_is_one_short_line_of_the_text(text: str, query: str) -> None:
+    shown = snippet(text, query)
+    assert len(shown) <= SNIPPET
+    assert "\n" not in shown
+    assert shown.strip("…") in " ".join(text.split())
+    assert bool(shown) == bool(text.split())
+
+
+def test_on_a_terminal(run: Run, home: Path, synced: Path) -> None:
+    shown = without_style(on_terminal(home, "knowledge", "search", "walrus").out)
+    assert "walrus.md" in shown
+    assert "A walrus appears here." in " ".join(shown.split())
+    assert "Nothing bears on" in without_style(on_terminal(home, "knowledge", "search", "zzzz", "-t", "nope").out)
+    shown = without_style(on_terminal(home, "knowledge", "sync").out)
+    assert "unchanged" in shown

@@ -1,0 +1,421 @@
+"""`knowledge sync`: the collection `knowledge` says what the files say, and nothing that they no longer say."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from conftest import JOELCLAW, Run, clean_environment
+from faults import attempt, write_lock
+
+from core import clock
+from core.store import sqlite
+from memory import knowledge, markdown_files
+
+BODY = "Sessions write a checkpoint every turn, so that a compaction cannot take what the agent was doing with it."
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    """A folder with two decisions, a skill and a note; old enough not to be looked at twice."""
+    folder = tmp_path / "vault"
+    put(
+        folder / "decisions/0203-recovery.md",
+        f"# ADR-0203: Recovery\n\n## Context\n\n{BODY}\n\n## Zebra\n\n{BODY} Zebra.\n",
+    )
+    put(folder / "decisions/0204-context.md", f"# Seamless context\n\n{BODY} Telegram.\n")
+    put(folder / "skills/deploy/SKILL.md", "---\nname: deploy\ndescription: How the worker gets to staging\n---\n# D\n")
+    put(folder / "note.markdown", f"{BODY} Kangaroo.\n")
+    return folder
+
+
+def put(path: Path, text: str | bytes, *, age_s: int = 3600) -> None:
+    """Write a file as if some time ago."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    then = time.time() - age_s
+    os.utime(path, (then, then))
+
+
+def sync(run: Run, *words: str | Path) -> dict[str, Any]:
+    result: dict[str, Any] = run("knowledge", "sync", *map(str, words)).result
+    return result
+
+
+def counts(result: dict[str, Any]) -> tuple[int, int, int, int]:
+    indexed = result["indexed"]
+    return indexed["added"], indexed["updated"], indexed["removed"], indexed["unchanged"]
+
+
+def rows(home: Path) -> list[dict[str, Any]]:
+    """The documents of the collection, forgotten ones too, in order of their titles."""
+    db = apsw.Connection(str(home / "store.db"))
+    names = ("id", "title", "text", "path", "observation_type", "stale", "tags", "recall_count", "forgotten_at")
+    found = [
+        dict(zip(names, row, strict=True))
+        for row in db.execute(f"SELECT {', '.join(names)} FROM document WHERE rowid >> 40 = 3 ORDER BY title, rowid")
+    ]
+    # Whatever is searched says the same as the table.
+    live = {row[0] for row in db.execute("SELECT rowid FROM document WHERE rowid >> 40 = 3 AND forgotten_at IS NULL")}
+    assert {row[0] for row in db.execute("SELECT rowid FROM lexicon")} == live
+    assert {row[0] for row in db.execute("SELECT document FROM vector")} == live
+    db.close()
+    return found
+
+
+def titles(home: Path) -> list[str]:
+    return [row["title"] for row in rows(home) if row["forgotten_at"] is None]
+
+
+def found(run: Run, query: str) -> list[str]:
+    return [hit["path"] for hit in run("recall", query, "--collection", "knowledge").result["hits"]]
+
+
+def test_every_section_is_a_document(run: Run, home: Path, vault: Path) -> None:
+    result = sync(run, vault)
+    assert result["collection"] == "knowledge"
+    assert result["folders"] == [str(vault)]
+    assert counts(result) == (5, 0, 0, 0)
+    assert result["indexed"]["files"] == 4
+    assert result["indexed"]["sections"] == 5
+    assert result["indexed"]["skipped"] == []
+    assert [(row["title"], row["observation_type"]) for row in rows(home)] == [
+        ("ADR-0203: Recovery › Context", "adr"),
+        ("ADR-0203: Recovery › Zebra", "adr"),
+        ("Seamless context", "adr"),
+        ("deploy", "skill"),
+        ("note", "note"),
+    ]
+    assert found(run, "zebra") == [str(vault / "decisions/0203-recovery.md")]
+
+
+def test_nothing_changed_means_nothing_read(run: Run, home: Path, vault: Path) -> None:
+    sync(run, vault)
+    time.sleep(2.1)  # a file that has just changed is looked at twice; its status has a clock of its own
+    sync(run)
+    before = rows(home)
+    again = sync(run)
+    assert again["indexed"]["read"] == 0
+    assert counts(again) == (0, 0, 0, 5)
+    assert again["indexed"]["sections"] == 5
+    assert rows(home) == before
+
+
+def test_a_file_that_was_touched_only_is_read_and_left(run: Run, home: Path, vault: Path) -> None:
+    sync(run, vault)
+    put(vault / "note.markdown", (vault / "note.markdown").read_bytes(), age_s=10)
+    assert counts(sync(run)) == (0, 0, 0, 5)
+
+
+def test_only_changed_sections_are_replaced_and_what_was_learnt_stays(run: Run, home: Path, vault: Path) -> None:
+    sync(run, vault)
+    run("recall", "zebra", "--collection", "knowledge")
+    before = {row["title"]: row for row in rows(home)}
+    assert before["ADR-0203: Recovery › Zebra"]["recall_count"] == 1
+    path = vault / "decisions/0203-recovery.md"
+    put(path, path.read_text().replace("Zebra.", "Zebra and giraffe."), age_s=10)
+    assert counts(sync(run, vault)) == (0, 1, 0, 4)
+    after = {row["title"]: row for row in rows(home)}
+    changed = after.pop("ADR-0203: Recovery › Zebra")
+    assert changed["id"] == before.pop("ADR-0203: Recovery › Zebra")["id"]
+    assert changed["recall_count"] == 1
+    assert after == before
+    assert found(run, "giraffe") == [str(path)]
+
+
+def test_the_same_size_and_time_do_not_hide_a_change(run: Run, home: Path, vault: Path) -> None:
+    sync(run, vault)
+    note = vault / "note.markdown"
+    status = note.stat()
+    note.write_text(note.read_text().replace("Kangaroo", "Kookabur"))
+    os.utime(note, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert counts(sync(run)) == (0, 1, 0, 4)
+
+
+def test_removed_sections_and_files_are_out_of_recall(run: Run, home: Path, vault: Path) -> None:
+    sync(run, vault)
+    put(vault / "decisions/0203-recovery.md", f"# ADR-0203: Recovery\n\n## Context\n\n{BODY}\n", age_s=10)
+    (vault / "note.markdown").unlink()
+    result = sync(run)
+    assert counts(result) == (0, 0, 2, 3)
+    assert result["indexed"]["removedFiles"] == 1
+    assert found(run, "zebra") == found(run, "kangaroo") == []
+    assert titles(home) == ["ADR-0203: Recovery › Context", "Seamless context", "deploy"]
+    assert b"Kangaroo" not in (home / "knowledge.json").read_bytes()
+
+
+def test_other_folders_and_other_memories_are_left_alone(run: Run, home: Path, vault: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    put(other / "a.md", f"{BODY} Walrus.")
+    run(
+        "memory",
+        "import",
+        "-",
+        stdin=json.dumps({"collection": "knowledge", "text": BODY, "path": str(vault / "x.md")}),
+    )
+    sync(run, vault)
+    sync(run, other)
+    (other / "a.md").unlink()
+    put(other / "b.md", f"{BODY} Walrus too.")
+    (vault / "note.markdown").unlink()
+    assert counts(sync(run, other)) == (1, 0, 1, 0)
+    assert len(rows(home)) == 5 + 1 + 1
+    assert counts(sync(run)) == (0, 0, 1, 5)  # all kept folders
+
+
+def test_a_folder_below_a_kept_one_is_synced_with_it_though_hidden(run: Run, home: Path, vault: Path) -> None:
+    put(vault / ".agent/skills/x.md", f"{BODY} Iguana.")
+    sync(run, vault)
+    assert found(run, "iguana") == []
+    assert counts(sync(run, vault / ".agent/skills")) == (1, 0, 0, 0)
+    assert counts(sync(run, vault)) == (0, 0, 0, 6)
+    assert found(run, "iguana") == [str(vault / ".agent/skills/x.md")]
+
+
+@pytest.mark.parametrize("gone", ["removed", "empty"])
+def test_a_folder_that_vanished_takes_nothing_with_it_unless_pruned(
+    run: Run, home: Path, vault: Path, gone: str
+) -> None:
+    sync(run, vault)
+    shutil.move(vault, vault.with_name("elsewhere"))
+    if gone == "empty":
+        vault.mkdir()  # what a disk leaves that is not mounted
+    for words in ([], [vault]):
+        spawned = run("knowledge", "sync", *map(str, words))
+        assert spawned.result["missing"] == [str(vault)]
+        assert spawned.result["indexed"]["sections"] == 5
+        assert counts(spawned.result) == (0, 0, 0, 0)
+        assert spawned.json["next_actions"][0]["command"] == "joelclaw knowledge sync --prune"
+    assert found(run, "zebra")
+    result = sync(run, "--prune")
+    assert (result["pruned"], result["missing"]) == ([str(vault)], [])
+    assert counts(result) == (0, 0, 5, 0)
+    assert rows(home) == []
+    assert run("knowledge", "sync", ok=False).json["error"]["code"] == "KNOWLEDGE_NO_FOLDERS"
+
+
+def test_a_folder_that_comes_back_is_as_it_was(run: Run, home: Path, vault: Path) -> None:
+    sync(run, vault)
+    shutil.move(vault, vault.with_name("elsewhere"))
+    sync(run)
+    shutil.move(vault.with_name("elsewhere"), vault)
+    assert counts(sync(run)) == (0, 0, 0, 5)
+
+
+def test_a_forgotten_section_stays_forgotten(run: Run, home: Path, vault: Path) -> None:
+    sync(run, vault)
+    zebra = next(row["id"] for row in rows(home) if row["title"].endswith("Zebra"))
+    run("memory", "forget", zebra)
+    assert counts(sync(run)) == (0, 0, 0, 4)
+    path = vault / "decisions/0203-recovery.md"
+    put(path, path.read_text().replace("Zebra.", "Zebra again."), age_s=10)
+    assert counts(sync(run)) == (0, 0, 0, 4)
+    saved = path.read_bytes()
+    path.unlink()
+    sync(run)
+    put(path, saved)
+    sync(run)
+    assert found(run, "zebra") == []
+    run("memory", "forget", zebra, "--undo")
+    assert found(run, "zebra") == [str(path)]
+
+
+def test_a_lost_state_or_store_is_made_again(run: Run, home: Path, vault: Path) -> None:
+    sync(run, vault)
+    (home / "knowledge.json").write_text("{")
+    assert counts(sync(run, vault)) == (0, 0, 0, 5)
+    assert list(home.glob("knowledge.json.damaged-*"))
+    for path in home.glob("store.db*"):
+        path.unlink()
+    assert counts(sync(run)) == (5, 0, 0, 0)
+
+
+def test_what_is_no_text_is_told(run: Run, home: Path, vault: Path, tmp_path: Path) -> None:
+    put(vault / "binary.md", b"PK\0\0" + b"\xff" * 50)
+    put(vault / "huge.md", (f"{BODY} Mammoth.\n\n" * 30_000).encode())
+    os.mkfifo(vault / "pipe.md")
+    put(tmp_path / "outside/x.md", f"{BODY} Outside.")
+    (vault / "out").symlink_to(tmp_path / "outside")
+    (vault / "out.md").symlink_to(tmp_path / "outside/x.md")
+    (vault / "loop").symlink_to(vault)
+    (vault / "again.md").symlink_to(vault / "note.markdown")
+    (vault / "broken.md").symlink_to("nowhere.md")
+    put(vault / ".hidden/x.md", f"{BODY} Hidden.")
+    put(vault / "node_modules/x/readme.md", f"{BODY} Module.")
+    put(vault / ".git/x.md", f"{BODY} Git.")
+    put(vault / "other.txt", f"{BODY} Text.")
+    result = sync(run, vault)
+    told = {Path(one["path"]).name: one["reason"] for one in result["indexed"]["skipped"]}
+    assert told == {
+        "binary.md": "binary: no text was taken",
+        "huge.md": "larger than 2 MiB: only its beginning was taken",
+        "pipe.md": "no regular file",
+        "out": "a link out of the folder is not followed",
+        "out.md": "a link out of the folder is not followed",
+    }
+    assert (vault / "huge.md").stat().st_size > markdown_files.LARGEST
+    assert {Path(row["path"]).name for row in rows(home)} == {
+        *("0203-recovery.md", "0204-context.md", "SKILL.md", "note.markdown", "huge.md")
+    }
+    # And the next time, when nothing is read.
+    again = sync(run)
+    assert again["indexed"]["skippedCount"] == 5
+
+
+def test_odd_bytes_are_read(run: Run, home: Path, vault: Path) -> None:
+    put(vault / "odd.md", b"\xef\xbb\xbf# T\xc3\xa4st\r\n\r\n" + BODY.encode() + b" Ocelot \xff\xfe.\r\n")
+    sync(run, vault)
+    row = next(row for row in rows(home) if row["path"].endswith("odd.md"))
+    assert row["title"] == "Täst"
+    assert row["text"].endswith("Ocelot \ufffd\ufffd.")
+
+
+def test_what_may_not_be_read_is_told_and_kept(
+    run: Run, home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync(run, vault)
+    put(vault / "note.markdown", f"{BODY} Changed.", age_s=10)
+    # In this process, since root reads whatever its mode is.
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    listed, read = os.scandir, markdown_files.read
+
+    def refuse(path: str, *_: object) -> Any:
+        if str(path).endswith(("decisions", "note.markdown")):
+            raise PermissionError(13, "Permission denied", str(path))
+        return None
+
+    monkeypatch.setattr(os, "scandir", lambda path: refuse(path) or listed(path))
+    monkeypatch.setattr(markdown_files, "read", lambda path, *more: refuse(path) or read(path, *more))
+    db = sqlite.open_writing(busy_ms=1000, durable=False)
+    nothing: Any = lambda _: None  # noqa: E731
+    report = knowledge.sync(
+        db,
+        [],
+        prune=False,
+        now=clock.now_ms(),
+        vectors=sqlite.load_vectors(db),
+        started=nothing,
+        progress=nothing,
+    )
+    db.close()
+    assert [(Path(one["path"]).name, one["reason"]) for one in report.skipped] == [
+        ("decisions", "cannot be listed: Permission denied"),
+        ("note.markdown", "cannot be read: Permission denied"),
+    ]
+    assert (report.added, report.updated, report.removed, report.unchanged) == (0, 0, 0, 1)
+    assert (len(rows(home)), report.sections) == (5, 5)
+    monkeypatch.undo()
+    assert counts(sync(run)) == (0, 1, 0, 4)
+
+
+def test_stale_decisions_and_tags(run: Run, home: Path, vault: Path) -> None:
+    put(vault / "decisions/0001-old.md", f"---\nstatus: superseded\ntags: [a, b]\n---\n# Old\n\n{BODY} Dodo.\n")
+    sync(run, vault)
+    old = next(row for row in rows(home) if row["title"] == "Old")
+    assert (old["stale"], json.loads(old["tags"])) == (1, ["a", "b"])
+    assert found(run, "dodo") == []
+    put(vault / "decisions/0001-old.md", f"---\nstatus: accepted\n---\n# Old\n\n{BODY} Dodo.\n", age_s=10)
+    assert counts(sync(run)) == (0, 1, 0, 5)
+    assert len(found(run, "dodo")) == 1
+
+
+def test_secrets_do_not_reach_the_disk(run: Run, home: Path, vault: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    put(vault / f"{secret}.md", f"# About {secret}\n\n{BODY} {secret}\n")
+    result = sync(run, vault)
+    assert result["indexed"]["redacted"]
+    assert secret not in json.dumps(result)
+    assert counts(sync(run)) == (0, 0, 0, 6)
+    for path in home.iterdir():
+        assert secret.encode() not in path.read_bytes(), path
+
+
+def test_a_sync_that_is_killed_is_completed_by_the_next(run: Run, home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    for number in range(120):
+        put(folder / f"{number}.md", f"# N{number}\n\n" + "\n\n".join(f"## S{n}\n\n{BODY} {n}" for n in range(10)))
+    command = [JOELCLAW, "knowledge", "sync", str(folder)]
+    for _ in range(3):
+        child = subprocess.Popen(command, env=clean_environment(home), stdout=subprocess.DEVNULL)
+        time.sleep(0.35)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    run("knowledge", "sync", str(folder))
+    assert sorted({row["path"] for row in rows(home)}) == sorted(map(str, folder.iterdir()))
+    assert len({row["id"] for row in rows(home)}) == len(rows(home)) == 1200
+    assert counts(sync(run)) == (0, 0, 0, 1200)
+
+
+def test_two_at_once_do_not_meet(home: Path, vault: Path) -> None:
+    command = [JOELCLAW, "knowledge", "sync", str(vault)]
+    children = [
+        subprocess.Popen(command, env=clean_environment(home), stdout=subprocess.PIPE, text=True) for _ in range(4)
+    ]
+    added = [json.loads(child.communicate()[0])["result"]["indexed"]["added"] for child in children]
+    assert sorted(added) == [0, 0, 0, 5]
+    assert len(rows(home)) == 5
+
+
+def test_a_store_that_is_locked_is_told(run: Run, home: Path, vault: Path) -> None:
+    sync(run, vault)
+    put(vault / "new.md", f"{BODY} Newt.", age_s=10)
+    with write_lock(home):
+        failed = attempt(home, "knowledge", "sync", env={"JOELCLAW_STORE_BUSY_MS": "50"})
+    assert failed.assert_failed() == "STORE_BUSY"
+    assert counts(sync(run)) == (1, 0, 0, 5)
+
+
+def test_a_large_file_that_was_stored_in_part_is_completed(run: Run, home: Path, vault: Path) -> None:
+    big = "".join(f"## H{n}\n\n{BODY} {n}\n\n" for n in range(2 * knowledge.TOGETHER + 50))
+    put(vault / "big.md", big)
+    sync(run, vault)
+    assert len(rows(home)) == 5 + 2 * knowledge.TOGETHER + 50
+    db = apsw.Connection(str(home / "store.db"))
+    db.execute("DELETE FROM lexicon WHERE rowid IN (SELECT rowid FROM document WHERE title = 'big › H7')")
+    db.execute("DELETE FROM vector WHERE document IN (SELECT rowid FROM document WHERE title = 'big › H7')")
+    db.execute("DELETE FROM document WHERE title = 'big › H7'")
+    db.close()
+    assert counts(sync(run))[:3] == (1, 0, 0)
+    assert "big › H7" in titles(home)
+
+
+def test_a_full_disk_is_told_and_nothing_is_half_done(run: Run, home: Path, vault: Path) -> None:
+    sync(run, vault)
+    put(vault / "new.md", "\n\n".join(f"## H{n}\n\n{BODY} {n}" for n in range(200)), age_s=10)
+    limit = (home / "store.db-wal").stat().st_size + 20_000 if (home / "store.db-wal").exists() else 20_000
+    failed = attempt(home, "knowledge", "sync", largest_file=limit)
+    assert failed.assert_failed() in ("STORE_FULL", "STORE_IO")
+    assert len(rows(home)) == 5
+    assert counts(sync(run)) == (200, 0, 0, 5)
+
+
+@pytest.mark.parametrize("words", [["nowhere"], ["vault/note.markdown"], [""]])
+def test_what_is_no_folder_is_wrong_usage(run: Run, vault: Path, tmp_path: Path, words: list[str]) -> None:
+    spawned = run("knowledge", "sync", *words, ok=False, cwd=tmp_path)
+    assert spawned.code == 2
+    assert spawned.json["error"]["code"] == "KNOWLEDGE_INVALID_ARGS"
+    assert spawned.json["fix"]
+
+
+def test_without_a_folder_it_says_what_to_do(run: Run, home: Path) -> None:
+    spawned = run("knowledge", "sync", ok=False)
+    assert spawned.code == 2
+    assert spawned.json["error"]["code"] == "KNOWLEDGE_NO_FOLDERS"
+    assert "joelclaw knowledge sync" in spawned.json["fix"]
+    assert not (home / "store.db").exists()
+
+
+def test_the_state_is_private(run: Run, home: Path, vault: Path) -> None:
+    sync(run, vault)
+    assert {path.name: path.stat().st_mode & 0o777 for path in home.glob("knowledge*")} == {
+        "knowledge.json": 0o600,
+        "knowledge.json.lock": 0o600,
+    }

@@ -1,0 +1,178 @@
+"""`joelclaw memory archive`: finds the transcripts of every client, tells whose they are, and what it left out."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_transcript import SESSION, Transcript
+from conftest import Run
+from terminal import on_terminal, without_style
+
+PIGEONS = "0199d1b2-7c3e-7a11-b2c3-123456789abc"
+AT = "2026-09-20T10:00:00.000Z"
+PI = [
+    {"type": "session", "version": 3, "id": PIGEONS, "timestamp": AT, "cwd": "/w/pigeon"},
+    {
+        "type": "message", "id": "a1b2c3d4", "parentId": None, "timestamp": AT,
+        "message": {"role": "user", "content": "pi was asked about the pigeon"},
+    },
+]  # fmt: skip
+CODEX = [
+    {"type": "session_meta", "timestamp": AT, "payload": {"id": "codex-session", "cwd": "/w/codebase"}},
+    {
+        "type": "response_item", "timestamp": AT,
+        "payload": {
+            "type": "message", "role": "user", "content": [{"type": "input_text", "text": "codex was asked"}],
+        },
+    },
+]  # fmt: skip
+GEMINI = [
+    {"sessionId": "gemini-session", "projectHash": "abc", "startTime": AT, "lastUpdated": AT},
+    {"id": "g1", "timestamp": AT, "type": "user", "content": [{"text": "gemini was asked about stars"}]},
+]
+
+
+def lines(path: Path, entries: list[Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    return path
+
+
+@pytest.fixture
+def clients(tmp_path: Path) -> Path:
+    """A person's home with one transcript of each client, and what lies beside them."""
+    person = tmp_path / "person"
+    project = person / ".claude" / "projects" / "-home-u-gateway"
+    Transcript(project / f"{SESSION}.jsonl").user("claude was asked about the gateway")
+    Transcript(project / SESSION / "subagents" / "agent-1.jsonl").user("a helper was asked")
+    side = Transcript(project / "agent-old.jsonl")
+    side.write(side.entry("user", "an old helper was asked", isSidechain=True))
+    lines(person / ".pi/agent/sessions/--w-pigeon--/2026-09-20_x.jsonl", PI)
+    lines(person / ".codex/sessions/2026/09/20/rollout-2026-09-20-x.jsonl", CODEX)
+    lines(person / ".codex/sessions/2026/09/20/other.jsonl", CODEX)
+    lines(person / ".gemini/tmp/abc/chats/session-1.jsonl", GEMINI)
+    return person
+
+
+def archive(run: Run, *words: str, person: Path, **more: str) -> Any:
+    unset = dict.fromkeys(("CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR"), "")
+    return run("memory", "archive", *words, env={"HOME": str(person), **unset, **more}).result
+
+
+def episodes(run: Run) -> dict[str, dict[str, Any]]:
+    found = [json.loads(line) for line in run("memory", "export", "--collection", "episodes").out.splitlines()]
+    return {one["source"]: one for one in found}
+
+
+def test_all_takes_every_client(run: Run, clients: Path) -> None:
+    result = archive(run, "--all", person=clients)
+    assert result["agents"] == {"claude": 1, "codex": 1, "gemini": 1, "pi": 1}
+    assert (result["transcripts"], result["subagents"], result["skipped"]) == (4, 2, [])
+    assert result["episodes"] == {"added": 4, "updated": 0}
+    found = episodes(run)
+    assert {name: (one["session"], one.get("project", "")) for name, one in found.items()} == {
+        "claude": (SESSION, "gateway"),
+        "codex": ("codex-session", "codebase"),
+        "gemini": ("gemini-session", ""),
+        "pi": (PIGEONS, "pigeon"),
+    }
+    again = archive(run, "--all", person=clients)
+    assert (again["unchanged"], again["bytes"], again["episodes"]) == (4, 0, {"added": 0, "updated": 0})
+
+
+def test_all_of_one_client(run: Run, clients: Path) -> None:
+    assert archive(run, "--all", "--agent", "pi", person=clients)["agents"] == {"pi": 1}
+
+
+def test_all_looks_where_the_clients_were_told_to(run: Run, clients: Path, tmp_path: Path) -> None:
+    Transcript(tmp_path / "cc" / "projects" / "p" / "s2.jsonl").user("claude elsewhere")
+    lines(tmp_path / "cx" / "sessions" / "rollout-1.jsonl", CODEX)
+    lines(tmp_path / "pi" / "sessions" / "p" / "1.jsonl", PI)
+    result = archive(
+        run,
+        "--all",
+        person=clients,
+        CLAUDE_CONFIG_DIR=str(tmp_path / "cc"),
+        CODEX_HOME=str(tmp_path / "cx"),
+        PI_CODING_AGENT_DIR=str(tmp_path / "pi"),
+    )
+    assert result["agents"] == {"claude": 1, "codex": 1, "gemini": 1, "pi": 1}
+    assert episodes(run)["claude"]["text"] == "user: claude elsewhere"
+
+
+def test_all_where_there_is_nothing(run: Run, tmp_path: Path) -> None:
+    assert archive(run, "--all", person=tmp_path / "nobody")["transcripts"] == 0
+
+
+def test_a_folder_and_foreign_files(run: Run, clients: Path) -> None:
+    folder = clients / ".claude"
+    (folder / "empty.jsonl").write_text("")
+    (folder / "foreign.jsonl").write_text('{"message": "not a client"}\n' * 3)
+    (folder / "text.jsonl").write_text("no JSON at all\n")
+    result = archive(run, str(folder), str(folder), person=clients)
+    assert (result["transcripts"], result["subagents"], result["skippedCount"]) == (1, 2, 3)
+    told = {Path(one["path"]).name: one["reason"] for one in result["skipped"]}
+    assert told == {
+        "empty.jsonl": "no JSON lines",
+        "foreign.jsonl": "no transcript of a known client",
+        "text.jsonl": "no JSON lines",
+    }
+
+
+def test_many_foreign_files_are_told_within_bounds(run: Run, clients: Path) -> None:
+    for number in range(60):
+        (clients / f"{number}.jsonl").write_text("{}\n")
+    result = archive(run, str(clients), person=clients)
+    assert (result["skippedCount"], len(result["skipped"])) == (60, 20)
+
+
+def test_a_pipe_and_a_socket_hold_nobody_up(run: Run, clients: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    result = archive(run, str(pipe), str(clients / ".pi"), person=clients)
+    assert (result["transcripts"], result["skippedCount"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "no transcript is named"),
+        (("missing.jsonl",), "there is no missing.jsonl"),
+        (("--all", "--agent", "vim"), "--agent is 'vim'"),
+    ],
+)
+def test_wrong_usage(run: Run, words: tuple[str, ...], said: str) -> None:
+    refused = run("memory", "archive", *words, ok=False)
+    assert refused.code == 2
+    assert refused.json["error"]["code"] == "MEMORY_INVALID_ARGS"
+    assert said in refused.json["error"]["message"]
+    assert refused.json["fix"]
+
+
+def test_nothing_but_foreign_files_is_a_failure(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "notes.jsonl").write_text('{"text": "a note"}\n')
+    refused = run("memory", "archive", "notes.jsonl", ok=False)
+    assert (refused.code, refused.json["error"]["code"]) == (1, "ARCHIVE_FAILED")
+    assert "notes.jsonl" in refused.json["error"]["message"]
+
+
+def test_a_session_id_is_kept_as_hooks_keep_it(run: Run, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / ("s" * 230 + ".jsonl"))
+    made.user("of a session with a long name")
+    run("memory", "archive", str(made.path))
+    one = json.loads(run("memory", "export").out)
+    assert one["session"].startswith("hash-")
+
+
+def test_on_a_terminal(run: Run, home: Path, clients: Path, tmp_path: Path) -> None:
+    (clients / "a\x1b[31mb.jsonl").write_text("{}\n")
+    shown = on_terminal(home, "memory", "archive", str(clients))
+    assert shown.code == 0
+    assert "\x1b[31m" not in shown.out
+    told = " ".join(without_style(shown.out).split())
+    for expected in ("transcripts 5", "subagents left out 2", "episodes added", "no transcript of a known client"):
+        assert expected in told, told

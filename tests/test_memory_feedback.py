@@ -1,0 +1,221 @@
+"""A recalled memory that the agent uses rises, one that it passes over sinks: judged by what it says and does next."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from conftest import NOW_MS, Run
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core import words
+from core.store import sqlite
+from session import feedback, shape, terms
+
+if TYPE_CHECKING:
+    from memory.transcripts.item import Item
+    from session.shape import Memory, SessionState
+
+LEASE = "Renew the lease each 10 s: a unique index on webhook_id deadlocks with the archiver (0093_unique_attempt.sql)."
+USES_IT = "I keep clear of 0093_unique_attempt.sql, since the webhook index deadlocks with the archiver."
+
+
+def memory(text: str, identifier: str = "m1") -> Memory:
+    return {"id": identifier, "text": text, "category": "ops", "score": 0.6}
+
+
+def blank(*said: str) -> SessionState:
+    state = shape.blank("s1", "interactive", NOW_MS)
+    return {**state, "messages": [{"text": text, "hash": str(at)} for at, text in enumerate(said)]}
+
+
+def pending(*memories: Memory, said: tuple[str, ...] = ()) -> SessionState:
+    return feedback.remember(blank(*said), memories or (memory(LEASE),), ())
+
+
+def user(text: str) -> Item:
+    return {"kind": "said", "id": "", "role": "user", "text": text, "tools": [], "at": None}
+
+
+def agent(text: str = "", command: str = "", *files: str) -> Item:
+    tools = [{"call": "c", "name": "t", "files": list(files), "command": command}] if command or files else []
+    return {"kind": "said", "id": "", "role": "assistant", "text": text, "tools": tools, "at": None}  # type: ignore[typeddict-item]
+
+
+def result(text: str) -> Item:
+    return {"kind": "outcome", "call": "c", "text": text, "failed": False}
+
+
+def judged(state: SessionState, *items: Item) -> list[tuple[str, str]]:
+    return [(identifier, outcome) for identifier, outcome, _ in feedback.judge(state, items)[1]]
+
+
+def test_what_the_agent_says_is_an_echo_once() -> None:
+    state, verdicts = feedback.judge(pending(), [user("go on"), agent(USES_IT)])
+    assert [verdict[:2] for verdict in verdicts] == [("m1", "echo")]
+    assert verdicts[0][2] >= 3
+    assert feedback.judge(state, [user("and now?"), agent(USES_IT)])[1] == []
+
+
+def test_commands_and_files_count_as_what_the_agent_says() -> None:
+    state = pending(memory("Port 7432 is the test database of tidepool, pytest runs with --maxfail=2"))
+    ran = agent("", "PORT=7432 pytest --maxfail=2 tidepool/database", "tidepool/conftest.py")
+    assert judged(state, user("test it"), ran) == [("m1", "echo")]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [user(USES_IT), agent(USES_IT)],
+        [result(USES_IT)],
+        [agent('<joelclaw-memory source="x">' + USES_IT)],
+        [agent("", f'joelclaw recall "{USES_IT}"')],
+        [agent("I renew nothing, and read on in the folder with the archiver.")],
+    ],
+    ids=["the user said it", "a tool printed it", "our frame quoted", "our own command", "too few of the words"],
+)
+def test_what_is_no_use_of_a_memory_is_no_echo(items: list[Item]) -> None:
+    assert judged(pending(), user("go on"), *items) == []
+
+
+def test_three_turns_without_use_are_a_fizzle() -> None:
+    state = pending()
+    turn = [user("what is the weather like"), agent("Cloudy."), agent("And windy.")]
+    state, early = feedback.judge(state, [*turn, *turn])
+    assert early == []
+    state, unfinished = feedback.judge(state, turn, ended=False)
+    assert unfinished == []
+    state, verdicts = feedback.judge(state, [], ended=True)
+    assert [verdict[:2] for verdict in verdicts] == [("m1", "fizzle")]
+    assert feedback.judge(state, turn * 4)[1] == []
+
+
+def test_a_user_who_is_not_answered_makes_no_turn() -> None:
+    asked = [user("are you there")] * 7
+    assert judged(pending(), *asked) == []
+    assert judged(pending(), *asked, agent("Yes."), *asked) == []
+
+
+def test_a_memory_that_says_nothing_of_its_own_is_not_judged() -> None:
+    assert pending(memory("This should always work when the tests pass."))["pendingFeedback"] == []
+    assert pending(said=(LEASE,))["pendingFeedback"] == []
+
+
+def test_terms_are_names_numbers_and_long_words_first_and_no_stop_words() -> None:
+    text = "It was decided that reports/window.py truncates in UTC+9 before converting; see RPT-2207 and month_window"
+    found = terms.distinctive(text, {"reports"})
+    assert found[0] in {"2207", "window", "month"}
+    assert {"2207", "window", "truncates", "converting"} <= set(found)
+    assert not {"it", "was", "that", "before", "decided", "reports"} & set(found)
+    assert found == terms.distinctive(text, {"reports"})
+
+
+def test_a_memory_in_a_script_without_spaces_can_echo() -> None:
+    state = pending(memory("数据库迁移必须在夜间停机窗口运行"))
+    assert judged(state, user("ok"), agent("好的，数据库迁移会在夜间停机窗口进行")) == [("m1", "echo")]
+    assert judged(state, user("ok"), agent("今天天气很好")) == []
+
+
+def test_a_memory_recalled_again_starts_anew() -> None:
+    state, _ = feedback.judge(pending(), [user("hi"), agent("hello"), user("hm"), agent("yes")])
+    assert state["pendingFeedback"][0]["turns"] == 2
+    state = feedback.remember(state, [memory(LEASE), memory(USES_IT, "m2")], ())
+    assert [(entry["id"], entry["turns"]) for entry in state["pendingFeedback"]] == [("m1", 0), ("m2", 0)]
+
+
+VOCABULARY = ["lease", "archiver", "deadlocks", "0093", "webhook", "weather", "go", "unique"]
+said = st.lists(st.sampled_from(VOCABULARY), max_size=6).map(" ".join)
+spoken = st.lists(st.one_of(said.map(user), said.map(agent), said.map(result)), max_size=14)
+
+
+@given(spoken, st.lists(st.integers(0, 14), max_size=4))
+def test_it_does_not_matter_in_how_many_pieces_the_transcript_comes(items: list[Item], cuts: list[int]) -> None:
+    whole_state, whole = feedback.judge(pending(), items)
+    state, pieces = pending(), []
+    edges = [0, *sorted(min(cut, len(items)) for cut in cuts), len(items)]
+    for start, end in itertools.pairwise(edges):
+        state, found = feedback.judge(state, items[start:end], ended=False)
+        state = shape.read(json.loads(json.dumps(state)), "s1")
+        pieces += found
+    state, found = feedback.judge(state, [])
+    assert pieces + found == whole
+    assert state["pendingFeedback"] == whole_state["pendingFeedback"]
+
+
+@given(st.lists(st.text(max_size=60), max_size=30), spoken)
+def test_any_text_is_kept_within_bounds_and_judged_at_most_once(texts: list[str], items: list[Item]) -> None:
+    given_memories = [memory(text, f"m{at}") for at, text in enumerate(texts)]
+    state = feedback.remember(blank("a word"), given_memories, {"known"})
+    assert len(state["pendingFeedback"]) <= shape.PENDING_KEPT
+    for entry in state["pendingFeedback"]:
+        assert feedback.TERMS_LEAST <= len(entry["terms"]) <= shape.TERMS_KEPT
+        assert not words.STOP_WORDS & set(entry["terms"])
+    state, verdicts = feedback.judge(state, items * 2)
+    identifiers = [verdict[0] for verdict in verdicts]
+    assert len(identifiers) == len(set(identifiers))
+    assert not set(identifiers) & {entry["id"] for entry in state["pendingFeedback"]}
+
+
+def stored(run: Run, identifier: str) -> dict[str, Any]:
+    lines = [json.loads(line) for line in run("memory", "export").out.splitlines()]
+    return next(line for line in lines if line["id"] == identifier)
+
+
+def write(run: Run, *identifiers: str) -> None:
+    lines = [
+        {"id": name, "collection": "observations", "text": f"{LEASE} ({name})", "created_at": NOW_MS}
+        for name in identifiers
+    ]
+    run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)), env={"JOELCLAW_NOW_MS": str(NOW_MS)})
+
+
+def settle(home: Path, monkeypatch: pytest.MonkeyPatch, *verdicts: feedback.Verdict) -> int:
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    db = sqlite.open_writing(busy_ms=1000, durable=True)
+    try:
+        return feedback.settle(db, verdicts, role="interactive", session="s1", now=NOW_MS + 5, debug_limit=12)
+    finally:
+        db.close()
+
+
+def test_priorities_move_within_bounds_and_the_use_is_noted(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(run, "up", "down", "gone")
+    run("memory", "forget", "gone")
+    moved = settle(
+        home, monkeypatch, ("up", "echo", 4), ("down", "fizzle", 0), ("gone", "echo", 3), ("never", "echo", 3)
+    )
+    assert moved == 2
+    up, down = stored(run, "up"), stored(run, "down")
+    assert up["retrieval_priority"] == 0.1
+    assert up["last_used_at"] == "2026-09-21T14:13:20.005Z"
+    assert down["retrieval_priority"] == -0.05
+    assert "last_used_at" not in down
+    events = run(
+        "otel", "search", "memory", "--component", "memory-feedback", env={"JOELCLAW_NOW_MS": str(NOW_MS + 9)}
+    ).result["events"]
+    told = {event["action"]: event["metadata"] for event in events}
+    assert set(told) == {"memory.echo", "memory.fizzle"}
+    assert told["memory.echo"]["memoryId"] == "up"
+    assert told["memory.echo"]["termsMatched"] == 4
+    settle(home, monkeypatch, *[("up", "echo", 3)] * 15, *[("down", "fizzle", 0)] * 30)
+    assert stored(run, "up")["retrieval_priority"] == 1.0
+    assert stored(run, "down")["retrieval_priority"] == -1.0
+
+
+def test_a_fault_in_the_middle_moves_nothing(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(run, "up")
+    from otel import log
+
+    def broken(*_: object, **__: object) -> int:
+        raise RuntimeError("the disk is on fire")
+
+    monkeypatch.setattr(log, "append", broken)
+    with pytest.raises(RuntimeError):
+        settle(home, monkeypatch, ("up", "echo", 4))
+    assert stored(run, "up").get("retrieval_priority", 0) == 0

@@ -1,0 +1,249 @@
+"""The extension of pi, in plain Node, with a host that behaves as pi 0.73.1 does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from extension_host import FAULTS, NODE, Host, host
+
+EXTENSION = "joelclaw.ts"
+pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
+__all__ = ["host"]
+
+DRIVER = """
+import extension from "./extension.mjs";
+const handlers = {}, sent = [], took = {}, answers = {};
+const pi = {on: (name, handler) => (handlers[name] = handler), sendMessage: (...given) => sent.push(given)};
+extension(pi);
+let idle = true, usage = {tokens: 3600, contextWindow: 8000, percent: 45}, branch = [], session = "pi-1";
+const ctx = {
+  cwd: "/work/tides",
+  isIdle: () => idle,
+  getContextUsage: () => usage,
+  sessionManager: {getSessionId: () => session, getSessionFile: () => "/s/pi-1.jsonl", getBranch: () => branch},
+};
+const said = (role, text) => ({type: "message", message: {role, content: [{type: "text", text}]}});
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const calls = async (many) => { for (let i = 0; i < 400 && count() < many; i++) await sleep(10); };
+const fire = async (name, event = {}) => {
+  const began = Date.now();
+  answers[name] = await handlers[name]({type: name, ...event}, ctx);
+  took[name] = Math.max(took[name] ?? 0, Date.now() - began);
+  return answers[name] ?? null;
+};
+"""
+
+
+def javascript(source: str) -> str:
+    """The extension without its types, which are few, so that no compiler is needed."""
+    plain = re.sub(r"^import type .*\n", "", source, flags=re.MULTILINE)
+    return re.sub(r"(?<=[\w)]): (?:any|ExtensionAPI)(?=[,) ={;])", "", plain)
+
+
+def run(host: Host, body: str) -> Any:
+    return host.run(javascript, EXTENSION, DRIVER, body)
+
+
+def test_the_command_stands_there_once_for_install_to_replace(host: Host) -> None:
+    assert host.source(EXTENSION).count('const JOELCLAW = "joelclaw";\n') == 1
+
+
+def test_a_start_and_a_prompt_are_told_and_their_texts_reach_the_first_request(host: Host) -> None:
+    host.answers(session_start="begin", prompt="refresh")
+    told = run(
+        host,
+        """
+        await fire("session_start", {reason: "startup"});
+        const message = (await fire("before_agent_start", {prompt: "mend the tides"})).message;
+        out({sent, message});
+        """,
+    )
+    assert told["sent"] == [[{"customType": "t", "content": "<joelclaw-memory begin", "display": False}]]
+    assert told["message"] == {"customType": "t", "content": "<joelclaw-memory refresh", "display": False}
+    start, prompt = host.calls()
+    assert start["argv"] == ["hook", "pi", "session_start"]
+    assert start["payload"] == {
+        "session_id": "pi-1", "transcript_path": "/s/pi-1.jsonl", "cwd": "/work/tides", "source": "startup",
+    }  # fmt: skip
+    assert prompt["payload"]["prompt"] == "mend the tides"
+    assert (prompt["payload"]["percent"], prompt["payload"]["window"]) == (45, 8000)
+
+
+@pytest.mark.parametrize(
+    ("reason", "branch", "events"),
+    [
+        ("startup", "[]", ["session_start startup"]),
+        ("startup", "[said('user', 'a'), said('assistant', 'b')]", ["session_start resume"]),
+        ("new", "[]", ["session_start new"]),
+        ("fork", "[said('user', 'a')]", ["session_start fork"]),
+        ("reload", "[said('user', 'a')]", []),
+        ("startup", "[said('assistant', 'b'), {type: 'compaction'}]", ["session_start resume", "after_compaction"]),
+        (
+            "startup",
+            "[{type: 'compaction'}, {type: 'custom_message', content: '<joelclaw-memory x'}]",
+            ["session_start startup"],
+        ),
+    ],
+)
+def test_a_session_that_is_taken_up(host: Host, reason: str, branch: str, events: list[str]) -> None:
+    """A compaction at whose end pi was already leaving (`pi -p`) is made up for."""
+    host.answers()
+    run(
+        host,
+        f"branch = {branch}; await fire('session_start', {{reason: '{reason}'}}); await calls({len(events)});"
+        " await sleep(50); out(1);",
+    )
+    made = [" ".join(filter(None, (one["event"], one["payload"].get("source")))) for one in host.calls()]
+    assert made == events
+
+
+def test_a_written_file_is_told_and_its_text_waits_for_a_request(host: Host) -> None:
+    """While pi works a queued message would cost one more request."""
+    host.answers(tool="project")
+    told = run(
+        host,
+        """
+        idle = false;
+        const tool = async (id, toolName, args, isError = false) => {
+          await fire("tool_execution_start", {toolCallId: id, toolName, args});
+          await fire("tool_execution_end", {toolCallId: id, toolName, result: {}, isError});
+        };
+        await tool("1", "write", {path: "src/tides.py"});
+        await calls(1);
+        await sleep(150);
+        const first = await fire("context", {messages: ["old"]});
+        const none = sent.length;
+        idle = true;
+        await fire("agent_end");
+        const later = await fire("context", {messages: ["old"]});
+        await tool("2", "bash", {command: "ls"});
+        await tool("3", "edit", {path: "src/broken.py"}, true);
+        await tool("4", "edit", {path: "src/a.py"});
+        await tool("5", "write", {path: "src/b.py"});
+        await calls(3);
+        out({first, none, later, sent, took});
+        """,
+    )
+    (old, added) = told["first"]["messages"]
+    assert old == "old"
+    assert (added["role"], added["content"], added["display"]) == ("custom", "<joelclaw-memory project", False)
+    assert told["none"] == 0 and told["later"] is None
+    assert told["sent"][0] == [{"customType": "t", "content": "<joelclaw-memory project", "display": False}]
+    assert told["took"]["tool_execution_end"] < 100  # not waited for
+    one, two, three = (call["payload"] for call in host.calls())
+    assert (one["tool"], one["files"]) == ("write", ["src/tides.py"])
+    assert (two["tool"], two["files"]) == ("bash", [])
+    assert three["files"] == ["src/a.py", "src/b.py"]  # sent together, the failed one not
+
+
+def test_turns_are_told_one_at_a_time_and_the_latest_wins(host: Host) -> None:
+    host.answers(delay=0.3)
+    told = run(
+        host,
+        """
+        branch = Array.from({length: 20}, (_, at) => said("user", "u" + at));
+        branch.push(said("assistant", "no"), {type: "compaction"});
+        await fire("turn_end");
+        usage = {tokens: null, contextWindow: 8000, percent: null};
+        await fire("turn_end");
+        usage = {tokens: 5600, contextWindow: 8000, percent: 70};
+        await fire("turn_end");
+        await calls(2);
+        await sleep(500);
+        out({took});
+        """,
+    )
+    first, last = host.calls()
+    assert (first["payload"]["percent"], last["payload"]["percent"]) == (45, 70)
+    assert first["payload"]["messages"] == [f"u{at}" for at in range(8, 20)]
+    assert last["began"] >= first["ended"]
+    assert told["took"]["turn_end"] < 100
+
+
+def test_a_compaction_waits_for_the_turn_and_hands_back_once(host: Host) -> None:
+    host.answers(after_compaction="recovery", before_compaction="not for the summary", delay=0.2)
+    told = run(
+        host,
+        """
+        const ours = {role: "custom", content: "<joelclaw-memory x"}, user = {role: "user", content: "hello"};
+        const preparation = {messagesToSummarize: [user, ours], turnPrefixMessages: [ours]};
+        await fire("turn_end");
+        await calls(1);
+        const before = await fire("session_before_compact", {preparation});
+        const during = sent.length;
+        await fire("session_compact");
+        await fire("session_shutdown", {reason: "quit"});
+        out({before, during, sent, preparation});
+        """,
+    )
+    turn, before, after, end = host.calls()
+    assert [one["event"] for one in (turn, before, after, end)] == [
+        "turn_end", "before_compaction", "after_compaction", "session_end",
+    ]  # fmt: skip
+    assert before["began"] >= turn["ended"]
+    assert (told["before"], told["during"]) == (None, 0)
+    assert told["sent"] == [[{"customType": "t", "content": "<joelclaw-memory recovery", "display": False}]]
+    assert [one["role"] for one in told["preparation"]["messagesToSummarize"]] == ["user"]
+
+
+def test_a_text_for_a_session_that_was_left_is_dropped(host: Host) -> None:
+    host.answers(after_compaction="recovery", delay=0.2)
+    told = run(
+        host, "const at = fire('session_compact'); session = 'pi-2'; await at; out({sent, c: await fire('context')});"
+    )
+    assert told == {"sent": [], "c": None}
+
+
+EVERY = """
+branch = [said("user", "u"), {type: "compaction"}];
+await fire("session_start", {reason: "startup"});
+await fire("before_agent_start", {prompt: "p"});
+await fire("tool_execution_start", {toolCallId: "1", toolName: "edit", args: {path: "a"}});
+await fire("tool_execution_end", {toolCallId: "1", toolName: "edit"});
+await fire("turn_end");
+await fire("agent_end");
+await fire("context", {messages: []});
+await fire("session_before_compact", {preparation: null});
+await fire("session_compact");
+await fire("session_shutdown", {reason: "quit"});
+ctx.sessionManager = null;
+for (const name of Object.keys(handlers)) await fire(name); // a client of another version
+for (const name of Object.keys(handlers)) await handlers[name](undefined, undefined);
+out({sent, took, answers: Object.values(answers).filter((one) => one != null)});
+"""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_nothing_stands_in_the_way_of_pi(host: Host, fault: str) -> None:
+    host.break_joelclaw(fault)
+    told = run(host, EVERY)
+    assert told["sent"] == [] and told["answers"] == []
+    assert max(told["took"][name] for name in ("session_start", "turn_end", "tool_execution_end")) < 200
+    assert max(told["took"].values()) < 1500  # with limits of 300 ms
+    assert host.left_running() == []
+
+
+def test_a_hanging_command_is_asked_twice_and_then_only_at_a_compaction(host: Host) -> None:
+    host.break_joelclaw("hanging")
+    run(
+        host,
+        """
+        for (const prompt of ["a", "b", "c", "d"]) await fire("before_agent_start", {prompt});
+        await fire("session_compact");
+        out(1);
+        """,
+    )
+    assert host.asked() == ["prompt", "prompt", "after_compaction"]
+
+
+def test_pi_gives_up_after_seconds(host: Host) -> None:
+    source = host.source(EXTENSION)
+    limits = {name: int(value) for name, value in re.findall(r"^const (\w+_MS) = (\d+);", source, re.MULTILINE)}
+    assert limits == {"KILL_MS": 4000, "WAIT_MS": 3000, "END_MS": 2000}
+
+
+def test_the_types_are_few_enough_to_be_taken_out(host: Host, tmp_path: Path) -> None:
+    assert ": any" not in javascript(host.source(EXTENSION))

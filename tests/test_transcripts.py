@@ -1,0 +1,653 @@
+"""Reading what agents write of their sessions: what was said and done, each once, and nothing else."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from core.errors import Failure
+from memory.transcripts import claude, codex, content, formats, gemini, moment, opencode, pi
+
+MODULES = {"claude": claude, "codex": codex, "gemini": gemini, "pi": pi}
+STAMP = "2027-03-04T05:06:07.089Z"
+AT = 1_804_136_767_089
+OURS = '<joelclaw-memory kind="recovery">\n- the buoy sends in bursts\n</joelclaw-memory>'
+PAYLOADS = ROOT / "tests" / "agents" / "payloads"
+
+
+def said(items: list[Any]) -> list[tuple[str, str]]:
+    return [(item["role"], item["text"]) for item in items if item["kind"] == "said"]
+
+
+def kinds(items: list[Any]) -> list[str]:
+    return [item["kind"] for item in items]
+
+
+# -- Claude Code
+
+
+def of_claude(kind: str, **fields: Any) -> dict[str, Any]:
+    whole = {"parentUuid": "u-0", "isSidechain": False, "type": kind, "uuid": "u-1", "timestamp": STAMP}
+    return {**whole, "cwd": "/home/ada/orchard", "sessionId": "s-1", "version": "2.1.329", **fields}
+
+
+def claude_user(given: Any, **fields: Any) -> dict[str, Any]:
+    return of_claude("user", message={"role": "user", "content": given}, **fields)
+
+
+def claude_answer(*blocks: dict[str, Any], usage: Any = None, **fields: Any) -> dict[str, Any]:
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5"}
+    return of_claude("assistant", message={**message, "content": list(blocks), "usage": usage}, **fields)
+
+
+def test_claude_a_prompt() -> None:
+    found = claude.items(claude_user("Prune the pear index first.", parentUuid=None))
+    assert found == [
+        {"kind": "started", "session": "s-1", "cwd": "/home/ada/orchard"},
+        {
+            "kind": "said",
+            "id": "claude:u-1",
+            "role": "user",
+            "text": "Prune the pear index first.",
+            "tools": [],
+            "at": AT,
+        },
+    ]
+
+
+def test_claude_an_answer_with_its_tools_and_its_usage() -> None:
+    used = {"input_tokens": 7, "cache_read_input_tokens": 900, "cache_creation_input_tokens": 93, "output_tokens": 50}
+    found = claude.items(
+        claude_answer(
+            {"type": "thinking", "thinking": "pears or plums?", "signature": "x"},
+            {"type": "text", "text": "I prune."},
+            {"type": "tool_use", "id": "t-1", "name": "Edit", "input": {"file_path": "/o/pear.py", "new_string": "a"}},
+            {"type": "tool_use", "id": "t-2", "name": "Bash", "input": {"command": "make prune"}},
+            {"type": "tool_use", "id": "t-3", "name": "Read", "input": {"file_path": "/o/plum.py"}},
+            usage=used,
+        )
+    )
+    assert found[0]["kind"] == "said"
+    assert found[0]["text"] == "I prune."
+    assert found[0]["tools"] == [
+        {"call": "t-1", "name": "Edit", "files": ["/o/pear.py"], "command": ""},
+        {"call": "t-2", "name": "Bash", "files": [], "command": "make prune"},
+        {"call": "t-3", "name": "Read", "files": [], "command": ""},
+    ]
+    assert found[1:] == [{"kind": "usage", "tokens": 1000, "window": None, "model": "claude-sonnet-4-5"}]
+
+
+def test_claude_a_result_is_an_outcome_and_not_the_users_words() -> None:
+    parts = [{"type": "text", "text": "37 pears"}, {"type": "image", "source": {"data": "aGk="}}]
+    for given_content, text in (("37 pears", "37 pears"), (parts, "37 pears"), (f"37 pears\n{OURS}", "37 pears\n")):
+        for failed in (True, False):
+            part = {"type": "tool_result", "tool_use_id": "t-2", "content": given_content, "is_error": failed}
+            assert claude.items(claude_user([part])) == [
+                {"kind": "outcome", "call": "t-2", "text": text, "failed": failed}
+            ]
+
+
+def test_claude_a_compaction_tells_what_remains() -> None:
+    line = of_claude("system", subtype="compact_boundary", compactMetadata={"preTokens": 180_000, "postTokens": 4321})
+    assert claude.items(line) == [{"kind": "compaction", "tokens": 4321, "at": AT}]
+    assert claude.items({**line, "compactMetadata": {}}) == [{"kind": "compaction", "tokens": None, "at": AT}]
+
+
+def test_claude_a_prompt_typed_while_a_turn_runs() -> None:
+    queued = {"type": "queued_command", "prompt": "and the plums, too", "commandMode": "prompt"}
+    assert said(claude.items(of_claude("attachment", attachment=queued))) == [("user", "and the plums, too")]
+    told = {**queued, "commandMode": "task-notification"}
+    assert claude.items(of_claude("attachment", attachment=told)) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        claude_user("hello", isSidechain=True),
+        claude_user("Caveat: …", isMeta=True),
+        claude_user("This session is being continued …", isCompactSummary=True, isVisibleInTranscriptOnly=True),
+        claude_user("<command-name>/compact</command-name>"),
+        claude_user("<local-command-stdout>done</local-command-stdout>"),
+        claude_user([{"type": "text", "text": "<system-reminder>\nbe kind\n</system-reminder>"}]),
+        claude_user([{"type": "text", "text": "[Request interrupted by user]"}]),
+        claude_user(OURS),
+        claude_answer({"type": "text", "text": "in a side room"}, usage={"input_tokens": 9}, isSidechain=True),
+        claude_answer({"type": "text", "text": "API Error: 529"}, isApiErrorMessage=True),
+        {"type": "queue-operation", "operation": "enqueue", "sessionId": "s-1", "content": "hello"},
+        {"type": "last-prompt", "lastPrompt": "hello", "sessionId": "s-1"},
+        of_claude("attachment", attachment={"type": "hook_additional_context", "content": ["x"]}),
+    ],
+)
+def test_claude_what_nobody_said(line: dict[str, Any]) -> None:
+    assert claude.items(line) == []
+
+
+def test_an_injection_behind_a_prompt_is_cut_off() -> None:
+    for text in (f"prune\n\n{OURS}", "prune\n<system-reminder>x</system-reminder>", "prune <joelclaw-memory cut off"):
+        assert said(claude.items(claude_user(text))) == [("user", "prune")]
+
+
+# -- Codex
+
+
+def of_codex(payload: dict[str, Any], kind: str = "response_item", **fields: Any) -> dict[str, Any]:
+    return {"timestamp": STAMP, "ordinal": 4, "type": kind, "payload": payload, **fields}
+
+
+def codex_message(role: str, text: str, **fields: Any) -> dict[str, Any]:
+    part = "output_text" if role == "assistant" else "input_text"
+    payload = {"type": "message", "role": role, "content": [{"type": part, "text": text}], **fields}
+    return of_codex(payload, metadata={"history_sequence": 3})
+
+
+def codex_count(total: int, window: int | None = 19_000) -> dict[str, Any]:
+    last = {"input_tokens": total - 10, "output_tokens": 10, "total_tokens": total}
+    info = {"total_token_usage": {"total_tokens": 999_999}, "last_token_usage": last, "model_context_window": window}
+    return of_codex({"type": "token_count", "info": info, "rate_limits": None}, "event_msg")
+
+
+PATCH = """*** Begin Patch
+*** Update File: apiary/hive.py
+*** Move to: apiary/hives.py
+@@ def swarm():
+-    *** Update File: not/this.py
++*** Add File: nor/that.py
+*** Add File: docs/queen bee.md
++# Queen
+*** Delete File: old.txt
+*** End Patch
+"""
+PATCHED = ["apiary/hive.py", "apiary/hives.py", "docs/queen bee.md", "old.txt"]
+
+
+def test_codex_each_message_once() -> None:
+    lines = [
+        of_codex({"id": "c-1", "session_id": "c-1", "cwd": "/home/ada/apiary"}, "session_meta"),
+        codex_message("developer", "be brief"),
+        codex_message("user", "<environment_context>\n  <cwd>/x</cwd>"),
+        codex_message("user", "# AGENTS.md instructions for /x\n\n<INSTRUCTIONS>…"),
+        codex_message("user", "<user_instructions>…</user_instructions>"),
+        codex_message("user", "Count the hives."),
+        of_codex({"type": "user_message", "message": "Count the hives."}, "event_msg"),
+        of_codex({"type": "item_completed", "item": {"type": "UserMessage", "content": []}}, "event_msg"),
+        of_codex({"type": "agent_reasoning", "text": "hm"}, "event_msg"),
+        of_codex({"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}),
+        of_codex({"type": "agent_message", "message": "There are nine."}, "event_msg"),
+        codex_message("assistant", "There are nine."),
+        of_codex({"type": "task_complete", "last_agent_message": "There are nine."}, "event_msg"),
+    ]
+    found = [item for line in lines for item in codex.items(line)]
+    assert found[0] == {"kind": "started", "session": "c-1", "cwd": "/home/ada/apiary"}
+    assert said(found[1:]) == [("user", "Count the hives."), ("assistant", "There are nine.")]
+    assert [item["at"] for item in found[1:]] == [AT, AT]
+
+
+def test_codex_neither_the_summary_nor_the_history_was_said() -> None:
+    summary = codex_message("assistant", "The user counts hives.")
+    summary["metadata"]["compaction_output"] = True
+    history = [codex_message("user", "Count the hives.")["payload"]]
+    compacted = of_codex({"message": "…", "replacement_history": history}, "compacted")
+    assert codex.items(summary) == []
+    assert codex.items(compacted) == [{"kind": "compaction", "tokens": None, "at": AT}]
+
+
+def test_codex_a_part_that_the_client_put_there() -> None:
+    line = codex_message("user", "Count the hives.")
+    line["payload"]["content"].append({"type": "input_text", "text": "a hook says: nine"})
+    told = [{"provenance": {"type": "user"}}, {"provenance": {"type": "harness", "hook": True}}]
+    line["payload"]["internal_chat_message_metadata_passthrough"] = {"content_item_metadata": told}
+    assert said(codex.items(line)) == [("user", "Count the hives.")]
+
+
+def test_codex_usage_is_the_last_requests_and_the_window_its_own() -> None:
+    assert codex.items(codex_count(3060)) == [{"kind": "usage", "tokens": 3060, "window": 19_000, "model": ""}]
+    assert codex.items(of_codex({"type": "token_count", "info": None}, "event_msg")) == []
+
+
+@pytest.mark.parametrize(
+    ("payload", "command", "files"),
+    [
+        ({"type": "function_call", "name": "exec_command", "arguments": '{"cmd": "ls -R"}'}, "ls -R", []),
+        ({"type": "function_call", "name": "shell", "arguments": '{"command": ["bash", "-lc", "ls"]}'}, "ls", []),
+        ({"type": "function_call", "name": "shell", "arguments": '{"command": ["ls", "-l"]}'}, "ls -l", []),
+        ({"type": "local_shell_call", "action": {"type": "exec", "command": ["bash", "-lc", "ls"]}}, "ls", []),
+        ({"type": "custom_tool_call", "name": "apply_patch", "input": PATCH}, "", PATCHED),
+        ({"type": "function_call", "name": "apply_patch", "arguments": json.dumps({"input": PATCH})}, "", PATCHED),
+        ({"type": "function_call", "name": "shell", "arguments": "{half"}, "", []),
+    ],
+)
+def test_codex_tool_calls(payload: dict[str, Any], command: str, files: list[str]) -> None:
+    (item,) = codex.items(of_codex({**payload, "call_id": "k-1"}))
+    assert item["kind"] == "said"
+    assert [(tool["call"], tool["command"], tool["files"]) for tool in item["tools"]] == [("k-1", command, files)]
+
+
+@pytest.mark.parametrize(
+    ("name", "given_input"),
+    [
+        ("apply_patch", {"command": PATCH}),
+        ("apply_patch", {"input": PATCH}),
+        ("apply_patch", PATCH),
+        ("Bash", {"command": f"cd x && apply_patch <<'EOF'\n{PATCH}EOF\n"}),
+        ("exec_command", {"cmd": f"apply_patch <<'EOF'\r\n{PATCH}EOF".replace("\n", "\r\n")}),
+        ("shell", {"command": ["apply_patch", PATCH]}),
+        ("shell", {"command": ["bash", "-lc", f'apply_patch "{PATCH}"']}),
+    ],
+)
+def test_codex_the_files_of_a_patch(name: str, given_input: object) -> None:
+    assert codex.files_of(name, given_input) == PATCHED
+
+
+def test_codex_a_patch_that_is_only_printed_writes_nothing() -> None:
+    assert codex.files_of("Bash", {"command": f"cat <<'EOF'\n{PATCH}EOF"}) == []
+    assert codex.files_of("apply_patch", {"command": "*** Update File: outside.py"}) == []
+    behind = f"apply_patch <<'EOF'\n{PATCH}EOF\ncat <<'EOF'\n*** Add File: printed.py\nEOF"
+    assert codex.files_of("Bash", {"command": behind}) == PATCHED
+
+
+@pytest.mark.parametrize(
+    ("output", "text", "failed"),
+    [
+        ("Chunk ID: 1\nProcess exited with code 0\nOutput:\nnine\n", "nine", False),
+        ("Chunk ID: 1\nProcess exited with code 2\nOutput:\n", "", True),
+        ("Exit code: 1\nWall time: 0 seconds\nOutput:\nno hive", "no hive", True),
+        ('{"output": "nine", "metadata": {"exit_code": 0}}', "nine", False),
+        ('{"output": "none", "metadata": {"exit_code": 3}}', "none", True),
+        ({"content": "none", "success": False}, "none", True),
+        ([{"type": "input_text", "text": "nine"}], "nine", False),
+        ("nine", "nine", False),
+        (None, "", False),
+    ],
+)
+def test_codex_outcomes(output: Any, text: str, failed: bool) -> None:
+    for kind in ("function_call_output", "custom_tool_call_output"):
+        line = of_codex({"type": kind, "call_id": "k-1", "output": output})
+        assert codex.items(line) == [{"kind": "outcome", "call": "k-1", "text": text, "failed": failed}]
+
+
+# -- Gemini CLI
+
+
+def of_gemini(kind: str, given_content: Any, identifier: str = "g-1", **fields: Any) -> dict[str, Any]:
+    return {"id": identifier, "timestamp": STAMP, "type": kind, "content": given_content, **fields}
+
+
+def gemini_call(status: str = "success", name: str = "write_file", **response: Any) -> dict[str, Any]:
+    result = [{"functionResponse": {"id": "w-1", "name": name, "response": response}}]
+    return {"id": "w-1", "name": name, "args": {"file_path": "/b/loaf.py"}, "result": result, "status": status}
+
+
+def test_gemini_a_message_is_written_again_when_its_tools_have_run() -> None:
+    tokens = {"input": 9000, "output": 60, "cached": 8000, "total": 9060}
+    first = of_gemini("gemini", "I knead.", tokens=tokens, model="gemini-2.5-flash")
+    again = {**first, "toolCalls": [gemini_call(output="written")]}
+    answer = {"functionResponse": {"id": "w-1", "name": "write_file", "response": {"output": "written"}}}
+    found = [item for line in (first, again, of_gemini("user", [answer], "g-2")) for item in gemini.items(line)]
+    assert kinds(found) == ["said", "usage", "said", "outcome", "usage"]
+    assert found[0]["id"] == found[2]["id"] == "gemini:g-1"
+    assert found[2]["tools"] == [{"call": "w-1", "name": "write_file", "files": ["/b/loaf.py"], "command": ""}]
+    assert found[3] == {"kind": "outcome", "call": "w-1", "text": "written", "failed": False}
+    assert found[1] == {"kind": "usage", "tokens": 9000, "window": None, "model": "gemini-2.5-flash"}
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (gemini_call("error", output="no flour"), "no flour"),
+        (gemini_call("cancelled", error="stopped"), "stopped"),
+        (gemini_call(error="no such file"), "no such file"),
+    ],
+)
+def test_gemini_a_call_that_failed(call: dict[str, Any], text: str) -> None:
+    found = gemini.items(of_gemini("gemini", "", toolCalls=[call]))
+    assert found[1] == {"kind": "outcome", "call": "w-1", "text": text, "failed": True}
+
+
+def test_gemini_prompts_and_what_is_none() -> None:
+    prompt = [{"text": "Bake two."}, {"text": f"<hook_context>{OURS}</hook_context>"}]
+    assert said(gemini.items(of_gemini("user", prompt))) == [("user", "Bake two.")]
+    assert said(gemini.items(of_gemini("user", "Bake two."))) == [("user", "Bake two.")]
+    assert said(gemini.items(of_gemini("gemini", [{"text": "plan", "thought": True}, {"text": "Done."}]))) == [
+        ("assistant", "Done.")
+    ]
+    session = {"sessionId": "s-1", "projectHash": "0a", "startTime": STAMP, "kind": "main"}
+    assert gemini.items(session) == [{"kind": "started", "session": "s-1", "cwd": ""}]
+    history = [of_gemini("user", [{"text": "Bake two."}])]
+    for line in (
+        {"$set": {"messages": history, "lastUpdated": STAMP}},
+        {"$set": {"sessionId": "s-1"}},
+        of_gemini("user", [{"text": "<session_context>\nToday is …"}]),
+        of_gemini("user", [{"text": "<state_snapshot>…</state_snapshot>"}]),
+        of_gemini("info", "Request cancelled."),
+        of_gemini("error", "quota"),
+    ):
+        assert gemini.items(line) == []
+
+
+# -- pi
+
+
+def of_pi(message: dict[str, Any], identifier: str = "0badcafe") -> dict[str, Any]:
+    return {"type": "message", "id": identifier, "parentId": "00000001", "timestamp": STAMP, "message": message}
+
+
+def pi_answer(*blocks: dict[str, Any], stop: str = "stop", **used: int) -> dict[str, Any]:
+    usage = {"input": 0, "output": 5, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0, **used}
+    return of_pi({"role": "assistant", "content": list(blocks), "model": "mock-1", "usage": usage, "stopReason": stop})
+
+
+def test_pi_a_session() -> None:
+    lines = [
+        {"type": "session", "version": 3, "id": "p-1", "timestamp": STAMP, "cwd": "/home/ada/loom"},
+        {"type": "model_change", "id": "1", "parentId": None, "provider": "mock", "modelId": "mock-1"},
+        of_pi({"role": "user", "content": [{"type": "text", "text": "Weave."}], "timestamp": AT - 1}),
+        pi_answer(
+            {"type": "thinking", "thinking": "warp or weft"},
+            {"type": "text", "text": "I weave."},
+            {"type": "toolCall", "id": "c-1", "name": "edit", "arguments": {"path": "loom.py", "edits": []}},
+            {"type": "toolCall", "id": "c-2", "name": "bash", "arguments": {"command": "make cloth"}},
+            {"type": "toolCall", "id": "c-3", "name": "read", "arguments": {"path": "yarn.py"}},
+            input=100,
+            cacheRead=800,
+            cacheWrite=11,
+        ),
+        of_pi(
+            {"role": "toolResult", "toolCallId": "c-1", "content": [{"type": "text", "text": "ok"}], "isError": True}
+        ),
+        {"type": "custom_message", "id": "2", "parentId": "1", "customType": "x", "content": OURS, "display": False},
+        {"type": "compaction", "id": "3", "parentId": "2", "timestamp": STAMP, "summary": "## Goal", "tokensBefore": 9},
+        {"type": "branch_summary", "id": "4", "parentId": "3", "summary": "left a branch"},
+    ]
+    found = [item for line in lines for item in pi.items(line)]
+    assert kinds(found) == ["started", "said", "said", "usage", "outcome", "compaction"]
+    assert found[1]["id"] == f"pi:{AT}:0badcafe"
+    assert found[1]["at"] == AT - 1
+    assert said(found) == [("user", "Weave."), ("assistant", "I weave.")]
+    assert [(tool["files"], tool["command"]) for tool in found[2]["tools"]] == [
+        (["loom.py"], ""),
+        ([], "make cloth"),
+        ([], ""),
+    ]
+    assert found[3] == {"kind": "usage", "tokens": 911, "window": None, "model": "mock-1"}
+    assert found[4] == {"kind": "outcome", "call": "c-1", "text": "ok", "failed": True}
+
+
+def test_pi_an_answer_that_was_not_finished_has_no_usage() -> None:
+    text = {"type": "text", "text": "I we"}
+    for stop in ("aborted", "error"):
+        assert kinds(pi.items(pi_answer(text, stop=stop, input=500))) == ["said"]
+    assert kinds(pi.items(pi_answer(text, input=0))) == ["said"]
+
+
+# -- tools of each client
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "given_input", "files"),
+    [
+        (claude, "Write", {"file_path": "/a.py"}, ["/a.py"]),
+        (claude, "MultiEdit", {"file_path": "/a.py"}, ["/a.py"]),
+        (claude, "NotebookEdit", {"notebook_path": "/a.ipynb"}, ["/a.ipynb"]),
+        (claude, "Read", {"file_path": "/a.py"}, []),
+        (pi, "write", {"path": "a.py"}, ["a.py"]),
+        (pi, "read", {"path": "a.py"}, []),
+        (gemini, "replace", {"file_path": "/a.py"}, ["/a.py"]),
+        (gemini, "read_file", {"file_path": "/a.py"}, []),
+        (opencode, "edit", {"filePath": "/a.py"}, ["/a.py"]),
+        (opencode, "multiedit", {"filePath": "/a.py"}, ["/a.py"]),
+        (opencode, "patch", {"patchText": PATCH}, PATCHED),
+        (opencode, "read", {"filePath": "/a.py"}, []),
+        (opencode, "write", None, []),
+    ],
+)
+def test_files_that_a_tool_writes(module: Any, name: str, given_input: Any, files: list[str]) -> None:
+    assert module.files_of(name, given_input) == files
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(claude, "Bash"), (pi, "bash"), (gemini, "run_shell_command"), (opencode, "bash")]
+)
+def test_commands(module: Any, name: str) -> None:
+    assert module.command_of(name, {"command": "make"}) == "make"
+    assert module.command_of("other", {"command": "make"}) == ""
+    assert module.command_of(name, {"command": ["make"]}) == ""
+
+
+# -- formats
+
+
+SAMPLES = {
+    "claude": [{"type": "queue-operation", "sessionId": "s", "operation": "enqueue"}, claude_user("hello")],
+    "codex": [of_codex({"id": "c-1", "cwd": "/x"}, "session_meta"), codex_message("user", "hello"), codex_count(5)],
+    "gemini": [
+        {"sessionId": "s", "projectHash": "0", "startTime": STAMP},
+        {"$set": {"sessionId": "s"}},
+        of_gemini("gemini", "hello", tokens={"input": 5}, toolCalls=[gemini_call(output="x")]),
+    ],
+    "pi": [
+        {"type": "session", "version": 3, "id": "p", "cwd": "/x"},
+        of_pi({"role": "user", "content": "hello"}),
+        pi_answer({"type": "toolCall", "id": "c", "name": "edit", "arguments": {"path": "x"}}, input=5),
+    ],
+}
+
+
+@pytest.mark.parametrize("agent", formats.AGENTS)
+def test_a_format_is_known_by_its_shape(agent: str) -> None:
+    assert formats.of(agent) is MODULES[agent]
+    assert formats.detect(SAMPLES[agent]) == agent
+    assert formats.detect([None, 7, {"type": "novel"}, *SAMPLES[agent]]) == agent
+    assert formats.detect(SAMPLES[agent][1:]) == agent
+
+
+def test_a_format_that_nobody_knows() -> None:
+    assert formats.detect([{"type": "message", "text": "hello"}, [], "x"]) is None
+    with pytest.raises(Failure) as failure:
+        formats.of("opencode")
+    assert failure.value.code == "UNKNOWN_AGENT"
+
+
+# -- whatever stands in a line
+
+
+keys = st.sampled_from(
+    "type message content role payload usage tokens item info text toolCalls result args name arguments input id uuid "
+    "parentUuid sessionId cwd timestamp subtype compactMetadata postTokens last_token_usage total_tokens output "
+    "replacement_history $set messages functionResponse response status summary firstKeptEntryId".split()
+)
+words = st.sampled_from(
+    "user assistant gemini message session compaction compacted response_item event_msg token_count function_call "
+    "custom_tool_call function_call_output text tool_use tool_result toolCall toolResult input_text apply_patch Edit "
+    "edit write_file system compact_boundary attachment queued_command".split()
+)
+leaves = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.integers(-(10**30), 10**30), st.floats(), st.text(), words
+)
+trees = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.one_of(keys, st.text()), inner, max_size=6)
+    ),
+    max_leaves=30,
+)
+
+
+def read_everything(line: Any) -> None:
+    formats.detect([line])
+    for module in MODULES.values():
+        found = module.items(line)
+        assert isinstance(found, list)
+        json.dumps(found, allow_nan=False)  # only plain values come out
+        for item in found:
+            if item["kind"] == "said":
+                assert not item["text"].startswith("<joelclaw-memory")
+                assert item["text"] or item["tools"]
+            if item["kind"] == "usage":
+                assert item["tokens"] > 0
+        if isinstance(line, dict):
+            assert module.context_characters(line) >= 0
+    for module in (*MODULES.values(), opencode):
+        for name in ("Edit", "edit", "apply_patch", "Bash", "bash", "replace", "run_shell_command", "patch"):
+            assert all(isinstance(path, str) and path for path in module.files_of(name, line))
+            assert isinstance(module.command_of(name, line), str)
+
+
+@settings(deadline=None)
+@given(trees)
+@example({"type": [], "payload": {"type": {}}, "message": [[]]})
+def test_arbitrary_json_raises_nothing(tree: Any) -> None:
+    read_everything(tree)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [path]
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        found += places(one, (*path, key))
+    return found
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.data(), st.sampled_from([line for lines in SAMPLES.values() for line in lines]), trees)
+def test_a_line_with_something_else_in_it_raises_nothing(data: st.DataObject, line: Any, tree: Any) -> None:
+    changed = {"line": copy.deepcopy(line)}
+    for path in data.draw(st.lists(st.sampled_from(places(changed)[1:]), min_size=1, max_size=3)):
+        at = changed
+        try:
+            for key in path[:-1]:
+                at = at[key]
+            at[path[-1]] = tree
+        except (KeyError, IndexError, TypeError):  # an earlier change took the place away
+            continue
+    read_everything(changed["line"])
+
+
+def test_deep_nesting_raises_nothing() -> None:
+    deep: Any = "x"
+    for _ in range(5000):
+        deep = [{"content": deep}]
+    for line in (claude_user(deep), of_gemini("user", deep), of_pi({"role": "user", "content": deep})):
+        for module in MODULES.values():
+            module.items(line)
+            module.context_characters(line)
+
+
+# -- times
+
+
+@settings(deadline=None)
+@given(
+    st.datetimes(min_value=datetime(1970, 1, 2), max_value=datetime(9999, 12, 30)),
+    st.sampled_from([None, 0, 1, 90, -330, 14 * 60]),
+    st.sampled_from(["auto", "seconds", "milliseconds", "microseconds"]),
+    st.sampled_from("T "),
+)
+def test_times_agree_with_datetime(at: datetime, zone: int | None, digits: str, between: str) -> None:
+    given_zone = UTC if zone is None else timezone(timedelta(minutes=zone))
+    text = at.replace(tzinfo=given_zone).isoformat(between, digits)
+    moments = [text, text.replace("+00:00", "Z")] + ([text.removesuffix("+00:00")] if zone is None else [])
+    for written in moments:
+        exact = datetime.fromisoformat(text) - datetime(1970, 1, 1, tzinfo=UTC)
+        assert moment.ms(written) == exact // timedelta(milliseconds=1)
+
+
+@settings(deadline=None)
+@given(st.one_of(trees, st.text("0123456789-:.TZ+ ²", min_size=17, max_size=28)))
+@example("2027-02-29T00:00:00Z")
+@example("2024-02-29T24:00:00Z")
+@example("2027-13-01T00:00:00Z")
+@example("2027-01-01T00:00:00+99:99")
+def test_what_is_no_time_is_none(value: Any) -> None:
+    found = moment.ms(value)
+    assert found is None or 0 <= found <= 253_402_300_799_999
+    if isinstance(value, str) and found is not None:
+        datetime.fromisoformat(value)
+
+
+def test_a_leap_day_and_a_number() -> None:
+    assert moment.ms("2024-02-29T00:00:00Z") == 1_709_164_800_000
+    assert moment.ms("2023-02-29T00:00:00Z") is None
+    assert moment.ms(AT) == AT
+    assert moment.ms(True) is None
+
+
+def test_an_image_counts_as_pi_counts_it() -> None:
+    assert content.characters([{"type": "text", "text": "abcd"}, {"type": "image", "data": "x" * 90_000}]) == 4804
+
+
+# -- transcripts of the real clients
+
+
+def transcripts() -> list[Path]:
+    return sorted(PAYLOADS.glob("*/session.jsonl"))
+
+
+@pytest.mark.skipif(not PAYLOADS.is_dir(), reason="the recorded transcripts are not in this checkout")
+def test_all_four_recorded_transcripts_are_here() -> None:
+    assert [path.parent.name for path in transcripts()] == sorted(formats.AGENTS)
+
+
+@pytest.mark.parametrize("path", transcripts(), ids=lambda path: path.parent.name)
+def test_a_recorded_transcript(path: Path) -> None:
+    agent = path.parent.name
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert formats.detect(lines) == agent
+    module = formats.of(agent)
+    found = [item for line in lines for item in module.items(line)]
+    texts = said(found)
+    prompts = [text for role, text in texts if role == "user"]
+    assert len(prompts) == len(set(prompts)) == 4
+    answers = {item["id"] or item["text"] for item in found if item["kind"] == "said" and item["role"] == "assistant"}
+    assert len(answers) >= 9
+    assert not any(mark in text for _, text in texts for mark in ("<environment_context", "state_snapshot", "several"))
+    calls = {tool["call"] for item in found if item["kind"] == "said" for tool in item["tools"]}
+    outcomes = [item["call"] for item in found if item["kind"] == "outcome"]
+    assert sorted(outcomes) == sorted(calls)
+    assert all(item["at"] for item in found if item["kind"] == "said")
+    compactions = kinds(found).count("compaction")
+    assert compactions == (0 if agent == "gemini" else 1)  # gemini writes none down
+    for line in lines:
+        raw = json.dumps(line).encode()
+        if not any(mark in raw for mark in module.CONTEXT_MARKS):
+            assert not {"usage", "compaction"} & set(kinds(module.items(line)))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data(), trees)
+def test_a_recorded_line_with_something_else_in_it(data: st.DataObject, tree: Any) -> None:
+    paths = transcripts()
+    if not paths:
+        pytest.skip("the recorded transcripts are not in this checkout")
+    line = json.loads(data.draw(st.sampled_from(data.draw(st.sampled_from(paths)).read_text().splitlines())))
+    changed = {"line": line}
+    path = data.draw(st.sampled_from(places(changed)[1:]))
+    at = changed
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = tree
+    read_everything(changed["line"])
+
+
+# -- what it costs to import
+
+
+@pytest.mark.parametrize("agent", [*formats.AGENTS, "opencode", "formats"])
+def test_reading_imports_nothing_dear_and_no_other_client(agent: str) -> None:
+    code = (
+        f"import sys; before = set(sys.modules); import memory.transcripts.{agent}; print(*set(sys.modules) - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert not loaded & {"re", "json", "typing", "datetime", "dataclasses", "collections.abc", "pathlib"}
+    others = {f"memory.transcripts.{other}" for other in (*formats.AGENTS, "opencode") if other != agent}
+    assert not loaded & others

@@ -1,0 +1,165 @@
+"""`joelclaw uninstall`: the file is as it was, and what others did meanwhile stays."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Run
+from test_install import FILES, FOREIGN, Install, environment, install, project, user
+
+__all__ = ["install", "project", "user"]
+
+TEXTS = {
+    "foreign hooks and comments": FOREIGN,
+    "an empty object": "{}",
+    "spaces in it": "{ \n\n }\n",
+    "an empty file": "",
+    "only a line end": "\n",
+    "empty hooks": '{\n  "hooks": { }\n}\n',
+    "an empty event": '{"hooks": {"Stop": [ ], "Other": []}, "x": []}',
+    "a comment in an empty event": '{\n\t"hooks": {\n\t\t"SessionEnd": [ // none yet\n\t\t]\n\t}\n}',
+    "CRLF": '{\r\n  "a": [\r\n    1\r\n  ]\r\n}',
+}
+
+
+@pytest.mark.parametrize("what", TEXTS)
+def test_the_file_is_as_it_was(install: Install, user: Path, what: str) -> None:
+    path = user / FILES["gemini"]
+    path.parent.mkdir()
+    text = TEXTS[what].encode()
+    path.write_bytes(text)
+    path.chmod(0o644)
+    install("gemini")
+    assert b"hook gemini" in path.read_bytes()
+    (one,) = install("gemini", verb="uninstall")["agents"]
+    assert path.read_bytes() == text
+    assert (one["changed"], one["backup"]) == (True, None)
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("agent", FILES)
+def test_a_file_that_was_made_goes_with_its_folders(install: Install, user: Path, project: Path, agent: str) -> None:
+    install(agent)
+    install(agent, "--project")
+    install(agent, verb="uninstall")
+    assert not list(user.iterdir())
+    assert len(list(project.iterdir())) == 1
+    install(agent, "--project", verb="uninstall")
+    assert not list(project.iterdir())
+
+
+def test_a_folder_that_others_use_stays(install: Install, user: Path) -> None:
+    install("pi")
+    (user / ".pi/agent/models.json").write_text("{}")
+    install("pi", verb="uninstall")
+    assert sorted(p.name for p in (user / ".pi/agent").iterdir()) == ["models.json"]
+
+
+def test_what_others_put_in_meanwhile_stays(install: Install, user: Path) -> None:
+    path = user / FILES["claude"]
+    install("claude")
+    value: Any = json.loads(path.read_text())
+    theirs = {"hooks": [{"type": "command", "command": "theirs"}]}
+    value["hooks"]["Stop"].insert(0, theirs)
+    value["model"] = "x"
+    path.write_text(json.dumps(value))
+    (one,) = install("claude", verb="uninstall")["agents"]
+    assert json.loads(path.read_text()) == {"hooks": {"Stop": [theirs]}, "model": "x"}
+    assert json.loads(Path(one["backup"]).read_text()) == value
+
+
+def test_what_others_keep_in_a_list_of_theirs_is_not_taken_with_it(install: Install, user: Path) -> None:
+    path = user / FILES["claude"]
+    path.parent.mkdir()
+    theirs = {"hooks": [{"type": "command", "command": "theirs"}]}
+    path.write_text(json.dumps({"hooks": {"Stop": [theirs]}}))
+    install("claude")
+    value = json.loads(path.read_text())
+    value["hooks"]["Stop"].remove(theirs)  # they took theirs out themselves
+    path.write_text(json.dumps(value))
+    install("claude", verb="uninstall")
+    assert json.loads(path.read_text()) == {"hooks": {"Stop": []}}
+
+
+def test_without_our_record_ours_go_all_the_same(install: Install, user: Path, home: Path) -> None:
+    path = user / FILES["claude"]
+    path.parent.mkdir()
+    path.write_text('{\n  "a": 1\n}\n')
+    install("claude")
+    for record in (home / "installs").iterdir():
+        record.write_text("{")
+    (one,) = install("claude", verb="uninstall")["agents"]
+    assert path.read_text() == '{\n  "a": 1\n}\n'
+    assert one["backup"]
+
+
+def test_after_an_upgrade_it_is_still_as_before(install: Install, user: Path) -> None:
+    path = user / FILES["claude"]
+    path.parent.mkdir()
+    path.write_text('{"hooks": { }}')
+    install("claude")
+    path.write_text(path.read_text().replace('"timeout": 5', '"timeout": 9'))
+    assert install("claude")["agents"][0]["changed"] is True
+    install("claude", verb="uninstall")
+    assert path.read_text() == '{"hooks": { }}'
+
+
+def test_a_record_of_an_installation_that_somebody_undid_is_not_believed(install: Install, user: Path) -> None:
+    path = user / FILES["claude"]
+    install("claude")  # makes the file
+    path.write_text("{}")  # theirs now
+    install("claude")
+    install("claude", verb="uninstall")
+    assert path.read_text() == "{}"
+
+
+def test_nothing_to_take_out(install: Install, user: Path) -> None:
+    (one,) = install("claude", verb="uninstall")["agents"]
+    assert (one["changed"], one["path"]) == (False, str(user / FILES["claude"]))
+    path = user / FILES["codex"]
+    path.parent.mkdir()
+    path.write_text('{"hooks": {"Stop": []}}')
+    (one,) = install("codex", verb="uninstall")["agents"]
+    assert one["changed"] is False
+    assert one["notes"] == ["nothing of joelclaw was there"]
+    assert path.read_text() == '{"hooks": {"Stop": []}}'
+    assert len(list(path.parent.iterdir())) == 1
+
+
+def test_an_extension_that_was_edited_is_kept_as_a_backup(install: Install, user: Path) -> None:
+    install("opencode")
+    path = user / FILES["opencode"]
+    path.write_text(path.read_text() + "// mine\n")
+    (one,) = install("opencode", verb="uninstall")["agents"]
+    assert not path.exists()
+    assert Path(one["backup"]).read_text().endswith("// mine\n")
+
+
+def test_dry_run(install: Install, user: Path) -> None:
+    install("codex")
+    before = (user / FILES["codex"]).read_bytes()
+    (one,) = install("codex", "--dry-run", verb="uninstall")["agents"]
+    assert (one["changed"], bool(one["diff"])) == (False, True)
+    assert (user / FILES["codex"]).read_bytes() == before
+
+
+def test_a_dangling_link(install: Install, user: Path, tmp_path: Path) -> None:
+    path = user / FILES["claude"]
+    path.parent.mkdir()
+    target = tmp_path / "dotfiles" / "claude.json"
+    path.symlink_to(target)
+    install("claude")
+    assert target.exists()
+    install("claude", verb="uninstall")
+    assert not target.parent.exists()
+    assert os.path.lexists(path)
+
+
+def test_all_without_anything(run: Run, user: Path) -> None:
+    done = run("uninstall", "--all", env=environment(user))
+    assert done.result["agents"] == []
+    assert len(done.result["skipped"]) == len(FILES)

@@ -1,0 +1,370 @@
+"""`vault read` and `vault search`: which note a reference means, and that nothing outside the vault is read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import NOW_MS, Run
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from terminal import on_terminal, without_style
+
+from memory import file_name_match, vault
+
+SECRET = "what lies outside must not be shown"
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "Vault"
+    write(
+        folder / "docs/decisions/0203-signpost.md",
+        "# Recovery\n\nAfter a compaction the agent gets a signpost of its task.\n",
+    )
+    write(folder / "docs/decisions/0007-queue.md", "# Queue\n\nRedis carries the messages of the gateway.\n")
+    write(folder / "archive/adr/203-old.md", "# An older one\n")
+    write(folder / "Projects/07-gateway/README.md", "# Gateway\n\nThe daemon that talks to telegram.\n")
+    write(folder / "Projects/07-gateway/log.md", "# Log\n")
+    write(folder / "Projects/12-voice-agent/index.md", "# Voice\n")
+    write(folder / "Projects/notes.md", "# Notes on projects\n")
+    write(folder / "Resources/typesense-cluster-setup.md", "# Typesense\n\nThree nodes.\n")
+    write(folder / "daily/2026-03-04.md", "".join(f"line {n}\n" for n in range(1200)))
+    write(folder / ".obsidian/hidden.md", "hidden\n")
+    write(tmp_path / "outside.md", SECRET)
+    write(tmp_path / "Vault-twin/x.md", SECRET)
+    (folder / "link.md").symlink_to(tmp_path / "outside.md")
+    (folder / "linked").symlink_to(tmp_path / "Vault-twin")
+    return folder
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+@pytest.fixture
+def read(run: Run, notes: Path) -> Any:
+    def ask(*words: str) -> Any:
+        return run("vault", "read", *words, env={"VAULT_PATH": str(notes)}).result
+
+    return ask
+
+
+def names(result: Any) -> list[tuple[str, str]]:
+    """The notes, relative to the vault, each with its reason."""
+    root = result["vault_root"]
+    assert [one["path"] for one in result["resolved"]] == [one["path"] for one in result["resolution"]]
+    return [(os.path.relpath(one["path"], root), one["reason"]) for one in result["resolution"]]
+
+
+RECOVERY, QUEUE = "docs/decisions/0203-signpost.md", "docs/decisions/0007-queue.md"
+
+
+@pytest.mark.parametrize(
+    ("reference", "note"),
+    [
+        (RECOVERY, RECOVERY),
+        ("docs/decisions/0203-signpost", RECOVERY),
+        ("./docs/../docs/decisions/0203-signpost.md", RECOVERY),
+        (" docs/decisions/0203-signpost.md ", RECOVERY),
+        ("~/Vault/docs/decisions/0203-signpost.md", RECOVERY),
+        ("[[docs/decisions/0203-signpost#Context|the signpost]]", RECOVERY),
+        ("Projects/07-gateway", "Projects/07-gateway/README.md"),
+        ("Projects/12-voice-agent/", "Projects/12-voice-agent/index.md"),
+    ],
+)
+def test_a_path(read: Any, reference: str, note: str) -> None:
+    assert names(read(reference)) == [(note, "path")]
+
+
+def test_an_absolute_path(read: Any, notes: Path) -> None:
+    result = read(str(notes / RECOVERY))
+    assert names(result) == [(RECOVERY, "path")]
+    assert result["ref"] == str(notes / RECOVERY)
+    assert result["vault_root"] == str(notes)
+    assert result["resolved"] == [
+        {
+            "path": str(notes / RECOVERY),
+            "content": (notes / RECOVERY).read_text(),
+            "total_lines": 3,
+            "truncated": False,
+        }
+    ]
+    assert result["resolution"] == [{"path": str(notes / RECOVERY), "reason": "path", "score": 1.0}]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["../outside.md"], ["../outside"], ["/etc/passwd"], ["docs/../../outside.md"], ["link.md"], ["linked/x.md"]),
+        *(
+            ["~/../../etc/passwd"],
+            ["../Vault-twin/x.md"],
+            ["~"],
+            [".."],
+            ["/"],
+            ["link"],
+            ["linked"],
+            ["~/Vault/../outside"],
+        ),
+    ],
+)
+def test_nothing_outside_is_read(run: Run, notes: Path, words: list[str]) -> None:
+    spawned = run("vault", "read", *words, env={"VAULT_PATH": str(notes), "HOME": str(notes.parent)}, ok=False)
+    assert spawned.json["error"]["code"] == "NO_MATCH"
+    assert SECRET not in spawned.out
+    assert "root:" not in spawned.out
+
+
+@pytest.mark.parametrize("reference", ["ADR-203", "adr 203", "adr-0203", "ADR 00203", "ADR203", "see ADR-0203 please"])
+def test_a_decision_by_its_number(read: Any, reference: str) -> None:
+    found = names(read(reference))
+    assert found == [(RECOVERY, "adr"), ("archive/adr/203-old.md", "adr")]
+
+
+def test_several_decisions(read: Any) -> None:
+    assert names(read("ADR-7 and ADR-203")) == [(QUEUE, "adr"), (RECOVERY, "adr")]
+
+
+@pytest.mark.parametrize("reference", ["ADR-99", "adr 20", "adr-2033"])
+def test_another_decision_is_no_match(run: Run, notes: Path, reference: str) -> None:
+    spawned = run("vault", "read", reference, env={"VAULT_PATH": str(notes)}, ok=False)
+    assert spawned.code == 1
+    assert spawned.json["error"]["code"] == "NO_MATCH"
+    assert f"joelclaw knowledge sync {notes}" in spawned.json["fix"]
+
+
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        (["project", "7"], "Projects/07-gateway/README.md"),
+        (["project 07"], "Projects/07-gateway/README.md"),
+        (["Project", "gateway"], "Projects/07-gateway/README.md"),
+        (["project voice agent"], "Projects/12-voice-agent/index.md"),
+    ],
+)
+def test_a_project(read: Any, words: list[str], note: str) -> None:
+    assert names(read(*words)) == [(note, "project")]
+
+
+@pytest.mark.parametrize(
+    ("reference", "note"),
+    [
+        ("typesense cluster", "Resources/typesense-cluster-setup.md"),
+        ("Typesense-Cluster-Setup.md", "Resources/typesense-cluster-setup.md"),
+        ("typesence cluster setup", "Resources/typesense-cluster-setup.md"),
+        ("2026-03-04", "daily/2026-03-04.md"),
+        ("decisions queue", QUEUE),
+    ],
+)
+def test_a_name(read: Any, reference: str, note: str) -> None:
+    result = read(reference)
+    assert names(result)[0] == (note, "fuzzy")
+    assert 0 < result["resolution"][0]["score"] <= 1
+
+
+def test_at_most_three_notes(read: Any, notes: Path) -> None:
+    for number in range(6):
+        write(notes / f"kiwi-{number}.md", "kiwi")
+    assert len(read("kiwi")["resolved"]) == 3
+
+
+def test_scores_of_names() -> None:
+    def score(reference: str, name: str) -> float:
+        return file_name_match.score(file_name_match.tokens(reference), name)
+
+    assert score("gateway notes", "gateway-notes.md") == 1.0
+    assert score("gateway notes", "notesOnGateway.md") > 0.9
+    assert score("gateway", "gateway.md") > score("gateway", "gateway-and-more-of-it.md") > 0.7
+    assert score("gatway", "gateway.md") > 0.7
+    assert score("notes 7", "notes-007.md") == 1.0
+    assert score("gateway", "redis.md") == 0.0
+    assert score("gateway redis telegram", "gateway.md") == 0.0
+
+
+@pytest.mark.parametrize("question", ["What decisions about compaction?", "which queue carries messages"])
+def test_a_question_is_no_name(notes: Path, question: str) -> None:
+    assert vault.resolve(str(notes), question) == []
+
+
+def test_a_question_is_answered_by_what_was_synced(run: Run, read: Any, notes: Path) -> None:
+    run("knowledge", "sync", str(notes / "docs"))
+    result = read("What decisions about compaction?")
+    assert names(result)[0] == (RECOVERY, "semantic")
+    assert result["resolved"][0]["content"] == (notes / RECOVERY).read_text()
+    assert len(result["resolved"]) <= 3
+    assert names(read("ADR-203"))[0] == (RECOVERY, "adr")  # names go first
+
+
+def test_what_lies_outside_comes_as_it_was_synced(run: Run, read: Any, tmp_path: Path) -> None:
+    text = "A capybara sits beside the build cache and keeps it warm for the nightly job of the team."
+    write(tmp_path / "skills/cache.md", f"# Cache\n\n{text}\n")
+    run("knowledge", "sync", str(tmp_path / "skills"))
+    write(tmp_path / "skills/cache.md", SECRET)
+    result = read("why does the capybara sit there?")
+    assert result["resolution"][0]["reason"] == "semantic"
+    assert result["resolved"][0]["content"] == text
+
+
+def test_a_question_about_nothing_is_no_match(run: Run, notes: Path) -> None:
+    run("knowledge", "sync", str(notes))
+    spawned = run("vault", "read", "why do zeppelins moult?", env={"VAULT_PATH": str(notes)}, ok=False)
+    assert spawned.json["error"]["code"] == "NO_MATCH"
+    assert "vault search" in spawned.json["fix"]
+
+
+def test_a_long_note_is_cut(read: Any) -> None:
+    note = read("daily/2026-03-04.md")["resolved"][0]
+    assert (note["total_lines"], note["truncated"]) == (1200, True)
+    assert note["content"].splitlines() == [f"line {n}" for n in range(500)]
+
+
+@pytest.mark.parametrize(("lines", "truncated"), [(0, False), (1, False), (500, False), (501, True)])
+def test_where_a_note_is_cut(lines: int, truncated: bool) -> None:
+    for end in ("\n", ""):
+        text = "\n".join(["x"] * lines) + (end if lines else "")
+        cut = vault.cut("p", text)
+        assert (cut.total_lines, cut.truncated) == (lines, truncated)
+        assert text.startswith(cut.content)
+
+
+def test_raw_prints_the_note_alone(run: Run, notes: Path) -> None:
+    spawned = run("vault", "read", RECOVERY, "--raw", env={"VAULT_PATH": str(notes)})
+    assert spawned.out == (notes / RECOVERY).read_text()
+
+
+def test_what_is_no_text_is_no_match(run: Run, notes: Path) -> None:
+    (notes / "image.png").write_bytes(b"\x89PNG\0\0\0")
+    os.mkfifo(notes / "pipe")
+    for name in ("image.png", "pipe"):
+        spawned = run("vault", "read", name, env={"VAULT_PATH": str(notes)}, ok=False, timeout=10)
+        assert spawned.json["error"]["code"] == "NO_MATCH"
+
+
+@pytest.mark.parametrize("words", [["read", "x"], ["search", "x"], ["search", "x", "--semantic"]])
+def test_without_a_vault_it_says_what_to_do(run: Run, tmp_path: Path, words: list[str]) -> None:
+    for env in ({"HOME": str(tmp_path)}, {"VAULT_PATH": str(tmp_path / "nowhere")}):
+        envelope = run("vault", *words, env=env, ok=False).json
+        assert envelope["error"]["code"] == "CAPABILITY_NOT_CONFIGURED"
+        assert "VAULT_PATH" in envelope["fix"]
+
+
+def test_the_default_vault_is_in_the_home_folder(run: Run, notes: Path) -> None:
+    result = run("vault", "read", "ADR-7", env={"HOME": str(notes.parent)}).result
+    assert names(result) == [(QUEUE, "adr")]
+
+
+def test_a_note_is_shown_as_it_is(run: Run, notes: Path) -> None:
+    text = "password = hunter2hunter2\n"
+    write(notes / "own.md", text)
+    assert run("vault", "read", "own", env={"VAULT_PATH": str(notes)}).result["resolved"][0]["content"] == text
+
+
+def search(run: Run, notes: Path, *words: str) -> Any:
+    return run("vault", "search", *words, env={"VAULT_PATH": str(notes)}).result
+
+
+def test_search_finds_words_in_names_and_texts(run: Run, notes: Path) -> None:
+    result = search(run, notes, "GATEWAY redis")
+    assert result["mode"] == "text"
+    assert result["complete"] is True
+    best = result["hits"][0]
+    assert best["path"] == str(notes / QUEUE)
+    assert (best["line"], best["snippet"]) == (3, "Redis carries the messages of the gateway.")
+    by_name = search(run, notes, "typesense cluster setup")["hits"]
+    assert [Path(hit["path"]).name for hit in by_name] == ["typesense-cluster-setup.md"]
+    assert search(run, notes, "hidden")["hits"] == []
+    assert search(run, notes, "outside must not")["found"] == 0
+    assert search(run, notes, "?!")["hits"] == []
+
+
+def test_search_limit(run: Run, notes: Path) -> None:
+    result = search(run, notes, "the", "--limit", "2")
+    assert len(result["hits"]) == 2 < result["found"]
+
+
+def test_semantic_search_is_of_the_vault(run: Run, notes: Path, tmp_path: Path) -> None:
+    write(tmp_path / "elsewhere/x.md", "# X\n\nAfter a compaction the agent gets a signpost of its task, elsewhere.\n")
+    run("knowledge", "sync", str(notes), str(tmp_path / "elsewhere"))
+    result = search(run, notes, "compaction signpost", "--semantic")
+    assert result["mode"] == "semantic"
+    assert result["hits"][0]["path"] == str(notes / RECOVERY)
+    assert all(hit["path"].startswith(f"{notes}/") for hit in result["hits"])
+    assert "fallback" not in result
+
+
+def test_semantic_search_of_a_vault_that_was_never_synced(run: Run, notes: Path) -> None:
+    spawned = run("vault", "search", "compaction signpost", "--semantic", env={"VAULT_PATH": str(notes)})
+    assert spawned.result["mode"] == "text"
+    assert spawned.result["fallback"] == {"from": "semantic", "to": "text", "reason": "the vault was never synced"}
+    assert spawned.result["hits"][0]["path"] == str(notes / RECOVERY)
+    assert spawned.json["next_actions"][-1]["command"] == f"joelclaw knowledge sync {notes}"
+
+
+def test_a_damaged_store_does_not_keep_names_from_being_read(run: Run, home: Path, notes: Path) -> None:
+    home.mkdir()
+    (home / "store.db").write_bytes(b"no database " * 900)
+    assert names(search_read(run, notes, "ADR-7")) == [(QUEUE, "adr")]
+    for words in (["read", "what of compaction?"], ["search", "compaction", "--semantic"]):
+        envelope = run("vault", *words, env={"VAULT_PATH": str(notes)}, ok=False).json
+        assert envelope["error"]["code"] == "KNOWLEDGE_SEARCH_FAILED"
+
+
+def search_read(run: Run, notes: Path, reference: str) -> Any:
+    return run("vault", "read", reference, env={"VAULT_PATH": str(notes)}).result
+
+
+def test_on_a_terminal(run: Run, home: Path, notes: Path) -> None:
+    env = {"VAULT_PATH": str(notes), "JOELCLAW_NOW_MS": str(NOW_MS)}
+    write(notes / "odd.md", "one \x1b]0;title\x07 [bold]two[/bold]\n")
+    shown = on_terminal(home, "vault", "read", "odd", env=env).out
+    assert "\x1b]0" not in shown
+    assert "[bold]two[/bold]" in shown
+    assert "1,200 lines" in without_style(on_terminal(home, "vault", "read", "2026-03-04", env=env).out)
+    shown = without_style(on_terminal(home, "vault", "search", "signpost", "--semantic", env=env, columns=200).out)
+    assert "never synced" in shown
+    assert f"{RECOVERY}:3" in shown
+
+
+segments = st.sampled_from(["..", ".", "a", "docs", "~", "linked", "link.md", "/", "", "Vault", "\0", "é", "x.md"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(segments, max_size=7), st.sampled_from(["", "/", "~/", "~/Vault/", "//"]), st.text(max_size=10))
+@example(["..", "Vault-twin", "x.md"], "", "")
+@example(["linked", "x.md"], "", "")
+@example(["linked", "..", "outside.md"], "", "")
+def test_no_path_leads_out(parts: list[str], start: str, end: str) -> None:
+    with_links = Path(_made_once())
+    root = str(with_links / "Vault")
+    inside = vault.inside(root, start + "/".join(parts) + end)
+    if inside is not None:
+        assert inside == root or inside.startswith(root + os.sep)
+        assert os.path.realpath(inside) == inside
+    found = vault.by_path(root, start + "/".join(parts) + end)
+    assert not found or "secret" not in Path(found).read_text()
+
+
+_MADE: list[str] = []
+
+
+def _made_once() -> str:
+    """A small vault with links out of it, for the whole module."""
+    if not _MADE:
+        import atexit
+        import shutil
+        import tempfile
+
+        folder = os.path.realpath(tempfile.mkdtemp())
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        write(Path(folder, "Vault/docs/x.md"), "fine")
+        write(Path(folder, "Vault/a.md"), "fine")
+        write(Path(folder, "Vault-twin/x.md"), "secret")
+        write(Path(folder, "outside.md"), "secret")
+        Path(folder, "Vault/linked").symlink_to(Path(folder, "Vault-twin"))
+        Path(folder, "Vault/link.md").symlink_to(Path(folder, "outside.md"))
+        _MADE.append(folder)
+    return _MADE[0]
