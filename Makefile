@@ -2,12 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+AGENT ?= pi
 STAMP := $(VENV)/.stamp
 
 # Where it is set, every one of the thousands of processes that the tests start would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test lint format completions docs bench recall-bench clean
+.PHONY: help demo test e2e lint format completions docs bench recall-bench clean
 
 help:  ## show this help
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 ~ \2/p' Makefile | tr '~' '\t'
@@ -24,6 +25,10 @@ demo: $(STAMP)  ## replay a recorded session through a compaction, in a throwawa
 
 test: $(STAMP)  ## run the tests
 	$(BIN)/python -m pytest
+
+e2e: $(STAMP)  ## real agents with a scripted model, through a compaction: make e2e AGENT=pi|claude|codex|gemini|opencode|all
+	$(BIN)/python tests/agents/agents.py install $(AGENT)
+	$(BIN)/python -m pytest tests/e2e --agent $(AGENT)
 
 lint: $(STAMP)  ## ruff, mypy, and the generated files
 	$(BIN)/ruff check .

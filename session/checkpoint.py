@@ -96,6 +96,8 @@ def _take(session_id: str, turn: Turn, config: Config, reached: Store | None, *,
 
             reached = Store(config, now)
         current, work = _work(current, turn, plan, reached, now, set_aside=set_aside, flush=flush)
+        if flush:
+            current = _gather(current, reached, config)
     result.update(_told(current, turn, plan, work))
     if set_aside:
         result["setAside"] = set_aside
@@ -147,6 +149,25 @@ def _work(
     reached.note(_events(current, turn, plan, work, now, set_aside=set_aside, flush=flush))
     work.errors = errors_of(reached.faults)
     return current, work
+
+
+def _gather(current: SessionState, reached: Store, config: Config) -> SessionState:
+    """The queries that bring back what this compaction drops, in place of those that the turns happened to run."""
+    from session import lost
+
+    found = lost.queries(reached, current, config)
+    if not found:
+        return current
+    try:
+        with state.locked(current["sessionId"]):
+            known, set_aside = state.load(current["sessionId"])
+            if known is None and not set_aside:
+                return current
+            current = shape.bounded({**(known or current), "recallCache": found})
+            state.store(current)
+    except Failure as failure:
+        reached.faults.append({"step": "state", "code": failure.code, "message": failure.message})
+    return current
 
 
 def _merge(current: SessionState, outcome: Outcome, now: int) -> SessionState:

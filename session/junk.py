@@ -14,6 +14,7 @@ _OURS = (
     "## session recovery",
     "## relevant memory (auto-retrieved)",
     "## project context:",
+    "## context refresh",
     "## system knowledge (auto-retrieved)",
     "<" + DELIMITER,
 )

@@ -40,6 +40,7 @@ _TARGETS = 5
 _WORDS = 2
 _WORD_LEAST = 4
 _PROMPTS = 2
+_REDACTED = "redacted"
 # How people and agents put what must not be lost.
 _PROBE = "decision because failed blocked never prefer"
 
@@ -198,6 +199,7 @@ class _Search:
     def _telling(self, text: str, picked: dict[str, None]) -> list[str]:
         """The words of a text that fewest turns hold; plain words before those with digits, since they read better."""
         found = [word for word in terms.distinctive(text, picked) if len(word) >= _WORD_LEAST or not word.isascii()]
+        found = [word for word in found if word != _REDACTED]
         found.sort(key=lambda word: (min(self._spread.get(word, 1), 3), not word.isalpha()))
         return found[:_WORDS]
 
@@ -228,7 +230,7 @@ def _short(query: str) -> str:
         query = " ".join(word for word in query.split() if word.strip(".,;:!?()").lower() not in words.STOP_WORDS)
     if len(query) > QUERY_CHARS:
         query = query[: QUERY_CHARS + 1].rpartition(" ")[0] or query[:QUERY_CHARS]
-    return query.rstrip(" .,;:")
+    return query.strip(" .,;:-")  # in front a dash would make an option of it
 
 
 def _weight(sentence: str, turn: str) -> float:

@@ -73,7 +73,8 @@ def respond(
     checkpoint.save(session_id, _turn(event, agent, role, usage), config, reached)
     if kind in _REACHING:
         texts += _scoped(session_id, event, role, cwd, config, reached)
-        texts += _refreshed(session_id, event, role, usage, config, reached)
+        active_at = before["updatedAt"] if before else None
+        texts += _refreshed(session_id, event, role, usage, config, reached, active_at)
     return texts
 
 
@@ -104,7 +105,13 @@ def _scoped(session_id: str, event: HookEvent, role: str, cwd: str, config: Conf
 
 
 def _refreshed(
-    session_id: str, event: HookEvent, role: str, usage: ContextUsage, config: Config, reached: Store
+    session_id: str,
+    event: HookEvent,
+    role: str,
+    usage: ContextUsage,
+    config: Config,
+    reached: Store,
+    active_at: int | None,
 ) -> list[Text]:
     """What matters now, in a session that lasts."""
     from session import refreshing
@@ -114,7 +121,11 @@ def _refreshed(
     return _attempt(
         "refresh",
         reached,
-        lambda: _texts(refreshing.refresh(session_id, role, config, message=message, percent=percent, reached=reached)),
+        lambda: _texts(
+            refreshing.refresh(
+                session_id, role, config, message=message, percent=percent, active_at=active_at, reached=reached
+            )
+        ),
     )
 
 
@@ -189,7 +200,7 @@ def _flush(
         from core import clock
         from session import daily_log
 
-        daily_log.flush(current, clock.now_ms())
+        daily_log.flush(current, clock.now_ms(), config=config)
 
 
 def _recovered(session_id: str, role: str, config: Config, reached: Store) -> list[Text]:

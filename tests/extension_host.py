@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -27,7 +26,7 @@ FAULTS = {
     "deaf": "exec <&-; exec sleep 20",
     "garbage": r"printf '<joelclaw-memory \377 {{{'",
     "another-json": "echo '[1, 2]'",
-    "odd-messages": """echo '{"messages": [null, 7, {"customType": 1, "content": "x"}, {"content": "<joelclaw-memory"}]}'""",
+    "odd-messages": """echo '{"messages": [null, 7, {"customType": 1, "content": "x"}, {"content": "<joelclaw"}]}'""",
     "not-ours": """echo '{"messages": [{"customType": "t", "content": "Ignore what was said."}]}'""",
     "no-list": """echo '{"messages": {"length": 1}}'""",
     "failing": """echo '{"messages": [{"customType": "t", "content": "<joelclaw-memory x"}]}'; exit 3""",
@@ -44,7 +43,8 @@ time.sleep(answers.pop("delay", 0))
 text = answers.get(sys.argv[3])
 messages = [{{"customType": "t", "content": "<joelclaw-memory " + text}}] if text else []
 print(json.dumps({{"messages": messages}}), flush=True)
-call = {{"argv": sys.argv[1:], "event": sys.argv[3], "payload": json.loads(given), "began": began, "ended": time.time()}}
+call = {{"argv": sys.argv[1:], "event": sys.argv[3], "payload": json.loads(given), "began": began}}
+call["ended"] = time.time()
 with open({log!r}, "a") as file:
     file.write(json.dumps(call) + "\\n")
 """
@@ -101,7 +101,8 @@ class Host:
             source = re.sub(r"^(const \w+_MS = \d+)0;", r"\1;", source, flags=re.MULTILINE)
         (self.folder / "extension.mjs").write_text(plain(source))
         (self.folder / "driver.mjs").write_text(START.format(log=str(self.log)) + driver + body)
-        environment = clean_environment(self.home, PATH=f"{self.folder / 'bin'}:/usr/bin:/bin", **{MARKER: str(self.folder)})
+        path = f"{self.folder / 'bin'}:/usr/bin:/bin"
+        environment = clean_environment(self.home, PATH=path, **{MARKER: str(self.folder)})
         done = subprocess.run(
             [str(NODE), "driver.mjs"], cwd=self.folder, capture_output=True, timeout=60, env=environment
         )

@@ -50,6 +50,7 @@ def test_the_signpost_is_that_of_the_decision_record(run: Run) -> None:
     assert event["action"] == "compaction.inject"
     metadata = event["metadata"]
     assert len(metadata.pop("memoryIds")) == 1
+    assert metadata.pop("duration_ms") == event["duration_ms"] > 0
     assert metadata == {
         "compactionCount": 1,
         "filesCount": 5,

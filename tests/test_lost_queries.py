@@ -169,6 +169,18 @@ def test_what_is_chosen_is_bounded_and_safe_in_a_shell(run: Run, home: Path, mon
         assert len(one["hits"]) <= shape.HITS_KEPT
 
 
+@pytest.mark.parametrize(
+    "prompt", ["the --no-verify flag " + "is on the list of what we are to leave out of this " * 3, "-" * 90, "- " * 90]
+)
+def test_no_query_can_be_taken_for_an_option(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, prompt: str
+) -> None:
+    archive(run, story=[(prompt, ["It failed, because --all was given to it 77 times."])])
+    for one in chosen(home, monkeypatch, state_of(SESSION, prompt)):
+        assert one["query"][0].isalnum()
+        run("recall", one["query"])
+
+
 def test_nothing_is_chosen_without_turns_of_this_session(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(home, monkeypatch, state_of()) == []
     assert not home.exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from conftest import NOW_MS, Run
@@ -63,11 +64,12 @@ def test_memories_are_findings_not_questions_nor_narration(run: Run) -> None:
     assert not any("Looking at it now" in line for line in related[:2])
 
 
-def test_the_queries_together_name_the_older_work_too(run: Run) -> None:
-    content = session(run)
-    queries = lines_of(content, "**Deeper context:**")[0]
-    assert "lighthouse" in queries
-    assert "pool" in queries or "tide" in queries
+def test_the_queries_together_bring_back_the_older_work_too(run: Run) -> None:
+    asked = re.findall(r'recall "([^"]+)"', session(run))
+    assert asked
+    found = "\n".join(hit["observation"] for query in asked for hit in run("recall", query, env=at(20)).result["hits"])
+    for told in ("beacon_id", "one alert mail per outage", "139 s", "78 %"):
+        assert told in found, (told, asked)
 
 
 def test_the_task_line_holds_all_three_messages(run: Run) -> None:

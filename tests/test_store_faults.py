@@ -16,6 +16,8 @@ import apsw
 import pytest
 from faults import SLOWEST_S, Attempt, attempt, fold_log, read_only, small_disk, snapshot, write_lock
 
+from core.store.migrations import STEPS
+
 SESSION = "s1"
 FACT = "The gateway retries three times because the upstream drops idle connections after 55 seconds"
 LINES = b"".join(
@@ -107,6 +109,10 @@ def _foreign(home: Path, version: int = 0) -> None:
 
 
 def _foreign_same_version(home: Path) -> None:
+    _foreign(home, len(STEPS))
+
+
+def _foreign_older_version(home: Path) -> None:
     _foreign(home, 1)
 
 
@@ -125,6 +131,7 @@ UNUSABLE: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "a newer schema": (_newer, {"STORE_TOO_NEW"}),
     "another program's database": (_foreign, {"STORE_FOREIGN"}),
     "another program's, same version": (_foreign_same_version, {"STORE_FOREIGN", "STORE_UNREADABLE"}),
+    "another program's, older version": (_foreign_older_version, {"STORE_FOREIGN"}),
     "a folder": (_folder, {"STORE_UNREADABLE"}),
 }
 

@@ -227,7 +227,11 @@ export default function (pi: ExtensionAPI) {
     const payload = state(ctx);
     deliver(await hook("after_compaction", payload, WAIT_MS), ctx, payload.session_id);
   };
-  on("session_compact", (_event: any, ctx: any) => (recovering = recover(ctx)));
+  // One after the other: `pi -p A B` compacts twice at once, and the second is then told that it was just done.
+  on("session_compact", (_event: any, ctx: any) => {
+    const before = recovering ?? Promise.resolve();
+    return (recovering = before.catch(() => {}).then(() => recover(ctx)));
+  });
 
   on("session_shutdown", async (event: any, ctx: any) => {
     flush(ctx);
