@@ -56,7 +56,9 @@ def start(
         return injection.skipped(session_id, "already-injected" if done else "in-flight", reached)
     query = query or config.text("inject.gateway_query" if current["role"] == compaction.GATEWAY else "inject.query")
     found = reached.recall(query, project=project, least="inject.startup_min_score")
-    handout = startup.compose(select(found, current)) if found else None
+    # Of a session that is taken up again the agent has its own turns before it.
+    foreign = [hit for hit in found or () if hit["session"] != session_id]
+    handout = startup.compose(select(foreign, current)) if foreign else None
     try:
         _settle(current, now, injected=handout is not None)
     except Failure as failure:

@@ -14,7 +14,7 @@ from session.shape import CACHE_KEPT, FILES_KEPT, HITS_KEPT, MESSAGES_KEPT, boun
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Literal, NotRequired, TypedDict
+    from typing import Literal, TypedDict
 
     from session.shape import InFlight, Memory, Message, Recalled, SessionState
 
@@ -45,17 +45,13 @@ if TYPE_CHECKING:
         writeReason: str
 
     class Outcome(TypedDict):
-        """What was done. `hits` is None where no recall succeeded, `memoryId` where no task was written.
-
-        `chosen` are recalls that take the place of those of the turns (`session.lost`).
-        """
+        """What was done. `hits` is None where no recall succeeded, `memoryId` where no task was written."""
 
         hash: str
         query: str
         hits: Sequence[Memory] | None
         memoryId: str | None
         pid: int
-        chosen: NotRequired[Sequence[Recalled]]
 
 
 IN_FLIGHT_MS = 15_000
@@ -163,8 +159,6 @@ def finish(state: SessionState, outcome: Outcome, *, now: int) -> SessionState:
             }
             cache = [known for known in cache if known["query"] != entry["query"]]
             cache = _spread([*cache, entry])
-    if outcome.get("chosen"):
-        cache = list(outcome["chosen"])
     if outcome["memoryId"] is not None:
         counts["writes"] += 1
         written_hash = outcome["hash"]

@@ -18,7 +18,7 @@ from conftest import JOELCLAW, ROOT, Run, Spawned, clean_environment
 from terminal import without_style
 
 CLAUDE_EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"]
-GEMINI_EVENTS = ["SessionStart", "BeforeAgent", "AfterTool", "PreCompress", "AfterAgent", "SessionEnd"]
+GEMINI_EVENTS = ["SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"]
 FILES = {
     "pi": ".pi/agent/extensions/joelclaw.ts",
     "claude": ".claude/settings.json",
@@ -132,7 +132,7 @@ def test_a_hook_ends_well_and_prints_our_answer_or_nothing(
         done = subprocess.run(["/bin/sh", "-c", line], input=b"{}", capture_output=True, env={"PATH": "/usr/bin:/bin"})
         assert done.returncode == 0
         assert done.stderr == b""
-        speaks = fake == "answers" and event not in ("Stop", "PreCompact", "SessionEnd", "PreCompress", "AfterAgent")
+        speaks = fake == "answers" and event not in ("Stop", "PreCompact", "SessionEnd", "AfterAgent")
         assert done.stdout == (b'{"hookSpecificOutput":{"hookEventName":"X"}}\n' if speaks else b""), event
 
 

@@ -33,7 +33,7 @@ def read(payload: dict[str, Any], name: str) -> HookEvent:
     if name == "SessionStart" and event["source"] == "compact":
         event["kind"] = "after_compaction"
     elif name == "UserPromptSubmit":
-        event["messages"] = [prompt for prompt in (fields.text(payload, "prompt"),) if prompt]
+        event["messages"] = fields.prompt(payload)
     elif name == "PostToolUse":
         event["files"] = transcript.files_of(fields.text(payload, "tool_name"), fields.table(payload, "tool_input"))
     return event

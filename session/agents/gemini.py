@@ -32,7 +32,7 @@ def read(payload: dict[str, Any], name: str) -> HookEvent:
     name = fields.text(payload, "hook_event_name") or name
     event = fields.event(payload, name, _KINDS.get(name, "ignored"))
     if name == "BeforeAgent":
-        event["messages"] = [prompt for prompt in (fields.text(payload, "prompt"),) if prompt]
+        event["messages"] = fields.prompt(payload)
     elif name == "AfterTool":
         event["files"] = transcript.files_of(fields.text(payload, "tool_name"), fields.table(payload, "tool_input"))
     return event

@@ -45,6 +45,14 @@ def texts(payload: dict[str, Any], key: str) -> list[str]:
     return [item[:_LONGEST_TEXT] for item in value[-_MOST_TEXTS:] if isinstance(item, str) and item]
 
 
+def prompt(payload: dict[str, Any]) -> list[str]:
+    """What the user typed: clients put into it what hooks returned before."""
+    from memory.transcripts.content import typed
+
+    said = typed(text(payload, "prompt"))
+    return [said] if said else []
+
+
 def number(payload: dict[str, Any], key: str) -> float | None:
     """A number that is not negative."""
     value = payload.get(key)

@@ -175,7 +175,7 @@ CLIENTS: Mapping[str, Client] = {
             ".gemini",
             "settings.json",
             ".gemini/settings.json",
-            _moments("SessionStart! BeforeAgent! AfterTool! PreCompress AfterAgent SessionEnd", 1000),
+            _moments("SessionStart! BeforeAgent! AfterTool! AfterAgent SessionEnd", 1000),
             _COMMENTED,
             "joelclaw",
         ),

@@ -117,10 +117,6 @@ class Session:
         asked = [json.loads(line) for line in lines]
         return [Request(one["rule"], one["body"]) for one in asked if "n" in one]
 
-    def summaries(self) -> list[Request]:
-        """The requests for a summary, and those for a title."""
-        return [request for request in self.requests if request.rule is not None]
-
     def after_compactions(self) -> list[list[Request]]:
         """The conversation's requests after each compaction, until the next one."""
         found: list[list[Request]] = []

@@ -1,0 +1,71 @@
+"""What two runs of a client must have in common: transcripts and configuration without ids, times, paths and lengths of time."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from .session import Session
+
+VOLATILE = re.compile(
+    r"(?:.*_)?(?:at|ts|time|timestamp|times|duration|durations|ms|seconds|uptime|completed|created|updated|started|start|end)"
+    r"|.*(?:At|Ts|Time|Timestamp|Ms|Duration|DurationMs|Seconds)"
+)
+"""Keys whose numbers tell when, or how long."""
+IDS = ("id", "parentId", "firstKeptEntryId", "hash")
+"""Keys whose texts are ids of another form than those below."""
+PATTERNS = (
+    (re.compile(r"\b[0-9a-f]{64}\b"), "HASH"),
+    (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "ID"),
+    (re.compile(r"\b(?:ses|msg|prt|call|toolu|req|per|evt)_[0-9a-zA-Z]+"), "ID"),
+    (re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?"), "TIME"),
+    (re.compile(r"\b1[0-9]{12}\b"), "TIME"),
+    (re.compile(r"127\.0\.0\.1:\d+"), "MOCK"),
+    (re.compile(r"Wall time: [0-9.]+ seconds|PGID: \d+|Chunk ID: \w+"), "NUMBER"),
+    (re.compile(r"/tmp/agent-\w+"), "SCRATCH"),
+)
+
+
+def normal(value: Any, session: Session, key: str = "") -> Any:
+    """A value of JSON without what differs between any two runs."""
+    if isinstance(value, dict):
+        return {text(name, session): normal(part, session, name) for name, part in value.items()}
+    if isinstance(value, list):
+        return [normal(part, session) for part in value]
+    if isinstance(value, str):
+        return "ID" if key in IDS else text(value, session)
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and VOLATILE.fullmatch(key):
+        return 0
+    return value
+
+
+def text(told: str, session: Session) -> str:
+    """A text without paths, ids and times."""
+    folder = str(session.folder)
+    told = told.replace(folder, "FOLDER").replace(re.sub(r"\W", "-", folder), "FOLDER")
+    told = told.replace(session.folder.name, "CASE")
+    for pattern, name in PATTERNS:
+        told = pattern.sub(name, told)
+    return told
+
+
+def entries(path: Path) -> list[Any]:
+    """The values of a JSON or JSONL file."""
+    whole = path.read_text(encoding="utf-8", errors="replace")
+    try:
+        return [json.loads(whole)]
+    except ValueError:
+        return [json.loads(line) for line in whole.splitlines()]
+
+
+def transcript(session: Session) -> list[Any]:
+    """The client's own session files, by the time that their names tell."""
+    files = sorted((session.folder / "out" / "transcripts").iterdir())
+    return [normal(entry, session) for file in files for entry in entries(file)]
+
+
+def requests(session: Session) -> list[Any]:
+    """What the model received."""
+    return [normal(request.body, session) for request in session.requests]
