@@ -4,9 +4,11 @@ import { spawn } from "node:child_process";
 const JOELCLAW = "joelclaw";
 const KILL_MS = 4000; // no child lives longer
 const WAIT_MS = 3000; // OpenCode waits no longer for an answer
+const END_MS = 2000;
 const PAUSE_MS = 60_000; // after two timeouts in a row, only a compaction is still reported
 const MAX_OUT = 1_000_000; // bytes
 const MAX_TEXT = 32_000; // characters of a message
+const MAX_ENTRY = 8_000; // of a message for the archive
 const OUTCOME = 500;
 const MESSAGES = 12;
 const ENTRIES = 200; // at once: a session that is taken up again is sent from its beginning, and told apart by ids
@@ -76,8 +78,7 @@ function texts(out) {
     if (!Array.isArray(messages)) return null;
     return messages
       .filter((one) => typeof one?.customType === "string" && typeof one.content === "string")
-      .map((one) => one.content)
-      .filter((content) => content.startsWith(MARK));
+      .filter((one) => one.content.startsWith(MARK));
   } catch {
     return null;
   }
@@ -127,7 +128,7 @@ function used(part) {
 function entry({ info, parts }) {
   if (!info?.id || !["user", "assistant"].includes(info.role)) return null;
   if (info.role === "assistant" && (info.summary || !(info.time?.completed || info.error))) return null;
-  const text = plain(parts);
+  const text = cut(plain(parts), MAX_ENTRY);
   const tools = (parts ?? []).filter((part) => part?.type === "tool").map(used);
   return text || tools.length ? { id: info.id, role: info.role, text, tools, at: info.time?.created ?? null } : null;
 }
@@ -139,8 +140,17 @@ export const Joelclaw = async ({ client, directory } = {}) => {
     let known = sessions.get(id);
     if (!known) {
       known = {
-        id, sent: new Set(), told: [], tokens: null, window: null, agent: "", running: null, again: false,
-        compacting: false, started: null, files: new Set(), tooling: null, child: undefined,
+        id,
+        sent: new Set(), // ids of the messages that have arrived
+        told: new Map(), // kind of text: the latest one, which the system prompt holds
+        files: new Set(), // written, and not told yet
+        tokens: null,
+        window: null,
+        started: false,
+        compacting: false,
+        again: false, // another turn_end is due
+        running: null, // the turn_end in flight
+        tooling: null, // the tool in flight
       };
       sessions.set(id, known);
       for (const old of sessions.keys()) if (sessions.size > SESSIONS) sessions.delete(old);
@@ -157,22 +167,25 @@ export const Joelclaw = async ({ client, directory } = {}) => {
     return { session_id: known.id, cwd: directory ?? null, tokens: known.tokens, window: known.window, percent, ...more };
   };
   const tell = (known, found) => {
-    for (const text of found ?? []) if (!known.told.includes(text)) known.told.push(text);
+    for (const { customType, content } of found ?? []) known.told.set(customType, content);
   };
 
-  /** What has been said and was not sent yet; `ids` are to be marked when it has arrived. */
+  /** What has been said, and of that the entries that have not arrived yet. */
   const news = async (known) => {
-    const answer = await within(WAIT_MS / 3, client?.session?.messages({ path: { id: known.id } }));
+    const ask = async () => client.session.messages({ path: { id: known.id } });
+    const answer = await within(WAIT_MS / 3, ask());
     const all = (Array.isArray(answer) ? answer : answer?.data) ?? [];
     const entries = all.map(entry).filter(Boolean);
     const messages = entries.filter((one) => one.role === "user").slice(-MESSAGES).map((one) => one.text);
-    return { messages, entries: entries.filter((one) => !known.sent.has(one.id)).slice(-ENTRIES) };
+    const compacted = all.some((one) => one?.info?.summary === true && one.info.role === "assistant");
+    return { messages, compacted, entries: entries.filter((one) => !known.sent.has(one.id)).slice(-ENTRIES) };
   };
   const report = async (event, known, until) => {
     const said = await news(known);
     if (event === "turn_end" && !said.entries.length) return null;
-    const found = await hook(event, payload(known, said), until - Date.now());
-    if (found) for (const one of said.entries) known.sent.add(one.id);
+    const { messages, entries } = said;
+    const found = await hook(event, payload(known, { messages, entries }), until - Date.now());
+    if (found) for (const one of entries) known.sent.add(one.id);
     return found;
   };
 
@@ -202,6 +215,22 @@ export const Joelclaw = async ({ client, directory } = {}) => {
     })();
   };
 
+  const leave = async (known) => {
+    sessions.delete(known.id);
+    const until = Date.now() + END_MS;
+    known.again = false;
+    await within(END_MS / 2, Promise.all([known.running, known.tooling]));
+    await report("session_end", known, until);
+  };
+
+  const recover = async (known) => {
+    known.compacting = false;
+    known.tokens = null; // not known until the next answer
+    const found = await hook("after_compaction", payload(known), WAIT_MS);
+    if (found?.length) known.told.clear(); // what was recalled for the context before
+    tell(known, found);
+  };
+
   return {
     "chat.message": quiet(async ({ sessionID }, { parts }) => {
       if (!sessionID) return;
@@ -209,7 +238,8 @@ export const Joelclaw = async ({ client, directory } = {}) => {
       known.compacting = false;
       if (!known.started) {
         known.started = true;
-        const source = (await news(known)).messages.length ? "resume" : "startup";
+        const { messages, compacted } = await news(known);
+        const source = compacted ? "compact" : messages.length ? "resume" : "startup";
         tell(known, await hook("session_start", payload(known, { source }), WAIT_MS));
       }
       const prompt = plain(parts);
@@ -230,7 +260,10 @@ export const Joelclaw = async ({ client, directory } = {}) => {
         if (!known) return;
         known.compacting = false;
         turn(known);
-        await within(KILL_MS, known.running);
+      }
+      if (type === "session.compacted") {
+        const known = sessions.get(properties.sessionID);
+        if (known?.compacting) await recover(known); // a compaction after which OpenCode does not go on by itself
       }
       const info = properties.info;
       if (type !== "message.updated" || info?.role !== "assistant" || info.summary || !sessions.has(info.sessionID)) return;
@@ -240,6 +273,9 @@ export const Joelclaw = async ({ client, directory } = {}) => {
       const known = of(info.sessionID);
       known.tokens = tokens;
       turn(known); // not waited for
+    }),
+    dispose: quiet(async () => {
+      await Promise.all([...sessions.values()].filter((known) => known.started).map(leave));
     }),
     "experimental.session.compacting": quiet(async ({ sessionID }) => {
       if (!sessionID) return;
@@ -251,21 +287,14 @@ export const Joelclaw = async ({ client, directory } = {}) => {
       await report("before_compaction", known, until);
     }),
     "experimental.compaction.autocontinue": quiet(async ({ sessionID }) => {
-      if (sessionID) await compacted(of(sessionID));
+      if (sessionID) await recover(of(sessionID));
     }),
     "experimental.chat.system.transform": quiet(async ({ sessionID, model }, { system }) => {
       const known = sessions.get(sessionID);
       if (!known) return;
+      if (known.compacting || !Array.isArray(system) || TITLE.test(system[0] ?? "")) return; // the small model's requests
       if (model?.limit?.context) known.window = model.limit.context;
-      if (known.compacting || !Array.isArray(system) || TITLE.test(system[0] ?? "")) return;
-      system.push(...known.told);
+      system.push(...known.told.values());
     }),
   };
-
-  async function compacted(known) {
-    known.compacting = false;
-    known.tokens = null; // not known until the next answer
-    const found = await hook("after_compaction", payload(known), WAIT_MS);
-    if (found?.length) known.told = found;
-  }
 };
