@@ -464,6 +464,15 @@ def test_codex_is_told_to_trust(install: Install) -> None:
     assert any("/hooks" in note for note in install("codex")["agents"][0]["notes"])
 
 
+@pytest.mark.parametrize("agent", ["codex", "gemini"])
+def test_a_projects_folder_must_be_trusted(install: Install, agent: str) -> None:
+    def told(*words: str) -> bool:
+        return any("trust" in note and "folder" in note for note in install(agent, *words)["agents"][0]["notes"])
+
+    assert told("--project")
+    assert not told()
+
+
 def test_many_at_once_leave_one_entry(user: Path, project: Path, home: Path) -> None:
     path = user / FILES["claude"]
     path.parent.mkdir()

@@ -102,7 +102,7 @@ def test_a_session_that_is_taken_up(host: Host, reason: str, branch: str, events
 
 def test_a_written_file_is_told_and_its_text_waits_for_a_request(host: Host) -> None:
     """While pi works a queued message would cost one more request."""
-    host.answers(tool="project")
+    host.answers(tool="project", delay=0.3)
     told = run(
         host,
         """
@@ -113,7 +113,7 @@ def test_a_written_file_is_told_and_its_text_waits_for_a_request(host: Host) -> 
         };
         await tool("1", "write", {path: "src/tides.py"});
         await calls(1);
-        await sleep(150);
+        await sleep(200);
         const first = await fire("context", {messages: ["old"]});
         const none = sent.length;
         idle = true;
@@ -132,7 +132,7 @@ def test_a_written_file_is_told_and_its_text_waits_for_a_request(host: Host) -> 
     assert (added["role"], added["content"], added["display"]) == ("custom", "<joelclaw-memory project", False)
     assert told["none"] == 0 and told["later"] is None
     assert told["sent"][0] == [{"customType": "t", "content": "<joelclaw-memory project", "display": False}]
-    assert told["took"]["tool_execution_end"] < 100  # not waited for
+    assert told["took"]["tool_execution_end"] < 250  # not waited for
     one, two, three = (call["payload"] for call in host.calls())
     assert (one["tool"], one["files"]) == ("write", ["src/tides.py"])
     assert (two["tool"], two["files"]) == ("bash", [])
@@ -160,7 +160,7 @@ def test_turns_are_told_one_at_a_time_and_the_latest_wins(host: Host) -> None:
     assert (first["payload"]["percent"], last["payload"]["percent"]) == (45, 70)
     assert first["payload"]["messages"] == [f"u{at}" for at in range(8, 20)]
     assert last["began"] >= first["ended"]
-    assert told["took"]["turn_end"] < 100
+    assert told["took"]["turn_end"] < 250
 
 
 def test_a_compaction_waits_for_the_turn_and_hands_back_once(host: Host) -> None:
@@ -221,7 +221,7 @@ def test_nothing_stands_in_the_way_of_pi(host: Host, fault: str) -> None:
     host.break_joelclaw(fault)
     told = run(host, EVERY)
     assert told["sent"] == [] and told["answers"] == []
-    assert max(told["took"][name] for name in ("session_start", "turn_end", "tool_execution_end")) < 200
+    assert max(told["took"][name] for name in ("session_start", "turn_end", "tool_execution_end")) < 250
     assert max(told["took"].values()) < 1500  # with limits of 300 ms
     assert host.left_running() == []
 

@@ -7,7 +7,14 @@ from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 _AGENTS = ("pi", "claude", "codex", "gemini", "opencode")
 _INTO = (
-    P("agent", (), "which agents", many=True, choices=_AGENTS, metavar="AGENT"),
+    P(
+        "agent",
+        (),
+        "pi, claude, codex, gemini, opencode; several may be named",
+        many=True,
+        choices=_AGENTS,
+        metavar="AGENT",
+    ),
     P("all", ("--all",), "every agent that is found here", kind="flag"),
     P("project", ("--project",), "for the project in this folder instead of the user", kind="flag"),
     P("dry_run", ("--dry-run",), "show what would change, and change nothing", kind="flag"),

@@ -37,8 +37,8 @@ def of_hooks(client: Client, text: str, command: str, *, project: bool) -> list[
         told.append(_TRUST)
         if _codex_hooks_off(client):
             told.append("hooks are switched off in config.toml: set `hooks = true` in its [features]")
-    if client.name == "gemini" and project:
-        told.append("Gemini CLI runs a project's hooks only in a trusted folder")
+    if project and client.name in ("codex", "gemini"):
+        told.append(f"{client.name} runs a project's hooks only in a folder that it was told to trust")
     told.extend(_switched_off(client, text))
     told.extend(
         f"hooks.{event} also has a command of somebody's that calls joelclaw; it was left as it is"

@@ -21,7 +21,7 @@ const VITAL = new Set(["before_compaction", "after_compaction"]);
 let timeouts = 0;
 let pausedUntil = 0;
 
-/** The texts that `joelclaw hook opencode EVENT` answers, or null: it is missing, slow, fails, prints something else. */
+/** The texts that `joelclaw hook opencode EVENT` answers, or null: missing, slow, failing, printing anything else. */
 function hook(event, payload, ms) {
   return new Promise((resolve) => {
     try {
@@ -164,7 +164,8 @@ export const Joelclaw = async ({ client, directory } = {}) => {
   };
   const payload = (known, more) => {
     const percent = known.tokens && known.window ? (100 * known.tokens) / known.window : null;
-    return { session_id: known.id, cwd: directory ?? null, tokens: known.tokens, window: known.window, percent, ...more };
+    const { id, tokens, window } = known;
+    return { session_id: id, cwd: directory ?? null, tokens, window, percent, ...more };
   };
   const tell = (known, found) => {
     for (const { customType, content } of found ?? []) known.told.set(customType, content);
@@ -266,7 +267,8 @@ export const Joelclaw = async ({ client, directory } = {}) => {
         if (known?.compacting) await recover(known); // a compaction after which OpenCode does not go on by itself
       }
       const info = properties.info;
-      if (type !== "message.updated" || info?.role !== "assistant" || info.summary || !sessions.has(info.sessionID)) return;
+      if (type !== "message.updated" || info?.role !== "assistant" || info.summary) return;
+      if (!sessions.has(info.sessionID)) return;
       const { input = 0, cache = {} } = info.tokens ?? {};
       const tokens = input + (cache.read ?? 0) + (cache.write ?? 0);
       if (!tokens || !info.time?.completed) return;
@@ -292,7 +294,8 @@ export const Joelclaw = async ({ client, directory } = {}) => {
     "experimental.chat.system.transform": quiet(async ({ sessionID, model }, { system }) => {
       const known = sessions.get(sessionID);
       if (!known) return;
-      if (known.compacting || !Array.isArray(system) || TITLE.test(system[0] ?? "")) return; // the small model's requests
+      // Neither into a summary nor into a title, which a smaller model may write.
+      if (known.compacting || !Array.isArray(system) || TITLE.test(system[0] ?? "")) return;
       if (model?.limit?.context) known.window = model.limit.context;
       system.push(...known.told.values());
     }),

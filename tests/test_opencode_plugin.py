@@ -1,0 +1,261 @@
+"""The plugin of OpenCode, in plain Node, with a host that behaves as OpenCode 1.18.33 does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from extension_host import FAULTS, NODE, Host, host
+
+PLUGIN = "joelclaw.js"
+pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
+__all__ = ["host"]
+
+DRIVER = """
+import * as plugin from "./extension.mjs";
+const sessionID = "ses_1", took = {}, history = [];
+const client = {session: {messages: async ({path}) => ({data: path.id === sessionID ? history : []})}};
+const hooks = await plugin.Joelclaw({client, directory: "/work/tides"});
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const calls = async (many) => { for (let i = 0; i < 400 && count() < many; i++) await sleep(10); };
+const call = async (name, input, output) => {
+  const began = Date.now();
+  await hooks[name](input, output);
+  took[name] = Math.max(took[name] ?? 0, Date.now() - began);
+  return output;
+};
+const prompt = (text) => call("chat.message", {sessionID}, {parts: [{type: "text", text}]});
+const MAIN = "You are opencode, an interactive CLI tool.", TITLE = "You are a title generator. You output ONLY";
+const system = async (first = MAIN, context = 30000, id = sessionID) =>
+  (await call("experimental.chat.system.transform", {sessionID: id, model: {limit: {context}}}, {system: [first]})).system;
+const event = (type, properties) => call("event", {event: {type, properties}});
+let last = 0;
+const user = (text) => history.push({info: {id: "m" + ++last, role: "user", time: {created: last}}, parts: [
+  {type: "text", text}, {type: "text", text: "added by the client", synthetic: true},
+]});
+const spoke = async (text, tools = [], more = {}) => {
+  const info = {id: "m" + ++last, role: "assistant", sessionID, time: {created: last, completed: last + 1},
+    tokens: {input: 3000, cache: {read: 5000, write: 1000}}, ...more};
+  const parts = tools.map(([tool, input, output, status = "completed"]) =>
+    ({type: "tool", tool, state: status === "error" ? {status, input, error: output} : {status, input, output}}));
+  history.push({info, parts: [{type: "text", text}, ...parts]});
+  await event("message.updated", {info});
+};
+"""
+
+
+def run(host: Host, body: str) -> Any:
+    return host.run(str, PLUGIN, DRIVER, body)
+
+
+def ids(call: dict[str, Any]) -> list[str]:
+    return [entry["id"] for entry in call["payload"].get("entries", [])]
+
+
+def test_the_command_stands_there_once_for_install_to_replace(host: Host) -> None:
+    assert host.source(PLUGIN).count('const JOELCLAW = "joelclaw";\n') == 1
+
+
+def test_the_plugin_is_all_that_is_exported(host: Host) -> None:
+    """OpenCode takes every export for a plugin."""
+    host.answers()
+    assert run(host, "out(Object.keys(plugin));") == ["Joelclaw"]
+
+
+def test_texts_stand_in_the_system_prompt_of_the_session_alone(host: Host) -> None:
+    host.answers(session_start="begin", prompt="refresh")
+    told = run(
+        host,
+        """
+        await prompt("mend the tides");
+        const title = await system(TITLE, 500), main = await system(), other = await system(MAIN, 30000, "ses_2");
+        await prompt("go on");
+        out({title, main, other, again: await system()});
+        """,
+    )
+    assert len(told["title"]) == len(told["other"]) == 1
+    assert told["main"][1:] == ["<joelclaw-memory begin", "<joelclaw-memory refresh"]
+    assert told["again"] == told["main"]  # of a kind of text the latest one
+    start, first, second = host.calls()
+    assert start["argv"] == ["hook", "opencode", "session_start"]
+    assert start["payload"]["session_id"] == "ses_1" and start["payload"]["cwd"] == "/work/tides"
+    assert start["payload"]["source"] == "startup"
+    assert [one["payload"]["prompt"] for one in (first, second)] == ["mend the tides", "go on"]
+    assert second["payload"]["window"] == 30000  # not that of the small model
+
+
+@pytest.mark.parametrize(
+    ("past", "source"),
+    [
+        ("", "startup"),
+        ("user('a'); await spoke('b');", "resume"),
+        ("user('a'); await spoke('sum', [], {summary: true});", "compact"),
+    ],
+)
+def test_a_session_that_is_taken_up(host: Host, past: str, source: str) -> None:
+    host.answers()
+    run(host, f"{past} await prompt('go on'); out(1);")
+    assert host.calls()[0]["payload"]["source"] == source
+
+
+def test_each_message_is_sent_once_with_what_its_tools_did(host: Host) -> None:
+    host.answers()
+    told = run(
+        host,
+        """
+        await prompt("mend the tides");
+        await system();
+        user("mend the tides");
+        await spoke("I begin.", [
+          ["edit", {filePath: "/work/tides/a.py"}, "done"],
+          ["bash", {command: "make"}, "x".repeat(900)],
+          ["write", {filePath: "/work/tides/b.py"}, "no space", "error"],
+          ["apply_patch", {patchText: "*** Begin Patch\\n*** Add File: c.py\\n+a\\n*** Update File: d.py\\n*** End Patch"}, "ok"],
+        ]);
+        await calls(3);
+        await sleep(100);
+        await spoke("I go on.");
+        history.push({info: {id: "m9", role: "assistant", sessionID, time: {created: 9}}, parts: [{type: "text", text: "half"}]});
+        await event("session.idle", {sessionID});
+        await calls(4);
+        await sleep(200);
+        await event("session.idle", {sessionID}); // nothing new
+        await sleep(100);
+        await hooks.dispose();
+        out(took);
+        """,
+    )
+    turns = [call for call in host.calls() if call["event"] == "turn_end"]
+    assert [ids(call) for call in turns] == [["m1", "m2"], ["m3"]]
+    first, second = turns[0]["payload"]["entries"]
+    assert first == {"id": "m1", "role": "user", "text": "mend the tides", "tools": [], "at": 1}
+    assert second["text"] == "I begin."
+    edit, bash, write, patch = second["tools"]
+    assert edit == {
+        "name": "edit", "files": ["/work/tides/a.py"], "command": "", "outcome": "done", "failed": False,
+    }  # fmt: skip
+    assert (bash["files"], bash["command"], len(bash["outcome"])) == ([], "make", 500)
+    assert (write["files"], write["outcome"], write["failed"]) == ([], "no space", True)
+    assert patch["files"] == ["c.py", "d.py"]
+    assert turns[0]["payload"]["messages"] == ["mend the tides"]
+    assert (turns[0]["payload"]["tokens"], turns[0]["payload"]["percent"]) == (9000, 30)
+    assert host.calls()[-1]["event"] == "session_end"
+    assert told["event"] < 250  # not waited for
+
+
+def test_what_did_not_arrive_is_sent_again(host: Host) -> None:
+    host.answers()
+    run(
+        host,
+        """
+        const { renameSync } = await import("node:fs");
+        renameSync("bin/joelclaw", "bin/gone");
+        await prompt("a");
+        user("a");
+        await spoke("b");
+        await sleep(200);
+        renameSync("bin/gone", "bin/joelclaw");
+        await spoke("c");
+        await calls(1);
+        await sleep(100);
+        out(1);
+        """,
+    )
+    (turn,) = host.calls()
+    assert ids(turn) == ["m1", "m2", "m3"]
+
+
+def test_a_written_file_is_told_and_not_waited_for(host: Host) -> None:
+    host.answers(tool="project", delay=0.3)
+    told = run(
+        host,
+        """
+        const wrote = (tool, args) => call("tool.execute.after", {tool, sessionID, callID: "c", args}, {output: "ok"});
+        await wrote("bash", {command: "ls"});
+        await wrote("edit", {filePath: "/work/tides/a.py"});
+        await wrote("write", {filePath: "/work/tides/b.py"});
+        await wrote("write", {filePath: "/work/tides/c.py"});
+        await calls(2);
+        await sleep(100);
+        out({took, system: await system()});
+        """,
+    )
+    first, second = host.calls()
+    assert (first["payload"]["files"], second["payload"]["files"]) == (
+        ["/work/tides/a.py"],
+        ["/work/tides/b.py", "/work/tides/c.py"],
+    )
+    assert second["began"] >= first["ended"]
+    assert told["took"]["tool.execute.after"] < 250
+    assert told["system"][1:] == ["<joelclaw-memory project"]
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_compaction_keeps_what_is_about_to_be_lost_and_hands_back_once(host: Host, goes_on: bool) -> None:
+    host.answers(session_start="begin", before_compaction="not for the summary", after_compaction="recovery")
+    told = run(
+        host,
+        """
+        await prompt("mend the tides");
+        await system();
+        user("mend the tides");
+        history.push({info: {id: "m2", role: "assistant", sessionID, time: {created: 2, completed: 3}},
+          parts: [{type: "text", text: "not told by an event"}]});
+        const summary = await call("experimental.session.compacting", {sessionID}, {context: []});
+        const during = await system("You are a summarizer.");
+        """
+        + ("await call('experimental.compaction.autocontinue', {sessionID}, {enabled: true});" if goes_on else "")
+        + """
+        await event("session.compacted", {sessionID});
+        out({summary, during, after: await system()});
+        """,
+    )
+    events = [call["event"] for call in host.calls()]
+    assert events == ["session_start", "prompt", "before_compaction", "after_compaction"]
+    assert ids(host.calls()[2]) == ["m1", "m2"]
+    assert told["summary"] == {"context": []} and len(told["during"]) == 1
+    assert told["after"][1:] == ["<joelclaw-memory recovery"]
+
+
+EVERY = """
+user("u");
+await prompt("p");
+await call("tool.execute.after", {tool: "edit", sessionID, args: {filePath: "a"}}, {});
+await spoke("b");
+await call("experimental.session.compacting", {sessionID}, {context: []});
+await call("experimental.compaction.autocontinue", {sessionID}, {enabled: true});
+await event("session.idle", {sessionID});
+const after = await system();
+await call("dispose");
+for (const name of Object.keys(hooks)) { // a client of another version
+  await call(name);
+  await call(name, {}, {});
+  await call(name, {sessionID, event: {}}, {parts: 7, system: 7});
+}
+const lost = await plugin.Joelclaw();
+for (const name of Object.keys(lost)) await lost[name]({sessionID}, {parts: [{type: "text", text: "p"}]});
+out({after, took});
+"""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_nothing_stands_in_the_way_of_opencode(host: Host, fault: str) -> None:
+    host.break_joelclaw(fault)
+    told = run(host, EVERY)
+    assert len(told["after"]) == 1
+    assert max(told["took"][name] for name in ("event", "tool.execute.after")) < 250
+    assert max(told["took"].values()) < 1500  # with limits of a tenth
+    assert host.left_running() == []
+
+
+def test_a_hanging_command_is_asked_twice_and_then_only_at_a_compaction(host: Host) -> None:
+    host.break_joelclaw("hanging")
+    run(
+        host,
+        """
+        for (const text of ["a", "b", "c"]) await prompt(text);
+        await call("experimental.compaction.autocontinue", {sessionID}, {});
+        out(1);
+        """,
+    )
+    assert host.asked() == ["session_start", "prompt", "after_compaction"]
