@@ -56,13 +56,18 @@ def turn_of(
     }
 
 
-def save(session_id: str, turn: Turn, config: Config, reached: Store | None = None) -> dict[str, Any]:
+def save(
+    session_id: str, turn: Turn, config: Config, reached: Store | None = None, *, defer: bool = False
+) -> dict[str, Any]:
     """Note the end of a turn and do what its zone calls for; the result tells what was done.
+
+    Args:
+        defer: leave recall and writing to the next save of this task, which comes while the agent works.
 
     Raises:
         Failure: the state cannot be read or written (STATE_...); nothing else was done then.
     """
-    return _take(session_id, turn, config, reached, flush=False)
+    return _take(session_id, turn, config, reached, flush=False, defer=defer)
 
 
 def flush(session_id: str, turn: Turn, config: Config, reached: Store | None = None) -> dict[str, Any]:
@@ -74,7 +79,9 @@ def flush(session_id: str, turn: Turn, config: Config, reached: Store | None = N
     return _take(session_id, turn, config, reached, flush=True)
 
 
-def _take(session_id: str, turn: Turn, config: Config, reached: Store | None, *, flush: bool) -> dict[str, Any]:
+def _take(
+    session_id: str, turn: Turn, config: Config, reached: Store | None, *, flush: bool, defer: bool = False
+) -> dict[str, Any]:
     began = time.perf_counter()
     now = clock.now_ms()
     bounds = {"warm": config.number("checkpoint.warm_percent"), "hot": config.number("checkpoint.hot_percent")}
@@ -86,6 +93,8 @@ def _take(session_id: str, turn: Turn, config: Config, reached: Store | None, *,
         current["updatedAt"] = now
         decide = zones.plan_flush if flush else zones.plan_save
         plan = decide(current, turn["percent"], **bounds, now=now, alive=state.is_alive)
+        if defer:
+            plan = zones.deferred(plan)
         current = zones.begin(current, plan, pid=os.getpid(), now=now)
         state.store(current)
     result: dict[str, Any] = {"sessionId": session_id, "role": current["role"], "zone": plan["zone"]}
@@ -95,9 +104,7 @@ def _take(session_id: str, turn: Turn, config: Config, reached: Store | None, *,
             from session.store import Store
 
             reached = Store(config, now)
-        current, work = _work(current, turn, plan, reached, now, set_aside=set_aside, flush=flush)
-        if flush:
-            current = _gather(current, reached, config)
+        current, work = _work(current, turn, plan, reached, config, now, set_aside=set_aside, flush=flush)
     result.update(_told(current, turn, plan, work))
     if set_aside:
         result["setAside"] = set_aside
@@ -118,7 +125,15 @@ class _Work:
 
 
 def _work(
-    current: SessionState, turn: Turn, plan: Plan, reached: Store, now: int, *, set_aside: str, flush: bool
+    current: SessionState,
+    turn: Turn,
+    plan: Plan,
+    reached: Store,
+    config: Config,
+    now: int,
+    *,
+    set_aside: str,
+    flush: bool,
 ) -> tuple[SessionState, _Work]:
     """Recall and remember, merge that into the state on disk, then note the events."""
     from session.selection import select
@@ -146,6 +161,8 @@ def _work(
             current = _merge(current, outcome, now)
         except Failure as failure:  # the turn itself is on disk; what was recalled is recalled again next turn
             reached.faults.append({"step": "state", "code": failure.code, "message": failure.message})
+    if flush:
+        current = _gather(current, reached, config)
     reached.note(_events(current, turn, plan, work, now, set_aside=set_aside, flush=flush))
     work.errors = errors_of(reached.faults)
     return current, work

@@ -70,7 +70,9 @@ def respond(
             texts += _recovered(session_id, role, config, reached)
         elif compacted or usage["source"] != "usage":
             usage = {**usage, "tokens": None}  # the next event that reaches the model is to see the fall
-    checkpoint.save(session_id, _turn(event, agent, role, usage), config, reached)
+    # The agent waits for the answer to its prompt, and a refresh may be due: the recall for a new task is left to the
+    # next event of the turn.
+    checkpoint.save(session_id, _turn(event, agent, role, usage), config, reached, defer=kind == "prompt")
     if kind in _REACHING:
         texts += _scoped(session_id, event, role, cwd, config, reached)
         active_at = before["updatedAt"] if before else None

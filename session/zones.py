@@ -119,6 +119,17 @@ def plan_flush(
     return _plan(state, zone_of(percent, warm=warm, hot=hot), [], recall, _write_reason(state, busy))
 
 
+def deferred(plan: Plan) -> Plan:
+    """The plan without its work, which the next turn's plan has again: the state does not say that it was done."""
+    return {
+        **plan,
+        "recall": False,
+        "recallReason": "deferred" if plan["recall"] else plan["recallReason"],
+        "write": False,
+        "writeReason": "deferred" if plan["write"] else plan["writeReason"],
+    }
+
+
 def is_busy(mark: InFlight | None, now: int, alive: Callable[[int], bool]) -> bool:
     """Whether a mark of work in flight still counts: no older than 15 s, not from the future, its process there."""
     return mark is not None and 0 <= now - mark["startedAt"] < IN_FLIGHT_MS and alive(mark["pid"])

@@ -41,7 +41,7 @@ given = sys.stdin.read()
 answers = json.load(open({answers!r}))
 time.sleep(answers.pop("delay", 0))
 text = answers.get(sys.argv[3])
-messages = [{{"customType": "t", "content": "<joelclaw-memory " + text}}] if text else []
+messages = [{{"customType": sys.argv[3], "content": "<joelclaw-memory " + text}}] if text else []
 print(json.dumps({{"messages": messages}}), flush=True)
 call = {{"argv": sys.argv[1:], "event": sys.argv[3], "payload": json.loads(given), "began": began}}
 call["ended"] = time.time()

@@ -26,8 +26,11 @@ const call = async (name, input, output) => {
 };
 const prompt = (text) => call("chat.message", {sessionID}, {parts: [{type: "text", text}]});
 const MAIN = "You are opencode, an interactive CLI tool.", TITLE = "You are a title generator. You output ONLY";
-const system = async (first = MAIN, context = 30000, id = sessionID) =>
-  (await call("experimental.chat.system.transform", {sessionID: id, model: {limit: {context}}}, {system: [first]})).system;
+const system = async (first = MAIN, context = 30000, id = sessionID) => {
+  const output = {system: [first]};
+  await call("experimental.chat.system.transform", {sessionID: id, model: {limit: {context}}}, output);
+  return output.system;
+};
 const event = (type, properties) => call("event", {event: {type, properties}});
 let last = 0;
 const user = (text) => history.push({info: {id: "m" + ++last, role: "user", time: {created: last}}, parts: [
@@ -110,12 +113,13 @@ def test_each_message_is_sent_once_with_what_its_tools_did(host: Host) -> None:
           ["edit", {filePath: "/work/tides/a.py"}, "done"],
           ["bash", {command: "make"}, "x".repeat(900)],
           ["write", {filePath: "/work/tides/b.py"}, "no space", "error"],
-          ["apply_patch", {patchText: "*** Begin Patch\\n*** Add File: c.py\\n+a\\n*** Update File: d.py\\n*** End Patch"}, "ok"],
+          ["apply_patch", {patchText: "*** Add File: c.py\\n+a\\n*** Update File: d.py\\n*** Delete File: e.py"}, "ok"],
         ]);
         await calls(3);
         await sleep(100);
         await spoke("I go on.");
-        history.push({info: {id: "m9", role: "assistant", sessionID, time: {created: 9}}, parts: [{type: "text", text: "half"}]});
+        const half = {id: "m9", role: "assistant", sessionID, time: {created: 9}};
+        history.push({info: half, parts: [{type: "text", text: "half"}]});
         await event("session.idle", {sessionID});
         await calls(4);
         await sleep(200);

@@ -61,8 +61,8 @@ def test_a_start_and_a_prompt_are_told_and_their_texts_reach_the_first_request(h
         out({sent, message});
         """,
     )
-    assert told["sent"] == [[{"customType": "t", "content": "<joelclaw-memory begin", "display": False}]]
-    assert told["message"] == {"customType": "t", "content": "<joelclaw-memory refresh", "display": False}
+    assert told["sent"] == [[{"customType": "session_start", "content": "<joelclaw-memory begin", "display": False}]]
+    assert told["message"] == {"customType": "prompt", "content": "<joelclaw-memory refresh", "display": False}
     start, prompt = host.calls()
     assert start["argv"] == ["hook", "pi", "session_start"]
     assert start["payload"] == {
@@ -131,7 +131,7 @@ def test_a_written_file_is_told_and_its_text_waits_for_a_request(host: Host) -> 
     assert old == "old"
     assert (added["role"], added["content"], added["display"]) == ("custom", "<joelclaw-memory project", False)
     assert told["none"] == 0 and told["later"] is None
-    assert told["sent"][0] == [{"customType": "t", "content": "<joelclaw-memory project", "display": False}]
+    assert told["sent"][0] == [{"customType": "tool", "content": "<joelclaw-memory project", "display": False}]
     assert told["took"]["tool_execution_end"] < 250  # not waited for
     one, two, three = (call["payload"] for call in host.calls())
     assert (one["tool"], one["files"]) == ("write", ["src/tides.py"])
@@ -185,7 +185,9 @@ def test_a_compaction_waits_for_the_turn_and_hands_back_once(host: Host) -> None
     ]  # fmt: skip
     assert before["began"] >= turn["ended"]
     assert (told["before"], told["during"]) == (None, 0)
-    assert told["sent"] == [[{"customType": "t", "content": "<joelclaw-memory recovery", "display": False}]]
+    assert told["sent"] == [
+        [{"customType": "after_compaction", "content": "<joelclaw-memory recovery", "display": False}]
+    ]
     assert [one["role"] for one in told["preparation"]["messagesToSummarize"]] == ["user"]
 
 

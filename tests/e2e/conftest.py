@@ -45,7 +45,13 @@ def sessions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     """The sessions of this run: each is played once, and two at a time, since a client mostly waits."""
     played = Sessions(tmp_path_factory.mktemp("sessions"))
     cases = [item.callspec.params.get("case") for item in request.session.items if hasattr(item, "callspec")]
-    played.begin(list(dict.fromkeys(case for case in cases if isinstance(case, Case))))
+    wanted = [
+        one
+        for case in cases
+        if isinstance(case, Case)
+        for one in ([case.without_hooks()] if case.fault else []) + [case]
+    ]
+    played.begin(list(dict.fromkeys(wanted)))
     yield played
     played.close()
 
@@ -54,6 +60,12 @@ def sessions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def session(case: Case, sessions: Sessions) -> Session:
     """The session of a case, played to its end."""
     return sessions.of(case)
+
+
+@pytest.fixture
+def undisturbed(case: Case, sessions: Sessions) -> Session:
+    """The same session without our hooks."""
+    return sessions.of(case.without_hooks())
 
 
 @pytest.fixture

@@ -9,13 +9,27 @@ from typing import Any
 
 from .session import Session
 
+OF_THE_CLIENT = {"claude": ("last-prompt", "atis-latch")}
+"""Types of transcript entries that a client writes whenever it finds the time, between any two others."""
+OF_HOOKS = {"claude": ("stop_hook_summary",)}
+"""Subtypes of entries in which a client keeps that a hook ran. The others keep nothing of a hook that says nothing."""
+CONFIGURATION = {
+    "pi": (".pi/agent/settings.json", ".pi/agent/models.json", ".pi/agent/auth.json"),
+    "claude": (".claude.json", ".claude/settings.json"),
+    "codex": (".codex/hooks.json",),
+    "gemini": (".gemini/settings.json", ".gemini/projects.json"),
+    "opencode": (".config/opencode/opencode.json",),
+}
+"""Files below HOME. Codex's own settings are TOML, which it does not write in these runs."""
 VOLATILE = re.compile(
-    r"(?:.*_)?(?:at|ts|time|timestamp|times|duration|durations|ms|seconds|uptime|completed|created|updated|started|start|end)"
+    r"(?:.*_)?(?:at|ts|time|timestamp|times|duration|durations|ms|seconds|secs|nanos|completed|created|updated|start|end)"
     r"|.*(?:At|Ts|Time|Timestamp|Ms|Duration|DurationMs|Seconds)"
 )
 """Keys whose numbers tell when, or how long."""
-IDS = ("id", "parentId", "firstKeptEntryId", "hash")
+IDS = ("id", "parentId", "firstKeptEntryId", "hash", "process_id", "slug")
 """Keys whose texts are ids of another form than those below."""
+NOTHING_CHANGED = {"diffs": []}
+"""OpenCode writes this summary of a message some time after the message, or never."""
 PATTERNS = (
     (re.compile(r"\b[0-9a-f]{64}\b"), "HASH"),
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "ID"),
@@ -31,7 +45,8 @@ PATTERNS = (
 def normal(value: Any, session: Session, key: str = "") -> Any:
     """A value of JSON without what differs between any two runs."""
     if isinstance(value, dict):
-        return {text(name, session): normal(part, session, name) for name, part in value.items()}
+        kept = {name: part for name, part in value.items() if part != NOTHING_CHANGED}
+        return {text(name, session): normal(part, session, name) for name, part in kept.items()}
     if isinstance(value, list):
         return [normal(part, session) for part in value]
     if isinstance(value, str):
@@ -45,7 +60,6 @@ def text(told: str, session: Session) -> str:
     """A text without paths, ids and times."""
     folder = str(session.folder)
     told = told.replace(folder, "FOLDER").replace(re.sub(r"\W", "-", folder), "FOLDER")
-    told = told.replace(session.folder.name, "CASE")
     for pattern, name in PATTERNS:
         told = pattern.sub(name, told)
     return told
@@ -61,11 +75,34 @@ def entries(path: Path) -> list[Any]:
 
 
 def transcript(session: Session) -> list[Any]:
-    """The client's own session files, by the time that their names tell."""
+    """The client's own session files, without what it keeps of hooks."""
+    client = session.case.client
     files = sorted((session.folder / "out" / "transcripts").iterdir())
-    return [normal(entry, session) for file in files for entry in entries(file)]
+    kept = [
+        entry
+        for file in files
+        for entry in entries(file)
+        if entry.get("type") not in OF_THE_CLIENT.get(client, ())
+        and entry.get("subtype") not in OF_HOOKS.get(client, ())
+    ]
+    return [normal(entry, session) for entry in kept]
 
 
 def requests(session: Session) -> list[Any]:
-    """What the model received."""
-    return [normal(request.body, session) for request in session.requests]
+    """What the model received: the conversation, then the summariser's requests, which run beside it."""
+    ordered = sorted(session.requests, key=lambda request: request.rule or "")
+    return [normal(request.body, session) for request in ordered]
+
+
+def configuration(session: Session) -> dict[str, Any]:
+    """The client's settings after the session, without our hooks."""
+    found: dict[str, Any] = {}
+    for name in CONFIGURATION[session.case.client]:
+        path = session.folder / "home" / name
+        if not path.exists():
+            continue
+        (settings,) = entries(path)
+        settings.pop("hooks", None)
+        if settings:
+            found[name] = normal(settings, session)
+    return found

@@ -25,7 +25,7 @@ HEADING = "## Session Recovery"
 FRAME = re.compile(r"<joelclaw-memory .*?</joelclaw-memory>", re.DOTALL)
 QUERY = re.compile(r"`(recall \"[^`]*\")`")
 AT_A_TIME = 2
-RUN_S = 200
+RUN_S = 300
 """After which a client is ended, and its session is a failure."""
 
 FAULTS = {
@@ -46,6 +46,10 @@ class Case:
     mode: str = "rpc"
     hooks: bool = True
     fault: str = ""
+
+    def without_hooks(self) -> Case:
+        """The same, by a client that knows nothing of us."""
+        return Case(self.client, self.story, self.mode, hooks=False)
 
     def __str__(self) -> str:
         parts = [self.client, self.story, self.mode if self.mode != "rpc" else "", self.fault]
@@ -94,6 +98,8 @@ class Session:
     code: int
     told: str
     """What the harness printed."""
+    installed: dict[str, bytes]
+    """The files below HOME after the installation."""
     answers: dict[tuple[str, ...], Any] = field(default_factory=dict)
 
     @cached_property
@@ -182,7 +188,8 @@ class Sessions:
     def begin(self, cases: list[Case]) -> None:
         """Start them, in this order."""
         for case in cases:
-            self._played[case] = self._pool.submit(play, case, self._folder / str(case))
+            folder = self._folder / f"{len(self._played):03}"  # of one length: a client counts the characters of paths
+            self._played[case] = self._pool.submit(play, case, folder)
 
     def of(self, case: Case) -> Session:
         """The session of a case; waits for its end."""
@@ -208,6 +215,7 @@ def play(case: Case, folder: Path) -> Session:
     (commands / "joelclaw").symlink_to(JOELCLAW)
     if case.hooks:
         install(case.client, folder)
+    installed = {str(path.relative_to(home)): path.read_bytes() for path in sorted(home.rglob("*")) if path.is_file()}
     break_joelclaw(commands / "joelclaw", FAULTS.get(case.fault, ""))
     words = [case.client, "--mode", case.mode, "--script", str(script_of(case)), "--timeout", str(RUN_S)]
     words += ["--home", str(home), "--workdir", str(folder / "project"), "--out", str(folder / "out")]
@@ -221,7 +229,7 @@ def play(case: Case, folder: Path) -> Session:
             text=True,
             timeout=RUN_S + 60,
         )
-    return Session(case, folder, done.returncode, done.stdout)
+    return Session(case, folder, done.returncode, done.stdout, installed)
 
 
 def install(client: str, folder: Path) -> None:

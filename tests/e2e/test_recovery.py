@@ -14,7 +14,9 @@ from .session import HEADING, Case, Session, strings
 STORIES = ("webhook-retries", "report-timezone")
 SOUGHT = ("decision", "failed", "preference", "command")
 """Kinds of facts that must be found again."""
-HISTORY_GOES_ALONG = {"codex": "asks for the summary at the end of the conversation, with all that was injected into it"}
+HISTORY_GOES_ALONG = {
+    "codex": "asks for the summary at the end of the conversation, with all that was injected into it"
+}
 BY_SHELL = {"codex": "writes files with its shell, so a hook is not told which"}
 
 

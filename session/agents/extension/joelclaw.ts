@@ -174,7 +174,7 @@ export default function (pi: ExtensionAPI) {
     const payload = { ...identity(ctx), source: resumed ? "resume" : event.reason };
     const begin = async () => {
       deliver(await hook("session_start", payload, WAIT_MS), ctx, payload.session_id);
-      if (owed(branch)) await recover(ctx);
+      if (owed(branch)) await recover(state(ctx), ctx);
     };
     started = begin().catch(() => {}); // not waited for here, or pi's window would open later: the first prompt waits
   });
@@ -223,14 +223,13 @@ export default function (pi: ExtensionAPI) {
     await hook("before_compaction", payload, until - Date.now());
   });
 
-  const recover = async (ctx: any) => {
-    const payload = state(ctx);
+  const recover = async (payload: any, ctx: any) => {
     deliver(await hook("after_compaction", payload, WAIT_MS), ctx, payload.session_id);
   };
   // One after the other: `pi -p A B` compacts twice at once, and the second is then told that it was just done.
   on("session_compact", (_event: any, ctx: any) => {
-    const before = recovering ?? Promise.resolve();
-    return (recovering = before.catch(() => {}).then(() => recover(ctx)));
+    const payload = state(ctx);
+    return (recovering = Promise.resolve(recovering).then(() => recover(payload, ctx)).catch(() => {}));
   });
 
   on("session_shutdown", async (event: any, ctx: any) => {
