@@ -1,4 +1,4 @@
-"""What two runs of a client must have in common: transcripts and configuration without ids, times, paths and lengths of time."""
+"""What any two runs of a client have in common: transcripts and configuration without ids, times and paths."""
 
 from __future__ import annotations
 
