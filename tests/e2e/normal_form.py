@@ -11,8 +11,9 @@ from .session import Session
 
 OF_THE_CLIENT = {"claude": ("last-prompt", "atis-latch")}
 """Types of transcript entries that a client writes whenever it finds the time, between any two others."""
-OF_HOOKS = {"claude": ("stop_hook_summary",)}
-"""Subtypes of entries in which a client keeps that a hook ran. The others keep nothing of a hook that says nothing."""
+OF_HOOKS = {"claude": ("stop_hook_summary", "hook_cancelled")}
+"""Subtypes of entries in which a client keeps that a hook ran: one for each Stop, and one for each that ran into its
+timeout. The other clients keep nothing of a hook that says nothing."""
 CONFIGURATION = {
     "pi": (".pi/agent/settings.json", ".pi/agent/models.json", ".pi/agent/auth.json"),
     "claude": (".claude.json", ".claude/settings.json"),
@@ -23,10 +24,10 @@ CONFIGURATION = {
 """Files below HOME. Codex's own settings are TOML, which it does not write in these runs."""
 VOLATILE = re.compile(
     r"(?:.*_)?(?:at|ts|time|timestamp|times|duration|durations|ms|seconds|secs|nanos|completed|created|updated|start|end)"
-    r"|.*(?:At|Ts|Time|Timestamp|Ms|Duration|DurationMs|Seconds)"
+    r"|.*(?:At|Ts|Time|Timestamp|Ms|Duration|DurationWithoutRetries|Seconds)"
 )
 """Keys whose numbers tell when, or how long."""
-IDS = ("id", "parentId", "firstKeptEntryId", "hash", "process_id", "slug")
+IDS = ("id", "parentId", "parentUuid", "firstKeptEntryId", "hash", "process_id", "slug")
 """Keys whose texts are ids of another form than those below."""
 NOTHING_CHANGED = {"diffs": []}
 """OpenCode writes this summary of a message some time after the message, or never."""
@@ -47,10 +48,15 @@ def normal(value: Any, session: Session, key: str = "") -> Any:
     if isinstance(value, dict):
         kept = {name: part for name, part in value.items() if part != NOTHING_CHANGED}
         return {text(name, session): normal(part, session, name) for name, part in kept.items()}
+    if key in IDS and (value is None or isinstance(value, str)):
+        return "ID"
     if isinstance(value, list):
-        return [normal(part, session) for part in value]
+        parts = [normal(part, session) for part in value]
+        return (
+            ["ID"] if set(map(str, parts)) == {"ID"} else parts
+        )  # how many entries are kept depends on hooks' entries
     if isinstance(value, str):
-        return "ID" if key in IDS else text(value, session)
+        return text(value, session)
     if isinstance(value, (int, float)) and not isinstance(value, bool) and VOLATILE.fullmatch(key):
         return 0
     return value
@@ -74,6 +80,11 @@ def entries(path: Path) -> list[Any]:
         return [json.loads(line) for line in whole.splitlines()]
 
 
+def subtype(entry: dict[str, Any]) -> str | None:
+    """What kind of entry, where its `type` alone does not say it."""
+    return entry.get("subtype") or (entry.get("attachment") or {}).get("type")
+
+
 def transcript(session: Session) -> list[Any]:
     """The client's own session files, without what it keeps of hooks."""
     client = session.case.client
@@ -82,8 +93,7 @@ def transcript(session: Session) -> list[Any]:
         entry
         for file in files
         for entry in entries(file)
-        if entry.get("type") not in OF_THE_CLIENT.get(client, ())
-        and entry.get("subtype") not in OF_HOOKS.get(client, ())
+        if entry.get("type") not in OF_THE_CLIENT.get(client, ()) and subtype(entry) not in OF_HOOKS.get(client, ())
     ]
     return [normal(entry, session) for entry in kept]
 
