@@ -52,9 +52,7 @@ def normal(value: Any, session: Session, key: str = "") -> Any:
         return "ID"
     if isinstance(value, list):
         parts = [normal(part, session) for part in value]
-        return (
-            ["ID"] if set(map(str, parts)) == {"ID"} else parts
-        )  # how many entries are kept depends on hooks' entries
+        return ["ID"] if set(map(str, parts)) == {"ID"} else parts  # how many are listed depends on hooks' entries
     if isinstance(value, str):
         return text(value, session)
     if isinstance(value, (int, float)) and not isinstance(value, bool) and VOLATILE.fullmatch(key):
