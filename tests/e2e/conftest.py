@@ -15,11 +15,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--agent", choices=[*CLIENTS, "all"], default="pi", help="the client under test")
 
 
-def pytest_ignore_collect(config: pytest.Config) -> bool | None:
-    """Where this folder was not asked for by name, its option is unknown and its tests are not run."""
-    return True if config.getoption("--agent", None) is None else None
-
-
 def chosen(config: pytest.Config) -> list[str]:
     """The clients under test."""
     agent = config.getoption("--agent")
