@@ -28,7 +28,11 @@ TURNS = 300
 COMPACTIONS = 5
 STATE_BYTES = 64_000
 WINDOW = 200_000
-EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUse of an edit", "Stop", "PreCompact", "compact")
+EVENTS = (
+    *("SessionStart", "UserPromptSubmit", "UserPromptSubmit with a refresh", "PostToolUse", "PostToolUse of an edit"),
+    *("Stop", "PreCompact", "compact"),
+)
+MINUTE_MS = 60_000
 
 
 class Transcript:
@@ -98,8 +102,7 @@ def step(event: str, transcript: Transcript, run: int) -> bytes:
     if event == "SessionStart":
         fresh = Transcript(transcript.path, f"{transcript.session}-start-{run}", run)
         return payload("SessionStart", fresh, source="startup")
-    if event == "UserPromptSubmit":
-        transcript.work(tokens)
+    if event.startswith("UserPromptSubmit"):
         return payload("UserPromptSubmit", transcript, prompt=next(transcript.texts))
     if event == "PreCompact":
         transcript.turn(tokens)
@@ -120,10 +123,16 @@ def measure(event: str, transcript: Transcript, environment: dict[str, str], run
     """Medians of a hook and of bare Python in turn."""
     own: list[float] = []
     bare: list[float] = []
-    now = int(time.time() * 1000)
+    now = int(time.time() * 1000) + EVENTS.index(event) * 100 * 60 * MINUTE_MS
+    # A refresh is due after 30 minutes; before a prompt the end of the turn before it has been archived.
+    apart = 60 * MINUTE_MS if event.endswith("refresh") else MINUTE_MS // 4
     for run in range(runs + WARM_UP):
+        at = {**environment, "JOELCLAW_NOW_MS": str(now + run * apart)}
+        if event.startswith("UserPromptSubmit"):
+            hook(step("Stop", transcript, run), at)
+            at["JOELCLAW_NOW_MS"] = str(now + (run + 1) * apart - 1)
         data = step(event, transcript, run)
-        took = hook(data, {**environment, "JOELCLAW_NOW_MS": str(now + run * 3_600_000)})
+        took = hook(data, at)
         if run >= WARM_UP:
             own.append(took)
             bare.append(once([PYTHON, "-c", "pass"], environment)[0])

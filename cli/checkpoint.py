@@ -44,6 +44,24 @@ def flush(options: dict[str, Any]) -> Answer:
     return Answer(result, actions)
 
 
+def queries(options: dict[str, Any]) -> Answer:
+    """`joelclaw checkpoint queries`: choose the queries of the signpost again, as a hook's flush lets it do."""
+    from core import clock
+    from session import detached, gathering
+    from session.store import Store, errors_of
+
+    detached.stop_in_time()
+    session_id = session_of(options["session"], CODE)
+    known = state.peek(session_id)
+    if known is None:
+        raise _unknown(session_id)
+    settings = config.load()
+    reached = Store(settings, clock.now_ms())
+    gathered = gathering.gather(known, reached, settings, cpu_seconds=gathering.PATIENT_CPU_SECONDS)
+    chosen = [recalled["query"] for recalled in gathered["recallCache"][::-1]]
+    return Answer({"sessionId": session_id, "queries": chosen, **errors_of(reached.faults)})
+
+
 def show(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint show ID`: the whole state."""
     found = state.peek(state.identity(options["id"]))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import apsw
-
 from cli.answer import Answer
 from core import clock, config
 from core.store import documents, sqlite
+from core.store.light_apsw import apsw
 from memory import forget as forgetting
 from memory import record
 from memory import scorecard as scores

@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-import apsw
-
 from cli.answer import Answer
 from core import clock, config
 from core.errors import Failure, usage
 from core.store import sqlite
+from core.store.light_apsw import apsw
 from core.store.migrations import COLLECTIONS
 from memory import bulk
 

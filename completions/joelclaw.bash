@@ -92,6 +92,7 @@ _joelclaw() {
     "checkpoint flush --tokens") return ;;
     "checkpoint flush --window") return ;;
     "checkpoint flush --role") return ;;
+    "checkpoint queries --session") return ;;
     "inject recovery --session") return ;;
     "inject recovery --role") return ;;
     "inject memory --session") return ;;
@@ -113,7 +114,7 @@ _joelclaw() {
     "knowledge") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="sync search"; fi ;;
     "vault") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="read search"; fi ;;
     "otel") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="emit list search stats prune"; fi ;;
-    "checkpoint") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="save flush show list clear"; fi ;;
+    "checkpoint") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="save flush queries show list clear"; fi ;;
     "inject") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="recovery memory refresh project"; fi ;;
     "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --include-hold --include-discard --budget --category -c --collection --session --project --batch --json --help -h"; fi ;;
     "memory write") if [[ $word == -* ]]; then offered="--category -c --tags -t --source -s --session --project --json --help -h"; fi ;;
@@ -138,6 +139,7 @@ _joelclaw() {
     "otel prune") if [[ $word == -* ]]; then offered="--days --json --help -h"; fi ;;
     "checkpoint save") if [[ $word == -* ]]; then offered="--session --percent --tokens --window --message -m --file --role --stdin --json --help -h"; fi ;;
     "checkpoint flush") if [[ $word == -* ]]; then offered="--session --percent --tokens --window --role --json --help -h"; fi ;;
+    "checkpoint queries") if [[ $word == -* ]]; then offered="--session --json --help -h"; fi ;;
     "checkpoint show") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "checkpoint list") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "checkpoint clear") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;

@@ -25,6 +25,9 @@ STOP_WORDS = frozenset(
     " who whom whose why will with would you your yours".split()
 )
 
+# Folders and file endings that thousands of notes hold: of a path, its phrase and its other words tell it.
+_PATH_WORDS = frozenset("src lib dist py ts tsx js jsx mjs go rs json yaml yml toml md txt html css sh".split())
+
 _SPACES = {i: " " for i in range(128) if not chr(i).isalnum()}
 
 
@@ -49,9 +52,16 @@ def _replace(text: str) -> str:
 
 def split(text: str) -> list[str]:
     """Runs of letters and digits, lower-cased, in order: the units `unicode61` indexes."""
-    if text.isascii():
-        return text.lower().translate(_SPACES).split()
-    return "".join(c if c.isalnum() else " " for c in text.lower()).split()
+    return _spaced(text.lower()).split()
+
+
+def _spaced(text: str) -> str:
+    """The text with a space for each character that is no letter or digit."""
+    if not text.isascii():
+        for character in set(text):  # of which even a long text has few
+            if not (character.isascii() or character.isalnum()):
+                text = text.replace(character, " ")
+    return text.translate(_SPACES)
 
 
 def _unspaced(character: str) -> bool:
@@ -100,12 +110,11 @@ def _runs(text: str) -> list[str]:
 def parts(text: str) -> str:
     """What the index holds of a text beyond its words: camel-case parts, and pairs of unspaced scripts."""
     found: list[str] = []
-    spaced = text.translate(_SPACES) if text.isascii() else "".join(c if c.isalnum() else " " for c in text)
-    for word in spaced.split():
+    for word in _spaced(text).split():
         # `istitle` covers ordinary capitalised words, the common case.
         if not (word.islower() or word.isupper() or word.istitle() or word.isdigit()) or _mixed(word):
             found.extend(humps(word))
-    if not text.isascii():
+    if not text.isascii() and any(map(_unspaced, set(text))):
         for run in _runs(text):
             found.extend(pairs(run))
     return " ".join(found)
@@ -124,8 +133,9 @@ def _only_apostrophes(chunk: str) -> bool:
 def query_terms(query: str) -> list[str]:
     """The terms of a query for the lexical index, each a word or a phrase of words, without stop words.
 
-    A word with inner punctuation (`--no-verify`, `src/foo.ts`, `ADR-0203`) gives its phrase and its words. When a query
-    holds nothing but stop words, they are kept. At most `MAX_QUERY_WORDS`: the first and the last of a long query.
+    A word with inner punctuation (`--no-verify`, `src/foo.ts`, `ADR-0203`) gives its phrase and its words, but for
+    those that any path may hold. When a query holds nothing but stop words, they are kept. At most `MAX_QUERY_WORDS`:
+    the first and the last of a long query.
     """
     seen: dict[str, None] = {}
     for chunk in query.split():
@@ -136,6 +146,7 @@ def query_terms(query: str) -> list[str]:
         words = split(chunk)
         if len(words) > 1 and not _only_apostrophes(chunk):
             seen.setdefault(" ".join(words[:12]))
+            words = [word for word in words if word not in _PATH_WORDS] or words
         for word in words:
             seen.setdefault(word)
         for hump in parts(chunk).split():

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import apsw
 import orjson
 
 from core.store import documents, sqlite
+from core.store.light_apsw import apsw
 from memory import record
 from memory.preparation import Line, Prepared, prepare_all
 from recall.document_vector import document_vector

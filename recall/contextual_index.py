@@ -6,10 +6,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import apsw
-
 from core.errors import Failure
 from core.store import spaces, sqlite
+from core.store.light_apsw import apsw
 from recall import contextual
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from session.text import clip_path, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from core.config import Config
@@ -70,17 +70,36 @@ def save(
     return _take(session_id, turn, config, reached, flush=False, defer=defer)
 
 
-def flush(session_id: str, turn: Turn, config: Config, reached: Store | None = None) -> dict[str, Any]:
+def flush(
+    session_id: str, turn: Turn, config: Config, reached: Store | None = None, *, defer: bool = False
+) -> dict[str, Any]:
     """The last checkpoint before a compaction, with its events.
+
+    Args:
+        defer: the queries of the signpost are left to the caller (`session.gathering`).
 
     Raises:
         Failure: as `save`.
     """
-    return _take(session_id, turn, config, reached, flush=True)
+    gather = None
+    if not defer:
+        from session import gathering
+
+        def gather(current: SessionState, reached: Store) -> SessionState:
+            return gathering.gather(current, reached, config)
+
+    return _take(session_id, turn, config, reached, flush=True, gather=gather)
 
 
 def _take(
-    session_id: str, turn: Turn, config: Config, reached: Store | None, *, flush: bool, defer: bool = False
+    session_id: str,
+    turn: Turn,
+    config: Config,
+    reached: Store | None,
+    *,
+    flush: bool,
+    defer: bool = False,
+    gather: Callable[[SessionState, Store], SessionState] | None = None,
 ) -> dict[str, Any]:
     began = time.perf_counter()
     now = clock.now_ms()
@@ -104,7 +123,7 @@ def _take(
             from session.store import Store
 
             reached = Store(config, now)
-        current, work = _work(current, turn, plan, reached, config, now, set_aside=set_aside, flush=flush)
+        current, work = _work(current, turn, plan, reached, now, set_aside=set_aside, flush=flush, gather=gather)
     result.update(_told(current, turn, plan, work))
     if set_aside:
         result["setAside"] = set_aside
@@ -129,11 +148,11 @@ def _work(
     turn: Turn,
     plan: Plan,
     reached: Store,
-    config: Config,
     now: int,
     *,
     set_aside: str,
     flush: bool,
+    gather: Callable[[SessionState, Store], SessionState] | None,
 ) -> tuple[SessionState, _Work]:
     """Recall and remember, merge that into the state on disk, then note the events."""
     from session.selection import select
@@ -161,30 +180,11 @@ def _work(
             current = _merge(current, outcome, now)
         except Failure as failure:  # the turn itself is on disk; what was recalled is recalled again next turn
             reached.faults.append({"step": "state", "code": failure.code, "message": failure.message})
-    if flush:
-        current = _gather(current, reached, config)
+    if gather is not None:
+        current = gather(current, reached)
     reached.note(_events(current, turn, plan, work, now, set_aside=set_aside, flush=flush))
     work.errors = errors_of(reached.faults)
     return current, work
-
-
-def _gather(current: SessionState, reached: Store, config: Config) -> SessionState:
-    """The queries that bring back what this compaction drops, in place of those that the turns happened to run."""
-    from session import lost
-
-    found = lost.queries(reached, current, config)
-    if not found:
-        return current
-    try:
-        with state.locked(current["sessionId"]):
-            known, set_aside = state.load(current["sessionId"])
-            if known is None and not set_aside:
-                return current
-            current = shape.bounded({**(known or current), "recallCache": found})
-            state.store(current)
-    except Failure as failure:
-        reached.faults.append({"step": "state", "code": failure.code, "message": failure.message})
-    return current
 
 
 def _merge(current: SessionState, outcome: Outcome, now: int) -> SessionState:

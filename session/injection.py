@@ -7,12 +7,12 @@ import time
 
 from core import clock
 from core.errors import Failure
-from session import compaction, recovery, shape, state
+from session import compaction, gathering, recovery, shape, state
 from session.text import cost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from core.config import Config
@@ -37,6 +37,7 @@ def recover(session_id: str, role: str, config: Config, reached: Store | None = 
     set_aside = ""
     current: SessionState | None = None
     rapid = False
+    gathering.wait(session_id)
     if os.path.exists(state.path_of(session_id)):
         with state.locked(session_id):
             current, set_aside = state.load(session_id)
@@ -76,25 +77,60 @@ def recover(session_id: str, role: str, config: Config, reached: Store | None = 
         "duration_ms": round((time.perf_counter() - began) * 1000, 2),
     }
     reached.note([event(name, current["role"], session_id, told, now)], recalled=identifiers)
-    remember(session_id, signpost["memories"], current["checkpoint"]["currentTask"])
+    if identifiers:
+        try:
+            with state.locked(session_id):
+                known, _ = state.load(session_id)
+                if known is not None:
+                    state.store(_remembering(known, signpost["memories"], known["checkpoint"]["currentTask"]))
+        except Failure:
+            pass  # whether they are used is not seen then, and no more is lost
     custom = "gateway-recovery" if current["role"] == compaction.GATEWAY else "compaction-recovery"
     return injected(session_id, custom, signpost["content"], told, reached)
 
 
-def remember(session_id: str, memories: Sequence[Memory], query: str = "") -> None:
-    """Keep what was handed out, to see whether it is used. A state that cannot be written loses that and no more."""
+def settle(
+    current: SessionState,
+    reached: Store,
+    *,
+    injected: bool,
+    memories: Sequence[Memory],
+    query: str,
+    change: Callable[[SessionState], None],
+) -> None:
+    """After an injection, or none: the state as it is on disk now without its mark, with what was handed out.
+
+    A state that cannot be written is a fault of `reached`; the text goes out all the same.
+
+    Args:
+        memories: those handed out, to see whether they are used.
+        query: what they were recalled for.
+        change: what else there is to note.
+    """
+    try:
+        with state.locked(current["sessionId"]):
+            known, set_aside = state.load(current["sessionId"])
+            if known is None and not set_aside:
+                return
+            known = known or current
+            mark = known["injectionInFlight"]
+            if mark is not None and mark["pid"] == os.getpid():
+                known["injectionInFlight"] = None
+            if injected:
+                known["counts"]["injections"] += 1
+            change(known)
+            state.store(_remembering(known, memories, query))
+    except Failure as failure:
+        reached.faults.append({"step": "state", "code": failure.code, "message": failure.message})
+
+
+def _remembering(current: SessionState, memories: Sequence[Memory], query: str) -> SessionState:
     if not memories:
-        return
+        return current
     from core import words
     from session import feedback
 
-    try:
-        with state.locked(session_id):
-            current, _ = state.load(session_id)
-            if current is not None:
-                state.store(feedback.remember(current, memories, words.split(query)))
-    except Failure:
-        pass
+    return feedback.remember(current, memories, words.split(query))
 
 
 def _says_something(current: SessionState) -> bool:

@@ -45,7 +45,7 @@ _REDACTED = "redacted"
 _PROBE = "decision because failed blocked never prefer"
 
 
-def queries(reached: Store, state: SessionState, config: Config) -> list[Recalled]:
+def queries(reached: Store, state: SessionState, config: Config, *, cpu_seconds: float = CPU_SECONDS) -> list[Recalled]:
     """Up to three recalls for the signpost, in the order in which the cache keeps them: the best one last.
 
     Empty where the archive holds nothing of the session, or cannot be read: then what is cached stays.
@@ -53,19 +53,15 @@ def queries(reached: Store, state: SessionState, config: Config) -> list[Recalle
     if reached.faults:
         return []
     try:
-        from core.store import session_episodes, sqlite
+        from core.store import session_episodes
 
-        db = sqlite.open_reading()
+        db, vectors = reached.reading()
         if db is None:
             return []
-        try:
-            turns = session_episodes.texts(db, state["sessionId"], first=_FIRST, last=_LAST, characters=_TURN_CHARS)
-            if not turns:
-                return []
-            search = _Search(db, sqlite.load_vectors(db), turns, state, config)
-            chosen = search.cover()
-        finally:
-            db.close()
+        turns = session_episodes.texts(db, state["sessionId"], first=_FIRST, last=_LAST, characters=_TURN_CHARS)
+        if not turns:
+            return []
+        chosen = _Search(db, vectors, turns, state, config, cpu_seconds).cover()
     except Exception as error:  # nothing of this may stop a flush; what was cached before is told then
         code = getattr(error, "code", type(error).__name__)
         reached.faults.append({"step": "lost", "code": str(code), "message": str(error)})
@@ -77,7 +73,7 @@ class _Search:
     """The session's turns, and what each query that was tried brings back of them."""
 
     __slots__ = (
-        *("_began", "_config", "_cpu", "_db", "_full", "_heavy", "_keys", "_runs", "_spread", "_state", "_tried"),
+        *("_began", "_config", "_cpu_end", "_db", "_full", "_heavy", "_keys", "_runs", "_spread", "_state", "_tried"),
         *("_turns", "_vectors"),
     )
 
@@ -88,8 +84,9 @@ class _Search:
         turns: Sequence[tuple[str, str]],
         state: SessionState,
         config: Config,
+        cpu_seconds: float,
     ) -> None:
-        self._began, self._cpu = time.perf_counter(), time.process_time()
+        self._began, self._cpu_end = time.perf_counter(), time.process_time() + cpu_seconds
         self._db = db
         self._vectors = vectors
         self._turns = [text for _, text in turns]
@@ -137,7 +134,7 @@ class _Search:
         """Run a query while there is time; one that is needed may take the longer of the two limits."""
         if len(query) < task.QUERY_LEAST or query in self._tried or self._runs >= RECALLS:
             return
-        late = time.process_time() - self._cpu > CPU_SECONDS and not needed
+        late = time.process_time() > self._cpu_end and not needed
         if self._runs and (late or time.perf_counter() - self._began > SECONDS):
             return
         from recall import engine

@@ -6,7 +6,6 @@ import os
 import time
 
 from core import clock
-from core.errors import Failure
 from session import injection, refresh, scope, shape, state, zones
 from session.frame import enclose
 from session.text import clip, cost, one_line
@@ -84,10 +83,16 @@ def inject(
     if found is not None:
         known_ids = refresh.known_ids(current)
         made = compose(asked["name"], [memory for memory in select(found, current) if memory["id"] not in known_ids])
-    try:
-        _settle(current, asked["name"], tried=found is not None, injected=made is not None)
-    except Failure as failure:
-        reached.faults.append({"step": "state", "code": failure.code, "message": failure.message})
+    name = asked["name"]
+
+    def change(known: SessionState) -> None:
+        if found is not None and name not in known["injectedScopes"]:
+            known["injectedScopes"] = [*known["injectedScopes"], name]
+
+    memories = made["memories"] if made else ()
+    injection.settle(
+        current, reached, injected=made is not None, memories=memories, query=asked["query"], change=change
+    )
     noted = [injection.set_aside_event(current["role"], session_id, set_aside, now)] if set_aside else []
     about = {"scope": asked["name"], "query": asked["query"]}
     if made is None:
@@ -105,7 +110,6 @@ def inject(
     }
     noted.append(injection.event("project.context.injected", current["role"], session_id, told, now))
     reached.note(noted, recalled=identifiers)
-    injection.remember(session_id, made["memories"], asked["query"])
     return injection.injected(session_id, CUSTOM_TYPE, made["content"], told, reached, set_aside)
 
 
@@ -139,20 +143,3 @@ def _scopes(files: Sequence[str], cwd: str, config: Config) -> list[Scope]:
 
 def _first(scopes: Sequence[Scope]) -> str | None:
     return scopes[0]["name"] if scopes else None
-
-
-def _settle(current: SessionState, name: str, *, tried: bool, injected: bool) -> None:
-    """Take the mark off the state as it is on disk now. A scope was tried when the store could be asked."""
-    with state.locked(current["sessionId"]):
-        known, set_aside = state.load(current["sessionId"])
-        if known is None and not set_aside:
-            return
-        known = known or current
-        mark = known["injectionInFlight"]
-        if mark is not None and mark["pid"] == os.getpid():
-            known["injectionInFlight"] = None
-        if tried and name not in known["injectedScopes"]:
-            known["injectedScopes"] = [*known["injectedScopes"], name]
-        if injected:
-            known["counts"]["injections"] += 1
-        state.store(known)

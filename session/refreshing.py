@@ -6,7 +6,6 @@ import os
 import time
 
 from core import clock
-from core.errors import Failure
 from session import daily_log, injection, seeds, shape, state, zones
 from session import refresh as rules
 from session.text import cost
@@ -85,10 +84,14 @@ def refresh(
         events = rules.event_lines(*happened, now) if happened else []
         logged = daily_log.today(now, rules.LOG_SHOWN, without=session_id, config=config)
         made = rules.compose(why, memories, events, logged)
-    try:
-        _settle(current, due, now, done=found is not None, injected=made is not None)
-    except Failure as failure:
-        reached.faults.append({"step": "state", "code": failure.code, "message": failure.message})
+
+    def change(known: SessionState) -> None:
+        if found is not None:  # a store that failed leaves the refresh due
+            known["lastRefreshAt"] = now
+            known["halfRefreshed"] = known["halfRefreshed"] or due == rules.HALF
+
+    memories_told = made["memories"] if made else ()
+    injection.settle(current, reached, injected=made is not None, memories=memories_told, query=query, change=change)
     noted = [injection.set_aside_event(current["role"], session_id, set_aside, now)] if set_aside else []
     if made is None:
         reached.note(noted)
@@ -108,7 +111,6 @@ def refresh(
     about = {"reason": due, **told}
     noted.append(injection.event("context.refresh.injected", current["role"], session_id, about, now))
     reached.note(noted, recalled=identifiers)
-    injection.remember(session_id, made["memories"], query)
     return injection.injected(session_id, rules.CUSTOM_TYPE, made["content"], told, reached, set_aside)
 
 
@@ -132,21 +134,3 @@ def _why(due: str, current: SessionState, percent: float | None, now: int) -> st
     last = current["lastRefreshAt"]
     since = current["startedAt"] if last is None else last
     return f"{max(0, now - since) // 60_000} minutes since the last one"
-
-
-def _settle(current: SessionState, due: str, now: int, *, done: bool, injected: bool) -> None:
-    """Take the mark off the state as it is on disk now. A store that failed leaves the refresh due."""
-    with state.locked(current["sessionId"]):
-        known, set_aside = state.load(current["sessionId"])
-        if known is None and not set_aside:
-            return
-        known = known or current
-        mark = known["injectionInFlight"]
-        if mark is not None and mark["pid"] == os.getpid():
-            known["injectionInFlight"] = None
-        if done:
-            known["lastRefreshAt"] = now
-            known["halfRefreshed"] = known["halfRefreshed"] or due == rules.HALF
-        if injected:
-            known["counts"]["injections"] += 1
-        state.store(known)

@@ -60,13 +60,13 @@ def respond(
         return []
     usage = _usage(event, agent, config)
     if kind == "before_compaction":
-        _flush(session_id, event, agent, role, usage, config, reached)
+        _flush(session_id, event, agent, role, usage, config, reached, defer=True)
         return []
     texts: list[Text] = []
     if silent:
         compacted = before is not None and _has_shrunk(before, usage)
         if compacted and kind in _REACHING:
-            _flush(session_id, event, agent, role, _UNKNOWN, config, reached)
+            _flush(session_id, event, agent, role, _UNKNOWN, config, reached, defer=False)
             texts += _recovered(session_id, role, config, reached)
         elif compacted or usage["source"] != "usage":
             usage = {**usage, "tokens": None}  # the next event that reaches the model is to see the fall
@@ -194,15 +194,28 @@ def _turn(event: HookEvent, agent: str, role: str, usage: ContextUsage) -> Turn:
 
 
 def _flush(
-    session_id: str, event: HookEvent, agent: str, role: str, usage: ContextUsage, config: Config, reached: Store
+    session_id: str,
+    event: HookEvent,
+    agent: str,
+    role: str,
+    usage: ContextUsage,
+    config: Config,
+    reached: Store,
+    *,
+    defer: bool,
 ) -> None:
-    checkpoint.flush(session_id, _turn(event, agent, role, usage), config, reached)
+    checkpoint.flush(session_id, _turn(event, agent, role, usage), config, reached, defer=defer)
     current = _known(session_id)
     if current is not None:
         from core import clock
         from session import daily_log
 
         daily_log.flush(current, clock.now_ms(), config=config)
+        if defer:
+            from session import gathering
+
+            if not gathering.begin(session_id):
+                gathering.gather(current, reached, config)
 
 
 def _recovered(session_id: str, role: str, config: Config, reached: Store) -> list[Text]:

@@ -6,7 +6,6 @@ import os
 import time
 
 from core import clock
-from core.errors import Failure
 from session import compaction, injection, shape, startup, state, zones
 from session.text import cost
 
@@ -59,10 +58,13 @@ def start(
     # Of a session that is taken up again the agent has its own turns before it.
     foreign = [hit for hit in found or () if hit["session"] != session_id]
     handout = startup.compose(select(foreign, current)) if foreign else None
-    try:
-        _settle(current, now, injected=handout is not None)
-    except Failure as failure:
-        reached.faults.append({"step": "state", "code": failure.code, "message": failure.message})
+
+    def change(known: SessionState) -> None:
+        if handout is not None:  # what found nothing may be tried again
+            known["injectedKinds"] = {**known["injectedKinds"], startup.CUSTOM_TYPE: now}
+
+    memories = handout["memories"] if handout else ()
+    injection.settle(current, reached, injected=handout is not None, memories=memories, query=query, change=change)
     events = [injection.set_aside_event(current["role"], session_id, set_aside, now)] if set_aside else []
     if handout is None:
         reached.note(events)
@@ -80,21 +82,4 @@ def start(
     name = "memory.recall.injected"
     events.append(injection.event(name, current["role"], session_id, told, now, component=COMPONENT))
     reached.note(events, recalled=identifiers)
-    injection.remember(session_id, handout["memories"], query)
     return injection.injected(session_id, startup.CUSTOM_TYPE, handout["content"], told, reached, set_aside)
-
-
-def _settle(current: SessionState, now: int, *, injected: bool) -> None:
-    """Take the mark off the state as it is on disk now; what found nothing may be tried again."""
-    with state.locked(current["sessionId"]):
-        known, set_aside = state.load(current["sessionId"])
-        if known is None and not set_aside:
-            return
-        known = known or current
-        mark = known["injectionInFlight"]
-        if mark is not None and mark["pid"] == os.getpid():
-            known["injectionInFlight"] = None
-        if injected:
-            known["injectedKinds"] = {**known["injectedKinds"], startup.CUSTOM_TYPE: now}
-            known["counts"]["injections"] += 1
-        state.store(known)

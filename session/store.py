@@ -62,14 +62,11 @@ class Store:
         if self.faults:
             return None
         try:
-            from core.store import sqlite
             from recall import engine
 
-            if self._db is None:
-                self._db = sqlite.open_reading()  # none yet is no fault: there is nothing to recall
-            self._load_vectors()
+            db, _ = self.reading()
             found = engine.recall(
-                self._db,
+                db,
                 query,
                 limit=_ASKED,
                 min_score=self._config.number(least),
@@ -130,6 +127,20 @@ class Store:
             )
         except Exception as error:
             self._fail("archive", error)
+
+    def reading(self) -> tuple[apsw.Connection | None, bool]:
+        """The store to read from and whether it has vectors; None where there is none yet, which is no fault.
+
+        Raises:
+            Failure: it cannot be opened.
+            apsw.Error: likewise.
+        """
+        if self._db is None:
+            from core.store import sqlite
+
+            self._db = sqlite.open_reading()
+        self._load_vectors()
+        return self._db, self._vectors
 
     def _prepared(self) -> apsw.Connection:
         db = self._open_writing(durable=False)
@@ -217,7 +228,7 @@ class Store:
     def _fail(self, step: str, error: Exception) -> None:
         """Keep the fault. Anything may come out of a damaged file, and none of it may stop the session."""
         if not isinstance(error, Failure):
-            import apsw
+            from core.store.light_apsw import apsw
 
             if isinstance(error, apsw.Error):
                 from core.store import sqlite
@@ -234,20 +245,19 @@ class Store:
         if self.faults:
             return None
         try:
-            from core.store import events, sqlite
+            from core.store import events
 
-            if self._db is None:
-                self._db = sqlite.open_reading()
-            if self._db is None:
+            db, _ = self.reading()
+            if db is None:
                 return [], []
             asked: EventQuery = {
                 "words": [], "levels": [], "sources": [], "components": [], "session": "", "system": "",
                 "success": None, "since": since,
             }  # fmt: skip
-            bad = events.newest(self._db, {**asked, "levels": ["warn", "error", "fatal"]}, _BAD_EVENTS)
-            bad += events.newest(self._db, {**asked, "success": False}, _BAD_EVENTS)
+            bad = events.newest(db, {**asked, "levels": ["warn", "error", "fatal"]}, _BAD_EVENTS)
+            bad += events.newest(db, {**asked, "success": False}, _BAD_EVENTS)
             once = {event["id"]: event for event in bad}
-            return sorted(once.values(), key=lambda event: -event["timestamp"]), events.tally(self._db, asked)
+            return sorted(once.values(), key=lambda event: -event["timestamp"]), events.tally(db, asked)
         except Exception as error:
             self._fail("events", error)
             return None

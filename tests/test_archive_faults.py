@@ -95,7 +95,7 @@ def test_a_transcript_that_grows_meanwhile(home: Path, tmp_path: Path) -> None:
         made.append(data[start : start + 60_000])  # lines are cut wherever it falls
         if process is None or process.poll() is not None:
             process = subprocess.Popen(
-                [JOELCLAW, "memory", "archive", str(made.path)], env=clean_environment(home), stdout=-1, stderr=-1
+                [JOELCLAW, "memory", "archive", str(made.path)], env=clean_environment(home), stdout=subprocess.DEVNULL
             )
         time.sleep(0.02)
     assert process is not None

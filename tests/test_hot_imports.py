@@ -14,7 +14,6 @@ from cli.commands import every
 
 COMMANDS = every()
 
-# `collections` is not among the dear: apsw imports it itself.
 # The installed script, word for word, and then what was imported after the interpreter's own start.
 DRIVER = """
 import sys
@@ -28,7 +27,18 @@ sys.exit(code)
 DEAR = {
     *("typer", "click", "rich", "orjson", "numpy", "typesense", "opentelemetry", "sqlite_vec", "pydantic"),
     *("re", "json", "argparse", "typing", "dataclasses", "tomllib", "pathlib", "subprocess", "uuid", "hashlib"),
-    *("datetime", "sqlite3", "functools", "contextlib", "enum", "tempfile", "random", "shlex"),
+    *(
+        "datetime",
+        "sqlite3",
+        "functools",
+        "collections",
+        "operator",
+        "contextlib",
+        "enum",
+        "tempfile",
+        "random",
+        "shlex",
+    ),
     *("socket", "inspect", "logging", "asyncio", "threading", "traceback", "importlib.util", "importlib.metadata"),
     *("cli.app", "cli.reference", "cli.completion_scripts", "cli.views", "core.store.overview"),
 }
@@ -95,6 +105,7 @@ CALLS: dict[str, tuple[list[str], str | None]] = {
     "checkpoint save, of a known session": ([*SAVE, "--session", "known", "--percent", "30"], None),
     "checkpoint save from stdin": (["checkpoint", "save", "--stdin"], TURN),
     "checkpoint flush": (["checkpoint", "flush", "--session", "known", "--percent", "85"], None),
+    "checkpoint queries": (["checkpoint", "queries", "--session", "known"], None),
     "checkpoint show": (["checkpoint", "show", "known"], None),
     "checkpoint list": (["checkpoint", "list"], None),
     "checkpoint clear": (["checkpoint", "clear", "other"], None),

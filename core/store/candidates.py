@@ -6,10 +6,9 @@ decide. Over 100,000 documents the first costs 14 ms, where scanning the int8 ve
 
 from __future__ import annotations
 
-import apsw
-
 from core.numbers import ln
 from core.store import documents
+from core.store.light_apsw import apsw
 from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS
 
 TYPE_CHECKING = False

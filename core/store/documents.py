@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import apsw
-
 from core import json_text, words
+from core.store.light_apsw import apsw
 from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS, SIGNATURES
 
 TYPE_CHECKING = False

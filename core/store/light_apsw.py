@@ -9,14 +9,14 @@ from __future__ import annotations
 import _collections_abc
 import sys
 
-_NAME = "collections.abc"
-_missing = _NAME not in sys.modules
-if _missing:
-    sys.modules[_NAME] = _collections_abc
+_NAMES = ("collections", "collections.abc")  # the import of a submodule asks for its package too
+_missing = [name for name in _NAMES if name not in sys.modules]
+for _name in _missing:
+    sys.modules[_name] = _collections_abc
 try:
     import apsw
 finally:
-    if _missing:
-        del sys.modules[_NAME]
+    for _name in _missing:
+        del sys.modules[_name]
 
 __all__ = ["apsw"]

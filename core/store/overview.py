@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
-import apsw
-
 from core import clock
 from core.store import documents, events, sqlite
+from core.store.light_apsw import apsw
 from core.store.migrations import COLLECTIONS
 
 if TYPE_CHECKING:

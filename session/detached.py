@@ -1,0 +1,87 @@
+"""A command of ours that goes on after a hook has answered: one at a time under its lock, and with a hard stop.
+
+The command inherits the lock, so the kernel frees it when the command ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+import time
+
+from core import files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LIMIT = "JOELCLAW_DETACHED_SECONDS"
+_POLL_S = 0.003
+
+
+def begin(lock: str, words: Sequence[str], seconds: int) -> bool:
+    """Start `joelclaw WORDS...` and return at once; whether it runs, now or already.
+
+    Args:
+        lock: path of the lock file that it holds.
+        seconds: it is killed after that many (`stop_in_time`).
+    """
+    if not os.path.isfile(sys.argv[0]):
+        return False
+    try:
+        files.touch_private(lock)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.set_inheritable(descriptor, True)
+        os.posix_spawn(
+            sys.executable,
+            [sys.executable, sys.argv[0], *words],
+            {**os.environ, LIMIT: str(seconds)},
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
+                (os.POSIX_SPAWN_DUP2, 0, 1),
+                (os.POSIX_SPAWN_DUP2, 0, 2),
+            ],
+            setpgroup=0,  # a client that ends its hook's group does not end this
+        )
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def stop_in_time() -> None:
+    """In the command: let the kernel end this process when its time is over, whatever it hangs on."""
+    seconds = os.environ.pop(LIMIT, "")
+    if seconds.isdecimal():
+        import signal
+
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(int(seconds))
+
+
+def wait(lock: str, seconds: float) -> bool:
+    """Wait until nothing holds the lock; whether that came to pass in time."""
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return True
+    until = time.monotonic() + seconds
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return True
+            except OSError:
+                if time.monotonic() >= until:
+                    return False
+                time.sleep(_POLL_S)
+    finally:
+        os.close(descriptor)
