@@ -85,8 +85,34 @@ def recover(session_id: str, role: str, config: Config, reached: Store | None = 
                     state.store(_remembering(known, signpost["memories"], known["checkpoint"]["currentTask"]))
         except Failure:
             pass  # whether they are used is not seen then, and no more is lost
-    custom = "gateway-recovery" if current["role"] == compaction.GATEWAY else "compaction-recovery"
-    return injected(session_id, custom, signpost["content"], told, reached)
+    return injected(session_id, _custom(current), signpost["content"], told, reached)
+
+
+def again(session_id: str, config: Config, reached: Store) -> dict[str, Any]:
+    """The signpost for another process of a client that takes up a session compacted before; no compaction is counted.
+
+    Raises:
+        Failure: the state cannot be read (STATE_...).
+    """
+    began = time.perf_counter()
+    current = state.peek(session_id)
+    signpost = None
+    if current is not None and current["checkpoint"]["compactionCount"]:
+        signpost = _signpost(current, reached, config)
+    if current is None or signpost is None:
+        return skipped(session_id, NO_CHECKPOINT, reached)
+    identifiers = [memory["id"] for memory in signpost["memories"]]
+    told = {
+        **compaction.counted(current),
+        "repeated": True,
+        "memoryIds": identifiers,
+        "contentChars": len(signpost["content"]),
+        "estimatedTokens": cost(signpost["content"]),
+        "duration_ms": round((time.perf_counter() - began) * 1000, 2),
+    }
+    name = compaction.action("compaction.inject", current["role"])
+    reached.note([event(name, current["role"], session_id, told, clock.now_ms())], recalled=identifiers)
+    return injected(session_id, _custom(current), signpost["content"], told, reached)
 
 
 def settle(
@@ -136,6 +162,10 @@ def _remembering(current: SessionState, memories: Sequence[Memory], query: str) 
 def _says_something(current: SessionState) -> bool:
     checkpoint = current["checkpoint"]
     return bool(checkpoint["currentTask"] or checkpoint["filesModified"] or checkpoint["recallHits"])
+
+
+def _custom(current: SessionState) -> str:
+    return "gateway-recovery" if current["role"] == compaction.GATEWAY else "compaction-recovery"
 
 
 def _signpost(current: SessionState, reached: Store, config: Config) -> Signpost | None:

@@ -51,9 +51,12 @@ def respond(
         _attempt("feedback", reached, lambda: _judge(session_id, items, role, reached, ended=ended))
     kind = event["kind"]
     if kind == "start":
-        from session import start
+        from session import injection, start
 
-        return _texts(start.start(session_id, role, config, reached=reached))
+        texts = _texts(start.start(session_id, role, config, reached=reached))
+        if event["source"] == "compact":  # an earlier process of the client had the signpost, and took it along
+            texts += _texts(injection.again(session_id, config, reached))
+        return texts
     if kind == "after_compaction":
         return _recovered(session_id, role, config, reached)
     if kind == "end":
@@ -62,7 +65,7 @@ def respond(
     if kind == "before_compaction":
         _flush(session_id, event, agent, role, usage, config, reached, defer=True)
         return []
-    texts: list[Text] = []
+    texts = []
     if silent:
         compacted = before is not None and _has_shrunk(before, usage)
         if compacted and kind in _REACHING:
