@@ -79,6 +79,19 @@ SETTINGS: dict[str, Setting] = {
         "", "where the daily log lies, in memory/ (default: workspace below JOELCLAW_HOME)", trusted=True
     ),
     "hook.deadline_ms": Setting(2_000, "after this a hook answers nothing and lets the agent go on", 50, 60_000),
+    "compaction.reserve_tokens": Setting(
+        16_384,
+        "tokens kept free for the answer: above the window less these, compact (pi compaction.md)",
+        0,
+        100_000_000,
+    ),
+    "compaction.keep_recent_tokens": Setting(
+        20_000, "tokens of the newest messages that a compaction keeps as they are (pi compaction.md)", 0, 100_000_000
+    ),
+    "model.command": Setting("", "a command that reads a prompt on stdin and writes text on stdout", trusted=True),
+    "model.timeout_seconds": Setting(120, "after this the model's command is ended", 1, 3_600),
+    "model.max_prompt_bytes": Setting(1_000_000, "longest prompt the model's command is given", 1_000, 100_000_000),
+    "model.max_output_bytes": Setting(200_000, "longest answer read from the model's command", 100, 100_000_000),
     "otel.busy_ms": Setting(400, "how long an event waits for another process's write, in ms", 1, 60_000),
     "otel.debug_limit": Setting(12, "debug events kept per minute of one source, component and action", 0, 100_000),
     "otel.retention_days": Setting(90, "age at which `otel prune` drops events, in days", 1, 36_500, trusted=True),
