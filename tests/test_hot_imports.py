@@ -173,7 +173,9 @@ def test_a_hot_command_imports_nothing_dear(lived_in: Path, name: str) -> None:
     words, stdin = CALLS[name]
     code, out, modules = spawn(lived_in, words, stdin)
     assert code == 0, out + modules
-    assert dear(modules) == set()
+    # `array`, of which only a deep recall has need, imports them itself.
+    allowed = {"collections", "collections.abc", "operator"} if name == "recall deep" else set()
+    assert dear(modules) - allowed == set()
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name.split()[0] in ("recall", "memory", "otel")])
