@@ -104,13 +104,12 @@ def again(session_id: str, config: Config, reached: Store) -> dict[str, Any]:
     identifiers = [memory["id"] for memory in signpost["memories"]]
     told = {
         **compaction.counted(current),
-        "repeated": True,
         "memoryIds": identifiers,
         "contentChars": len(signpost["content"]),
         "estimatedTokens": cost(signpost["content"]),
         "duration_ms": round((time.perf_counter() - began) * 1000, 2),
     }
-    name = compaction.action("compaction.inject", current["role"])
+    name = compaction.action("compaction.inject.repeated", current["role"])
     reached.note([event(name, current["role"], session_id, told, clock.now_ms())], recalled=identifiers)
     return injected(session_id, _custom(current), signpost["content"], told, reached)
 

@@ -160,7 +160,7 @@ def test_for_a_project_the_bare_name(install: Install, user: Path, project: Path
     assert not list(user.iterdir())
     text = path.read_text()
     assert str(Path(JOELCLAW).parent) not in text
-    assert ('const JOELCLAW = "joelclaw";' in text) or (f"o=$(joelclaw hook {agent} " in text)
+    assert ('const JOELCLAW = "joelclaw";' in text) or (f"o=$(joelclaw hook {agent})" in text)
     assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0o077 & 0o666 & ~umask()
     assert any("PATH" in note for note in one["notes"])
 
@@ -280,7 +280,7 @@ def test_an_older_entry_is_brought_up_to_date(install: Install, user: Path) -> N
     install("claude")
     entries = hooks_in(path)
     assert "/old/" not in path.read_text()
-    assert entries["SessionStart"][0]["hooks"][0]["command"].startswith(f"o=$({JOELCLAW} hook claude")
+    assert entries["SessionStart"][0]["hooks"][0]["command"].startswith(f"exec 2>/dev/null; o=$({JOELCLAW} hook claude)")
     assert "matcher" not in entries["SessionStart"][0]
     assert entries["SessionStart"][1] == {"hooks": [theirs]}
     assert entries["Stop"][0] == {"hooks": [theirs]}

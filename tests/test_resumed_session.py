@@ -28,7 +28,7 @@ def test_the_signpost_is_given_again_and_no_compaction_is_counted(run: Run) -> N
     assert state["checkpoint"]["compactionCount"] == 1
     assert state["counts"]["injections"] == 1
     events = run("otel", "search", "compaction.inject", env={"JOELCLAW_NOW_MS": str(NOW_MS + 3_600_000)}).result
-    assert [one["metadata"].get("repeated", False) for one in events["events"]] == [True, False]
+    assert [one["action"] for one in events["events"]] == ["compaction.inject.repeated", "compaction.inject"]
 
 
 def test_a_session_that_was_not_compacted_is_told_nothing(run: Run) -> None:

@@ -90,7 +90,7 @@ class Client:
         return call is not None and bool(_BEFORE.fullmatch(call[0]) and _AFTER.fullmatch(call[1]))
 
 
-_BEFORE = re.compile(r"(?:o=\$\()?\s*")
+_BEFORE = re.compile(r"(?:exec 2>/dev/null;\s*)?(?:o=\$\()?\s*")
 _AFTER = re.compile(
     r"(?:\s|2>/dev/null|>/dev/null|2>&1|[);:]|&&|\|\||true|case|esac|in|printf|\$o|\"\$o\"|'%s\\n'"
     r"|'\{\"hookSpecificOutput\":'\*\))*"
@@ -112,7 +112,8 @@ def hook_command(executable: str, agent: str, *, speaks: bool) -> str:
     call = f"{shlex.quote(executable)} hook {agent}"
     if not speaks:
         return f"{call} >/dev/null 2>&1 || :"
-    return f"o=$({call} 2>/dev/null) && case $o in '{_ANSWERS}'*) printf '%s\\n' \"$o\";; esac; :"
+    # With stderr given up first: what hangs in `$(…)` would hold it, and a client that waits for its end with it.
+    return f"exec 2>/dev/null; o=$({call}) && case $o in '{_ANSWERS}'*) printf '%s\\n' \"$o\";; esac; :"
 
 
 def executable() -> str:

@@ -63,7 +63,11 @@ def normal(value: Any, session: Session, key: str = "") -> Any:
 def text(told: str, session: Session) -> str:
     """A text without paths, ids and times."""
     folder = str(session.folder)
-    told = told.replace(folder, "FOLDER").replace(re.sub(r"\W", "-", folder), "FOLDER")
+    told = (
+        told.replace(folder, "FOLDER")
+        .replace(folder.lstrip("/"), "FOLDER")
+        .replace(re.sub(r"\W", "-", folder), "FOLDER")
+    )
     for pattern, name in PATTERNS:
         told = pattern.sub(name, told)
     return told
@@ -83,6 +87,11 @@ def subtype(entry: dict[str, Any]) -> str | None:
     return entry.get("subtype") or (entry.get("attachment") or {}).get("type")
 
 
+def restates(client: str, entry: dict[str, Any]) -> bool:
+    """Whether an entry begins a file or repeats its messages: Gemini has a process a prompt, and a file a minute."""
+    return client == "gemini" and ("projectHash" in entry or "$set" in entry)
+
+
 def transcript(session: Session) -> list[Any]:
     """The client's own session files, without what it keeps of hooks."""
     client = session.case.client
@@ -91,7 +100,9 @@ def transcript(session: Session) -> list[Any]:
         entry
         for file in files
         for entry in entries(file)
-        if entry.get("type") not in OF_THE_CLIENT.get(client, ()) and subtype(entry) not in OF_HOOKS.get(client, ())
+        if entry.get("type") not in OF_THE_CLIENT.get(client, ())
+        and subtype(entry) not in OF_HOOKS.get(client, ())
+        and not restates(client, entry)
     ]
     return [normal(entry, session) for entry in kept]
 

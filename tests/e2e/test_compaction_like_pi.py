@@ -1,0 +1,483 @@
+"""Cut point, split turn, tokens, files and text of a compaction are those of pi's own functions (0.73.1).
+
+Where we differ on purpose, the test that compares says so: `ON PURPOSE`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import JOELCLAW, ROOT, clean_environment
+from hypothesis import HealthCheck, currently_in_test_context, event, given, settings
+from hypothesis import strategies as st
+
+from session.compacting import branch, context, cut_point, decision, file_operations, preparation, reading
+from session.compacting.entries import Transcript
+from session.compacting.serialization import serialize
+
+from .conftest import chosen
+
+Asked = Callable[..., dict[str, Any]]
+RECORDED = [*sorted((ROOT / "tests" / "agents" / "payloads").glob("pi/*.jsonl")), ROOT / "demo" / "pi-session.jsonl"]
+VERSION = "0.73.1"
+HALF = re.compile("[\ud800-\udfff]")
+SAID = ("user", "assistant", "toolResult", "bashExecution")
+WHEN = "2026-09-21T10:00:00.000Z"
+HEADER = {"type": "session", "version": 3, "id": "s", "timestamp": WHEN, "cwd": "/w"}
+
+
+@pytest.fixture(scope="module")
+def pi(request: pytest.FixtureRequest) -> Iterator[Asked]:
+    """Asks pi's functions about a session file; one Node process answers all questions."""
+    if "pi" not in chosen(request.config):
+        pytest.skip("pi is not under test")
+    clients = Path(os.environ.get("JOELCLAW_E2E_CLIENTS") or ROOT / ".e2e")
+    package = clients / "pi" / "node_modules" / "@mariozechner" / "pi-coding-agent"
+    node = subprocess.Popen(
+        ["node", str(Path(__file__).with_name("pi_functions.mjs")), str(package)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert node.stdin and node.stdout
+    assert json.loads(node.stdout.readline() or "{}").get("version") == VERSION
+
+    def ask(path: Path, **options: Any) -> dict[str, Any]:
+        assert node.stdin and node.stdout
+        asked = {"keepRecent": 20_000, "reserve": 16_384, "window": 200_000, "leaf": None, "target": "", "budget": 0}
+        node.stdin.write(json.dumps({**asked, "path": str(path), **options}) + "\n")
+        node.stdin.flush()
+        answered: dict[str, Any] = json.loads(node.stdout.readline())
+        assert "error" not in answered, answered["error"]
+        return answered
+
+    yield ask
+    node.stdin.close()
+    node.wait(10)
+    node.stdout.close()
+
+
+# --- sessions, generated ---
+
+PIECES = st.sampled_from(
+    ["word ", "ключ ", "漢字", "🙂", "é", '"quoted" ', "line\n", "\t", "\x07", " ", "a", "</summary>"]
+)
+TEXTS = st.tuples(st.lists(PIECES, max_size=6), st.sampled_from([0, 1, 1, 1, 7, 90, 600])).map(
+    lambda drawn: "".join(drawn[0]) * drawn[1]
+)
+PATHS = st.sampled_from(["src/a.py", "b.md", "ü/z.txt", "a b", "\ue000", "😀.txt", ""])
+NAMES = st.sampled_from(["10", "2", "007", "a", "", "z", "4294967295", "4294967294"])
+NUMBERS = st.one_of(
+    st.integers(-(2**60), 2**60), st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([0.1, 1e21, 1e-7])
+)
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), NUMBERS, TEXTS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=4,
+)
+ARGUMENTS = st.one_of(
+    st.fixed_dictionaries({"path": PATHS}, optional={"limit": NUMBERS, "edits": VALUES}),
+    st.dictionaries(NAMES, VALUES, max_size=4),
+    st.fixed_dictionaries({"path": st.one_of(st.integers(), st.none())}),
+)
+IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+TEXT_BLOCKS = TEXTS.map(lambda text: {"type": "text", "text": text})
+PARTS = st.lists(st.one_of(TEXT_BLOCKS, TEXT_BLOCKS, st.just(IMAGE)), max_size=3)
+CONTENTS = st.one_of(TEXTS, PARTS)
+THINKING = TEXTS.map(lambda text: {"type": "thinking", "thinking": text, "thinkingSignature": "x"})
+USAGES = st.one_of(
+    st.none(),
+    st.just({"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0}),
+    st.builds(
+        lambda parts, told: {
+            **dict(zip(("input", "output", "cacheRead", "cacheWrite"), parts, strict=True)),
+            "totalTokens": told,
+        },
+        st.tuples(*[st.integers(0, 5000)] * 4),
+        st.sampled_from([0, 1, 900, 4000, 183_000]),
+    ),
+)
+STOPS = st.sampled_from(["stop", "toolUse", "stop", "toolUse", "length", "aborted", "error"])
+DETAILS = st.one_of(
+    st.none(),
+    st.fixed_dictionaries({"readFiles": st.lists(PATHS, max_size=3), "modifiedFiles": st.lists(PATHS, max_size=3)}),
+    st.just({"other": 1}),
+)
+
+
+class Writer:
+    """Puts a session together, entry by entry."""
+
+    def __init__(self) -> None:
+        self.entries: list[dict[str, Any]] = []
+        self.leaf: str | None = None
+        self.waiting: list[str] = []
+        """calls without a result"""
+
+    def add(self, kind: str, **fields: Any) -> str:
+        identifier = f"e{len(self.entries):03}"
+        entry = {"type": kind, "id": identifier, "parentId": self.leaf, "timestamp": WHEN, **fields}
+        self.entries.append(entry)
+        self.leaf = identifier
+        return identifier
+
+    def message(self, role: str, **fields: Any) -> None:
+        self.add("message", message={"role": role, "timestamp": 1_790_000_000_000 + len(self.entries), **fields})
+
+
+def chain_of_calls(draw: st.DrawFn, made: Writer) -> None:
+    """An answer with calls, and their results; an extension may write between them, and a call may stay open."""
+    calls = []
+    for number in range(draw(st.integers(0, 3))):
+        reused = draw(st.booleans())  # some providers count their calls anew in each answer
+        call = f"call_{number}" if reused else f"call_{len(made.entries)}_{number}"
+        name = draw(st.sampled_from(["read", "write", "edit", "bash", "Read"]))
+        calls.append({"type": "toolCall", "id": call, "name": name, "arguments": draw(ARGUMENTS)})
+    blocks = draw(st.lists(st.one_of(TEXT_BLOCKS, THINKING), max_size=3))
+    usage = draw(USAGES)
+    told = {} if usage is None else {"usage": usage}
+    made.message("assistant", content=[*blocks, *calls], stopReason=draw(STOPS), model="m", provider="p", **told)
+    for call in calls:
+        if draw(st.integers(0, 3)) == 0:
+            other(draw, made)
+        if draw(st.integers(0, 9)):
+            made.message(
+                "toolResult",
+                toolCallId=call["id"],
+                toolName=call["name"],
+                content=draw(PARTS),
+                isError=draw(st.booleans()),
+            )
+
+
+def bash(draw: st.DrawFn, made: Writer) -> None:
+    made.message(
+        "bashExecution",
+        command=draw(TEXTS),
+        output=draw(TEXTS),
+        exitCode=draw(st.sampled_from([0, 1, None])),
+        cancelled=draw(st.booleans()),
+        truncated=draw(st.booleans()),
+        fullOutputPath=draw(st.sampled_from(["/tmp/out", None])),
+        **draw(st.sampled_from([{}, {}, {"excludeFromContext": True}])),
+    )
+
+
+def other(draw: st.DrawFn, made: Writer) -> None:
+    """What extensions and the client itself write."""
+    kind = draw(
+        st.sampled_from(
+            ["custom", "custom_message", "custom_message", "model_change", "thinking_level_change", "label", "info"]
+        )
+    )
+    if kind == "custom":
+        made.add("custom", customType="openclaw.cache-ttl", data={"ttl": 1})
+    elif kind == "custom_message":
+        made.add("custom_message", customType="note", content=draw(CONTENTS), display=True)
+    elif kind == "model_change":
+        made.add("model_change", provider="p", modelId="m")
+    elif kind == "thinking_level_change":
+        made.add("thinking_level_change", thinkingLevel="low")
+    elif kind == "label":
+        made.add("label", targetId="e000", label="here")
+    else:
+        made.add("session_info", name="n")
+
+
+def summary_of_branch(draw: st.DrawFn, made: Writer) -> None:
+    text = draw(TEXTS)
+    hook = draw(st.sampled_from([{}, {"fromHook": True}]))
+    made.add("branch_summary", fromId="e000", summary=text, details=draw(DETAILS), **hook)
+
+
+def compaction(draw: st.DrawFn, made: Writer) -> None:
+    earlier = [entry["id"] for entry in made.entries] or ["gone"]
+    kept = draw(st.sampled_from([*earlier[-12:], "gone"]))
+    hook = draw(st.sampled_from([{}, {"fromHook": True}, {"fromHook": False}]))
+    made.add("compaction", summary=draw(TEXTS), firstKeptEntryId=kept, tokensBefore=9, details=draw(DETAILS), **hook)
+
+
+@st.composite
+def sessions(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Entries of a session in the order of the file."""
+    made = Writer()
+    steps = st.sampled_from(["user"] * 4 + ["answer"] * 8 + ["bash", "other", "other", "summary", "compact", "jump"])
+    for step in draw(st.lists(steps, max_size=22)):
+        if step == "user":
+            made.message("user", content=draw(CONTENTS))
+        elif step == "answer":
+            chain_of_calls(draw, made)
+        elif step == "bash":
+            bash(draw, made)
+        elif step == "other":
+            other(draw, made)
+        elif step == "summary":
+            summary_of_branch(draw, made)
+        elif step == "compact":
+            compaction(draw, made)
+        elif made.entries:
+            made.leaf = draw(st.sampled_from([entry["id"] for entry in made.entries]))
+    return made.entries
+
+
+def write(path: Path, entries: list[dict[str, Any]], header: dict[str, Any] = HEADER) -> Path:
+    path.write_text("".join(json.dumps(one) + "\n" for one in (header, *entries)), encoding="utf-8")
+    return path
+
+
+# --- what is compared ---
+
+
+def without_halves(text: str) -> str:
+    """ON PURPOSE: pi cuts a tool's result after 2000 UTF-16 units and may leave half a character, which is no UTF-8."""
+    return HALF.sub("", text)
+
+
+def note(what: str) -> None:
+    """For --hypothesis-show-statistics."""
+    if currently_in_test_context():
+        event(what)
+
+
+def said_since(path: list[dict[str, Any]], last: int) -> int:
+    later = path[last + 1 :]
+    return sum(one["type"] == "message" and one["message"]["role"] in SAID for one in later)
+
+
+def separates(path: list[dict[str, Any]], start: int, cut: int) -> bool:
+    """Whether a result is kept whose call is not; by the latest call of its id."""
+    called: dict[str, int] = {}
+    for index in range(start, len(path)):
+        message = path[index].get("message", {})
+        if message.get("role") == "toolResult" and called.get(message["toolCallId"], cut) < cut <= index:
+            return True
+        if message.get("role") == "assistant":
+            called.update((one["id"], index) for one in message["content"] if one["type"] == "toolCall")
+    return False
+
+
+def compare(path: Path, theirs: dict[str, Any], ours: Transcript, keep_recent: int) -> None:
+    """Everything but branches."""
+    assert len(ours.entries) == theirs["branch"]
+    assert not ours.problems
+    messages = [entry.tokens if entry.kind == "message" else None for entry in ours.entries]
+    assert messages == theirs["tokens"]
+    assert serialize(reading.messages(ours, context.entries(ours))) == without_halves(theirs["context"])
+    # ON PURPOSE: usage from before the latest compaction, and of providers that count nothing, tells nothing.
+    assert context.size(ours).total == theirs["withoutStale"]
+    raw = {one.get("id", f"line-{n}"): one for n, one in enumerate(map(json.loads, path.read_text().splitlines()), 1)}
+    branch_ = [raw[entry.id] for entry in ours.entries]
+    compare_cut(branch_, theirs, ours, keep_recent)
+    compare_preparation(branch_, theirs, ours, keep_recent)
+
+
+def compare_cut(path: list[dict[str, Any]], theirs: dict[str, Any], ours: Transcript, keep_recent: int) -> None:
+    start, cut = theirs["from"], theirs["cut"]
+    found = cut_point.find(ours.entries, start, keep_recent, "pi")
+    starts = [cut_point.turn_start(ours.entries, index, start) for index in range(len(ours.entries))]
+    assert starts == theirs["turnStarts"]
+    if separates(path, start, cut["firstKeptEntryIndex"]):
+        # ON PURPOSE: pi cuts at an extension's text between a call and its result; we go back to the call.
+        assert found.first_kept < cut["firstKeptEntryIndex"]
+        assert not separates(path, start, found.first_kept)
+        note("pi would separate a call from its result")
+    else:
+        assert (found.first_kept, found.turn_start) == (cut["firstKeptEntryIndex"], cut["turnStartIndex"])
+        assert found.splits_turn == cut["isSplitTurn"]
+
+
+def compare_preparation(path: list[dict[str, Any]], theirs: dict[str, Any], ours: Transcript, keep_recent: int) -> None:
+    made = preparation.prepare(ours, keep_recent=keep_recent, reserve=16_384, window=200_000)
+    wanted: Any = theirs.get("prepared")
+    if said_since(path, ours.last_compaction()) == 0:
+        # ON PURPOSE: pi asks only whether the compaction is the very last entry, and never whether anything was said.
+        assert made is None
+        return
+    assert made is not None
+    if separates(path, theirs["from"], theirs["cut"]["firstKeptEntryIndex"]):
+        return  # ON PURPOSE: another cut, as above, takes other messages
+    note("prepared alike, split" if wanted["isSplitTurn"] else "prepared alike")
+    assert made.first_kept_entry_id == ours.entries[wanted["firstKept"]].id
+    assert made.is_split_turn == wanted["isSplitTurn"]
+    assert made.previous_summary == wanted["previousSummary"]
+    assert made.tokens_before == theirs["withoutStale"]
+    assert len(made.messages_to_summarize) == wanted["messagesToSummarize"]
+    assert len(made.turn_prefix_messages) == wanted["turnPrefixMessages"]
+    assert serialize(made.messages_to_summarize) == without_halves(wanted["history"])
+    assert serialize(made.turn_prefix_messages) == without_halves(wanted["prefix"])
+    assert files(made.file_ops) == wanted["fileOps"]
+    assert lists(made.file_ops) == wanted["lists"]
+
+
+def compare_branch(path: Path, pi: Asked, ours: Transcript, leaf: str, target: str, budget: int) -> None:
+    theirs = pi(path, leaf=leaf, target=target, budget=budget)["left"]
+    made = branch.prepare(ours, leaf, target, budget=budget)
+    assert made.common_ancestor == theirs["commonAncestorId"]
+    assert [entry.id for entry in made.entries] == theirs["ids"]
+    assert (len(made.chosen), made.tokens) == (theirs["messages"], theirs["tokens"])
+    assert serialize(made.messages) == without_halves(theirs["text"])
+    assert files(made.file_ops) == theirs["fileOps"]
+    assert lists(made.file_ops) == theirs["lists"]
+
+
+def files(ops: file_operations.FileOperations) -> dict[str, list[str]]:
+    return {"read": list(ops.read), "written": list(ops.written), "edited": list(ops.edited)}
+
+
+def lists(ops: file_operations.FileOperations) -> dict[str, list[str]]:
+    return {"readFiles": list(file_operations.read_only(ops)), "modifiedFiles": list(file_operations.modified(ops))}
+
+
+@settings(
+    max_examples=300,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(entries=sessions(), keep_recent=st.sampled_from([0, 1, 40, 300, 1500, 20_000]), data=st.data())
+def test_generated_sessions(
+    pi: Asked, tmp_path: Path, entries: list[dict[str, Any]], keep_recent: int, data: st.DataObject
+) -> None:
+    path = write(tmp_path / "session.jsonl", entries)
+    theirs = pi(path, keepRecent=keep_recent)
+    ours = reading.read(str(path))
+    compare(path, theirs, ours, keep_recent)
+    if entries:
+        ids = st.sampled_from([entry["id"] for entry in entries])
+        leaf, target, budget = data.draw(ids), data.draw(ids), data.draw(st.sampled_from([0, 1, 100, 900, 5000]))
+        compare_branch(path, pi, ours, leaf, target, budget)
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: "-".join(path.parts[-2:]))
+@pytest.mark.parametrize("keep_recent", [0, 50, 100, 200, 300, 500, 1000, 2000, 20_000])
+def test_recorded_sessions(pi: Asked, path: Path, keep_recent: int, tmp_path: Path) -> None:
+    copy = tmp_path / path.name
+    copy.write_bytes(path.read_bytes())
+    compare(copy, pi(copy, keepRecent=keep_recent), reading.read(str(copy)), keep_recent)
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: "-".join(path.parts[-2:]))
+def test_recorded_branches(pi: Asked, path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / path.name
+    copy.write_bytes(path.read_bytes())
+    ours = reading.read(str(copy))
+    ids = list(ours.tree)
+    for target in ids[:: max(1, len(ids) // 7)]:
+        for budget in (0, 100, 700):
+            compare_branch(copy, pi, ours, ids[-1], target, budget)
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: "-".join(path.parts[-2:]))
+def test_every_moment_of_a_recorded_session(pi: Asked, path: Path, tmp_path: Path) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    copy = tmp_path / path.name
+    for end in range(2, len(lines) + 1):
+        copy.write_bytes(b"".join(lines[:end]))
+        compare(copy, pi(copy, keepRecent=300), reading.read(str(copy)), 300)
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: "-".join(path.parts[-2:]))
+def test_the_command_tells_the_same(pi: Asked, path: Path, tmp_path: Path) -> None:
+    """At the moment before the recorded session was compacted."""
+    before = path.read_bytes().splitlines(keepends=True)
+    end = next(number for number, line in enumerate(before) if json.loads(line)["type"] == "compaction")
+    copy = tmp_path / path.name
+    copy.write_bytes(b"".join(before[:end]))
+
+    def run(*words: str) -> Any:
+        done = subprocess.run(
+            [JOELCLAW, "compaction", *words, "--json"], capture_output=True, env=clean_environment(tmp_path / "home")
+        )
+        assert done.returncode == 0, done
+        return json.loads(done.stdout)["result"]
+
+    theirs = pi(copy, keepRecent=300, window=20_000)
+    wanted: Any = theirs.get("prepared")
+    made = run("prepare", str(copy), "--keep-recent", "300", "--window", "20000")
+    assert (made["reason"], made["isSplitTurn"]) == ("ready", wanted["isSplitTurn"])
+    assert made["firstKeptEntryId"] == theirs["ids"][wanted["firstKept"]]
+    assert (made["tokensBefore"], made["fileOps"]) == (wanted["tokensBefore"], wanted["fileOps"])
+    assert len(made["messagesToSummarize"]) == wanted["messagesToSummarize"]
+    assert len(made["turnPrefixMessages"]) == wanted["turnPrefixMessages"]
+    assert run("serialize", str(copy))["text"] == theirs["context"]
+    decided = run("decide", str(copy), "--window", "20000")
+    assert (decided["contextTokens"], decided["compact"]) == (theirs["contextTokens"], theirs["shouldCompact"])
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(entries=sessions(), keep_recent=st.sampled_from([0, 40, 300]))
+def test_sessions_of_the_first_version(
+    pi: Asked, tmp_path: Path, entries: list[dict[str, Any]], keep_recent: int
+) -> None:
+    """Without ids, and compactions name what they keep by its place in the file, the header included."""
+    places = {entry["id"]: place for place, entry in enumerate(entries, 1)}
+    old = []
+    for entry in entries:
+        fields = {name: value for name, value in entry.items() if name not in ("id", "parentId", "firstKeptEntryId")}
+        if entry["type"] == "compaction" and entry["firstKeptEntryId"] in places:
+            fields["firstKeptEntryIndex"] = places[entry["firstKeptEntryId"]]
+        old.append(fields)
+    header = {name: value for name, value in HEADER.items() if name != "version"}
+    path = write(tmp_path / "old.jsonl", old, header)
+    ours = reading.read(str(path))
+    compare(path, pi(write(tmp_path / "copy.jsonl", old, header), keepRecent=keep_recent), ours, keep_recent)
+
+
+def test_the_threshold(pi: Asked, tmp_path: Path) -> None:
+    """Above it, not at it; both say the same around it."""
+    writer = Writer()
+    writer.message("user", content="go")
+    usage = {"input": 900, "output": 100, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 1000}
+    writer.message("assistant", content=[{"type": "text", "text": "x"}], stopReason="stop", usage=usage)
+    path = write(tmp_path / "session.jsonl", writer.entries)
+    ours = reading.read(str(path))
+    said = []
+    for window in range(1498, 1503):
+        made = decision.decide(ours, window=window, reserve=500)
+        assert made.compact == pi(path, window=window, reserve=500)["shouldCompact"]
+        said.append(made.compact)
+    assert said == [True, True, False, False, False]
+    assert list(accumulate(said)) == [1, 2, 2, 2, 2]
+
+
+def test_a_result_keeps_its_call(pi: Asked, tmp_path: Path) -> None:
+    """ON PURPOSE: an extension's text between two results is a cut point for pi; the second loses its call."""
+    writer = Writer()
+    writer.message("user", content="go")
+    calls = [{"type": "toolCall", "id": f"c{n}", "name": "bash", "arguments": {}} for n in range(2)]
+    writer.message("assistant", content=calls, stopReason="toolUse")
+    writer.message("toolResult", toolCallId="c0", content=[{"type": "text", "text": "x" * 400}])
+    writer.add("custom_message", customType="note", content="by the way", display=True)
+    writer.message("toolResult", toolCallId="c1", content=[{"type": "text", "text": "y" * 40}])
+    path = write(tmp_path / "session.jsonl", writer.entries)
+    assert pi(path, keepRecent=50)["cut"]["firstKeptEntryIndex"] == 3
+    made = preparation.prepare(reading.read(str(path)), keep_recent=50, reserve=0, window=100)
+    assert made is not None
+    assert (made.first_kept_entry_id, made.is_split_turn) == ("e001", True)
+    assert [message.entry for message in made.turn_prefix_messages] == ["e000"]
+
+
+def test_stale_usage(pi: Asked, tmp_path: Path) -> None:
+    """ON PURPOSE: pi's estimate still counts an answer from before the compaction; ours never does."""
+    writer = Writer()
+    writer.message("user", content="go")
+    usage = {"input": 184_297, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 184_297}
+    writer.message("assistant", content=[{"type": "text", "text": "x"}], stopReason="stop", usage=usage)
+    writer.add("compaction", summary="short", firstKeptEntryId="e000", tokensBefore=184_297)
+    writer.add("custom", customType="openclaw.cache-ttl", data={})
+    path = write(tmp_path / "session.jsonl", writer.entries)
+    theirs = pi(path, window=200_000, reserve=20_000)
+    assert (theirs["contextTokens"], theirs["shouldCompact"]) == (184_297, True)
+    assert theirs["prepared"] is not None
+    ours = reading.read(str(path))
+    made = decision.decide(ours, window=200_000, reserve=20_000)
+    assert (made.compact, made.reason, made.stale_usage) == (False, "nothing-since-compaction", 184_297)
+    assert made.context_tokens < 10
+    assert preparation.prepare(ours, keep_recent=20_000, reserve=20_000, window=200_000) is None
