@@ -91,7 +91,8 @@ def test_fifty_processes_write_forty_memories_each(home: Path) -> None:
 
     def worker(number: int) -> None:
         for turn in range(WRITES):
-            done = attempt(home, "memory", "write", fact(number * WRITES + turn), timeout=120)
+            text = fact(number * WRITES + turn)
+            done = attempt(home, "memory", "write", text, timeout=120, env={"JOELCLAW_STORE_BUSY_MS": "100000"})
             if done.code != 0 or "locked" in done.out + done.err or done.err:
                 failed.append(done)
             else:
