@@ -1,0 +1,319 @@
+"""Compaction commands on files that are damaged, foreign or too large: one clear error, or a result that says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_transcript import Transcript
+from conftest import JOELCLAW, ROOT, Run, Spawned, clean_environment
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pi_session import PiSession
+
+from core.errors import Failure
+from session.compacting import branch, context, decision, preparation, reading
+from session.compacting.serialization import serialize
+
+PAYLOADS = ROOT / "tests" / "agents" / "payloads"
+COMMANDS = (("decide",), ("prepare",), ("serialize",), ("summarize",), ("branch", "--to", "e001"))
+
+
+@pytest.fixture(params=COMMANDS, ids=lambda words: words[0])
+def command(request: pytest.FixtureRequest, run: Run) -> Any:
+    """Runs one of the commands on a file."""
+    first, *rest = request.param
+
+    def call(path: Path | str, *, ok: bool) -> Spawned:
+        return run("compaction", first, str(path), *rest, ok=ok)
+
+    return call
+
+
+def of_the_file(spawned: Spawned) -> list[str]:
+    """What a result says of the file's lines."""
+    return [problem for problem in spawned.result["problems"] if problem.startswith("line ")]
+
+
+def refused(spawned: Spawned, code: str, exit_code: int = 1) -> dict[str, Any]:
+    """The error of a command that gave one."""
+    answer: dict[str, Any] = spawned.json
+    assert (spawned.code, answer["ok"], answer["error"]["code"]) == (exit_code, False, code)
+    assert answer["fix"]
+    assert spawned.err == ""
+    return answer
+
+
+def test_no_file(command: Any, tmp_path: Path) -> None:
+    refused(command(tmp_path / "gone.jsonl", ok=False), "TRANSCRIPT_NOT_FOUND", 2)
+
+
+def test_a_folder(command: Any, tmp_path: Path) -> None:
+    refused(command(tmp_path, ok=False), "TRANSCRIPT_UNREADABLE")
+
+
+def test_an_empty_file(command: Any, tmp_path: Path) -> None:
+    for content in (b"", b"\n\n  \n"):
+        (tmp_path / "s.jsonl").write_bytes(content)
+        refused(command(tmp_path / "s.jsonl", ok=False), "TRANSCRIPT_EMPTY")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        os.urandom(300_000),
+        b"\0" * 300_000,
+        b"\x1f\x8b\x08" + bytes(range(256)) * 99,
+        b"plain words\n" * 5_000,
+        b"{}\n" * 3,
+    ],
+    ids=["random", "zeros", "gzip", "text", "objects"],
+)
+def test_what_is_no_transcript(run: Run, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "s.bin").write_bytes(content)
+    refused(run("compaction", "prepare", str(tmp_path / "s.bin"), ok=False), "TRANSCRIPT_UNKNOWN")
+
+
+def test_a_device_is_not_read(run: Run) -> None:
+    refused(run("compaction", "prepare", "/dev/zero", ok=False), "TRANSCRIPT_UNREADABLE")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_file_that_may_not_be_read(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text("{}")
+    path.chmod(0)
+    refused(run("compaction", "prepare", str(path), ok=False), "TRANSCRIPT_UNREADABLE")
+
+
+def test_a_client_without_compaction_entries(run: Run) -> None:
+    path = PAYLOADS / "gemini" / "session.jsonl"
+    answer = refused(run("compaction", "prepare", str(path), ok=False), "TRANSCRIPT_UNSUPPORTED")
+    assert "gemini" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize("name", ["decide", "prepare", "serialize"])
+def test_only_a_header(run: Run, tmp_path: Path, name: str) -> None:
+    """A session in which nothing was said is none to compact, and no fault."""
+    result = run("compaction", name, str(PiSession(tmp_path / "s.jsonl").path)).result
+    assert result.get("reason", "empty") == "empty"
+    assert result["problems"] == []
+
+
+def test_a_cut_off_last_line(command: Any, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    session.user("go")
+    session.answer("x" * 400)
+    session.append(b'{"type":"message","id":"e003","parentId":"e002","message":{"role":"user","content":"hal')
+    assert of_the_file(command(session.path, ok=True)) == ["line 4 is cut off"]
+
+
+def test_lines_that_are_no_json(command: Any, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    session.user("go")
+    session.append(b"\0\0\0\0\n[1]\nnull\n{\n")
+    session.answer("x" * 400)
+    assert of_the_file(command(session.path, ok=True)) == [
+        f"line {number} is no JSON object" for number in (3, 4, 5, 6)
+    ]
+
+
+def test_many_problems_are_counted(run: Run, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    session.user("go")
+    session.append(b"nothing\n" * 500)
+    session.answer("x")
+    problems = run("compaction", "decide", str(session.path)).result["problems"]
+    assert (len(problems), problems[-1]) == (21, "and 480 more problems")
+
+
+def test_cyclic_parents(command: Any, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    session.leaf = "e003"
+    for text in ("one", "two", "three"):
+        session.user(text)
+    result = command(session.path, ok=True).result
+    assert any("circle" in problem for problem in result["problems"])
+    session.path.write_text(session.path.read_text().splitlines()[0] + "\n")
+    itself = {"type": "message", "id": "e001", "parentId": "e001", "message": {"role": "user", "content": "x"}}
+    session.append(json.dumps(itself).encode() + b"\n")
+    assert any("circle" in problem for problem in command(session.path, ok=True).result["problems"])
+
+
+def test_a_missing_parent(command: Any, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    session.user("lost")
+    session.leaf = "gone"
+    session.user("found")
+    session.answer("x" * 400)
+    result = command(session.path, ok=True).result
+    assert "gone, the parent of e002, is not in the file; the branch begins there" in result["problems"]
+
+
+def test_ids_that_come_twice(run: Run, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    session.user("one")
+    session.append(session.path.read_bytes().splitlines(keepends=True)[1])
+    result = run("compaction", "decide", str(session.path)).result
+    assert result["problems"] == ["line 3 has the id of line 2, and takes its place"]
+    assert result["messagesSinceCompaction"] == 1
+
+
+def test_a_newer_version(command: Any, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl", version=9)
+    session.user("go")
+    session.add("hologram", content=[{"type": "smell"}])
+    session.add("message", message={"role": "oracle", "content": 7})
+    session.answer("x" * 400)
+    problems = command(session.path, ok=True).result["problems"]
+    assert "the session has version 9; it was read as version 3, the newest known" in problems
+    assert any("'oracle'" in problem for problem in problems)
+
+
+def test_fields_of_the_wrong_kind(command: Any, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    session.user("go")
+    for message in (None, [], {"role": "assistant", "content": {"a": 1}, "usage": [7]}, {"role": ["user"]}):
+        session.add("message", message=message)
+    wrong = {"role": "assistant", "content": [None, 7, {"type": "toolCall", "name": 1, "arguments": "x", "id": 2}]}
+    session.add("message", message={**wrong, "usage": {"totalTokens": "many", "input": -5}})
+    session.add("compaction", summary=None, firstKeptEntryId=["e001"], details=[1])
+    session.add("branch_summary", summary=7, details={"readFiles": {"a": 1}, "modifiedFiles": [1, None]})
+    session.user("x" * 400)
+    assert command(session.path, ok=True).result["problems"]
+
+
+def test_half_a_character(command: Any, tmp_path: Path) -> None:
+    """Lone surrogates in escapes, and bytes that are no UTF-8."""
+    session = PiSession(tmp_path / "s.jsonl")
+    session.user("half \ud83d of one " + "x" * 400)
+    line = session.path.read_bytes().splitlines(keepends=True)[1]
+    session.append(
+        line.replace(b"e001", b"e002").replace(b'"parentId": null', b'"parentId": "e001"').replace(b"\\ud83d", b"\xff")
+    )
+    spawned = command(session.path, ok=True)
+    assert of_the_file(spawned) == []
+    spawned.out.encode()
+
+
+def test_claude_with_a_broken_chain(run: Run, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / "t.jsonl")
+    made.user("lost")
+    made.count += 5
+    made.user("found")
+    result = run("compaction", "decide", str(made.path)).result
+    assert result["messagesSinceCompaction"] == 1
+    assert len(result["problems"]) == 1
+
+
+def test_the_client_may_be_named(run: Run, tmp_path: Path) -> None:
+    """Where the first lines are lost; under the wrong name there is nothing to see."""
+    session = PiSession(tmp_path / "s.jsonl")
+    session.path.write_text("")
+    session.add("custom", customType="x")
+    session.user("go")
+    assert run("compaction", "decide", str(session.path), "--client", "pi").result["messagesSinceCompaction"] == 1
+    result = run("compaction", "decide", str(session.path), "--client", "claude").result
+    assert (result["reason"], result["compact"]) == ("empty", False)
+
+
+def test_a_line_of_twenty_megabytes(run: Run, tmp_path: Path) -> None:
+    """It is not read, but its ids are, so that the branch does not end there."""
+    session = PiSession(tmp_path / "s.jsonl")
+    session.user("go")
+    session.user("x" * 20_000_000)
+    session.answer("y" * 400)
+    result = run("compaction", "prepare", str(session.path), "--keep-recent", "50").result
+    assert result["problems"] == ["line 3 is longer than 16 MiB; what it says was left out"]
+    assert result["turnPrefixMessages"] == ["e001"]
+
+
+def test_two_hundred_megabytes_without_a_line(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "s.bin"
+    with path.open("wb") as handle:
+        handle.truncate(200_000_000)
+    script = (
+        "import resource, subprocess, sys\n"
+        "done = subprocess.run(sys.argv[1:], capture_output=True)\n"
+        "sys.stdout.buffer.write(done.stdout)\n"
+        "sys.stderr.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))\n"
+        "sys.exit(done.returncode)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, JOELCLAW, "compaction", "prepare", str(path)],
+        capture_output=True,
+        env=clean_environment(home),
+        timeout=60,
+    )
+    refused(Spawned(done.returncode, done.stdout.decode(), ""), "TRANSCRIPT_UNKNOWN")
+    assert int(done.stderr) < 200 * 1024
+
+
+WORDS = st.sampled_from(
+    ["type", "id", "parentId", "uuid", "parentUuid", "message", "role", "content", "payload", "text"]
+)
+KINDS = st.sampled_from(
+    ["message", "user", "assistant", "compaction", "compacted", "response_item", "tool_use", "text"]
+)
+ANYTHING = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), KINDS, st.text(max_size=4)),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=6),
+    max_leaves=15,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), client=st.sampled_from(["pi", "claude", "codex"]))
+def test_any_damage(tmp_path: Path, data: st.DataObject, client: str) -> None:
+    """Lines of a recording, some gone, cut, doubled, moved, or with something else in a member."""
+    lines = (PAYLOADS / client / "session.jsonl").read_bytes().splitlines()
+    for _ in range(data.draw(st.integers(1, 6))):
+        at = data.draw(st.integers(0, len(lines) - 1))
+        what = data.draw(st.sampled_from(["drop", "cut", "double", "move", "change", "change", "change"]))
+        if what == "drop" and len(lines) > 1:
+            del lines[at]
+        elif what == "cut":
+            lines[at] = lines[at][: data.draw(st.integers(0, len(lines[at])))]
+        elif what == "double":
+            lines.insert(data.draw(st.integers(0, len(lines))), lines[at])
+        elif what == "move":
+            lines.insert(data.draw(st.integers(0, len(lines) - 1)), lines.pop(at))
+        else:
+            lines[at] = changed(lines[at], data)
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b"\n".join(lines))
+    try:
+        ours = reading.read(str(path), client)
+    except Failure as failure:
+        assert failure.code.startswith("TRANSCRIPT_")
+        return
+    decision.decide(ours, window=10_000, reserve=10)
+    made = preparation.prepare(ours, keep_recent=50, reserve=10, window=10_000)
+    if made is not None:
+        serialize(made.messages_to_summarize)
+        serialize(made.turn_prefix_messages)
+    serialize(reading.messages(ours, context.entries(ours)))
+    if ours.tree:
+        some = data.draw(st.sampled_from(sorted(ours.tree)))
+        assert branch.prepare(ours, some, some, budget=0).entries == ()
+
+
+def changed(line: bytes, data: st.DataObject) -> bytes:
+    """A line in which a member, somewhere, has another value."""
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return line
+    inner = value
+    while isinstance(inner, dict) and inner:
+        name = data.draw(st.sampled_from(sorted(inner)))
+        if not isinstance(inner[name], dict) or data.draw(st.booleans()):
+            inner[name] = data.draw(ANYTHING)
+            break
+        inner = inner[name]
+    return json.dumps(value).encode()

@@ -1,0 +1,140 @@
+"""`compaction branch`: what is left behind on the way to an earlier entry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Run
+from hypothesis import given
+from hypothesis import strategies as st
+from pi_session import PiSession, call
+
+from session.compacting import branch, reading
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> PiSession:
+    """A (e001) with two branches: B C D (e002 to e005, a result among them), and E F."""
+    made = PiSession(tmp_path / "s.jsonl")
+    made.user("A")
+    made.answer("B " + "b" * 398, call("c1", "edit", path="b.py"))
+    made.result("c1", "done")
+    made.user("C " + "c" * 398)
+    made.answer("D " + "d" * 398, call("c2", "read", path="d.py"))
+    made.leaf = "e001"
+    made.answer("E", call("c3", "write", path="e.py"))
+    made.user("F")
+    return made
+
+
+def test_the_branch_that_is_left(run: Run, session: PiSession) -> None:
+    result = run("compaction", "branch", str(session.path), "--from", "e005", "--to", "e007").result
+    assert result["commonAncestorId"] == "e001"
+    assert result["entries"] == ["e005", "e004", "e002"], "newest first, without what tools returned"
+    assert result["branchEntries"] == 4
+    assert result["fileOps"] == {"read": ["d.py"], "written": [], "edited": ["b.py"]}
+    assert (result["readFiles"], result["modifiedFiles"]) == (["d.py"], ["b.py"])
+    assert result["problems"] == []
+
+
+def test_the_summary_is_of_the_branch_alone(run: Run, session: PiSession) -> None:
+    result = run("compaction", "branch", str(session.path), "--from", "e005", "--to", "e007").result
+    assert result["source"] == "extractive"
+    assert "C ccc" in result["summary"]
+    assert "<modified-files>\nb.py\n</modified-files>" in result["summary"]
+    assert "e.py" not in result["summary"]
+
+
+def test_a_model_writes_it(run: Run, session: PiSession) -> None:
+    reply = session.path.with_name("reply.md")
+    sections = ("Goal", "Constraints & Preferences", "Progress", "Key Decisions", "Next Steps", "Critical Context")
+    reply.write_text("\n\n".join(f"## {name}\n- said by a model" for name in sections))
+    command = f"sh -c 'cat >/dev/null; cat {reply}'"
+    words = ("--from", "e005", "--to", "e007", "--command", command)
+    result = run("compaction", "branch", str(session.path), *words).result
+    assert result["source"] == "model"
+    assert "said by a model" in result["summary"]
+
+
+def test_the_newest_branch_is_left_by_default(run: Run, session: PiSession) -> None:
+    result = run("compaction", "branch", str(session.path), "--to", "e001").result
+    assert (result["from"], result["commonAncestorId"]) == ("e007", "e001")
+    assert result["entries"] == ["e007", "e006"]
+
+
+@pytest.mark.parametrize(
+    ("budget", "entries"), [(0, ["e005", "e004", "e002"]), (1, []), (110, ["e005"]), (206, ["e005", "e004"])]
+)
+def test_the_budget(run: Run, session: PiSession, budget: int, entries: list[str]) -> None:
+    words = ("--from", "e005", "--to", "e001", "--budget", str(budget))
+    result = run("compaction", "branch", str(session.path), *words).result
+    assert (result["entries"], result["budget"]) == (entries, budget)
+    assert result["tokens"] <= budget or not budget
+    assert (result["summary"] is None) == (not entries)
+
+
+def test_a_summary_is_squeezed_in(run: Run, tmp_path: Path) -> None:
+    """A summary stands for a whole branch: it may go over the budget while less than nine tenths are used."""
+    session = PiSession(tmp_path / "s.jsonl")
+    session.user("A")
+    details = {"readFiles": ["r.py"], "modifiedFiles": ["m.py"]}
+    session.add("branch_summary", fromId="e001", summary="x" * 800, details=details)
+    session.answer("y" * 400)
+    result = run("compaction", "branch", str(session.path), "--to", "e001", "--budget", "150").result
+    assert (result["entries"], result["tokens"]) == (["e003", "e002"], 300)
+    assert result["fileOps"] == {"read": ["r.py"], "written": [], "edited": ["m.py"]}
+    result = run("compaction", "branch", str(session.path), "--to", "e001", "--budget", "110").result
+    assert result["entries"] == ["e003"]
+    assert result["fileOps"]["edited"] == ["m.py"], "what was done stays known"
+
+
+def test_nothing_is_left(run: Run, session: PiSession) -> None:
+    """To go forward leaves nothing behind."""
+    result = run("compaction", "branch", str(session.path), "--from", "e001", "--to", "e005").result
+    assert (result["entries"], result["branchEntries"], result["commonAncestorId"]) == ([], 0, "e001")
+    assert result["summary"] is None
+
+
+def test_two_roots(run: Run, session: PiSession) -> None:
+    session.leaf = None
+    session.user("another beginning")
+    result = run("compaction", "branch", str(session.path), "--from", "e007", "--to", "e008").result
+    assert (result["commonAncestorId"], result["entries"]) == (None, ["e007", "e006", "e001"])
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("--from", "e005"), "COMPACTION_INVALID_ARGS"),
+        (("--from", "nowhere", "--to", "e001"), "ENTRY_UNKNOWN"),
+        (("--to", "nowhere"), "ENTRY_UNKNOWN"),
+        (("--to", "e001", "--budget", "-1"), "COMPACTION_INVALID_ARGS"),
+    ],
+)
+def test_wrong_words(run: Run, session: PiSession, words: tuple[str, ...], code: str) -> None:
+    spawned = run("compaction", "branch", str(session.path), *words, ok=False)
+    assert (spawned.code, spawned.json["error"]["code"]) == (2, code)
+    assert spawned.json["fix"]
+
+
+@given(data=st.data())
+def test_ancestors_of_any_tree(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """The common ancestor is on both ways, what is left is on one, and no deeper entry is on both."""
+    parents = data.draw(st.lists(st.integers(0, 12), min_size=1, max_size=12))
+    made = PiSession(tmp_path_factory.mktemp("trees") / "s.jsonl")
+    parent_of: dict[str, str | None] = {}
+    for number, drawn in enumerate(parents):
+        made.leaf = f"e{drawn:03}" if 0 < drawn <= number else None
+        parent = made.leaf
+        parent_of[made.user("x")] = parent
+
+    def way(one: str | None) -> list[str]:
+        return [one, *way(parent_of[one])] if one else []
+
+    ids = st.sampled_from(sorted(parent_of))
+    leaf, target = data.draw(ids), data.draw(ids)
+    found = branch.prepare(reading.read(str(made.path)), leaf, target, budget=0)
+    shared = [one for one in way(leaf) if one in way(target)]
+    assert found.common_ancestor == (shared[0] if shared else None)
+    assert [entry.id for entry in reversed(found.entries)] == [one for one in way(leaf) if one not in shared]

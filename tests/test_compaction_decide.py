@@ -1,0 +1,221 @@
+"""`compaction decide`: by what the context holds now, and never twice for the same conversation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Run
+from pi_session import PiSession
+
+PAYLOADS = ROOT / "tests" / "agents" / "payloads"
+WINDOW, RESERVE = 200_000, 20_000
+# The double compactions of the report: session, tokens at the first one (and told by the newest kept answer), messages
+# that the first one kept. Each second one kept none.
+DOUBLE_COMPACTIONS = [
+    ("0c827498", 184_297, 45),
+    ("0c827498", 180_168, 81),
+    ("0c827498", 183_096, 72),
+    ("0c827498", 187_872, 5),
+    ("30b28b73", 182_038, 193),
+    ("3f3605b3", 180_102, 66),
+    ("4adb9a21", 184_537, 36),
+    ("51903c45", 182_048, 79),
+    ("51903c45", 181_232, 75),
+    ("51903c45", 186_758, 45),
+    ("51903c45", 180_226, 39),
+    ("52c0e430", 183_475, 61),
+    ("52c0e430", 180_095, 49),
+    ("52c0e430", 192_079, 11),
+    ("52c0e430", 185_763, 43),
+    ("52c0e430", 181_876, 3),
+    ("52c0e430", 161_586, 145),
+    ("8f49d68b", 185_516, 44),
+    ("8f49d68b", 182_867, 72),
+    ("b4bfa524", 180_837, 29),
+    ("b4bfa524", 183_377, 1),
+    ("b4bfa524", 181_156, 153),
+]
+UNEXPLAINED = 161_586
+"""The report says that all 22 exceed the threshold; this one does not. Something else must have caused it."""
+
+
+def kept_messages(session: PiSession, count: int, tokens: int) -> str:
+    """The messages that the first compaction kept, the last one telling of the full context; the first's id."""
+    for number in range(count - 1):
+        if number % 2:
+            session.answer(f"answer {number}", tokens=tokens - 1000 * (count - number))
+        else:
+            session.user(f"question {number}")
+    session.answer("the last one before the compaction", tokens=tokens)
+    return session.ids[-count]
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens", "kept"), DOUBLE_COMPACTIONS, ids=[f"{n}-{t}-{k}" for n, t, k in DOUBLE_COMPACTIONS]
+)
+def test_a_second_compaction_is_refused(run: Run, tmp_path: Path, name: str, tokens: int, kept: int) -> None:
+    session = PiSession(tmp_path / f"{name}.jsonl")
+    session.user("the beginning, long since summarized")
+    first = kept_messages(session, kept, tokens)
+    words = ("compaction", "decide", str(session.path), "--window", str(WINDOW), "--reserve", str(RESERVE))
+    before = run(*words).result
+    assert before["compact"] == (tokens > WINDOW - RESERVE)
+    assert before["compact"] == (tokens != UNEXPLAINED)
+    assert before["contextTokens"] == tokens
+
+    session.compaction(first)
+    session.add("custom", customType="openclaw.cache-ttl", data={"timestamp": 1})
+    after = run(*words).result
+    # What the check of the report looked at: the newest answer in the context, which is a kept one.
+    assert after["staleUsageTokens"] == tokens
+    assert {**after, **expected(tokens)} == after
+    assert 0 < after["contextTokens"] < 5_000
+
+
+def expected(tokens: int) -> dict[str, object]:
+    """Of every second compaction."""
+    return {
+        "compact": False,
+        "reason": "nothing-since-compaction",
+        "source": "estimate",
+        "staleUsageIgnored": True,
+        "messagesSinceCompaction": 0,
+        "threshold": 180_000,
+    }
+
+
+def test_no_compaction_of_a_prompt_after_a_compaction(run: Run, tmp_path: Path) -> None:
+    """The memory flush of the report: a prompt comes, and the only usage is still the stale one."""
+    session = PiSession(tmp_path / "s.jsonl")
+    first = kept_messages(session, 45, 184_297)
+    session.compaction(first)
+    session.add("custom", customType="openclaw.cache-ttl", data={})
+    session.user("Pre-compaction memory flush.")
+    result = run("compaction", "decide", str(session.path), "--window", "200000", "--reserve", "20000").result
+    assert (result["compact"], result["reason"]) == (False, "below-threshold")
+    assert (result["staleUsageTokens"], result["messagesSinceCompaction"]) == (184_297, 1)
+    assert result["contextTokens"] < 5_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("custom", {"customType": "openclaw.cache-ttl", "data": {}}),
+        ("custom_message", {"customType": "joelclaw", "content": "x" * 900_000, "display": False}),
+        ("model_change", {"provider": "p", "modelId": "m"}),
+        ("thinking_level_change", {"thinkingLevel": "high"}),
+        ("label", {"targetId": "e001", "label": "x"}),
+        ("session_info", {"name": "x"}),
+        ("branch_summary", {"fromId": "e001", "summary": "x" * 900_000}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_bookkeeping_is_not_said(run: Run, tmp_path: Path, kind: str, fields: dict[str, object]) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    session.user("go")
+    session.answer("done", tokens=190_000)
+    session.compaction("e001")
+    for _ in range(3):
+        session.add(kind, **fields)
+    result = run("compaction", "decide", str(session.path), "--window", "200000").result
+    assert (result["compact"], result["reason"]) == (False, "nothing-since-compaction")
+
+
+def test_above_the_threshold_and_not_at_it(run: Run, tmp_path: Path) -> None:
+    for tokens, compact, reason in [(180_000, False, "below-threshold"), (180_001, True, "above-threshold")]:
+        session = PiSession(tmp_path / "s.jsonl")
+        session.user("go")
+        session.answer("done", tokens=tokens)
+        spawned = run("compaction", "decide", str(session.path), "--window", "200000", "--reserve", "20000")
+        assert (spawned.result["compact"], spawned.result["reason"]) == (compact, reason)
+        assert [action["command"] for action in spawned.json["next_actions"]] == (
+            ["joelclaw compaction prepare <transcript>"] if compact else []
+        )
+
+
+def test_what_came_after_the_usage_is_estimated(run: Run, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    session.user("go")
+    session.answer("looking", {"type": "toolCall", "id": "c", "name": "read", "arguments": {}}, tokens=1_000)
+    session.result("c", "x" * 4_000)
+    session.answer("stopped", tokens=999_999, stop="aborted")
+    session.answer("failed", tokens=999_999, stop="error")
+    session.answer("by a provider that counts nothing", tokens=0)
+    result = run("compaction", "decide", str(session.path)).result
+    assert (result["usageTokens"], result["source"]) == (1_000, "usage")
+    assert result["estimatedTokens"] == 1_000 + 2 + 2 + 9
+    assert result["contextTokens"] == result["usageTokens"] + result["estimatedTokens"]
+
+
+def test_a_newer_usage_counts_after_a_compaction(run: Run, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    session.user("go")
+    session.answer("done", tokens=190_000)
+    session.compaction("e001")
+    session.user("go on")
+    session.answer("more", tokens=5_000)
+    result = run("compaction", "decide", str(session.path)).result
+    assert (result["contextTokens"], result["staleUsageIgnored"], result["staleUsageTokens"]) == (5_000, False, None)
+    assert result["messagesSinceCompaction"] == 2
+
+
+def test_an_empty_session(run: Run, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    session.add("model_change", provider="p", modelId="m")
+    result = run("compaction", "decide", str(session.path)).result
+    assert (result["compact"], result["reason"], result["contextTokens"]) == (False, "empty", 0)
+
+
+def test_where_the_window_comes_from(run: Run, tmp_path: Path) -> None:
+    pi, codex = str(PAYLOADS / "pi" / "session.jsonl"), str(PAYLOADS / "codex" / "session.jsonl")
+    set_ = {"JOELCLAW_CONTEXT_WINDOW": "150000"}
+
+    def told(*words: str, env: dict[str, str] | None = None) -> tuple[int, str]:
+        result = run("compaction", "decide", *words, env=env).result
+        return result["window"], result["windowFrom"]
+
+    assert told(pi) == (200_000, "the model")
+    assert told(pi, env=set_) == (150_000, "context.window")
+    assert told(pi, "--window", "90000", env=set_) == (90_000, "--window")
+    assert told(codex, "--window", "90000") == (90_000, "--window")
+    assert told(codex, env=set_) == (19_000, "the transcript")
+
+
+def test_the_reserve(run: Run, tmp_path: Path) -> None:
+    pi = str(PAYLOADS / "pi" / "session.jsonl")
+    assert run("compaction", "decide", pi).result["threshold"] == 200_000 - 16_384
+    env = {"JOELCLAW_COMPACTION_RESERVE_TOKENS": "30000"}
+    assert run("compaction", "decide", pi, env=env).result["threshold"] == 170_000
+    spawned = run("compaction", "decide", pi, "--window", "1000", ok=False)
+    assert (spawned.code, spawned.json["error"]["code"]) == (2, "COMPACTION_INVALID_ARGS")
+    assert "16,384" in spawned.json["error"]["message"]
+
+
+def test_recorded_sessions_of_all_clients(run: Run) -> None:
+    """The figures of the recordings: the last answer's usage, by each client's own count."""
+    found = {}
+    for client in ("pi", "claude", "codex"):
+        result = run("compaction", "decide", str(PAYLOADS / client / "session.jsonl")).result
+        assert (result["client"], result["source"], result["problems"]) == (client, "usage", [])
+        found[client] = result["contextTokens"]
+    assert found == {"pi": 2310, "claude": 17_060, "codex": 3160}
+
+
+@pytest.mark.parametrize("client", ["pi", "claude", "codex"])
+def test_right_after_a_recorded_compaction(run: Run, tmp_path: Path, client: str) -> None:
+    """Every client's boundary is one: cut the recording behind it, and nothing is to be done."""
+    lines = (PAYLOADS / client / "session.jsonl").read_bytes().splitlines(keepends=True)
+    mark = {"pi": b'"type": "compaction"', "claude": b'"isCompactSummary": true', "codex": b'"type": "compacted"'}[
+        client
+    ]
+    end = next(number for number, line in enumerate(lines) if mark in line and json.loads(line))
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b"".join(lines[:end]))
+    before = run("compaction", "decide", str(path), "--window", "10000", "--reserve", "5000").result
+    path.write_bytes(b"".join(lines[: end + 1]))
+    after = run("compaction", "decide", str(path), "--window", "10000", "--reserve", "5000").result
+    if client != "claude":  # its boundary is a line before the summary
+        assert before["messagesSinceCompaction"] > 0
+    assert (after["compact"], after["reason"]) == (False, "nothing-since-compaction")

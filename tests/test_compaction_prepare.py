@@ -1,0 +1,375 @@
+"""`compaction prepare`: where the session is cut, what is summarised, which files are listed, by whichever client."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_transcript import Transcript
+from conftest import JOELCLAW, ROOT, Run, clean_environment
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pi_session import PiSession, call
+from terminal import on_terminal, without_style
+
+from session.compacting import cut_point, reading, tokens
+from session.compacting.entries import Entry
+
+PAYLOADS = ROOT / "tests" / "agents" / "payloads"
+KEYS = {
+    "firstKeptEntryId", "isSplitTurn", "tokensBefore", "previousSummary", "messagesToSummarize", "turnPrefixMessages",
+    "fileOps", "settings",
+}  # fmt: skip
+LONG = "x" * 400  # 100 tokens
+
+
+def turns(session: PiSession, count: int) -> None:
+    """Turns of a prompt, a call, its result and an answer: 1 + 102 + 100 + 100 tokens or so."""
+    for number in range(count):
+        session.user("go")
+        session.answer(LONG, call(f"c{number}", "bash", command="ls"))
+        session.result(f"c{number}", LONG)
+        session.answer(LONG)
+
+
+def test_cut_at_a_turn(run: Run, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    turns(session, 3)
+    result = run("compaction", "prepare", str(session.path), "--keep-recent", "306", "--reserve", "9").result
+    assert result.keys() >= KEYS
+    assert result["reason"] == "ready"
+    assert (result["firstKeptEntryId"], result["isSplitTurn"]) == ("e009", False)
+    assert result["messagesToSummarize"] == session.ids[:8]
+    assert result["turnPrefixMessages"] == []
+    assert (result["previousSummary"], result["problems"]) == (None, [])
+    assert result["settings"] == {"reserveTokens": 9, "keepRecentTokens": 306, "window": 200_000}
+
+
+def test_cut_within_a_turn(run: Run, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    turns(session, 2)
+    result = run("compaction", "prepare", str(session.path), "--keep-recent", "50").result
+    assert (result["firstKeptEntryId"], result["isSplitTurn"]) == ("e008", True)
+    assert result["messagesToSummarize"] == session.ids[:4]
+    assert result["turnPrefixMessages"] == session.ids[4:7]
+
+
+def test_never_at_a_result(run: Run, tmp_path: Path) -> None:
+    """The budget ends at a result: the cut goes on to the next message that may be first."""
+    session = PiSession(tmp_path / "s.jsonl")
+    turns(session, 2)
+    result = run("compaction", "prepare", str(session.path), "--keep-recent", "150").result
+    assert result["firstKeptEntryId"] == "e008"
+
+
+def test_what_was_summarized_before_is_not_again(run: Run, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    turns(session, 2)
+    session.compaction("e005", "two turns", details={"readFiles": ["a"], "modifiedFiles": ["b"]})
+    turns(session, 2)
+    result = run("compaction", "prepare", str(session.path), "--keep-recent", "306").result
+    assert result["previousSummary"] == "two turns"
+    assert result["messagesToSummarize"] == [*session.ids[4:8], *session.ids[9:13]]
+    assert result["fileOps"] == {"read": ["a"], "written": [], "edited": ["b"]}
+
+
+def test_files_of_pi(run: Run, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    session.user("go")
+    session.answer("", call("1", "read", path="r"), call("2", "write", path="w"), call("3", "edit", path="e"))
+    session.answer("", call("4", "read", path="r"), call("5", "bash", command="cat z"), call("6", "read", path=7))
+    session.answer(LONG)
+    session.user("kept")
+    session.answer(LONG, call("7", "read", path="kept"))
+    result = run("compaction", "prepare", str(session.path), "--keep-recent", "100").result
+    assert result["fileOps"] == {"read": ["r"], "written": ["w"], "edited": ["e"]}
+
+
+@pytest.mark.parametrize("client", ["pi", "claude", "codex"])
+def test_recorded_sessions_before_their_compaction(run: Run, tmp_path: Path, client: str) -> None:
+    """What each client's recording holds before it was compacted: cut late, and everything but the end is taken."""
+    path = before_compaction(tmp_path, client)
+    result = run("compaction", "prepare", str(path), "--keep-recent", "1").result
+    assert (result["client"], result["reason"], result["problems"]) == (client, "ready", [])
+    entries = reading.read(str(path)).tree
+    said = [entries[one] for one in (*result["messagesToSummarize"], *result["turnPrefixMessages"])]
+    assert result["firstKeptEntryId"] not in {entry.id for entry in said}
+    assert sum(entry.role == "user" for entry in said) == 3
+    made = {call_ for entry in said for call_ in entry.calls}
+    assert made == {answer for entry in said for answer in entry.answers}, "a call without its result, or the reverse"
+    if client != "codex":  # it writes with its shell
+        name = "src/delivery/worker.py"
+        assert [one.endswith(name) for one in result["fileOps"]["written"]] == [True]
+        assert [one.endswith(name) for one in result["fileOps"]["edited"]] == [True]
+
+
+def before_compaction(folder: Path, client: str) -> Path:
+    """The recording up to its compaction."""
+    mark = {"pi": b'"type": "compaction"', "claude": b"compact_boundary", "codex": b'"type": "compacted"'}[client]
+    lines = (PAYLOADS / client / "session.jsonl").read_bytes().splitlines(keepends=True)
+    path = folder / "session.jsonl"
+    path.write_bytes(b"".join(lines[: next(number for number, line in enumerate(lines) if mark in line)]))
+    return path
+
+
+@pytest.mark.parametrize("client", ["claude", "codex"])
+def test_recorded_sessions_after_their_compaction(run: Run, client: str) -> None:
+    """The summary comes without the client's words around it, and files are those of the whole session."""
+    result = run("compaction", "prepare", str(PAYLOADS / client / "session.jsonl"), "--keep-recent", "1").result
+    assert result["previousSummary"].startswith("The user asked for several improvements to a service.")
+    assert result["previousSummary"].endswith("Continue with the remaining work.")
+    if client == "claude":
+        assert len(result["fileOps"]["edited"]) == 1
+        kept = "00000000-0000-4000-8000-0000000000"
+        assert result["messagesToSummarize"][0] == kept + "56", "the messages that the compaction kept are taken now"
+
+
+def test_claude_sidechains_and_meta_are_left_out(run: Run, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / "t.jsonl")
+    made.user("go")
+    made.write(made.entry("user", "meta", isMeta=True))
+    made.assistant("answer " + LONG)
+    side = made.entry("user", "from a subagent", isSidechain=True)
+    made.write({**side, "uuid": "side"})
+    made.count -= 1
+    made.user("kept")
+    made.assistant(LONG)
+    result = run("compaction", "prepare", str(made.path), "--keep-recent", "101").result
+    assert result["messagesToSummarize"] == ["u-00000001", "u-00000003"]
+    assert result["firstKeptEntryId"] == "u-00000004"
+
+
+def test_claude_lines_of_one_answer_stay_together(run: Run, tmp_path: Path) -> None:
+    """Thinking, text and two calls are four lines of one answer, and its results hang beside each other in the tree."""
+    made = Transcript(tmp_path / "t.jsonl")
+    made.user("first")
+    made.assistant(LONG)
+    made.user("second")
+    about = {"id": "m1", "role": "assistant", "model": "claude-x", "usage": {"input_tokens": 70, "output_tokens": 30}}
+
+    def line(number: int, parent: int, **block: Any) -> None:
+        entry = made.entry("assistant", [])
+        entry |= {"uuid": f"a{number}", "parentUuid": f"a{parent}" if parent else "u-00000003"}
+        made.write({**entry, "message": {**about, "content": [block]}})
+
+    def result_of(number: int, parent: int, text: str) -> None:
+        entry = made.entry("user", [{"type": "tool_result", "tool_use_id": f"c{number}", "content": text}])
+        made.write({**entry, "uuid": f"r{number}", "parentUuid": f"a{parent}"})
+
+    line(1, 0, type="thinking", thinking="hm")
+    line(2, 1, type="tool_use", id="c1", name="Read", input={"file_path": "/r"})
+    line(3, 2, type="tool_use", id="c2", name="Write", input={"file_path": "/w", "content": LONG})
+    result_of(1, 2, LONG)
+    result_of(2, 3, LONG)
+    decided = run("compaction", "decide", str(made.path)).result
+    assert (decided["usageTokens"], decided["estimatedTokens"]) == (100, 200), "the usage counts once, both results too"
+    for keep in ("1", "150", "250"):
+        # No line of the answer but the first may be first, and no result without its call.
+        result = run("compaction", "prepare", str(made.path), "--keep-recent", keep).result
+        if result["reason"] == "ready":
+            assert result["firstKeptEntryId"] in ("u-00000003", "a1")
+        else:
+            assert result["firstKeptEntryId"] == "u-00000001"
+    everything = reading.read(str(made.path)).entries
+    assert [entry.id for entry in everything if entry.kind == "message"][-5:] == ["a1", "a2", "a3", "r1", "r2"]
+
+
+def codex_line(kind: str, **payload: Any) -> str:
+    return json.dumps({"timestamp": "2026-09-21T10:00:00.000Z", "type": kind, "payload": payload}) + "\n"
+
+
+def test_codex_calls_patches_and_rollbacks(run: Run, tmp_path: Path) -> None:
+    patch = "*** Begin Patch\n*** Add File: new.py\n+x\n*** Update File: old.py\n@@\n-a\n+b\n*** End Patch"
+    said = {"type": "message", "role": "user"}
+    path = tmp_path / "rollout.jsonl"
+    path.write_text(
+        codex_line("session_meta", id="s", cwd="/w")
+        + codex_line("turn_context", model="gpt-5")
+        + codex_line("response_item", **said, id="u1", content=[{"type": "input_text", "text": "go"}])
+        + codex_line("response_item", type="custom_tool_call", id="p1", call_id="c1", name="apply_patch", input=patch)
+        + codex_line("response_item", type="custom_tool_call_output", id="o1", call_id="c1", output="done")
+        + codex_line("response_item", type="function_call", id="f2", call_id="c2", name="shell", arguments="{}")
+        + codex_line("response_item", type="function_call", id="f3", call_id="c3", name="shell", arguments="{}")
+        + codex_line("response_item", type="function_call_output", id="o2", call_id="c2", output=LONG)
+        + codex_line("response_item", type="function_call_output", id="o3", call_id="c3", output=LONG)
+        + codex_line("response_item", **said, id="u2", content=[{"type": "input_text", "text": "taken back"}])
+        + codex_line("event_msg", type="thread_rolled_back", num_turns=1)
+        + codex_line("response_item", **said, id="u3", content=[{"type": "input_text", "text": "instead"}])
+        + codex_line("response_item", type="function_call", id="f4", call_id="c4", name="shell", arguments="{}")
+        + codex_line("response_item", type="function_call_output", id="o4", call_id="c4", output=LONG)
+    )
+    result = run("compaction", "prepare", str(path), "--keep-recent", "105").result
+    assert result["firstKeptEntryId"] == "u3", "between two calls and their results is no cut"
+    assert result["messagesToSummarize"] == ["u1", "p1", "o1", "f2", "f3", "o2", "o3"]
+    assert result["fileOps"] == {"read": [], "written": ["new.py"], "edited": ["old.py"]}
+    result = run("compaction", "prepare", str(path), "--keep-recent", "205").result
+    assert result["firstKeptEntryId"] == "u3"
+
+
+@pytest.mark.parametrize("keep", [1, 60, 150, 250, 1000])
+def test_parallel_calls_are_kept_with_their_results(tmp_path: Path, keep: int) -> None:
+    """Calls c1, c2 and then results of both: between the two calls there is a point where pi's rule would cut."""
+    entries = [
+        entry(1, "user", can_cut=True, starts_turn=True),
+        entry(2, "assistant", can_cut=True, calls=("c1",)),
+        entry(3, "assistant", can_cut=True, calls=("c2",)),
+        entry(4, "tool_result", answers=("c1",)),
+        entry(5, "tool_result", answers=("c2",)),
+        entry(6, "assistant", can_cut=True),
+    ]
+    cut = cut_point.find(entries, 0, keep, "codex")
+    assert cut.first_kept in (0, 1, 5)
+
+
+def entry(number: int, role: Any, **more: Any) -> Entry:
+    return Entry(f"e{number}", f"e{number - 1}", "message", number, 0, 0, role, 100, **more)
+
+
+ROLES = st.sampled_from(["user", "call", "call", "result", "result", "answer", "custom", "other"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(kinds=st.lists(ROLES, max_size=30), keep=st.integers(0, 3000), start=st.integers(0, 5), client=st.data())
+def test_the_cut_never_parts_a_call_from_its_result(
+    kinds: list[str], keep: int, start: int, client: st.DataObject
+) -> None:
+    entries: list[Entry] = []
+    open_: list[str] = []
+    for number, kind in enumerate(kinds, 1):
+        if kind == "call":
+            open_.append(f"c{number % 5}")  # ids come again
+            entries.append(entry(number, "assistant", can_cut=True, calls=(open_[-1],)))
+        elif kind == "result" and open_:
+            entries.append(entry(number, "tool_result", answers=(open_.pop(0),)))
+        elif kind == "user":
+            entries.append(entry(number, "user", can_cut=True, starts_turn=True))
+        elif kind == "custom":
+            one = Entry(f"e{number}", "", "custom_message", number, 0, 0, "custom", 50, can_cut=True, starts_turn=True)
+            entries.append(one)
+        else:
+            entries.append(Entry(f"e{number}", "", "other", number, 0, 0))
+    start = min(start, len(entries))
+    cut = cut_point.find(entries, start, keep, client.draw(st.sampled_from(["pi", "claude", "codex"])))
+    assert start <= cut.first_kept <= len(entries)
+    assert -1 <= cut.turn_start <= cut.first_kept
+    latest: dict[str, int] = {}
+    for at in range(start, len(entries)):
+        for one in entries[at].answers:
+            assert not latest.get(one, at) < cut.first_kept <= at
+        latest.update(dict.fromkeys(entries[at].calls, at))
+
+
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(allow_nan=False), st.text()),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(value=JSON)
+def test_the_length_of_json_is_that_of_its_text(value: Any) -> None:
+    assert tokens.json_units(value) == tokens.units(tokens.javascript_json(value))
+
+
+def test_nothing_was_said_since(run: Run, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    turns(session, 1)
+    session.compaction("e001")
+    session.add("custom", customType="openclaw.cache-ttl", data={})
+    result = run("compaction", "prepare", str(session.path), "--keep-recent", "1").result
+    assert (result["reason"], result["firstKeptEntryId"]) == ("nothing-since-compaction", None)
+    assert (result["messagesToSummarize"], result["turnPrefixMessages"]) == ([], [])
+    assert result.keys() >= KEYS
+
+
+def test_everything_is_kept(run: Run, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    turns(session, 1)
+    spawned = run("compaction", "prepare", str(session.path))
+    assert (spawned.result["reason"], spawned.result["firstKeptEntryId"]) == ("nothing-to-summarize", "e001")
+    assert spawned.json["next_actions"] == []
+
+
+def test_the_active_branch_alone(run: Run, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    turns(session, 1)
+    session.user("a way that was given up")
+    session.answer(LONG)
+    session.leaf = "e004"
+    session.user("another way")
+    session.answer(LONG)
+    result = run("compaction", "prepare", str(session.path), "--keep-recent", "101").result
+    assert result["firstKeptEntryId"] == "e007"
+    assert result["messagesToSummarize"] == ["e001", "e002", "e003", "e004"]
+
+
+def large(path: Path, megabytes: int) -> int:
+    """A session of that size, in lines of 2 KB; how many entries it has."""
+    session = PiSession(path)
+    text = "the worker renews its lease, because handlers are slow — ключ " * 25
+    session.user("go")
+    session.answer(text, call("c1", "edit", path="src/a.py", edits=[{"oldText": text[:200], "newText": text[:200]}]))
+    session.result("c1", text)
+    block = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+    count = 3
+    with path.open("a", encoding="utf-8") as handle:
+        size = path.stat().st_size
+        while size < megabytes * 1_000_000:
+            for one in block:
+                count += 1
+                line = (
+                    json.dumps({**one, "id": f"n{count}", "parentId": f"n{count - 1}" if count > 4 else "e003"}) + "\n"
+                )
+                size += handle.write(line)
+    return count
+
+
+def test_a_large_session_takes_little_memory_and_time(home: Path, tmp_path: Path) -> None:
+    """20 MB. The bound for 100 MB is 300 MB and 3 s; what grows with the file is far below it."""
+    path = tmp_path / "large.jsonl"
+    entries = large(path, 20)
+    begun = time.process_time()
+    for line in path.read_bytes().splitlines():
+        json.loads(line)
+    parsing = time.process_time() - begun  # what this machine takes for the least that must be done
+    script = (
+        "import resource, subprocess, sys\n"
+        "done = subprocess.run(sys.argv[1:], capture_output=True)\n"
+        "used = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
+        "sys.stdout.buffer.write(done.stdout)\n"
+        "sys.stderr.write(f'{used.ru_maxrss} {used.ru_utime + used.ru_stime}')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, JOELCLAW, "compaction", "prepare", str(path)],
+        capture_output=True,
+        env=clean_environment(home),
+    )
+    result = json.loads(done.stdout)["result"]
+    kilobytes, seconds = map(float, done.stderr.split())
+    assert len(result["messagesToSummarize"]) + len(result["turnPrefixMessages"]) > entries - 200
+    assert kilobytes < 120 * 1024
+    assert seconds < 5 * parsing + 1
+
+
+def test_on_a_terminal(home: Path, tmp_path: Path) -> None:
+    """What a person sees; an id cannot style the screen."""
+    session = PiSession(tmp_path / "s.jsonl")
+    turns(session, 3)
+    session.append(b"nothing\n")
+    for words, wanted in [
+        (("decide",), "do not compact: the context is below the threshold"),
+        (("prepare", "--keep-recent", "306"), "messages to summarize"),
+        (("prepare",), "nothing to compact: all of it is kept"),
+        (("serialize",), "[Assistant tool calls]: bash("),
+        (("branch", "--to", "e009"), "common ancestor"),
+    ]:
+        shown = on_terminal(home, "compaction", words[0], str(session.path), *words[1:])
+        assert shown.code == 0
+        text = without_style(shown.out)
+        assert wanted in text
+        assert "a part is missing: line 14 is no JSON object" in text

@@ -1,0 +1,169 @@
+"""`compaction serialize`: the flattened conversation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_transcript import Transcript
+from conftest import ROOT, Run
+from hypothesis import given
+from hypothesis import strategies as st
+from pi_session import PiSession, call
+
+from session.compacting.entries import Block, Message
+from session.compacting.serialization import serialize
+from session.compacting.tokens import javascript_json, members
+
+PAYLOADS = ROOT / "tests" / "agents" / "payloads"
+
+
+def conversation(path: Path) -> PiSession:
+    session = PiSession(path)
+    session.user("What they said")
+    content = [
+        {"type": "thinking", "thinking": "Internal reasoning", "thinkingSignature": "x"},
+        {"type": "text", "text": "Response text"},
+        call("c1", "read", path="foo.ts"),
+        call("c2", "edit", path="bar.ts", edits=[{"oldText": "a\n", "newText": "ü"}]),
+    ]
+    session.add("message", message={"role": "assistant", "content": content, "stopReason": "toolUse"})
+    session.result("c1", "Output from tool")
+    session.result("c2", "")
+    return session
+
+
+FLAT = """[User]: What they said
+
+[Assistant thinking]: Internal reasoning
+
+[Assistant]: Response text
+
+[Assistant tool calls]: read(path="foo.ts"); edit(path="bar.ts", edits=[{"oldText":"a\\n","newText":"ü"}])
+
+[Tool result]: Output from tool"""
+
+
+def test_the_form(run: Run, tmp_path: Path) -> None:
+    session = conversation(tmp_path / "s.jsonl")
+    result = run("compaction", "serialize", str(session.path)).result
+    assert result["text"] == FLAT
+    assert (result["messages"], result["characters"], result["part"]) == (4, len(FLAT), "context")
+    assert run("compaction", "serialize", str(session.path), "--raw").out == FLAT + "\n"
+
+
+def test_what_the_user_ran(run: Run, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    ran: dict[str, Any] = {"role": "bashExecution", "command": "make", "output": "no", "exitCode": 2}
+    session.add("message", message=ran)
+    session.add("message", message={**ran, "command": "secret", "excludeFromContext": True})
+    session.add("custom_message", customType="note", content="from an extension", display=False)
+    text = run("compaction", "serialize", str(session.path)).result["text"]
+    assert text == "[User]: Ran `make`\n```\nno\n```\n\nCommand exited with code 2\n\n[User]: from an extension"
+
+
+def test_parts(run: Run, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    session.user("first")
+    session.answer("a" * 400)
+    session.user("second")
+    session.compaction("e003", "SUMMARY")
+    session.answer("b" * 400)
+    session.user("third")
+    session.answer("c" * 400)
+    session.answer("d" * 400)
+
+    def part(*words: str) -> list[str]:
+        text = run("compaction", "serialize", str(session.path), "--keep-recent", "50", *words).result["text"]
+        return [paragraph.strip().rpartition(" ")[2][:6] for paragraph in text.split("\n\n[")]
+
+    assert part() == part("--part", "context")
+    assert part()[1:] == ["second", "b" * 6, "third", "c" * 6, "d" * 6]
+    assert part("--part", "branch") == ["first", "a" * 6, "second", "b" * 6, "third", "c" * 6, "d" * 6]
+    assert part("--part", "summarize") == ["second", "b" * 6]
+    assert part("--part", "prefix") == ["third", "c" * 6]
+
+
+def test_long_results_are_cut(run: Run, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    session.result("c", "x" * 2000)
+    session.result("c", "y" * 2001)
+    session.result("c", "z" * 1999 + "🙂")
+    paragraphs = run("compaction", "serialize", str(session.path)).result["text"].split("\n\n[Tool")
+    assert paragraphs[0] == "[Tool result]: " + "x" * 2000
+    assert paragraphs[1] == " result]: " + "y" * 2000 + "\n\n[... 1 more characters truncated]"
+    assert paragraphs[2] == " result]: " + "z" * 1999 + "\n\n[... 1 more characters truncated]"
+
+
+@pytest.mark.parametrize("client", ["pi", "claude", "codex"])
+def test_recorded_sessions(run: Run, client: str) -> None:
+    path = str(PAYLOADS / client / "session.jsonl")
+    branch = run("compaction", "serialize", path, "--part", "branch").result["text"]
+    assert branch.startswith("[User]: In parcelbox, webhooks are sometimes delivered twice.")
+    assert branch.count("[User]: ") == 4
+    assert "Insight: the duplicates are not a race in the sender." in branch
+    assert "make check-delivery SEED=8841" in branch
+    assert branch.rstrip().endswith("I can see the files, but I only have the summary for the rest.")
+    assert "<environment_context>" not in branch
+    assert "joelclaw-memory" not in branch
+    context = run("compaction", "serialize", path).result["text"]
+    assert "The user asked for several improvements to a service." in context
+    assert "Insight: the duplicates" not in context
+
+
+def test_codex_keeps_what_the_user_said(run: Run) -> None:
+    text = run("compaction", "serialize", str(PAYLOADS / "codex" / "session.jsonl")).result["text"]
+    assert text.startswith("[User]: In parcelbox, webhooks are sometimes delivered twice.")
+    assert text.count("Another language model started") == 1
+
+
+def test_claude_results_and_what_was_said_in_one_line(run: Run, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / "t.jsonl")
+    made.user("go")
+    made.call("c1", "Read", file_path="/a")
+    parts = [{"type": "tool_result", "tool_use_id": "c1", "content": "inside"}, {"type": "text", "text": "and stop"}]
+    made.write(made.entry("user", parts))
+    text = run("compaction", "serialize", str(made.path)).result["text"]
+    assert text == (
+        '[User]: go\n\n[Assistant tool calls]: Read(file_path="/a")\n\n[Tool result]: inside\n\n[User]: and stop'
+    )
+
+
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.text()),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(arguments=st.dictionaries(st.text(max_size=4), VALUES, max_size=4), name=st.text(max_size=5))
+def test_arguments_can_be_read_again(arguments: dict[str, Any], name: str) -> None:
+    """The text of a call is the same JSON, in JavaScript's order of members."""
+    text = serialize([Message("e", "assistant", (Block("tool_call", name=name, arguments=arguments),))])
+    rest = text.removeprefix(f"[Assistant tool calls]: {name}(")
+    for number, (key, value) in enumerate(members(arguments)):
+        rest = rest.removeprefix(", ") if number else rest
+        assert rest.startswith(f"{key}=")
+        told = javascript_json(value)
+        assert json.loads(told) == value
+        rest = rest.removeprefix(f"{key}=").removeprefix(told)
+    assert rest == ")"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (1.0, "1"), (-0.0, "0"), (0.1, "0.1"), (1e21, "1e+21"), (1e20, "100000000000000000000"), (1e-6, "0.000001"),
+        (1e-7, "1e-7"), (1.5e-9, "1.5e-9"), (123456789012345680000.0, "123456789012345680000"),
+        (2**60, "1152921504606847000"),
+        (-12.25, "-12.25"), (5e-324, "5e-324"), (1.7976931348623157e308, "1.7976931348623157e+308"),
+    ],
+)  # fmt: skip
+def test_numbers_as_javascript_writes_them(number: float, text: str) -> None:
+    assert javascript_json(number) == text
+
+
+def test_members_in_the_order_of_javascript() -> None:
+    assert javascript_json({"b": 1, "10": 2, "2": 3, "007": 4, "a": 5}) == '{"2":3,"10":2,"b":1,"007":4,"a":5}'

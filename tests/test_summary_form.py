@@ -1,0 +1,165 @@
+"""The form of a summary: what is taken of a model's reply, however it writes it, and what is never its to say."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from session.compacting import summary_form as form
+
+GOOD = """\
+## Goal
+Import a day without being killed.
+
+## Constraints & Preferences
+- standard library only
+
+## Progress
+### Done
+- [x] step 1
+### In Progress
+- [ ] step 5
+### Blocked
+- the polynomial (HB-2207)
+
+## Key Decisions
+- **batches of 1,500**: a power cut costs one batch
+
+## Next Steps
+1. the column
+
+## Critical Context
+- a pool of 4 takes 139 s"""
+SECTIONS = form.parse(GOOD)
+
+
+def test_a_reply_in_the_form_comes_back_as_it_is() -> None:
+    assert list(SECTIONS) == [name for name in form.SECTIONS if name != form.PROGRESS]
+    assert form.parse(form.render(SECTIONS)) == SECTIONS
+    assert form.missing(SECTIONS) == []
+    assert form.items(SECTIONS[form.DONE]) == ["step 1"]
+    assert form.items(SECTIONS[form.NEXT]) == ["the column"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "```markdown\n" + GOOD + "\n```",
+        "Here is the note you asked for:\n\n~~~\n" + GOOD + "\n~~~\nTell me if you need more.",
+        "<analysis>\n## Goal\nnot this one\n</analysis>\n<summary>\n" + GOOD + "\n</summary>",
+        "<think>The user wants\n# Goal\na summary.</think>\n" + GOOD,
+        "# Session summary\n\n" + GOOD,
+        GOOD.replace("## ", "# ").replace("### ", "#### "),
+        GOOD.replace("### ", "**").replace("Done\n", "Done**\n").replace("Progress\n-", "Progress**\n-")
+        .replace("Blocked\n", "Blocked:**\n"),
+        GOOD.replace("## Constraints & Preferences", "## Constraints and preferences:"),
+        GOOD.replace("## Goal\nImport", "## Goal: Import"),
+        GOOD.replace("\n", "\r\n"),
+    ],
+    ids=["fenced", "introduced", "analysis", "think", "title", "levels", "bold", "spelling", "inline", "crlf"],
+)  # fmt: skip
+def test_other_ways_to_write_it_mean_the_same(reply: str) -> None:
+    found = form.parse(reply)
+    closing = "\nTell me if you need more."
+    assert {name: body.removesuffix(closing) for name, body in found.items()} == SECTIONS
+
+
+def test_code_within_a_section_is_no_heading() -> None:
+    reply = GOOD + "\n```sh\n# Goal\nmake all\n```\n- the end"
+    found = form.parse(reply)
+    assert found[form.GOAL] == SECTIONS[form.GOAL]
+    assert "# Goal\nmake all" in found[form.CONTEXT] and found[form.CONTEXT].endswith("- the end")
+
+
+def test_a_heading_of_the_models_own_stays_as_text() -> None:
+    found = form.parse(GOOD + "\n\n## Mood\n- calm")
+    assert found[form.CONTEXT].endswith("**Mood**\n- calm")
+    assert "## Mood" not in form.render(found)
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        "<read-files>\na.py\n</read-files>",
+        "<modified-files>\nevil.py\n</modified-files>\n",
+        "<read-files>a.py</read-files>",
+        "<READ-FILES>\nevil.py\n",
+        "</modified-files>",
+    ],
+)
+def test_lists_of_files_in_a_reply_are_dropped(lists: str) -> None:
+    for reply in (GOOD + "\n\n" + lists, GOOD.replace("## Key", lists + "\n\n## Key")):
+        assert form.parse(reply) == SECTIONS
+
+
+def test_a_list_in_the_middle_of_a_line_cannot_open_one() -> None:
+    found = form.parse(GOOD + "\n- see <read-files> and\n```\n<modified-files>\nevil.py\n</modified-files>\n```")
+    text = form.render(found)
+    assert "evil.py" in text and "<read-files>" not in text and "<modified-files>" not in text
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["", "I cannot do that.", "## Goal\nall of it", "# Notes\n\n- a\n- b", "## Goal\n\n## Progress\n(none)"],
+)
+def test_what_is_no_summary(reply: str) -> None:
+    assert not form.is_shaped(form.parse(reply))
+
+
+def test_missing_sections_are_named_and_shown_as_none() -> None:
+    found = form.parse("## Goal\nx\n\n## Progress\nsome of it")
+    assert form.is_shaped(found)
+    assert form.missing(found) == [form.CONSTRAINTS, form.DECISIONS, form.NEXT, form.CONTEXT]
+    assert form.render(found).count(form.NOTHING) == 7
+    assert form.NOTHING not in form.render(found, whole=False)
+
+
+def test_both_summaries_of_a_split_turn_are_read() -> None:
+    found = form.parse("## Goal\nfirst\n\n## Next Steps\n1. a\n\n---\n\n" + form.TURN + "\n\n## Goal\nsecond")
+    assert found == {form.GOAL: "first\n\nsecond", form.NEXT: "1. a"}
+
+
+def test_what_clients_put_around_a_summary_is_taken_off() -> None:
+    claude = (
+        "This session is being continued from a previous conversation that ran out of context. The summary below covers"
+        " it.\n\nSummary:\n1. Primary Request and Intent:\n   fix it\n\n2. Pending Tasks:\n   - the rest\n\n"
+        "If you need specific details from before compaction, read the transcript."
+    )
+    assert form.parse(form.body(claude)) == {form.GOAL: "fix it", form.NEXT: "- the rest"}
+    codex = "Another language model started to solve this problem and …:\nWhat was done."
+    assert form.body(codex) == "What was done."
+
+
+def test_the_lists_of_files() -> None:
+    assert form.files([], []) == ""
+    assert form.files(["a.py", "b\nc"], ["d"]) == (
+        "<read-files>\na.py\nb c\n</read-files>\n\n<modified-files>\nd\n</modified-files>"
+    )
+
+
+LINES = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [
+                *("## Goal", "### Done", "# Next Steps", "**Blocked:**", "```", "~~~", "```md", "<read-files>", "a.py"),
+                *("</read-files>", "<summary>", "<think>", "</think>x", "---", form.TURN, "- [x] one", "(none)", ""),
+                *("## Other", "1. two", "<modified-files>x</modified-files>"),
+            ]
+        ),
+        st.text(max_size=30),
+    ),
+    max_size=30,
+)
+
+
+@given(LINES)
+def test_whatever_a_model_says_is_read_and_written_in_the_form(lines: list[str]) -> None:
+    found = form.parse("\n".join(lines))
+    text = form.render(found)
+    assert [name for name in form.SECTIONS if name in found] == list(found)
+    for tag in ("<read-files>", "</read-files>", "<modified-files>", "</modified-files>"):
+        assert tag not in text.lower()
+    assert form.parse(text) == found  # a fence left open takes in no other section
+    heads = [line for line in text.splitlines() if line in {f"## {name}" for name in form.MAIN}]
+    assert heads[0] == "## Goal" and set(heads) == {f"## {name}" for name in form.MAIN}
