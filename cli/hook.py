@@ -19,6 +19,8 @@ def run(options: dict[str, Any]) -> int:
     """Answer one event. Whatever goes wrong, the agent gets a valid answer and the fault becomes an event."""
     began = time.perf_counter()
     agent, name = options["agent"] or "", options["event"] or ""
+    if os.environ.get("JOELCLAW_IN_MODEL"):  # an event of the model that we ask ourselves (`core.model_command`)
+        return _silent(agent)
     try:
         from session import hook
     except Exception:  # an installation that is being replaced under our feet
@@ -34,6 +36,17 @@ def run(options: dict[str, Any]) -> int:
             given.failed(error)
         except BaseException:  # stdout is gone, or the disk: there is nobody left to tell
             pass
+    return 0
+
+
+def _silent(agent: str) -> int:
+    """Nothing is noted; the event is read all the same, since a client may not bear a pipe that breaks."""
+    try:
+        _payload()
+        if agent in ("pi", "opencode"):
+            write_out('{"messages": []}\n')
+    except BaseException:  # as in `run`
+        pass
     return 0
 
 

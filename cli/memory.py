@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer
 from core import clock, config
-from core.store import documents, sqlite
+from core.store import documents, observed, sqlite
 from core.store.light_apsw import apsw
 from memory import forget as forgetting
 from memory import record
@@ -59,7 +59,12 @@ def show(options: dict[str, Any]) -> Answer:
     Raises:
         Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS.
     """
-    view = record.to_view(_reading(lambda db: forgetting.find(db, options["id"])))
+
+    def read(db: apsw.Connection | None) -> dict[str, Any]:
+        document = forgetting.find(db, options["id"])
+        return {**record.to_view(document), "evidence": observed.evidence(db, document["id"]) if db else []}
+
+    view = _reading(read)
     undo = " --undo" if view["forgotten"] else ""
     what = "bring it back" if view["forgotten"] else "take it out of memory"
     return Answer(view, [{"command": f"joelclaw memory forget{undo} {view['id']}", "description": what}])

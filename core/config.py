@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     Value = str | int | float | bool
 
 
+_ENVIRONMENT = "the environment"
+_TRUE = ("true", "1", "yes", "on")
+_FALSE = ("false", "0", "no", "off")
+
+
 class Setting:
     """One setting: its type is that of `default`; numbers are held to `low`..`high`."""
 
@@ -45,6 +50,26 @@ class Setting:
 
 SETTINGS: dict[str, Setting] = {
     "store.busy_ms": Setting(10_000, "how long a write waits for another process, in ms", 1, 600_000),
+    "store.backend": Setting(
+        "sqlite",
+        "where recall reads: the local file, or a Typesense cluster",
+        choices=("sqlite", "typesense"),
+        trusted=True,
+    ),
+    "store.urls": Setting(
+        "http://localhost:8108",
+        "the cluster's nodes, comma-separated (also TYPESENSE_URL, which wins over this file)",
+        trusted=True,
+    ),
+    "store.key_command": Setting(
+        "", "a command that prints the cluster's API key (TYPESENSE_API_KEY wins)", trusted=True
+    ),
+    "store.prefix": Setting("", "what the names of the cluster's collections begin with", trusted=True),
+    "store.timeout_ms": Setting(1_500, "how long a recall waits for the cluster in all, in ms", 10, 600_000),
+    "store.sync_seconds": Setting(
+        30, "least time between two runs that carry to the cluster in the background of other commands", 1, 86_400
+    ),
+    "store.batch": Setting(500, "documents sent to the cluster in one request", 1, 10_000),
     "recall.limit": Setting(5, "hits a recall returns unless --limit says otherwise", 1, 100),
     "recall.episode_decay": Setting(0.001, "decay of an archived episode per day", 0, 1),
     "memory.max_chars": Setting(20_000, "longest text `memory write` takes, in characters", 100, 1_000_000),
@@ -88,12 +113,40 @@ SETTINGS: dict[str, Setting] = {
     "compaction.keep_recent_tokens": Setting(
         20_000, "tokens of the newest messages that a compaction keeps as they are (pi compaction.md)", 0, 100_000_000
     ),
+    "compaction.idleTriggerMinutes": Setting(
+        0, "a session idle this long may be compacted by `joelclaw idle run`; off unless set", 1, 525_600
+    ),
+    "compaction.idleTriggerPercent": Setting(
+        0.7, "share of the context window that must be used for it, at least", 0.1, 0.95
+    ),
+    "compaction.notifyOnStart": Setting(False, "tell the user when a compaction starts"),
+    "compaction.notifyOnStartText": Setting("🧹 Context compacting, back in a moment…", "what is told", trusted=True),
+    "idle.command": Setting(
+        "",
+        "what compacts a session from outside, with {session} {cwd} {transcript} {agent}; by default that of its agent",
+        trusted=True,
+    ),
+    "idle.timeout_seconds": Setting(600, "after this the compaction command is ended", 1, 86_400),
+    "notify.command": Setting(
+        "", "tells the user something: its words, with {text}, or without that on stdin", trusted=True
+    ),
     "model.command": Setting("", "a command that reads a prompt on stdin and writes text on stdout", trusted=True),
     "model.timeout_seconds": Setting(120, "after this the model's command is ended", 1, 3_600),
     "model.max_prompt_bytes": Setting(1_000_000, "longest prompt the model's command is given", 1_000, 100_000_000),
     "model.max_output_bytes": Setting(200_000, "longest answer read from the model's command", 100, 100_000_000),
+    "observe.max_tokens": Setting(
+        60_000, "estimated tokens, prompts and answers, that one `memory observe` may use", 6_000, 100_000_000
+    ),
+    "observe.seconds": Setting(300, "one `memory observe` asks the model no longer than this", 1, 86_400),
     "otel.busy_ms": Setting(400, "how long an event waits for another process's write, in ms", 1, 60_000),
     "otel.debug_limit": Setting(12, "debug events kept per minute of one source, component and action", 0, 100_000),
+    "otel.export": Setting(
+        "off",
+        "auto sends what waits to the collector of the OTEL_* variables in the background of other commands",
+        choices=("off", "auto"),
+        trusted=True,
+    ),
+    "otel.export_seconds": Setting(60, "least time between two such exports, in seconds", 1, 86_400),
     "otel.retention_days": Setting(90, "age at which `otel prune` drops events, in days", 1, 36_500, trusted=True),
 }
 
@@ -120,6 +173,10 @@ class Config:
         """A setting that is a whole number."""
         return int(self._values.get(name, SETTINGS[name].default))
 
+    def flag(self, name: str) -> bool:
+        """A setting that is true or false."""
+        return bool(self._values.get(name, SETTINGS[name].default))
+
 
 def load(cwd: str | None = None) -> Config:
     """The settings in force for a command started in `cwd` (default: the current folder).
@@ -144,7 +201,7 @@ def load(cwd: str | None = None) -> Config:
     for name, setting in SETTINGS.items():
         given = os.environ.get("JOELCLAW_" + name.upper().replace(".", "_"))
         if given:
-            values[name] = _value(name, setting, given, "the environment")
+            values[name] = _value(name, setting, given, _ENVIRONMENT)
     return Config(values, scopes)
 
 
@@ -219,6 +276,8 @@ def _value(name: str, setting: Setting, given: Value, where: str) -> Value:
             if not isinstance(given, str) or (setting.choices and given not in setting.choices):
                 raise ValueError
             return given
+        if kind is bool:
+            return _truth(given, where)
         if isinstance(given, bool):
             raise ValueError
         number = float(given)
@@ -231,8 +290,24 @@ def _value(name: str, setting: Setting, given: Value, where: str) -> Value:
             if setting.choices
             else "text"
             if kind is str
+            else "true or false"
+            if kind is bool
             else f"{'a whole number' if kind is int else 'a number'} from {setting.low:.12g} to {setting.high:.12g}"
         )
         wrong.message = f"{where}: {name} is {given!r}, which is not {wanted}"
         wrong.fix = f"set {name} to {wanted}"
         raise wrong from None
+
+
+def _truth(given: Value, where: str) -> bool:
+    """A boolean of TOML, or a word of the environment, which holds text only.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if isinstance(given, bool):
+        return given
+    word = given.strip().lower() if isinstance(given, str) and where == _ENVIRONMENT else ""
+    if word not in _TRUE + _FALSE:
+        raise ValueError
+    return word in _TRUE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -16,6 +17,8 @@ import pytest
 from claude_transcript import Transcript, long
 from conftest import JOELCLAW, clean_environment
 from faults import attempt, read_only, small_disk, write_lock
+
+from core.store import migrations
 
 IMPATIENT = {"JOELCLAW_STORE_BUSY_MS": "200"}
 
@@ -168,7 +171,9 @@ def test_a_damaged_carry_costs_the_neighbours_only(home: Path, tmp_path: Path, c
 def test_a_store_of_the_first_schema_is_brought_up_to_date(home: Path, tmp_path: Path) -> None:
     attempt(home, "memory", "write", "The gateway retries three times before it gives up").assert_done()
     db = apsw.Connection(str(home / "store.db"))
-    db.execute("DROP TABLE transcript; PRAGMA user_version = 1")
+    for table in re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", "".join(migrations.STEPS[1:])):
+        db.execute(f"DROP TABLE {table}")
+    db.execute("PRAGMA user_version = 1")
     db.close()
     assert attempt(home, "recall", "gateway retries").result["count"] == 1
     made = long(tmp_path / "s.jsonl", 5)

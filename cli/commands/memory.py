@@ -97,6 +97,25 @@ COMMANDS: tuple[Command, ...] = (
         view="cli.views.memory:archive",
     ),
     Command(
+        "memory observe",
+        "cli.memory_observe:run",
+        "Let a model note what a session said that is worth keeping.",
+        (
+            P("transcript", (), "a transcript, archived first", metavar="TRANSCRIPT", file=True),
+            P("session", ("--session",), "a session whose turns are archived", default="", metavar="ID"),
+            P(
+                "command",
+                ("--command",),
+                "what reads a prompt on stdin and writes text (default: model.command)",
+                default="",
+                metavar="CMD",
+            ),
+            P("detach", ("--detach",), "return at once and do it in the background, for hooks", kind="flag"),
+        ),
+        code="MEMORY_INVALID_ARGS",
+        view="cli.views.memory_observe:observe",
+    ),
+    Command(
         "memory stats",
         "cli.memory:stats",
         "How many memories there are, by collection, verdict, category and source.",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _VERDICTS = {"allow": "green", "hold": "yellow", "discard": "dim"}
 _STATUS = {"green": "bold green", "yellow": "bold yellow", "red": "bold red", "unknown": "dim"}
-_UNSHOWN = ("observation", "history", "context")
+_UNSHOWN = ("observation", "history", "context", "evidence")
 
 
 def write(answer: Answer) -> None:
@@ -87,6 +87,9 @@ def show(answer: Answer) -> None:
     if result["history"]:
         screen.print(safe("it said before", "bold cyan"))
         screen.print(rows_table(result["history"], ("at", "source", "text")))
+    if result["evidence"]:
+        screen.print(safe("observed in", "bold cyan"))
+        screen.print(rows_table(result["evidence"], ("session", "episodes", "at")))
     next_steps(answer, screen)
 
 

@@ -91,6 +91,62 @@ CREATE TABLE transcript (
   updated_at INTEGER NOT NULL
 ) WITHOUT ROWID;
 """,
+    """
+CREATE TABLE IF NOT EXISTS observed (
+  session_id TEXT PRIMARY KEY,
+  reached INTEGER NOT NULL, -- row of the last episode that an observer was asked about
+  tail TEXT NOT NULL, -- fingerprint of what that episode said, since a message may grow
+  updated_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS observed_range (
+  id INTEGER PRIMARY KEY,
+  session_id TEXT NOT NULL,
+  episodes TEXT NOT NULL, -- JSON list of ids
+  observed_at INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS evidence (
+  document TEXT NOT NULL, -- id of an observation
+  from_range INTEGER NOT NULL,
+  PRIMARY KEY (document, from_range)
+) WITHOUT ROWID;
+""",
+    """
+CREATE TABLE outbox ( -- documents that a cluster has not got yet as they are; `core.store.outbox` has the triggers
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  collection INTEGER NOT NULL,
+  gone INTEGER NOT NULL DEFAULT 0, -- the row was deleted, not only forgotten
+  queued_at INTEGER NOT NULL,
+  not_before INTEGER NOT NULL DEFAULT 0,
+  doubt INTEGER NOT NULL DEFAULT 0, -- when it was sent and nobody answered
+  refusal TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE outbox_state (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE outbox_version (id TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE outbox_share ( -- what other machines add to a document's counters
+  id TEXT NOT NULL, origin TEXT NOT NULL, number INTEGER NOT NULL, recalls INTEGER NOT NULL, priority REAL NOT NULL,
+  PRIMARY KEY (id, origin)
+) WITHOUT ROWID;
+CREATE TABLE outbox_seen (collection TEXT NOT NULL, origin TEXT NOT NULL, number INTEGER NOT NULL,
+  PRIMARY KEY (collection, origin)
+) WITHOUT ROWID;
+""",
+    """
+CREATE TABLE IF NOT EXISTS export_cursor (
+  destination TEXT PRIMARY KEY, -- fingerprint of signal and endpoint
+  signal TEXT NOT NULL,
+  endpoint TEXT NOT NULL, -- as it is shown, without user and password
+  reached INTEGER NOT NULL, -- number of the last event that was taken there
+  exported INTEGER NOT NULL,
+  rejected INTEGER NOT NULL,
+  totals TEXT NOT NULL, -- JSON: what the metrics count up to
+  exported_at INTEGER,
+  failures INTEGER NOT NULL, -- since the last success
+  error TEXT NOT NULL,
+  failed_at INTEGER,
+  next_try_at INTEGER NOT NULL
+) WITHOUT ROWID;
+""",
 )
 
 # Made with the sqlite-vec extension; its own step, since a machine without the extension still has the words.

@@ -1,0 +1,95 @@
+"""How far a session's episodes have been observed, and which episodes an observation comes from.
+
+Both are written in the transaction that stores the observations of a range, so that a range counts once or not at all.
+"""
+
+from __future__ import annotations
+
+from core import json_text
+from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypedDict
+
+    import apsw
+
+    class Episode(TypedDict):
+        """One archived turn; `created_at` in ms since the epoch."""
+
+        rowid: int
+        id: str
+        text: str
+        project: str
+        created_at: int
+
+
+_BASE = COLLECTIONS["episodes"] << COLLECTION_SHIFT
+_LAST = _BASE + (1 << COLLECTION_SHIFT) - 1
+# As in session_episodes: the partial index on the session, and no walk over all episodes.
+_OF_SESSION = (
+    "FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL AND +rowid > ? AND +rowid <= ?"
+)
+
+
+def position(db: apsw.Connection, session: str) -> tuple[int, str] | None:
+    """The row of the last episode that was observed and a fingerprint of what it said; None where none was."""
+    row = db.execute("SELECT reached, tail FROM observed WHERE session_id = ?", (session,)).fetchone()
+    return (int(row[0]), str(row[1])) if row else None
+
+
+def advance(db: apsw.Connection, session: str, reached: int, tail: str, at: int) -> None:
+    """Keep what `position` returns, inside the caller's transaction; `at` in ms since the epoch."""
+    db.execute("INSERT OR REPLACE INTO observed VALUES (?, ?, ?, ?)", (session, reached, tail, at))
+
+
+def episodes(db: apsw.Connection, session: str, after: int, most: int) -> list[Episode]:
+    """The first `most` episodes of a session behind a row, oldest first; forgotten ones are left out."""
+    rows = db.execute(
+        f"SELECT rowid, id, text, project, created_at {_OF_SESSION} ORDER BY rowid LIMIT ?",
+        (session, max(after, _BASE), _LAST, most),
+    )
+    return [
+        {"rowid": rowid, "id": identifier, "text": text, "project": project, "created_at": at}
+        for rowid, identifier, text, project, at in rows
+    ]
+
+
+def episode(db: apsw.Connection, session: str, rowid: int) -> Episode | None:
+    """The episode of that row, unless it was forgotten."""
+    return next((one for one in episodes(db, session, rowid - 1, 1) if one["rowid"] == rowid), None)
+
+
+def behind(db: apsw.Connection, session: str, after: int) -> tuple[int, int]:
+    """How many episodes a session has behind a row, and their characters."""
+    row = db.execute(
+        f"SELECT count(*), coalesce(sum(length(text)), 0) {_OF_SESSION}", (session, max(after, _BASE), _LAST)
+    ).fetchone()
+    return (int(row[0]), int(row[1])) if row else (0, 0)
+
+
+def add_range(db: apsw.Connection, session: str, episode_ids: Sequence[str], at: int) -> int:
+    """Note which episodes one reply was about; returns the range's number, for `add_evidence`."""
+    db.execute(
+        "INSERT INTO observed_range (session_id, episodes, observed_at) VALUES (?, ?, ?)",
+        (session, json_text.dumps(list(episode_ids)), at),
+    )
+    return db.last_insert_rowid()
+
+
+def add_evidence(db: apsw.Connection, document_id: str, observed_range: int) -> None:
+    """Note that an observation comes from a range; one that was merged comes from several."""
+    db.execute("INSERT OR IGNORE INTO evidence VALUES (?, ?)", (document_id, observed_range))
+
+
+def evidence(db: apsw.Connection, document_id: str) -> list[dict[str, object]]:
+    """What an observation comes from, oldest first: session, ids of the episodes, and when it was observed (ms)."""
+    if not db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'evidence'").get:
+        return []  # a store of an earlier version that nothing has written to since
+    rows = db.execute(
+        "SELECT session_id, episodes, observed_at FROM evidence JOIN observed_range ON observed_range.id = from_range"
+        " WHERE document = ? ORDER BY from_range",
+        (document_id,),
+    )
+    return [{"session": session, "episodes": json_text.loads(listed), "at": at} for session, listed, at in rows]

@@ -1,0 +1,137 @@
+"""Whatever happens to `memory observe`, each range of turns is observed once in the end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+
+import apsw
+import pytest
+from claude_transcript import SESSION, Transcript
+from conftest import JOELCLAW, Run, clean_environment
+from faults import write_lock
+from test_memory_observe import EACH, FORM, MODEL, Fake, long_session, made, model, stored, texts
+from test_model_command import runs, script, until
+
+from core.store import migrations
+
+__all__ = ["made", "model"]
+
+
+def spawn(home: Path, *words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [JOELCLAW, "memory", "observe", *words], env=clean_environment(home), stdout=-1, stderr=subprocess.DEVNULL
+    )
+
+
+def waiting(tmp_path: Path) -> tuple[str, Path, Path]:
+    """A model that tells its id, and answers when a file is there."""
+    told, go = tmp_path / "told", tmp_path / "go"
+    source = (
+        "import os, sys, time\nsys.stdin.read()\n"
+        f"open({str(told)!r} + '.new', 'w').write(str(os.getpid()))\nos.rename({str(told)!r} + '.new', {str(told)!r})\n"
+        f"while not os.path.exists({str(go)!r}): time.sleep(0.01)\n"
+        f"sys.stdout.buffer.write({FORM!r}.encode())\n"
+    )
+    return script(tmp_path / "waiting.py", source), told, go
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_killed_while_the_model_works(
+    run: Run, home: Path, tmp_path: Path, made: Transcript, model: Fake, ending: signal.Signals
+) -> None:
+    command, told, _ = waiting(tmp_path)
+    with spawn(home, str(made.path), "--command", command) as process:
+        until(told.exists)
+        process.send_signal(ending)
+        process.communicate(timeout=20)
+        assert process.returncode
+    until(lambda: not runs(int(told.read_text())))
+    assert stored(home) == []
+    assert run("memory", "observe", str(made.path), "--command", model.command).result["observations"]["added"] == 4
+    assert len(texts(home)) == 4
+
+
+def test_killed_between_the_answer_and_the_store(
+    run: Run, home: Path, tmp_path: Path, made: Transcript, model: Fake
+) -> None:
+    command, told, go = waiting(tmp_path)
+    with spawn(home, str(made.path), "--command", command) as process:
+        until(told.exists)
+        with write_lock(home):
+            go.touch()
+            until(lambda: not runs(int(told.read_text())))
+            until(lambda: not children(process.pid))  # the answer is read: the keeper has gone
+            assert process.poll() is None
+            process.kill()
+            process.communicate(timeout=20)
+    assert stored(home) == []
+    assert run("memory", "observe", str(made.path), "--command", model.command).result["observations"]["added"] == 4
+
+
+def test_killed_right_after_the_store(run: Run, home: Path, tmp_path: Path, model: Fake) -> None:
+    """The second range's model kills the command: the first one is stored, and not asked about again."""
+    made = long_session(tmp_path / "s.jsonl", 40)
+    killing = Fake(tmp_path / "killing", EACH)
+    above = "int(open(f'/proc/{os.getppid()}/stat').read().rpartition(')')[2].split()[1])"
+    Path(killing.folder, "model.py").write_text(MODEL + f"\nif number == 1: os.kill({above}, 9)\n")
+    run("memory", "observe", str(made.path), "--command", killing.command, ok=False)
+    assert len(stored(home)) == 1
+    result = run("memory", "observe", str(made.path), "--command", killing.command).result
+    assert result["left"]["turns"] == 0
+    assert len(stored(home)) == 3
+    assert killing.prompts[1] == killing.prompts[2]
+    assert len(set(killing.prompts)) == 3
+
+
+def children(pid: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid and fields[0] != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+def test_one_at_a_time_of_a_session(run: Run, home: Path, tmp_path: Path, made: Transcript, model: Fake) -> None:
+    command, told, go = waiting(tmp_path)
+    other = long_session(tmp_path / "other.jsonl", 2)
+    other.path.write_text(other.path.read_text().replace("u-0", "v-0"))
+    with spawn(home, str(made.path), "--command", command) as process:
+        until(told.exists)
+        done = run("memory", "observe", "--session", SESSION, "--command", model.command, ok=False)
+        assert (done.code, done.json["error"]["code"]) == (1, "OBSERVE_BUSY")
+        assert run("memory", "observe", str(other.path), "--command", model.command).result["turns"] == 2
+        go.touch()
+        out, _ = process.communicate(timeout=20)
+    assert json.loads(out)["result"]["observations"]["count"] == 4
+    assert run("memory", "observe", "--session", SESSION, "--command", model.command).result["unchanged"] is True
+
+
+def test_a_store_that_cannot_be_written(run: Run, home: Path, made: Transcript, model: Fake) -> None:
+    run("memory", "archive", str(made.path))
+    with write_lock(home):
+        done = run(
+            "memory", "observe", "--session", SESSION, "--command", model.command,
+            env={"JOELCLAW_STORE_BUSY_MS": "200"}, ok=False,
+        )  # fmt: skip
+    assert done.json["error"]["code"] == "STORE_BUSY"
+    assert run("memory", "observe", "--session", SESSION, "--command", model.command).result["turns"] == 4
+
+
+def test_a_store_of_the_second_schema_is_brought_up_to_date(
+    run: Run, home: Path, made: Transcript, model: Fake
+) -> None:
+    home.mkdir(mode=0o700)
+    db = apsw.Connection(str(home / "store.db"))
+    db.execute("PRAGMA journal_mode = WAL")
+    for step in migrations.STEPS[:2]:
+        db.execute(step)
+    db.execute("PRAGMA user_version = 2")
+    db.close()
+    assert run("memory", "observe", str(made.path), "--command", model.command).result["observations"]["added"] == 4
