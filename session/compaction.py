@@ -22,13 +22,14 @@ def is_rapid(state: SessionState, now: int, cooldown_ms: float) -> bool:
 
 
 def take_compaction(state: SessionState, now: int, *, injecting: bool) -> SessionState:
-    """The state after a compaction: one more, the zones start anew, the recall cache stays."""
+    """The state after a compaction: one more, the zones start anew, no timer waits, the recall cache stays."""
     checkpoint = state["checkpoint"]
     return {
         **state,
         "warmZoneEntered": False,
         "hotZoneEntered": False,
         "halfRefreshed": False,
+        "idleTimer": None,
         "lastCompactionAt": now,
         "lastInjectionAt": now if injecting else state["lastInjectionAt"],
         "checkpoint": {**checkpoint, "compactionCount": checkpoint["compactionCount"] + 1},

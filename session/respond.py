@@ -60,11 +60,13 @@ def respond(
     if kind == "after_compaction":
         return _recovered(session_id, role, config, reached)
     if kind == "end":
+        _timed(session_id, event, None, config, reached)
         return []
     usage = _usage(event, agent, config)
     if kind == "before_compaction":
+        texts = _announced(agent, config, reached)
         _flush(session_id, event, agent, role, usage, config, reached, defer=True)
-        return []
+        return texts
     texts = []
     if silent:
         compacted = before is not None and _has_shrunk(before, usage)
@@ -76,6 +78,7 @@ def respond(
     # The agent waits for the answer to its prompt, and a refresh may be due: the recall for a new task is left to the
     # next event of the turn.
     checkpoint.save(session_id, _turn(event, agent, role, usage), config, reached, defer=kind == "prompt")
+    _timed(session_id, event, usage, config, reached)
     if kind in _REACHING:
         texts += _scoped(session_id, event, role, cwd, config, reached)
         active_at = before["updatedAt"] if before else None
@@ -132,6 +135,23 @@ def _refreshed(
             )
         ),
     )
+
+
+def _timed(session_id: str, event: HookEvent, usage: ContextUsage | None, config: Config, reached: Store) -> None:
+    """The timer of idle compaction, where that is switched on."""
+    if event["kind"] in ("prompt", "turn", "end") and config.whole("compaction.idleTriggerMinutes"):
+        from session import idling
+
+        _attempt("idle", reached, lambda: idling.follow(session_id, event, usage, config))
+
+
+def _announced(agent: str, config: Config, reached: Store) -> list[Text]:
+    """That a compaction starts, for the user, where that is switched on."""
+    if not config.flag("compaction.notifyOnStart"):
+        return []
+    from session import notification
+
+    return _attempt("notify", reached, lambda: notification.begin(agent, config))
 
 
 def _attempt(step: str, reached: Store, part: Callable[[], list[Text] | None]) -> list[Text]:

@@ -50,6 +50,16 @@ if TYPE_CHECKING:
         pid: int
         startedAt: int
 
+    class IdleTimer(TypedDict):
+        """When this session may be compacted if nothing is said until then; ms since the epoch."""
+
+        scheduledAt: int
+        dueAt: int
+        ratio: float
+        """Share of the context window in use when it was scheduled."""
+        cwd: str
+        transcript: str
+
     class TaskCheckpoint(TypedDict):
         """ADR-0203, stage 2."""
 
@@ -100,6 +110,9 @@ if TYPE_CHECKING:
         lastMessageAt: int | None
         lastRefreshAt: int | None
         halfRefreshed: bool
+        idleTimer: IdleTimer | None
+        idleInFlight: InFlight | None
+        turnBeganAt: int | None
         counts: Counts
         startedAt: int
         updatedAt: int
@@ -125,6 +138,8 @@ TERMS_KEPT = 12
 _NAME_CHARS = 80
 _WORD_CHARS = 40
 _CWD_CHARS = 400
+PATH_CHARS = 1_000
+"""Of a path that is used, and so is not cut at its start."""
 
 
 class Damaged(Exception):
@@ -172,6 +187,9 @@ def blank(session_id: str, role: str, now: int) -> SessionState:
         "lastMessageAt": None,
         "lastRefreshAt": None,
         "halfRefreshed": False,
+        "idleTimer": None,
+        "idleInFlight": None,
+        "turnBeganAt": None,
         "counts": {"saves": 0, "flushes": 0, "recalls": 0, "writes": 0, "injections": 0, "userMessages": 0},
         "startedAt": now,
         "updatedAt": now,
@@ -200,9 +218,9 @@ def read(value: Any, session_id: str) -> SessionState:
     for pending in state["pendingFeedback"]:
         if not all(isinstance(term, str) for term in pending["terms"]):
             raise Damaged("terms holds something that is no text")
-    for name in ("recallInFlight", "injectionInFlight"):
+    for name, pattern in _OBJECTS.items():
         if state[name] is not None:
-            state[name] = _like(_IN_FLIGHT, state[name], name, whole=True)
+            state[name] = _like(pattern, state[name], name, whole=True)
     return bounded(state)  # type: ignore[arg-type]  # every field was held against the blank state
 
 
@@ -211,14 +229,21 @@ _MEMORY: Memory = {"id": "", "text": "", "category": "", "score": 0.0}
 _RECALLED: Recalled = {"query": "", "hash": "", "hits": [], "at": 0}
 _PENDING: Pending = {"id": "", "terms": [], "used": 0, "asked": False, "turns": 0}
 _IN_FLIGHT: InFlight = {"hash": "", "pid": 0, "startedAt": 0}
+_IDLE_TIMER: IdleTimer = {"scheduledAt": 0, "dueAt": 0, "ratio": 0.0, "cwd": "", "transcript": ""}
+_OBJECTS: dict[str, Any] = {
+    "recallInFlight": _IN_FLIGHT,
+    "injectionInFlight": _IN_FLIGHT,
+    "idleInFlight": _IN_FLIGHT,
+    "idleTimer": _IDLE_TIMER,
+}
+"""Those that may be there or not."""
 _STRING_LISTS = frozenset(("filesModified", "recallHits", "recallQueries", "files", "taskMemoryIds", "injectedScopes"))
 _MAYBE_NUMBERS = frozenset(
     (
         *("contextPercentAtCapture", "contextTokens", "contextLimit", "lastCompactionAt", "lastInjectionAt"),
-        *("lastMessageAt", "lastRefreshAt"),
+        *("lastMessageAt", "lastRefreshAt", "turnBeganAt"),
     )
 )
-_MAYBE_OBJECTS = frozenset(("recallInFlight", "injectionInFlight"))
 
 
 def _like(pattern: Any, value: Any, where: str, *, whole: bool = False) -> dict[str, Any]:
@@ -241,7 +266,7 @@ def _field(name: str, default: Any, found: Any) -> Any:
         right = (
             found is None
             or (name in _MAYBE_NUMBERS and _is_number(found))
-            or (name in _MAYBE_OBJECTS and isinstance(found, dict))
+            or (name in _OBJECTS and isinstance(found, dict))
         )
     elif name == "injectedKinds":
         right = isinstance(found, dict) and all(_is_number(at) for at in found.values())
@@ -287,6 +312,9 @@ def bounded(state: SessionState) -> SessionState:
         {"text": entry["text"][: _NAME_CHARS * 3], "hash": entry["hash"][:_NAME_CHARS]}
         for entry in state["messages"][-MESSAGES_KEPT:]
     ]
+    timer = state["idleTimer"]
+    if timer is not None:
+        timer = {**timer, "cwd": timer["cwd"][:PATH_CHARS], "transcript": timer["transcript"][:PATH_CHARS]}
     kinds = {kind[:_WORD_CHARS]: at for kind, at in list(state["injectedKinds"].items())[-KINDS_KEPT:]}
     return {
         **state,
@@ -309,6 +337,7 @@ def bounded(state: SessionState) -> SessionState:
         "taskMemoryIds": [identifier[:_NAME_CHARS] for identifier in state["taskMemoryIds"][-TASK_MEMORIES_KEPT:]],
         "injectedScopes": [scope[:_NAME_CHARS] for scope in state["injectedScopes"][-SCOPES_KEPT:]],
         "injectedKinds": kinds,
+        "idleTimer": timer,
         "pendingFeedback": [
             {
                 "id": pending["id"][:_NAME_CHARS],

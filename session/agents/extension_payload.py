@@ -21,6 +21,8 @@ _KINDS: dict[str, Kind] = {
     "after_compaction": "after_compaction",
     "session_end": "end",
 }
+NOTICE = "compaction-notice"
+"""The kind of text that the extension shows to the user (`session.notification`)."""
 _MOST_ENTRIES = 400
 _LONGEST_ID = 200
 
@@ -42,10 +44,12 @@ def read(payload: dict[str, Any], name: str, agent: str) -> HookEvent:
 
 
 def answer(texts: Sequence[Text]) -> str:
-    """One line of JSON, with an empty list where nothing is to be said."""
+    """One line of JSON, with an empty list where nothing is to be said; `notice` is for the user's eyes only."""
     from core import json_text
 
-    return json_text.dumps({"messages": [{**text, "display": False} for text in texts]})
+    notices = [text["content"] for text in texts if text["customType"] == NOTICE]
+    messages = [{**text, "display": False} for text in texts if text["customType"] != NOTICE]
+    return json_text.dumps({"messages": messages, **({"notice": notices[0]} if notices else {})})
 
 
 def _items(entry: dict[str, Any], agent: str) -> list[Item]:

@@ -8,6 +8,7 @@ const END_MS = 2000;
 const PAUSE_MS = 60_000; // after two timeouts in a row, only a compaction is still reported
 const MAX_OUT = 1_000_000; // bytes
 const MAX_TEXT = 32_000; // characters of a message
+const MAX_NOTICE = 500;
 const MAX_ENTRY = 8_000; // of a message for the archive
 const OUTCOME = 500;
 const MESSAGES = 12;
@@ -71,14 +72,15 @@ function hook(event, payload, ms) {
   });
 }
 
-/** Only what has the form of our own answer. */
+/** Only what has the form of our own answer; with `notice`, what the user is to see. */
 function texts(out) {
   try {
-    const { messages } = JSON.parse(out);
+    const { messages, notice } = JSON.parse(out);
     if (!Array.isArray(messages)) return null;
-    return messages
+    const found = messages
       .filter((one) => typeof one?.customType === "string" && typeof one.content === "string")
       .filter((one) => one.content.startsWith(MARK));
+    return typeof notice === "string" ? Object.assign(found, { notice: notice.slice(0, MAX_NOTICE) }) : found;
   } catch {
     return null;
   }
@@ -216,6 +218,12 @@ export const Joelclaw = async ({ client, directory } = {}) => {
     })();
   };
 
+  const show = async (message) => {
+    try {
+      await client.tui.showToast({ body: { message, variant: "info" } });
+    } catch {} // no screen
+  };
+
   const leave = async (known) => {
     sessions.delete(known.id);
     const until = Date.now() + END_MS;
@@ -286,7 +294,8 @@ export const Joelclaw = async ({ client, directory } = {}) => {
       const until = Date.now() + WAIT_MS;
       known.again = false; // what it would tell is told here
       await within(WAIT_MS / 2, known.running);
-      await report("before_compaction", known, until);
+      const found = await report("before_compaction", known, until);
+      if (found?.notice) show(found.notice); // on the screen only; not waited for
     }),
     "experimental.compaction.autocontinue": quiet(async ({ sessionID }) => {
       if (sessionID) await recover(of(sessionID));

@@ -9,6 +9,7 @@ const END_MS = 2000;
 const PAUSE_MS = 60_000; // after two timeouts in a row, only a compaction is still reported
 const MAX_OUT = 1_000_000; // bytes
 const MAX_TEXT = 32_000; // characters of a prompt
+const MAX_NOTICE = 500;
 const MESSAGES = 12;
 const MARK = "<joelclaw-memory";
 const WRITES = new Set(["edit", "write"]);
@@ -67,15 +68,16 @@ function hook(event: any, payload: any, ms: any): any {
   });
 }
 
-/** Only what has the form of our own answer. */
+/** Only what has the form of our own answer; with `notice`, what the user is to see. */
 function texts(out: any): any {
   try {
-    const { messages } = JSON.parse(out);
+    const { messages, notice } = JSON.parse(out);
     if (!Array.isArray(messages)) return [];
-    return messages
+    const found = messages
       .filter((one) => one && typeof one.customType === "string" && one.customType)
       .filter((one) => typeof one.content === "string" && one.content.startsWith(MARK))
       .map(({ customType, content }) => ({ customType, content, display: false }));
+    return typeof notice === "string" ? Object.assign(found, { notice: notice.slice(0, MAX_NOTICE) }) : found;
   } catch {
     return [];
   }
@@ -220,7 +222,8 @@ export default function (pi: ExtensionAPI) {
     for (const name of ["messagesToSummarize", "turnPrefixMessages"]) unspoken(event.preparation?.[name]);
     const payload = state(ctx);
     if (running) await within(WAIT_MS / 2, running);
-    await hook("before_compaction", payload, until - Date.now());
+    const { notice } = await hook("before_compaction", payload, until - Date.now());
+    if (notice) ctx.ui.notify(notice, "info"); // on the screen only: neither in the context nor in the session's file
   });
 
   const recover = async (payload: any, ctx: any) => {

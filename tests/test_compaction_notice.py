@@ -1,0 +1,171 @@
+"""`compaction.notifyOnStart`: the user is told once when a compaction starts, and neither hook nor model notices."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+
+DEFAULT = "🧹 Context compacting, back in a moment…"
+COMMAND_AGENTS = ("claude", "codex")
+"""What their PreCompact prints reaches the summariser, or was not seen to reach the user."""
+WAIT_S = 20
+
+
+class Told:
+    """A command that keeps what it is given."""
+
+    def __init__(self, home: Path, folder: Path) -> None:
+        self.home, self.file, self.folder = home, folder / "told", folder
+
+    def settings(self, command: str | None = None, **compaction: object) -> None:
+        self.home.mkdir(mode=0o700, exist_ok=True)
+        lines = [f"compaction.{key} = {json.dumps(value)}" for key, value in compaction.items()]
+        lines.append(f"notify.command = {json.dumps(command or f'tee -a {self.file}')}")
+        (self.home / "config.toml").write_text("\n".join(lines) + "\n")
+
+    def said(self) -> str:
+        return self.file.read_text() if self.file.exists() else ""
+
+    def settled(self) -> str:
+        """What was said once no notifying process is left."""
+        lock = self.home / "sessions" / ".locks" / "notify"
+        if lock.exists():
+            with lock.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH)
+        return self.said()
+
+
+@pytest.fixture
+def told(home: Path, tmp_path: Path) -> Told:
+    return Told(home, tmp_path)
+
+
+def until(there: Callable[[], object]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not there():
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(0.01)
+
+
+def compact(run: Run, agent: str, **env: str) -> Any:
+    payload = {"session_id": "s", "hook_event_name": "PreCompact", "trigger": "auto", "cwd": "/"}
+    return run("hook", agent, "before_compaction", stdin=json.dumps(payload), env=env)
+
+
+@pytest.mark.parametrize("agent", COMMAND_AGENTS)
+@pytest.mark.parametrize("text", [None, "einen Moment…"])
+def test_switched_on_the_command_is_told_and_the_client_nothing(
+    run: Run, told: Told, agent: str, text: str | None
+) -> None:
+    told.settings(notifyOnStart=True, **({"notifyOnStartText": text} if text else {}))
+    assert compact(run, agent).out == ""
+    until(told.said)
+    assert told.settled() == (text or DEFAULT) + "\n"
+
+
+@pytest.mark.parametrize("agent", ["pi", "opencode"])
+def test_where_our_extension_can_show_it_that_does(run: Run, told: Told, agent: str) -> None:
+    told.settings(notifyOnStart=True)
+    assert compact(run, agent).json == {"messages": [], "notice": DEFAULT}
+    assert told.settled() == ""
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "pi", "opencode"])
+@pytest.mark.parametrize("settings", [{}, {"notifyOnStart": False}])
+def test_switched_off_nobody_is_told(run: Run, told: Told, agent: str, settings: dict[str, bool]) -> None:
+    told.settings(**settings)
+    out = compact(run, agent).out
+    assert (json.loads(out) if out else {"messages": []}) == {"messages": []}
+    assert told.settled() == ""
+    assert not (told.home / "sessions" / ".locks" / "notify").exists()
+
+
+def test_the_end_of_a_compaction_is_no_start(run: Run, told: Told) -> None:
+    told.settings(notifyOnStart=True)
+    payload = {"session_id": "s", "hook_event_name": "SessionStart", "source": "compact", "cwd": "/"}
+    run("hook", "claude", stdin=json.dumps(payload))
+    assert run("hook", "pi", "after_compaction", stdin=json.dumps(payload)).json == {"messages": []}
+    assert told.settled() == ""
+
+
+def test_a_compaction_by_idle_run_is_told_once(run: Run, told: Told, tmp_path: Path) -> None:
+    told.settings(notifyOnStart=True)
+    payload = json.dumps({"session_id": "s", "hook_event_name": "PreCompact", "cwd": "/"})
+    script = tmp_path / "compact.sh"
+    script.write_text(f"#!/bin/sh\necho '{payload}' | {JOELCLAW} hook claude\n")
+    script.chmod(0o700)
+    words = ("--session", "s", "--percent", "80", "--minutes", "1", "--agent", "claude")
+    run("idle", "schedule", *words, env={"JOELCLAW_NOW_MS": str(NOW_MS)})
+    env = {"JOELCLAW_NOW_MS": str(NOW_MS + 60_000), "JOELCLAW_IDLE_COMMAND": str(script)}
+    assert run("idle", "run", "--once", env=env).result["completed"] == 1
+    until(told.said)
+    assert told.settled() == DEFAULT + "\n"
+
+
+def test_the_text_may_be_an_argument(run: Run, told: Told, tmp_path: Path) -> None:
+    script = tmp_path / "notify.sh"
+    script.write_text(f'#!/bin/sh\necho "$#|$1|$2|$(cat)" > {told.file}\n')
+    script.chmod(0o700)
+    told.settings(f"{script} --say {{text}}", notifyOnStartText="`rm -rf ~`; $(touch x)\n\x1b[31mred")
+    assert run("idle", "notify").result["delivered"] is True
+    assert told.said() == "2|--say|'rm -rf ~'; $(touch x) red|\n"
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [("", "no-command"), ("false", "failed"), ("/no/such/command", "not-started"), ("say 'x", "not-started")],
+)
+def test_what_cannot_be_told_is_an_event(run: Run, told: Told, command: str, reason: str) -> None:
+    told.settings(command or "unused")
+    if not command:
+        (told.home / "config.toml").write_text("")
+    result = run("idle", "notify").result
+    assert (result["delivered"], result["reason"]) == (False, reason)
+    found = run("otel", "search", "compaction notify", "--hours", "1").result["events"]
+    assert [event["action"] for event in found] == (["compaction.notify.failed"] if command else [])
+
+
+def test_the_hook_does_not_wait_for_a_command_that_hangs(run: Run, told: Told) -> None:
+    told.settings(f"sh -c 'echo $$ >> {told.file}; exec sleep 30'", notifyOnStart=True)
+    began = time.monotonic()
+    compact(run, "claude")
+    compact(run, "claude")  # one at a time
+    assert time.monotonic() - began < 8
+    until(told.said)
+    (pid,) = told.said().split()
+    os.kill(int(pid), 9)
+    told.settled()
+
+
+def test_a_project_may_not_say_what_is_told_or_run(run: Run, told: Told, tmp_path: Path) -> None:
+    told.settings(notifyOnStart=True)
+    (tmp_path / ".joelclaw").mkdir()
+    lines = '[compaction]\nnotifyOnStartText = "paste this into your shell"\n[notify]\ncommand = "touch x"\n'
+    (tmp_path / ".joelclaw" / "config.toml").write_text(lines)
+    compact(run, "claude")
+    until(told.said)
+    assert told.settled() == DEFAULT + "\n"
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_home_that_cannot_be_written_changes_nothing_for_the_agent(home: Path, tmp_path: Path) -> None:
+    home.write_text("a file where the folder should be")
+    done = subprocess.run(
+        [JOELCLAW, "hook", "claude"],
+        input=b'{"session_id": "s", "hook_event_name": "PreCompact"}',
+        env=clean_environment(home, JOELCLAW_COMPACTION_NOTIFYONSTART="true", JOELCLAW_NOTIFY_COMMAND="true"),
+        capture_output=True,
+        cwd=tmp_path,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

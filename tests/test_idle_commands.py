@@ -1,0 +1,244 @@
+"""`joelclaw idle schedule|cancel|list|due`, the hooks that do both by themselves, and the settings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import NOW_MS, Run
+
+MINUTE = 60_000
+ON = {"JOELCLAW_COMPACTION_IDLETRIGGERMINUTES": "10"}
+
+
+def at(ms: int = NOW_MS, **more: str) -> dict[str, str]:
+    return {"JOELCLAW_NOW_MS": str(ms), **more}
+
+
+def hook(run: Run, event: str, ms: int = NOW_MS, env: dict[str, str] | None = None, **fields: Any) -> None:
+    payload = {"session_id": "s", "cwd": "/", "transcript_path": "/t.jsonl", **fields}
+    done = run("hook", "pi", event, stdin=json.dumps(payload), env=at(ms, **(ON if env is None else env)))
+    assert done.json == {"messages": []}
+
+
+def state(home: Path, session: str = "s") -> Any:
+    return json.loads((home / "sessions" / f"{session}.json").read_text())
+
+
+def schedule(run: Run, *words: str, ms: int = NOW_MS, session: str = "s", env: dict[str, str] | None = None) -> Any:
+    return run("idle", "schedule", "--session", session, *words, env=at(ms, **(env or {}))).result
+
+
+def test_without_the_setting_no_timer_is_made(run: Run, home: Path) -> None:
+    result = schedule(run, "--percent", "99")
+    assert (result["scheduled"], result["reason"], result["dueAt"]) == (False, "off", None)
+    assert not (home / "sessions" / "s.json").exists()
+
+
+def test_with_minutes_one_is_made_and_listed(run: Run, tmp_path: Path) -> None:
+    result = schedule(run, "--percent", "70", "--minutes", "5", "--agent", "claude")
+    assert result == {
+        "sessionId": "s", "scheduled": True, "reason": "scheduled", "ratio": 0.7, "threshold": 0.7, "replaced": False,
+        "dueAt": NOW_MS + 5 * MINUTE,
+    }  # fmt: skip
+    (timer,) = run("idle", "list", env=at()).result["timers"]
+    assert timer == {
+        "sessionId": "s", "agent": "claude", "cwd": str(tmp_path), "percent": 70, "scheduledAt": NOW_MS,
+        "dueAt": NOW_MS + 5 * MINUTE, "dueInSeconds": 300, "standing": "waiting",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "env", "scheduled"),
+    [
+        (("--percent", "69.9"), {}, False),
+        (("--percent", "70"), {}, True),
+        (("--percent", "84"), {"JOELCLAW_COMPACTION_IDLETRIGGERPERCENT": "0.85"}, False),
+        (("--percent", "85"), {"JOELCLAW_COMPACTION_IDLETRIGGERPERCENT": "0.85"}, True),
+        (("--tokens", "139999", "--window", "200000"), {}, False),
+        (("--tokens", "140000", "--window", "200000"), {}, True),
+    ],
+)
+def test_the_context_must_be_full_enough(
+    run: Run, words: tuple[str, ...], env: dict[str, str], scheduled: bool
+) -> None:
+    result = schedule(run, *words, env={**ON, **env})
+    assert result["scheduled"] is scheduled
+    assert result["reason"] == ("scheduled" if scheduled else "below-threshold")
+    assert run("idle", "list", env=at()).result["count"] == int(scheduled)
+
+
+def test_what_is_not_told_is_taken_from_the_session(run: Run) -> None:
+    assert schedule(run, env=ON)["reason"] == "percent-unknown"
+    run("checkpoint", "save", "--session", "s", "--percent", "75", "-m", "sort the tide tables", env=at())
+    assert schedule(run, env=ON)["ratio"] == 0.75
+
+
+def test_lists_are_soonest_first_and_due_ones_apart(run: Run, home: Path) -> None:
+    for session, minutes in (("c", 3), ("a", 1), ("b", 2), ("/odd id", 4)):
+        schedule(run, "--percent", "80", "--minutes", str(minutes), session=session)
+    (home / "sessions" / "broken.json").write_text("{")
+    (home / "sessions" / "other.json").write_text((home / "sessions" / "a.json").read_text())
+    names = [timer["sessionId"] for timer in run("idle", "list", env=at()).result["timers"]]
+    assert names == ["a", "b", "c", "/odd id"]
+    for minutes in range(5):
+        due = run("idle", "due", env=at(NOW_MS + minutes * MINUTE)).result
+        assert [timer["sessionId"] for timer in due["timers"]] == names[:minutes]
+        assert {timer["standing"] for timer in due["timers"]} <= {"due"}
+
+
+def test_a_new_one_replaces_it_and_cancel_takes_it_away(run: Run, home: Path) -> None:
+    schedule(run, "--percent", "80", "--minutes", "5")
+    assert schedule(run, "--percent", "80", "--minutes", "5", ms=NOW_MS + MINUTE)["replaced"] is True
+    (timer,) = run("idle", "list", env=at()).result["timers"]
+    assert timer["dueAt"] == NOW_MS + 6 * MINUTE
+    assert run("idle", "cancel", "--session", "s").result == {"sessionId": "s", "known": True, "cancelled": True}
+    assert run("idle", "cancel", "--session", "s").result == {"sessionId": "s", "known": True, "cancelled": False}
+    assert run("idle", "list").result == {"count": 0, "timers": []}
+    assert state(home)["idleTimer"] is None
+
+
+def test_cancel_of_an_unknown_session_is_no_fault(run: Run, home: Path) -> None:
+    assert run("idle", "cancel", "--session", "x").result == {"sessionId": "x", "known": False, "cancelled": False}
+    assert not home.exists()
+
+
+def test_a_session_that_is_known_keeps_all_else(run: Run, home: Path) -> None:
+    run("checkpoint", "save", "--session", "s", "--percent", "75", "-m", "sort the tide tables", env=at())
+    before = state(home)
+    schedule(run, "--minutes", "5")
+    assert {**state(home), "idleTimer": None} == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("schedule", "--session", "s", "--minutes", "0"),
+        ("schedule", "--session", "s", "--minutes", "1.5"),
+        ("schedule", "--session", "s", "--minutes", "-1"),
+        ("schedule", "--session", "s", "--tokens", "5"),
+        ("schedule", "--session", "s", "--window", "5"),
+        ("schedule",),
+        ("cancel",),
+        ("run", "--once", "--until-empty"),
+    ],
+)
+def test_wrong_words_are_told(run: Run, words: tuple[str, ...]) -> None:
+    failed = run("idle", *words, ok=False)
+    assert failed.code == 2
+    assert failed.json["error"]["code"] == "IDLE_INVALID_ARGS"
+
+
+# What hooks do by themselves.
+
+
+def test_a_turns_end_schedules_and_the_next_message_cancels(run: Run, home: Path) -> None:
+    hook(run, "prompt", prompt="sort the tide tables", percent=80)
+    assert (state(home)["idleTimer"], state(home)["turnBeganAt"]) == (None, NOW_MS)
+    hook(run, "turn_end", NOW_MS + MINUTE, messages=["sort the tide tables"], percent=80)
+    assert state(home)["idleTimer"] == {
+        "scheduledAt": NOW_MS + MINUTE, "dueAt": NOW_MS + 11 * MINUTE, "ratio": 0.8, "cwd": "/",
+        "transcript": "/t.jsonl",
+    }  # fmt: skip
+    assert state(home)["turnBeganAt"] is None
+    hook(run, "turn_end", NOW_MS + 2 * MINUTE, messages=["sort the tide tables"], percent=81)
+    assert state(home)["idleTimer"]["dueAt"] == NOW_MS + 12 * MINUTE
+    hook(run, "session_end", NOW_MS + 3 * MINUTE)
+    assert state(home)["idleTimer"]["dueAt"] == NOW_MS + 12 * MINUTE  # it may be taken up again
+    hook(run, "prompt", NOW_MS + 4 * MINUTE, prompt="and now by harbour", percent=81)
+    assert (state(home)["idleTimer"], state(home)["turnBeganAt"]) == (None, NOW_MS + 4 * MINUTE)
+    assert run("idle", "due", env=at(NOW_MS + 30 * MINUTE)).result["count"] == 0
+    hook(run, "session_end", NOW_MS + 5 * MINUTE)  # interrupted: no turn runs any more
+    assert state(home)["turnBeganAt"] is None
+
+
+def test_a_turn_below_the_threshold_leaves_none(run: Run, home: Path) -> None:
+    hook(run, "turn_end", messages=["sort the tide tables"], percent=80)
+    hook(run, "turn_end", messages=["sort the tide tables"], percent=69)
+    assert state(home)["idleTimer"] is None
+
+
+def test_a_compaction_clears_it(run: Run, home: Path) -> None:
+    hook(run, "turn_end", messages=["sort the tide tables"], percent=80)
+    hook(run, "before_compaction", messages=["sort the tide tables"], percent=80)
+    assert state(home)["idleTimer"] is not None
+    run("hook", "pi", "after_compaction", stdin='{"session_id": "s"}', env=at(**ON))
+    assert state(home)["idleTimer"] is None
+
+
+def test_switched_off_the_hooks_write_nothing_of_it(run: Run, home: Path) -> None:
+    hook(run, "prompt", prompt="sort the tide tables", percent=80, env={})
+    hook(run, "turn_end", messages=["sort the tide tables"], percent=80, env={})
+    assert (state(home)["idleTimer"], state(home)["turnBeganAt"]) == (None, None)
+
+
+def test_a_message_cancels_even_where_the_hooks_know_of_no_timers(run: Run) -> None:
+    hook(run, "turn_end", messages=["sort the tide tables"], percent=80, env={})
+    schedule(run, "--minutes", "10")
+    assert run("idle", "due", env=at(NOW_MS + 10 * MINUTE)).result["count"] == 1
+    hook(run, "prompt", NOW_MS + MINUTE, prompt="and now by harbour", percent=81, env={})
+    assert run("idle", "due", env=at(NOW_MS + 10 * MINUTE)).result["count"] == 0
+    assert run("idle", "list", env=at(NOW_MS + 2 * MINUTE)).result["count"] == 0
+
+
+def test_a_running_turn_holds_up_what_is_due(run: Run) -> None:
+    hook(run, "prompt", prompt="sort the tide tables", percent=80)
+    schedule(run, "--percent", "80", env=ON)
+    (timer,) = run("idle", "due", env=at(NOW_MS + 10 * MINUTE)).result["timers"]
+    assert timer["standing"] == "turn-running"
+    (timer,) = run("idle", "due", env=at(NOW_MS + 60 * MINUTE)).result["timers"]  # the agent was killed
+    assert timer["standing"] == "due"
+
+
+def test_a_path_with_a_secret_does_not_reach_the_disk(run: Run, home: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    hook(
+        run, "turn_end", messages=["sort the tide tables"], percent=80, cwd=f"/p/{secret}", transcript_path=f"/{secret}"
+    )
+    assert secret not in (home / "sessions" / "s.json").read_text()
+    assert state(home)["idleTimer"]["cwd"]
+
+
+# Settings.
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "wanted"),
+    [
+        *(("idleTriggerMinutes", value, "a whole number from 1 to 525600") for value in ("0", "-1", "1.5", "true")),
+        *(("idleTriggerPercent", value, "a number from 0.1 to 0.95") for value in ("0.05", "0.96", '"much"', "true")),
+        *(("notifyOnStart", value, "true or false") for value in ('"true"', "1", '"yes"')),
+        *(("notifyOnStartText", value, "text") for value in ("5", "true")),
+    ],
+)
+def test_a_value_out_of_bounds_is_told_with_file_key_and_range(
+    run: Run, home: Path, key: str, value: str, wanted: str
+) -> None:
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text(f"[compaction]\n{key} = {value}\n")
+    failed = run("idle", "list", ok=False)
+    assert failed.json["error"]["code"] == "CONFIG_INVALID"
+    assert str(home / "config.toml") in failed.json["error"]["message"]
+    assert f"compaction.{key}" in failed.json["error"]["message"]
+    assert failed.json["fix"] == f"set compaction.{key} to {wanted}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["idleTriggerMinutes = 1", "idleTriggerPercent = 0.1", "idleTriggerPercent = 0.95", "notifyOnStart = true",
+     "notifyOnStart = false", 'notifyOnStartText = "ein Moment…"'],
+)  # fmt: skip
+def test_a_value_at_its_bound_is_taken(run: Run, home: Path, line: str) -> None:
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text(f"[compaction]\n{line}\n")
+    run("idle", "list")
+
+
+def test_bad_values_of_the_environment_are_told_too(run: Run) -> None:
+    for name, value in (("IDLETRIGGERMINUTES", "0"), ("IDLETRIGGERPERCENT", "0.96"), ("NOTIFYONSTART", "maybe")):
+        failed = run("idle", "list", ok=False, env={f"JOELCLAW_COMPACTION_{name}": value})
+        assert failed.json["error"]["code"] == "CONFIG_INVALID"
+    for value in ("true", "0", "Yes", "off"):
+        run("idle", "list", env={"JOELCLAW_COMPACTION_NOTIFYONSTART": value})

@@ -1,0 +1,309 @@
+"""`joelclaw idle run`: compacts what is due, once, with the agent's command; nothing of it is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+
+MINUTE = 60_000
+DUE = {"JOELCLAW_NOW_MS": str(NOW_MS + 10 * MINUTE)}
+WAIT_S = 20
+
+
+class Idle:
+    """A home with a compaction command, a script that is made here."""
+
+    def __init__(self, run: Run, home: Path, folder: Path) -> None:
+        self.run, self.home, self.folder = run, home, folder
+        self.log = folder / "log"
+        self.project = folder / "project"
+        self.project.mkdir()
+
+    def command(self, body: str, template: str = "{session} {cwd} {agent}", **settings: object) -> None:
+        script = self.folder / "compact.sh"
+        script.write_text(f"#!/bin/sh\n{body}\n")
+        script.chmod(0o700)
+        self.home.mkdir(mode=0o700, exist_ok=True)
+        lines = [f"idle.command = {json.dumps(f'{script} {template}')}"]
+        lines += [f"{key.replace('__', '.')} = {json.dumps(value)}" for key, value in settings.items()]
+        (self.home / "config.toml").write_text("\n".join(lines) + "\n")
+
+    def logging(self) -> str:
+        return f'echo "$*" >> {self.log}'
+
+    def schedule(self, session: str = "s", *, ms: int = NOW_MS, agent: str = "pi") -> None:
+        words = ("--percent", "80", "--minutes", "10", "--agent", agent, "--cwd", str(self.project))
+        result = self.run("idle", "schedule", f"--session={session}", *words, env={"JOELCLAW_NOW_MS": str(ms)}).result
+        assert result["scheduled"]
+
+    def once(self, **env: str) -> Any:
+        return self.run("idle", "run", "--once", env={**DUE, **env}).result
+
+    def lines(self) -> list[str]:
+        return self.log.read_text().splitlines() if self.log.exists() else []
+
+    def state(self, session: str = "s") -> Any:
+        return json.loads((self.home / "sessions" / f"{session}.json").read_text())
+
+    def events(self) -> list[tuple[str, str, str | None]]:
+        found = self.run("otel", "search", "compaction idle", "--hours", "1", env=DUE).result["events"]
+        return sorted((event["sessionId"], event["action"], event.get("error")) for event in found)
+
+    def begin(self, *words: str, **env: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [JOELCLAW, "idle", "run", *words],
+            env=clean_environment(self.home, **env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=self.folder,
+        )
+
+
+@pytest.fixture
+def idle(run: Run, home: Path, tmp_path: Path) -> Idle:
+    return Idle(run, home, tmp_path)
+
+
+def until(there: Callable[[], object]) -> None:
+    """Wait for another process, looking often."""
+    deadline = time.monotonic() + WAIT_S
+    while not there():
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(0.01)
+
+
+def is_there(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_what_is_due_is_compacted_in_its_folder_and_noted(idle: Idle) -> None:
+    idle.command(f'echo "$* $PWD $JOELCLAW_IDLE_RUN" >> {idle.log}')
+    idle.schedule()
+    result = idle.once()
+    assert {**result, "sessions": []} == {
+        "completed": 1, "failed": 0, "cancelled": 0, "skipped": 0, "stopped": False, "timersLeft": 0, "sessions": [],
+    }  # fmt: skip
+    assert idle.lines() == [f"s {idle.project} pi {idle.project} 1"]
+    assert (idle.state()["idleTimer"], idle.state()["idleInFlight"]) == (None, None)
+    assert idle.events() == [("s", "compaction.idle.completed", None), ("s", "compaction.idle.started", None)]
+    assert idle.once()["sessions"] == []
+    assert len(idle.lines()) == 1
+
+
+def test_claude_code_needs_no_setting(idle: Idle, tmp_path: Path) -> None:
+    claude = tmp_path / "claude"
+    claude.write_text(f'#!/bin/sh\necho "$*" >> {idle.log}\n')
+    claude.chmod(0o700)
+    idle.schedule(agent="claude")
+    assert idle.once(PATH=f"{tmp_path}:{os.environ['PATH']}")["completed"] == 1
+    assert idle.lines() == ["-p /compact --resume s"]
+
+
+def test_nothing_happens_before_its_time_or_after_a_message(idle: Idle) -> None:
+    idle.command(idle.logging())
+    idle.schedule()
+    assert idle.once(JOELCLAW_NOW_MS=str(NOW_MS + 10 * MINUTE - 1))["timersLeft"] == 1
+    idle.run("idle", "cancel", "--session", "s")
+    assert idle.once()["sessions"] == []
+    assert idle.lines() == []
+
+
+def test_of_two_timers_of_a_session_the_latest_counts(idle: Idle) -> None:
+    idle.command(idle.logging())
+    idle.schedule(ms=NOW_MS)
+    idle.schedule(ms=NOW_MS + MINUTE)
+    assert idle.once()["timersLeft"] == 1
+    assert idle.once(JOELCLAW_NOW_MS=str(NOW_MS + 11 * MINUTE))["completed"] == 1
+    assert idle.lines() == [f"s {idle.project} pi"]
+
+
+def test_a_command_that_fails_is_noted_and_the_next_session_is_compacted(idle: Idle) -> None:
+    idle.command(f'{idle.logging()}; [ "$1" = b ] || {{ echo "no such session" >&2; exit 3; }}')
+    idle.schedule("a")
+    idle.schedule("b")
+    result = idle.once()
+    assert (result["failed"], result["completed"], result["timersLeft"]) == (1, 1, 0)
+    assert [one["exitStatus"] for one in result["sessions"]] == [3, 0]
+    assert ("a", "compaction.idle.failed", "exit status 3: no such session") in idle.events()
+    assert ("b", "compaction.idle.completed", None) in idle.events()
+    assert idle.once()["sessions"] == []  # a timer is run once, whatever came of it
+
+
+@pytest.mark.parametrize(
+    ("template", "session", "agent", "says"),
+    [
+        ("", "s", "pi", "no command is known"),
+        ("", "s", "", "no command is known"),
+        ("/no/such/command {session}", "s", "pi", "No such file"),
+        ("run 'x", "s", "pi", "quotation"),
+        ("true {session}", "-s", "pi", "is no id"),
+        ("true {session}", "x" * 300, "pi", "is no id"),
+    ],
+)
+def test_what_cannot_be_run_is_an_event(idle: Idle, template: str, session: str, agent: str, says: str) -> None:
+    idle.schedule(session, agent=agent)
+    result = idle.once(JOELCLAW_IDLE_COMMAND=template)
+    assert (result["failed"], result["timersLeft"]) == (1, 0)
+    assert says in result["sessions"][0]["error"]
+    ((_, _, error),) = [one for one in idle.events() if one[1] == "compaction.idle.failed"]
+    assert error is not None
+    assert says in error
+
+
+def test_a_folder_that_is_gone_is_told(idle: Idle) -> None:
+    idle.command(idle.logging())
+    idle.schedule()
+    idle.project.rmdir()
+    assert "is no folder" in idle.once()["sessions"][0]["error"]
+    assert idle.lines() == []
+
+
+def test_a_project_may_not_say_what_is_run(idle: Idle, tmp_path: Path) -> None:
+    (tmp_path / ".joelclaw").mkdir()
+    (tmp_path / ".joelclaw" / "config.toml").write_text('[idle]\ncommand = "touch /tmp/never"\n')
+    idle.schedule()
+    assert "no command is known" in idle.once()["sessions"][0]["error"]
+
+
+def test_a_running_turn_is_left_alone(idle: Idle) -> None:
+    idle.command(idle.logging(), compaction__idleTriggerMinutes=10)
+    prompt = {"session_id": "s", "prompt": "sort the tide tables", "percent": 80, "cwd": str(idle.project)}
+    idle.run("hook", "pi", "prompt", stdin=json.dumps(prompt), env={"JOELCLAW_NOW_MS": str(NOW_MS)})
+    idle.schedule()
+    result = idle.once()
+    assert [(one["outcome"], one["reason"]) for one in result["sessions"]] == [("skipped", "turn-running")]
+    assert (result["timersLeft"], idle.lines()) == (1, [])
+
+
+def test_two_at_once_compact_a_session_once(idle: Idle) -> None:
+    idle.command(f"{idle.logging()}; sleep 0.3")
+    for session in "abc":
+        idle.schedule(session)
+    both = [idle.begin("--until-empty", **DUE) for _ in range(2)]
+    told = [json.loads(process.communicate(timeout=WAIT_S)[0])["result"] for process in both]
+    assert sorted(line[0] for line in idle.lines()) == ["a", "b", "c"]
+    assert sum(one["completed"] for one in told) == 3
+    assert sum(one["failed"] for one in told) == 0
+
+
+def test_a_command_that_hangs_is_ended_with_all_it_started(idle: Idle) -> None:
+    idle.command(f"trap '' TERM; sleep 300 & echo $! >> {idle.log}; echo $$ >> {idle.log}; wait; sleep 300")
+    idle.schedule()
+    result = idle.once(JOELCLAW_IDLE_TIMEOUT_SECONDS="1")
+    assert "too long" in result["sessions"][0]["error"]
+    assert [is_there(int(pid)) for pid in idle.lines()] == [False, False]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_told_to_end_it_ends_what_it_runs_and_leaves_the_timer(idle: Idle, number: signal.Signals) -> None:
+    idle.command(f"sleep 300 & echo $! >> {idle.log}; echo $$ >> {idle.log}; wait")
+    idle.schedule()
+    process = idle.begin(**DUE)
+    until(lambda: len(idle.lines()) == 2)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=WAIT_S)
+    assert (process.returncode, err) == (0, b"")
+    result = json.loads(out)["result"]
+    assert (result["stopped"], result["failed"], result["timersLeft"]) == (True, 1, 1)
+    assert [is_there(int(pid)) for pid in idle.lines()] == [False, False]
+    assert idle.state()["idleInFlight"] is None
+
+
+def test_it_wakes_up_for_a_timer_that_is_set_meanwhile_and_ends_on_ctrl_c(idle: Idle) -> None:
+    idle.command(idle.logging())
+    process = idle.begin()
+    until(lambda: Path(f"/proc/{process.pid}/wchan").exists())
+    idle.schedule()  # due long ago, by the clock of that process
+    until(idle.lines)
+    process.send_signal(signal.SIGINT)
+    result = json.loads(process.communicate(timeout=WAIT_S)[0])["result"]
+    assert (result["completed"], result["stopped"], process.returncode) == (1, True, 0)
+
+
+def test_killed_it_leaves_a_command_that_nobody_starts_twice(idle: Idle) -> None:
+    idle.command(f"echo $$ >> {idle.log}; exec sleep 300")
+    idle.schedule()
+    process = idle.begin(**DUE)
+    until(lambda: idle.lines() and (idle.state()["idleInFlight"] or {}).get("pid") == int(idle.lines()[0]))
+    process.kill()
+    process.communicate(timeout=WAIT_S)
+    assert idle.once()["sessions"][0]["reason"] == "in-progress"
+    os.kill(int(idle.lines()[0]), signal.SIGKILL)
+    until(lambda: not is_there(int(idle.lines()[0])))
+    idle.command("exit 0")
+    # A zombie that nobody reaps still counts as alive, so only the time that a compaction may take is certain.
+    assert idle.once(JOELCLAW_NOW_MS=str(NOW_MS + 21 * MINUTE))["completed"] == 1
+
+
+def test_hooks_inside_the_command_are_no_users_turn(idle: Idle) -> None:
+    payload = json.dumps({"session_id": "s", "prompt": "/compact", "messages": ["/compact"], "percent": 90})
+    hooks = "; ".join(f"echo '{payload}' | {JOELCLAW} hook pi {name}" for name in ("prompt", "turn_end"))
+    idle.command(hooks, compaction__idleTriggerMinutes=10)
+    idle.schedule()
+    assert idle.once()["completed"] == 1
+    assert (idle.state()["idleTimer"], idle.state()["turnBeganAt"]) == (None, None)
+
+
+def test_a_message_meanwhile_is_told_and_what_it_left_stays(idle: Idle) -> None:
+    payload = json.dumps({"session_id": "s", "prompt": "and now by harbour", "percent": 90})
+    body = f"echo '{payload}' | env -u JOELCLAW_IDLE_RUN {JOELCLAW} hook pi prompt"
+    idle.command(body, compaction__idleTriggerMinutes=10)
+    idle.schedule()
+    result = idle.once()
+    assert result["sessions"][0]["messageMeanwhile"] is True
+    assert (idle.state()["idleTimer"], idle.state()["idleInFlight"]) == (None, None)
+    assert idle.state()["turnBeganAt"] == NOW_MS + 10 * MINUTE
+
+
+BEGAN = {
+    "type": "user",
+    "uuid": "1",
+    "parentUuid": None,
+    "sessionId": "s",
+    "message": {"role": "user", "content": "hi"},
+}
+BOUNDARY = {"type": "system", "subtype": "compact_boundary", "uuid": "2", "sessionId": "s"}
+
+
+@pytest.mark.parametrize("compacts", [True, False])
+def test_status_0_alone_is_no_compaction(idle: Idle, tmp_path: Path, compacts: bool) -> None:
+    transcript = tmp_path / "s.jsonl"
+    transcript.write_text(json.dumps({**BEGAN, "cwd": str(idle.project)}) + "\n" + json.dumps(BOUNDARY) + "\n")
+    deeper = idle.project / "deeper"  # where the agent's shell is by now
+    deeper.mkdir()
+    idle.command(
+        f"pwd >> {idle.log}; " + (f"echo '{json.dumps(BOUNDARY)}' >> {transcript}" if compacts else "echo Not enough"),
+        compaction__idleTriggerMinutes=10,
+        context__window=100,
+    )
+    payload = {"session_id": "s", "hook_event_name": "Stop", "cwd": str(deeper), "transcript_path": str(transcript)}
+    usage = {"type": "assistant", "uuid": "3", "message": {"role": "assistant", "usage": {"input_tokens": 90}}}
+    with transcript.open("a") as file:
+        file.write(json.dumps(usage) + "\n")
+    idle.run("hook", "claude", stdin=json.dumps(payload), env={"JOELCLAW_NOW_MS": str(NOW_MS)})
+    assert idle.state()["idleTimer"]["cwd"] == str(deeper)
+    (one,) = idle.once()["sessions"]
+    assert one["outcome"] == ("completed" if compacts else "failed")
+    assert ("Not enough" in one.get("error", "")) is not compacts
+    assert idle.lines() == [str(idle.project)]
+
+
+def test_a_store_that_cannot_be_used_does_not_stop_it(idle: Idle) -> None:
+    idle.command(idle.logging())
+    idle.schedule()
+    (idle.home / "store.db").write_bytes(b"this is no database" * 300)
+    assert idle.once()["completed"] == 1
+    assert len((idle.home / "spool" / "events.jsonl").read_text().splitlines()) == 2
