@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from core.envelope import NextAction
 
 INTERRUPTED = 130
+_ALONE = ("hook", "otel export", "store ", "status", "install", "uninstall", "idle run", "completion")
+"""Commands after which nothing is sent: those that send themselves, look on, or have seen to it."""
 
 
 def stdout_is_terminal() -> bool:
@@ -37,7 +39,21 @@ def load(target: str) -> Callable[..., Any]:
 
 
 def run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
-    """Run one command and print what it answers; returns the exit code."""
+    """Run one command and print what it answers, then see to what leaves this machine; returns the exit code."""
+    code = _run(command, options, as_json=as_json)
+    if code == 0 and not command.path.startswith(_ALONE):
+        try:
+            from core import config
+            from session import outgoing
+
+            outgoing.begin_due(config.load())
+        except Exception:  # the command is done, and what waits goes with the next one
+            if os.environ.get("JOELCLAW_DEBUG"):
+                raise
+    return code
+
+
+def _run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
     name = f"joelclaw {command.path}"
     try:
         answer: Answer | int | None = load(command.run)(options)

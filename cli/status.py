@@ -10,14 +10,18 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from cli import store_waiting
 from cli.answer import Answer
 from core import clock, config, files
 from core.errors import Failure
-from core.store import migrations, overview, sqlite
+from core.store import migrations, outbox, overview, sqlite
+from otel import export_status
 from recall import static_table
 from session import state
 
 if TYPE_CHECKING:
+    import apsw
+
     from core.envelope import NextAction
 
 # What makes more possible where it is installed; none of it is imported to find out.
@@ -27,7 +31,7 @@ _EXTRAS = ("typesense", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-
 def run(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is called alike
     """Look at everything; `healthy` is false when `problems` holds any."""
     problems: list[dict[str, str]] = []
-    store, seen = _store(problems)
+    store, seen, export = _store(problems)
     result: dict[str, Any] = {
         "healthy": True,
         "problems": problems,
@@ -36,6 +40,7 @@ def run(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is 
         "store": store,
         "counts": seen["counts"],
         "events": seen["events"],
+        "otelExport": export,
         "sessions": _sessions(problems),
         "config": _config(problems),
         "embedding": _embedding(seen["vectors"], problems),
@@ -73,14 +78,21 @@ def _told(failure: Failure) -> dict[str, str]:
     return {"code": failure.code, "message": failure.message, "fix": failure.fix}
 
 
-def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], overview.Overview]:
+def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], overview.Overview, dict[str, Any] | None]:
     where = sqlite.path()
     seen = overview.nothing()
     error: dict[str, str] | None = None
+    waiting: dict[str, Any] | None = None
+    export: dict[str, Any] | None = None
+    backend = _backend()
     try:
         db = sqlite.open_reading()
         if db is not None:
             seen = overview.read(db, now=clock.now_ms())
+            if outbox.enabled(db):
+                waiting = store_waiting.told(db)
+            if seen["schema"] == len(migrations.STEPS):  # one of an earlier version is migrated by the next write
+                export = _export(db)
     except Failure as failure:
         error = _told(failure)
         problems.append(error)
@@ -91,9 +103,29 @@ def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], overview.Ove
         "walBytes": _bytes(where + "-wal"),
         "schema": seen["schema"],
         "knownSchema": len(migrations.STEPS),
-        "backend": "sqlite",
+        "backend": backend,
+        "waiting": waiting,
     }
-    return (about if error is None else {**about, "error": error}), seen
+    if error is None:
+        problems += store_waiting.problems(waiting, backend)
+        problems += export_status.failing(export) if export else []
+    return (about if error is None else {**about, "error": error}), seen, export
+
+
+def _export(db: apsw.Connection) -> dict[str, Any] | None:
+    """How far events have got on their way to a collector; None where that is switched off and was never used."""
+    try:
+        about = export_status.read(db, config.load())
+    except Failure:  # told where the settings are
+        return None
+    return about if about["mode"] != "off" or any(place["exported"] for place in about["destinations"]) else None
+
+
+def _backend() -> str:
+    try:
+        return config.load().text("store.backend")
+    except Failure:  # told where the settings are
+        return "sqlite"
 
 
 def _bytes(path: str) -> int:
@@ -132,7 +164,8 @@ def _config(problems: list[dict[str, str]]) -> dict[str, Any]:
         return about
     for name, setting in config.SETTINGS.items():
         kind = type(setting.default)
-        value = settings.text(name) if kind is str else settings.whole(name) if kind is int else settings.number(name)
+        read = {str: settings.text, bool: settings.flag, int: settings.whole, float: settings.number}[kind]
+        value = read(name)
         if value != setting.default:
             about["changed"][name] = value
     return about

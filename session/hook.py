@@ -7,7 +7,7 @@ import time
 
 from core import clock, config, json_text
 from core.errors import Failure
-from session import spool, state
+from session import outgoing, spool, state
 from session.deadline import Deadline
 
 TYPE_CHECKING = False
@@ -104,6 +104,8 @@ class Call:
                 spool.keep(self._told())
         if self._deadline is not None:
             self._deadline.over()
+        if self._config is not None:
+            outgoing.begin_due(self._config)
 
     def failed(self, error: BaseException) -> None:
         """Keep the fault as an event."""

@@ -93,4 +93,30 @@ COMMANDS: tuple[Command, ...] = (
         code="OTEL_INVALID_ARGS",
         view="cli.views.otel:pruned",
     ),
+    Command(
+        "otel export",
+        "cli.otel_export:run",
+        "Send what waits to an OTLP collector (the OTEL_* variables): logs, traces and metrics.",
+        (
+            P("follow", ("--follow", "-f"), "go on sending what comes, until Ctrl-C", kind="flag"),
+            P("status", ("--status",), "only say what waits and how the last attempts went", kind="flag"),
+            P(
+                "to",
+                ("--to",),
+                "write all events to this file as OTLP/JSON lines, without network (- is stdout)",
+                metavar="FILE",
+                file=True,
+            ),
+        ),
+        code="OTEL_INVALID_ARGS",
+        view="cli.views.otel_export:exported",
+    ),
+    Command(
+        "otel import",
+        "cli.otel_import:run",
+        "Take in log records as OTLP/JSON lines, which a collector's file exporter writes.",
+        (P("file", (), "the file (- is stdin)", required=True, metavar="FILE", file=True),),
+        code="OTEL_INVALID_ARGS",
+        view="cli.views.otel_export:imported",
+    ),
 )

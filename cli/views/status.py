@@ -30,6 +30,7 @@ def overview(answer: Answer) -> None:
                 "store": f"{size(store['bytes'])} + {size(store['walBytes'])} log, schema {store['schema']}"
                 if store["exists"]
                 else "none yet",
+                **_cluster(store),
                 "sessions": f"{sessions['count']}, {sessions['damaged']} damaged"
                 + (f", newest {newest['at']}" if newest else ""),
                 "events": f"{events['total']:,}, {events['errors24h']:,} errors in 24 h",
@@ -45,3 +46,13 @@ def overview(answer: Answer) -> None:
         screen.print()
         screen.print(rows_table(events["last"]))
     next_steps(answer, screen)
+
+
+def _cluster(store: dict[str, Any]) -> dict[str, object]:
+    """What waits for the cluster, where there is one."""
+    waiting = store.get("waiting")
+    if waiting is None:
+        return {} if store["backend"] == "sqlite" else {"cluster": "not prepared"}
+    count = waiting["documents"] + waiting["events"]
+    since = f", the oldest since {waiting['oldest']}" if count and waiting["oldest"] else ""
+    return {"cluster": f"{store['backend']} answers; {count:,} waiting{since}; carried at {waiting['syncedAt'] or '–'}"}

@@ -1,0 +1,379 @@
+"""`otel export`: events as OTLP log records, by the standard variables, each once; `--follow`, `--status`, `auto`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import JOELCLAW, NOW_MS, ROOT, Run, clean_environment
+from otlp_receiver import Do, Receiver, attributes, plain
+from terminal import on_terminal
+
+from session import detached
+
+SESSION = "0198c5f0-1111-7222-8333-444455556666"
+PATIENCE_S = 15.0
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    started = Receiver().start()
+    yield started
+    started.stop()
+
+
+def until(true: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + PATIENCE_S
+    while not true():
+        assert time.monotonic() < end, "it did not come to pass"
+        time.sleep(0.02)
+
+
+def test_an_event_goes_out_as_a_log_record(run: Run, receiver: Receiver) -> None:
+    made = run(
+        *("otel", "emit", "build.broke", "--level", "error", "--success", "false", "--session", SESSION),
+        *("--error", "ValueError: no such flag", "--duration-ms", "12.5", "--timestamp", str(NOW_MS)),
+        *("--source", "ci", "--component", "builder", "--metadata", '{"n": 3, "of": {"a": [1, null, "x"]}}'),
+    ).result
+    done = run("otel", "export", env=receiver.env).result
+    assert [(one["signal"], one["sent"]) for one in done["destinations"]] == [
+        ("logs", 1), ("traces", 0), ("metrics", 1)
+    ]  # fmt: skip
+    ((resource, record),) = receiver.records()
+    assert record.event_name == "build.broke"
+    assert (record.severity_number, record.severity_text) == (17, "ERROR")
+    assert record.time_unix_nano == record.observed_time_unix_nano == NOW_MS * 1_000_000
+    assert plain(record.body) == "build.broke: ValueError: no such flag"
+    assert attributes(record.attributes) == {
+        "log.record.uid": made["id"],
+        "session.id": SESSION,
+        "joelclaw.source": "ci",
+        "joelclaw.component": "builder",
+        "joelclaw.success": False,
+        "joelclaw.duration_ms": 12.5,
+        "exception.message": "ValueError: no such flag",
+        "error.type": "ValueError",
+        "joelclaw.metadata.n": 3,
+        "joelclaw.metadata.of": {"a": [1, None, "x"]},
+    }
+    assert record.trace_id.hex() == SESSION.replace("-", "")
+    assert resource["service.name"] == "joelclaw"
+    assert resource["service.version"]
+    assert resource["host.name"] == made["systemId"]
+    assert len(resource["service.instance.id"]) == 36
+
+
+def test_each_event_goes_out_once(run: Run, receiver: Receiver) -> None:
+    for name in ("a", "b"):
+        run("otel", "emit", name)
+    run("otel", "export", env=receiver.env)
+    run("otel", "emit", "c")
+    run("otel", "export", env=receiver.env)
+    again = run("otel", "export", env=receiver.env).result
+    assert [record.event_name for _, record in receiver.records()] == ["a", "b", "c"]
+    assert {one["sent"] for one in again["destinations"]} == {0}
+    assert len(receiver.bodies("/v1/metrics")) == 2
+
+
+def test_another_endpoint_gets_everything(run: Run, receiver: Receiver) -> None:
+    run("otel", "emit", "a")
+    run("otel", "export", env=receiver.env)
+    other = Receiver().start()
+    try:
+        run("otel", "export", env=other.env)
+        assert other.ids() == receiver.ids() != []
+    finally:
+        other.stop()
+
+
+def test_the_standard_variables_hold(run: Run, receiver: Receiver) -> None:
+    run("otel", "emit", "a", env={"SLOG_SYSTEM_ID": "box"})
+    run(
+        "otel", "export",
+        env={
+            "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1/",
+            "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": receiver.url + "/v1/logs",
+            "OTEL_EXPORTER_OTLP_HEADERS": "x-tenant=one,authorization=Basic%20abc",
+            "OTEL_EXPORTER_OTLP_COMPRESSION": "gzip",
+            "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=test,host.name=other,service.name=no",
+            "OTEL_SERVICE_NAME": "my-agents",
+            "OTEL_TRACES_EXPORTER": "none",
+            "OTEL_METRICS_EXPORTER": "none",
+        },
+    )  # fmt: skip
+    (request,) = receiver.seen
+    assert request.headers["x-tenant"] == "one"
+    assert request.headers["authorization"] == "Basic abc"
+    assert request.headers["content-encoding"] == "gzip"
+    ((resource, _),) = receiver.records()
+    assert resource["service.name"] == "my-agents"
+    assert resource["deployment.environment.name"] == "test"
+    assert resource["host.name"] == "other"
+    assert resource["joelclaw.system.id"] == "box"
+
+
+def test_limits_of_attributes_hold(run: Run, receiver: Receiver) -> None:
+    made = run("otel", "emit", "a", "--metadata", json.dumps({"text": "x" * 50})).result
+    run("otel", "export", env={**receiver.env, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": "10"})
+    ((_, record),) = receiver.records()
+    said = attributes(record.attributes)
+    assert said["joelclaw.metadata.text"] == "x" * 10
+    assert said["log.record.uid"] == made["id"]
+
+
+def test_metadata_with_very_many_keys_is_one_map(run: Run, receiver: Receiver) -> None:
+    metadata = {f"k{n}": n for n in range(100)}
+    run("otel", "emit", "a", "--metadata", json.dumps(metadata))
+    run("otel", "export", env=receiver.env)
+    ((_, record),) = receiver.records()
+    assert attributes(record.attributes)["joelclaw.metadata"] == metadata
+
+
+def test_disabled_sends_nothing_and_says_so(run: Run, receiver: Receiver) -> None:
+    run("otel", "emit", "a")
+    done = run("otel", "export", env={**receiver.env, "OTEL_SDK_DISABLED": "true"}).result
+    assert done == {"disabled": True, "destinations": []}
+    assert not receiver.seen
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "http/protobuf"),
+        ({"OTEL_EXPORTER_OTLP_LOGS_PROTOCOL": "http/json"}, "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL"),
+        ({"OTEL_LOGS_EXPORTER": "console"}, "OTEL_LOGS_EXPORTER"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4317"}, "OTEL_EXPORTER_OTLP_ENDPOINT"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://[::1"}, "OTEL_EXPORTER_OTLP_ENDPOINT"),
+    ],
+)
+def test_variables_that_mean_nothing_here_are_named(run: Run, variables: dict[str, str], said: str) -> None:
+    run("otel", "emit", "a")
+    failed = run("otel", "export", env=variables, ok=False)
+    assert failed.code == 2
+    assert failed.json["error"]["code"] == "OTEL_EXPORT_CONFIG"
+    assert said in failed.json["error"]["message"] + failed.json["fix"]
+
+
+def test_without_an_endpoint_it_is_the_standard_one_and_named(run: Run) -> None:
+    about = run("otel", "export", "--status").result
+    assert [one["endpoint"] for one in about["destinations"]] == [
+        f"http://localhost:4318/v1/{signal}" for signal in ("logs", "traces", "metrics")
+    ]
+
+
+def test_a_password_in_the_endpoint_is_neither_stored_nor_shown(run: Run, receiver: Receiver, home: Path) -> None:
+    run("otel", "emit", "a")
+    url = receiver.url.replace("http://", "http://me:Zq7Rw2Xv9Kt4@") + "?token=Zq7Rw2Xv9Kt4"
+    shown = run("otel", "export", env={"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": url, **receiver.env}, ok=False).out
+    shown += run("otel", "export", "--status", env={"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": url, **receiver.env}).out
+    assert "Zq7Rw2Xv9Kt4" not in shown
+    assert all(b"Zq7Rw2Xv9Kt4" not in path.read_bytes() for path in home.rglob("*") if path.is_file())
+
+
+def test_where_nothing_is_stored_nothing_is_made_or_sent(run: Run, receiver: Receiver, home: Path) -> None:
+    done = run("otel", "export", env=receiver.env).result
+    assert {one["sent"] for one in done["destinations"]} == {0}
+    assert not receiver.seen
+    assert not (home / "store.db").exists()
+
+
+def test_status_says_what_waits_and_what_went_wrong(run: Run, receiver: Receiver) -> None:
+    run("otel", "emit", "a", env={"JOELCLAW_NOW_MS": str(NOW_MS)})
+    first = run("otel", "export", "--status", env=receiver.env).result
+    assert {one["waiting"] for one in first["destinations"]} == {1}
+    run("otel", "export", env={**receiver.env, "JOELCLAW_NOW_MS": str(NOW_MS)})
+    receiver.plan = lambda *_: Do(503, said="out of memory")
+    run("otel", "emit", "b")
+    run("otel", "export", env={**receiver.env, "JOELCLAW_NOW_MS": str(NOW_MS + 60_000)}, ok=False)
+    logs = run("otel", "export", "--status", env=receiver.env).result["destinations"][0]
+    assert (logs["signal"], logs["waiting"], logs["exported"], logs["failures"]) == ("logs", 1, 1, 1)
+    assert logs["lastExportAt"] == "2026-09-21T14:13:20.000Z"
+    assert logs["lastFailureAt"] == "2026-09-21T14:14:20.000Z"
+    assert logs["nextTryAt"] > logs["lastFailureAt"]
+    assert "503" in logs["lastError"]
+    assert "out of memory" in logs["lastError"]
+
+
+def test_a_status_never_loads_the_sdk(home: Path) -> None:
+    code = (
+        "import sys; sys.argv = ['joelclaw', 'otel', 'export', '--status']\n"
+        "from cli.main import main\nmain()\n"
+        "sys.exit(any(name.startswith(('opentelemetry', 'requests')) for name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=clean_environment(home), cwd=ROOT, capture_output=True)
+    assert done.returncode == 0, done
+
+
+def test_flags_that_exclude_each_other(run: Run) -> None:
+    assert run("otel", "export", "--follow", "--status", ok=False).code == 2
+
+
+def test_a_terminal_shows_tables(home: Path, run: Run, receiver: Receiver) -> None:
+    run("otel", "emit", "a")
+    shown = on_terminal(home, "otel", "export", env=receiver.env)
+    assert shown.code == 0
+    assert "/v1/logs" in shown.out
+    assert "waiting" in on_terminal(home, "otel", "export", "--status", env=receiver.env).out
+
+
+class Following:
+    """A running `otel export --follow`."""
+
+    def __init__(self, home: Path, receiver: Receiver) -> None:
+        self.process = subprocess.Popen(
+            [JOELCLAW, "otel", "export", "--follow"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, env=clean_environment(home, **receiver.env),
+        )  # fmt: skip
+
+    def end(self, number: int) -> list[dict[str, Any]]:
+        """Send a signal; returns the lines it printed, and it must have ended well."""
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=PATIENCE_S)
+        assert (self.process.returncode, err) == (0, b"")
+        return [json.loads(line) for line in out.splitlines()]
+
+
+@pytest.fixture
+def follow(home: Path, receiver: Receiver) -> Iterator[Callable[[], Following]]:
+    started: list[Following] = []
+
+    def start() -> Following:
+        started.append(Following(home, receiver))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+        one.process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_follow_sends_what_comes_until_it_is_ended(
+    run: Run, receiver: Receiver, follow: Callable[[], Following], number: int
+) -> None:
+    run("otel", "emit", "before")
+    following = follow()
+    until(lambda: len(receiver.ids()) == 1)
+    run("otel", "emit", "after")
+    until(lambda: len(receiver.ids()) == 2)
+    until(lambda: len(receiver.bodies("/v1/metrics")) == 2)
+    lines = following.end(number)
+    assert lines[0]["destinations"][0]["endpoint"] == receiver.url + "/v1/logs"
+    assert [record.event_name for _, record in receiver.records()] == ["before", "after"]
+
+
+def test_follow_comes_back_when_its_receiver_does(
+    run: Run, receiver: Receiver, follow: Callable[[], Following]
+) -> None:
+    receiver.stop()
+    run("otel", "emit", "a")
+    following = follow()
+    assert following.process.stdout is not None
+    lines = [json.loads(following.process.stdout.readline()) for _ in range(2)]
+    assert lines[1]["error"] == "connection refused"
+    receiver.start()
+    until(receiver.ids)
+    until(lambda: receiver.asked.get("/v1/metrics"))
+    following.end(signal.SIGINT)
+    assert len(receiver.ids()) == 1
+
+
+# What `session.exporting` does at the end of a command, with the installed script in its argv.
+AUTO = f"""
+import sys
+sys.argv = [{JOELCLAW!r}]
+from core import config
+from session import exporting
+settings = config.load()
+before = set(sys.modules)
+print(exporting.begin_due(settings))
+print(sorted(set(sys.modules) - before), file=sys.stderr)
+"""
+
+
+def due(home: Path, receiver: Receiver, *, now: int, **more: str) -> tuple[str, str]:
+    """What `begin_due` answers at that time, and the modules that it imported."""
+    env = clean_environment(home, JOELCLAW_NOW_MS=str(now), **{**receiver.env, **more})
+    done = subprocess.run([sys.executable, "-c", AUTO], env=env, cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.strip(), done.stderr.strip()
+
+
+ON = {"JOELCLAW_OTEL_EXPORT": "auto"}
+
+
+def rest(home: Path) -> None:
+    """Wait until no export runs."""
+    assert detached.wait(str(home / "cache" / "otel-export.lock"), PATIENCE_S)
+
+
+def test_auto_exports_beside_a_command_and_not_too_often(run: Run, receiver: Receiver, home: Path) -> None:
+    run("otel", "emit", "a")
+    assert due(home, receiver, now=NOW_MS, **ON)[0] == "True"
+    rest(home)
+    assert len(receiver.ids()) == 1
+    run("otel", "emit", "b")
+    assert due(home, receiver, now=NOW_MS + 59_000, **ON) == ("False", "[]")
+    assert due(home, receiver, now=NOW_MS + 61_000, **ON)[0] == "True"
+    rest(home)
+    assert len(receiver.ids()) == 2
+
+
+def test_auto_is_off_unless_switched_on(run: Run, receiver: Receiver, home: Path) -> None:
+    run("otel", "emit", "a")
+    assert due(home, receiver, now=NOW_MS) == ("False", "[]")
+    assert not (home / "cache" / "otel-export.due").exists()
+
+
+def test_a_project_cannot_switch_it_on(run: Run, tmp_path: Path, receiver: Receiver) -> None:
+    (tmp_path / ".joelclaw").mkdir()
+    (tmp_path / ".joelclaw" / "config.toml").write_text('[otel]\nexport = "auto"\n')
+    assert run("otel", "export", "--status", env=receiver.env).result["mode"] == "off"
+
+
+def test_auto_keeps_its_errors_and_waits_longer_each_time(run: Run, receiver: Receiver, home: Path) -> None:
+    receiver.plan = lambda *_: Do(429, headers=(("Retry-After", "200"),))
+    run("otel", "emit", "a")
+    due(home, receiver, now=NOW_MS, **ON)
+    rest(home)
+    about = run("otel", "export", "--status", env=receiver.env).result["destinations"]
+    assert "429" in about[0]["lastError"]
+    assert [one["failures"] for one in about] == [1, 0, 1]
+    assert due(home, receiver, now=NOW_MS + 100_000, **ON)[0] == "False"
+    receiver.plan = lambda *_: Do()
+    assert due(home, receiver, now=NOW_MS + 301_000, **ON)[0] == "True"
+    rest(home)
+    assert len(receiver.ids()) == 1
+
+
+def test_a_clock_that_was_wrong_does_not_stop_auto(run: Run, receiver: Receiver, home: Path) -> None:
+    run("otel", "emit", "a")
+    marker = home / "cache" / "otel-export.due"
+    marker.parent.mkdir(exist_ok=True)
+    marker.touch()
+    os.utime(marker, (NOW_MS / 1000 + 10_000_000, NOW_MS / 1000 + 10_000_000))
+    assert due(home, receiver, now=NOW_MS, **ON)[0] == "True"
+    rest(home)
+    assert len(receiver.ids()) == 1
+
+
+def test_two_exports_at_once_send_everything_once(run: Run, receiver: Receiver, home: Path) -> None:
+    for number in range(5):
+        run("otel", "emit", f"a{number}")
+    receiver.plan = lambda *_: Do(after_s=0.3)
+    env = clean_environment(home, **receiver.env)
+    both = [
+        subprocess.Popen([JOELCLAW, "otel", "export"], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    assert [one.communicate(timeout=PATIENCE_S) and one.returncode for one in both] == [0, 0]
+    assert len(receiver.ids()) == len(set(receiver.ids())) == 5

@@ -1,0 +1,307 @@
+"""`otel export` against receivers that are down, slow, wrong or dying, and when it is killed: nothing skipped.
+
+What was sent and not noted is sent again and is then the same data: equal `log.record.uid`, equal span ids.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+from otlp_receiver import Do, Receiver, attributes
+
+from core.store import sqlite
+from otel import log, record
+
+PATIENCE_S = 20.0
+BATCH = 20
+MANY = 2 * BATCH + 10
+
+
+class Small(Receiver):
+    """A receiver that is sent small batches."""
+
+    @property
+    def env(self) -> dict[str, str]:
+        sizes = {f"OTEL_{name}_MAX_EXPORT_BATCH_SIZE": str(BATCH) for name in ("BLRP", "BSP")}
+        return {**super().env, **sizes}
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    started = Small().start()
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def store(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Append many events, every fifth a hook's; returns their ids."""
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+
+    def append(count: int, start: str = "e", size: int = 0) -> list[str]:
+        made = [
+            record.event(
+                "hook.completed" if number % 5 == 0 else f"work.{number}",
+                metadata={"agent": "pi", "event": "turn_end", **({"text": "word " * (size // 5)} if size else {})},
+                duration_ms=float(number % 90),
+                session="s-1",
+                now=NOW_MS + number,
+                id=f"{start}-{number}",
+            )
+            for number in range(count)
+        ]
+        db = sqlite.open_writing(busy_ms=5_000, durable=False)
+        log.append(db, made, debug_limit=10**9)
+        db.close()
+        return [event["id"] for event in made]
+
+    return append
+
+
+def exporting(home: Path, receiver: Receiver, **more: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [JOELCLAW, "otel", "export"], env=clean_environment(home, **{**receiver.env, **more}),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def assert_complete(receiver: Receiver, ids: list[str]) -> None:
+    """Every event came, what came twice was the same both times, and the metrics count each once."""
+    by_id: dict[str, bytes] = {}
+    for _, item in receiver.records():
+        uid = attributes(item.attributes)["log.record.uid"]
+        data = item.SerializeToString(deterministic=True)
+        assert by_id.setdefault(uid, data) == data
+    assert list(by_id) == ids  # and in the order in which they were stored
+    spans: dict[bytes, bytes] = {}
+    for span in receiver.spans():
+        data = span.SerializeToString(deterministic=True)
+        assert spans.setdefault(span.span_id, data) == data
+    assert len(spans) == len([one for one in ids if int(one.rpartition("-")[2]) % 5 == 0])
+    assert counted(receiver, "joelclaw.events") == len(ids)
+    assert counted(receiver, "joelclaw.hook.runs") == len(spans)
+
+
+def counted(receiver: Receiver, name: str) -> int:
+    return sum(point.as_int for point in receiver.metrics()[name].sum.data_points)
+
+
+def test_many_events_go_in_batches(run: Run, receiver: Receiver, store: Callable[..., list[str]]) -> None:
+    ids = store(MANY)
+    run("otel", "export", env=receiver.env)
+    assert_complete(receiver, ids)
+    assert receiver.asked == {"/v1/logs": 3, "/v1/traces": 3, "/v1/metrics": 1}
+
+
+def test_a_batch_is_small_in_bytes_too(run: Run, receiver: Receiver, store: Callable[..., list[str]]) -> None:
+    ids = store(40, size=60_000)
+    run("otel", "export", env=receiver.env)
+    assert_complete(receiver, ids)
+    assert max(body.ByteSize() for body in receiver.bodies("/v1/logs")) < 1_200_000
+
+
+def test_a_receiver_that_is_down(run: Run, receiver: Receiver, store: Callable[..., list[str]]) -> None:
+    ids = store(3)
+    receiver.stop()
+    began = time.monotonic()
+    failed = run("otel", "export", env=receiver.env, ok=False)
+    assert failed.code == 1
+    assert failed.json["error"]["code"] == "OTEL_EXPORT_FAILED"
+    assert "connection refused" in failed.json["error"]["message"]
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT" in failed.json["fix"]
+    assert "3 events wait" in failed.json["error"]["message"]
+    assert failed.err == ""
+    assert time.monotonic() - began < PATIENCE_S
+    receiver.start()
+    run("otel", "export", env=receiver.env)
+    assert_complete(receiver, ids)
+
+
+@pytest.mark.parametrize("status", [500, 503, 401, 404, 301])
+def test_a_receiver_that_refuses(run: Run, receiver: Receiver, store: Callable[..., list[str]], status: int) -> None:
+    ids = store(MANY)
+    receiver.plan = lambda path, number, _: Do(status if number == 1 else 200)
+    failed = run("otel", "export", env=receiver.env, ok=False)
+    assert str(status) in failed.json["error"]["message"]
+    assert len(receiver.ids()) == BATCH
+    run("otel", "export", env=receiver.env)
+    assert_complete(receiver, ids)
+    assert len(receiver.ids()) == len(ids)  # none came twice
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_receiver_that_dies_in_the_middle(
+    run: Run, receiver: Receiver, store: Callable[..., list[str]], keep: bool
+) -> None:
+    ids = store(MANY)
+    receiver.plan = lambda path, number, _: Do(0, keep=keep) if number == 1 else Do()
+    assert "closed" in run("otel", "export", env=receiver.env, ok=False).json["error"]["message"]
+    run("otel", "export", env=receiver.env)
+    assert_complete(receiver, ids)
+    assert len(receiver.ids()) == len(ids) + (BATCH if keep else 0)
+
+
+def test_a_slow_receiver(run: Run, receiver: Receiver, store: Callable[..., list[str]]) -> None:
+    ids = store(3)
+    receiver.plan = lambda path, number, _: Do(after_s=3.0 if number == 0 else 0.0)
+    failed = run("otel", "export", env={**receiver.env, "OTEL_EXPORTER_OTLP_TIMEOUT": "0.5"}, ok=False)
+    assert "no answer in time" in failed.json["error"]["message"]
+    run("otel", "export", env=receiver.env)
+    assert_complete(receiver, ids)
+
+
+def test_a_partial_success_is_counted_and_not_sent_again(
+    run: Run, receiver: Receiver, store: Callable[..., list[str]]
+) -> None:
+    store(10)
+    receiver.plan = lambda path, *_: Do(rejected=2, said="too old") if path == "/v1/logs" else Do()
+    logs = run("otel", "export", env=receiver.env).result["destinations"][0]
+    assert (logs["sent"], logs["rejected"], logs["waiting"], logs["warning"]) == (8, 2, 0, "too old")
+    about = run("otel", "export", "--status", env=receiver.env).result["destinations"][0]
+    assert (about["exported"], about["rejected"]) == (8, 2)
+    assert "too old" in about["lastError"]
+    run("otel", "export", env=receiver.env)
+    assert receiver.asked["/v1/logs"] == 1
+
+
+def holds(body: Any, uid: str) -> bool:
+    return uid.encode() in body.SerializeToString()
+
+
+@pytest.mark.parametrize("status", [400, 413])
+def test_one_event_that_is_refused_does_not_hold_up_the_others(
+    run: Run, receiver: Receiver, store: Callable[..., list[str]], status: int
+) -> None:
+    ids = store(40)
+    receiver.plan = lambda path, _, body: Do(status if path == "/v1/logs" and holds(body, "e-17") else 200)
+    logs = run("otel", "export", env=receiver.env).result["destinations"][0]
+    assert (logs["rejected"], logs["waiting"]) == (1, 0)
+    assert receiver.ids() == [one for one in ids if one != "e-17"]
+
+
+def test_a_receiver_that_refuses_everything_loses_nothing(
+    run: Run, receiver: Receiver, store: Callable[..., list[str]]
+) -> None:
+    ids = store(40)
+    receiver.plan = lambda path, *_: Do(400, said="no OTLP here") if path == "/v1/logs" else Do()
+    failed = run("otel", "export", env=receiver.env, ok=False)
+    assert "no OTLP here (40 events wait)" in failed.json["error"]["message"]
+    assert receiver.asked["/v1/logs"] < 20
+    receiver.plan = lambda *_: Do()
+    run("otel", "export", env=receiver.env)
+    assert_complete(receiver, ids)
+
+
+def test_one_signal_that_fails_holds_up_no_other(run: Run, receiver: Receiver, store: Callable[..., list[str]]) -> None:
+    ids = store(10)
+    receiver.plan = lambda path, *_: Do(404 if path == "/v1/traces" else 200)
+    run("otel", "export", env=receiver.env, ok=False)
+    assert receiver.ids() == ids
+    run("otel", "export", env=receiver.env, ok=False)
+    assert receiver.ids() == ids
+
+
+def test_an_answer_that_is_no_otlp_still_counts(run: Run, receiver: Receiver, store: Callable[..., list[str]]) -> None:
+    ids = store(3)
+    receiver.plan = lambda *_: Do(204)
+    run("otel", "export", env=receiver.env)
+    run("otel", "export", env=receiver.env)
+    assert_complete(receiver, ids)
+
+
+@pytest.mark.parametrize("path", ["/v1/logs", "/v1/traces", "/v1/metrics"])
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_exporter_that_is_killed_while_it_waits_for_an_answer(
+    run: Run, receiver: Receiver, store: Callable[..., list[str]], home: Path, path: str, kept: bool
+) -> None:
+    ids = store(MANY)
+    reached, dead = threading.Event(), threading.Event()
+
+    def plan(at: str, number: int, _: Any) -> Do:
+        if at == path and number == (0 if path == "/v1/metrics" else 1):
+            reached.set()
+            dead.wait(PATIENCE_S)
+            return Do(200 if kept else 500)
+        return Do()
+
+    receiver.plan = plan
+    exporter = exporting(home, receiver)
+    assert reached.wait(PATIENCE_S)
+    exporter.kill()
+    exporter.communicate()
+    dead.set()
+    run("otel", "export", env=receiver.env)
+    assert_complete(receiver, ids)
+
+
+def test_an_exporter_that_is_killed_at_any_moment(
+    run: Run, receiver: Receiver, store: Callable[..., list[str]], home: Path
+) -> None:
+    ids = store(MANY)
+    first = threading.Event()
+
+    def plan(*_: Any) -> Do:
+        first.set()
+        return Do(after_s=0.01)
+
+    receiver.plan = plan
+    for delay_s in (0.0, 0.01, 0.02, 0.05, 0.1):
+        first.clear()
+        exporter = exporting(home, receiver)
+        while not first.wait(0.02) and exporter.poll() is None:
+            pass
+        time.sleep(delay_s)
+        exporter.send_signal(signal.SIGKILL)
+        exporter.communicate()
+    run("otel", "export", env=receiver.env)
+    assert_complete(receiver, ids)
+
+
+def test_ctrl_c_in_the_middle_ends_it_and_loses_nothing(
+    run: Run, receiver: Receiver, store: Callable[..., list[str]], home: Path
+) -> None:
+    ids = store(MANY)
+    reached = threading.Event()
+
+    def plan(at: str, number: int, _: Any) -> Do:
+        if number == 1:
+            reached.set()
+            return Do(after_s=5.0)
+        return Do()
+
+    receiver.plan = plan
+    exporter = exporting(home, receiver)
+    assert reached.wait(PATIENCE_S)
+    exporter.send_signal(signal.SIGINT)
+    _, err = exporter.communicate(timeout=PATIENCE_S)
+    assert exporter.returncode == 130
+    assert b"Traceback" not in err
+    receiver.plan = lambda *_: Do()
+    run("otel", "export", env=receiver.env)
+    assert_complete(receiver, ids)
+
+
+def test_events_that_come_meanwhile_wait_for_the_next_export(
+    run: Run, receiver: Receiver, store: Callable[..., list[str]]
+) -> None:
+    ids = store(3)
+    late: list[str] = []
+
+    def plan(path: str, number: int, _: Any) -> Do:
+        if path == "/v1/logs" and not late:
+            late.extend(store(2, start="late"))
+        return Do()
+
+    receiver.plan = plan
+    run("otel", "export", env=receiver.env)
+    assert receiver.ids() == ids
+    run("otel", "export", env=receiver.env)
+    assert_complete(receiver, ids + late)

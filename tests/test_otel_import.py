@@ -1,0 +1,217 @@
+"""`otel import`: OTLP/JSON lines become events; ours come back as they were, and nothing is taken in twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from conftest import NOW_MS, Run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from secret_samples import fill
+
+from otel import otlp_import, otlp_json, record
+
+
+def line(*records: dict[str, Any], resource: dict[str, Any] | None = None, scope: str = "lib") -> str:
+    """One request as a collector's file exporter writes it."""
+    attributes = [{"key": key, "value": {"stringValue": value}} for key, value in (resource or {}).items()]
+    return json.dumps(
+        {
+            "resourceLogs": [
+                {
+                    "resource": {"attributes": attributes},
+                    "scopeLogs": [{"scope": {"name": scope}, "logRecords": list(records)}],
+                }
+            ]
+        }
+    )
+
+
+def said(**values: str) -> list[dict[str, Any]]:
+    return [{"key": key.replace("_", "."), "value": {"stringValue": value}} for key, value in values.items()]
+
+
+def listed(run: Run, **env: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = run("otel", "list", "--hours", "800000", "--limit", "200", env=env).result["events"]
+    return found
+
+
+def test_what_was_exported_comes_back_the_same(run: Run, tmp_path: Path) -> None:
+    run(
+        *("otel", "emit", "build.broke", "--level", "fatal", "--success", "false", "--error", "exit 1"),
+        *("--session", "s-1", "--duration-ms", "12.5", "--timestamp", str(NOW_MS)),
+        *("--metadata", '{"n": 3, "f": 1.0, "deep": [1, null, {"": [], "x": {}}], "text": "ä\\n⚙"}'),
+    )
+    run("otel", "emit", "plain", "--level", "debug", "--source", "interactive")
+    run("recall", "what is there")
+    for _ in range(20):
+        run("otel", "emit", "noise", "--level", "info")
+    file = tmp_path / "events.jsonl"
+    made = run("otel", "export", "--to", str(file)).result
+    assert made["events"] == 24
+    assert file.stat().st_mode & 0o777 == 0o600
+    there = {"JOELCLAW_HOME": str(tmp_path / "other"), "SLOG_SESSION_ID": "mine", "SLOG_SYSTEM_ID": "elsewhere"}
+    report = run("otel", "import", str(file), env=there).result
+    assert (report["added"], report["duplicates"], report["failed"], report["others"]) == (24, 0, 0, 2)
+    assert listed(run, **there) == listed(run)
+    again = run("otel", "import", str(file), env=there).result
+    assert (again["added"], again["duplicates"]) == (0, 24)
+
+
+def test_export_to_stdout_is_lines_that_import_takes(run: Run, tmp_path: Path) -> None:
+    made = run("otel", "emit", "a").result
+    out = run("otel", "export", "--to", "-").out
+    assert [next(iter(json.loads(one))) for one in out.splitlines()] == ["resourceLogs", "resourceMetrics"]
+    there = {"JOELCLAW_HOME": str(tmp_path / "other")}
+    assert run("otel", "import", "-", stdin=out, env=there).result["added"] == 1
+    assert listed(run, **there)[0]["id"] == made["id"]
+
+
+def test_export_to_a_file_leaves_the_cursors_alone(run: Run, tmp_path: Path) -> None:
+    run("otel", "emit", "a")
+    run("otel", "export", "--to", str(tmp_path / "x.jsonl"))
+    assert {one["waiting"] for one in run("otel", "export", "--status").result["destinations"]} == {1}
+
+
+def test_a_file_that_cannot_be_written(run: Run, tmp_path: Path) -> None:
+    failed = run("otel", "export", "--to", str(tmp_path / "no" / "x.jsonl"), ok=False)
+    assert failed.json["error"]["code"] == "OTEL_EXPORT_FAILED"
+
+
+def test_debug_events_are_not_thinned_out(run: Run) -> None:
+    records = [{"eventName": "tick", "severityNumber": 5, "timeUnixNano": f"{NOW_MS + n}000000"} for n in range(40)]
+    assert run("otel", "import", "-", stdin=line(*records)).result["added"] == 40
+
+
+def test_records_of_others_become_events(run: Run) -> None:
+    record = {
+        "timeUnixNano": f"{NOW_MS}000000",
+        "severityNumber": 13,
+        "severityText": "WARNING",
+        "body": {"stringValue": "disk is nearly full"},
+        "attributes": [*said(session_id="web-1", exception_message="ENOSPC"), {"key": "n", "value": {"intValue": "7"}}],
+        "traceId": "5b8efff798038103d269b633813fc60c",
+        "spanId": "eee19b7ec3c1b174",
+    }
+    run("otel", "import", "-", stdin=line(record, resource={"service.name": "shop", "host.name": "box"}))
+    (event,) = listed(run)
+    assert event["action"] == "log"
+    assert (event["source"], event["component"], event["systemId"]) == ("shop", "lib", "box")
+    assert (event["sessionId"], event["level"], event["success"]) == ("web-1", "warn", True)
+    assert (event["ts"], event["error"]) == ("2026-09-21T14:13:20.000Z", "ENOSPC")
+    assert event["metadata"] == {
+        "n": 7, "body": "disk is nearly full", "traceId": record["traceId"], "spanId": record["spanId"]
+    }  # fmt: skip
+
+
+def test_a_record_without_an_id_is_taken_once(run: Run) -> None:
+    text = line({"eventName": "a", "timeUnixNano": f"{NOW_MS}000000"}, {"eventName": "b"})
+    assert run("otel", "import", "-", stdin=text).result["added"] == 2
+    assert run("otel", "import", "-", stdin=text).result["duplicates"] == 2
+
+
+def test_bad_lines_are_counted_and_the_rest_is_taken(run: Run) -> None:
+    text = "\n".join(
+        (
+            line({"eventName": "good"}),
+            "{no json",
+            "[]",
+            '{"resourceSpans": []}',
+            "",
+            '{"resourceMetrics": []}',
+            '{"x": 1}',
+            line({"severityNumber": 9}),
+            line({"eventName": "last"}),
+        )
+    )
+    report = run("otel", "import", "-", stdin=text).result
+    assert (report["lines"], report["added"], report["others"], report["failed"]) == (8, 2, 2, 4)
+    assert [error["line"] for error in report["errors"]] == [2, 3, 7, 8]
+    assert report["errors"][0]["reason"].startswith("no JSON")
+
+
+def test_an_input_without_any_good_line_fails(run: Run) -> None:
+    failed = run("otel", "import", "-", stdin="nonsense\n", ok=False)
+    assert failed.code == 1
+    assert failed.json["error"]["code"] == "OTEL_IMPORT_FAILED"
+
+
+def test_a_file_that_is_not_there(run: Run) -> None:
+    failed = run("otel", "import", "nowhere.jsonl", ok=False)
+    assert (failed.code, failed.json["error"]["code"]) == (2, "OTEL_INVALID_ARGS")
+
+
+def test_secrets_are_redacted(run: Run, home: Path) -> None:
+    secret = "ghp_" + fill(36)
+    record = {
+        "eventName": "push",
+        "body": {"stringValue": f"pushed with {secret}"},
+        "attributes": said(exception_message=f"denied for {secret}", note=f"token={secret}"),
+    }
+    run("otel", "import", "-", stdin=line(record, resource={"service.name": secret}, scope=secret))
+    assert all(secret.encode() not in path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert "[redacted:" in listed(run)[0]["error"]
+
+
+@pytest.mark.parametrize(
+    ("number", "level"), [(1, "debug"), (5, "debug"), (9, "info"), (16, "warn"), (20, "error"), (24, "fatal")]
+)  # fmt: skip
+def test_severity_numbers(number: int, level: str) -> None:
+    made = otlp_import.event({"eventName": "a", "severityNumber": number}, {}, "", NOW_MS)
+    assert made is not None
+    assert made["level"] == level
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(-1e300, 1e300) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    metadata=st.dictionaries(TEXTS, VALUES, max_size=6),
+    error=st.none() | TEXTS,
+    success=st.booleans(),
+    level=st.sampled_from(record.LEVELS),
+    duration=st.none() | st.floats(0, 1e9),
+    session=TEXTS,
+)
+def test_any_event_survives_the_round_trip(
+    metadata: dict[str, Any], error: str | None, success: bool, level: str, duration: float | None, session: str
+) -> None:
+    event = record.event(
+        "a.b", metadata=metadata, error=error, success=success, level=level, duration_ms=duration,
+        session=session, system="box", now=NOW_MS,
+    )  # fmt: skip
+    found = orjson.loads(next(iter(otlp_json.lines([event]))))
+    ((resource, scope, item),) = otlp_import._records(found)
+    assert otlp_import.event(item, resource, scope, NOW_MS) == event
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(
+            ("resourceLogs", "scopeLogs", "logRecords", "attributes", "key", "value", "stringValue", "body", "intValue",
+             "kvlistValue", "values", "eventName", "severityNumber", "timeUnixNano", "resource", "scope", "name")
+        ),
+        inner, max_size=4,
+    ),
+    max_leaves=30,
+)  # fmt: skip
+
+
+@given(resource=JSON, item=st.dictionaries(st.sampled_from(("eventName", "body", "attributes", "timeUnixNano")), JSON))
+def test_no_json_makes_it_fail(resource: Any, item: Any) -> None:
+    report = otlp_import.Report()
+    given_line = {"resourceLogs": [resource, {"scopeLogs": [{"logRecords": [item]}]}]}
+    events = list(otlp_import._events(1, json.dumps(given_line).encode(), report, NOW_MS))
+    assert len(events) + report.failed >= 1
