@@ -168,6 +168,7 @@ def _ask(
                 "backend": result["backend"],
                 "rewrite": result["rewrite"]["strategy"],
                 "semantic": result["semantic"],
+                **({"fallback": result["fallback"]["code"]} if "fallback" in result else {}),
             },
             duration_ms=took,
             now=clock.now_ms(),

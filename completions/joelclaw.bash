@@ -15,7 +15,7 @@ _joelclaw() {
       *)
         path="${path:+$path }${COMP_WORDS[at]}"
         case "$path" in
-          memory | knowledge | vault | otel | checkpoint | inject) ;;
+          memory | knowledge | vault | otel | store | checkpoint | inject | idle | compaction) ;;
           *) break ;;
         esac
         ;;
@@ -42,6 +42,8 @@ _joelclaw() {
     "memory scorecard --hours") return ;;
     "memory export --collection") return ;;
     "memory archive --agent") COMPREPLY=($(compgen -W "claude codex gemini pi" -- "$word")); return ;;
+    "memory observe --session") return ;;
+    "memory observe --command") return ;;
     "memory index --limit" | "memory index -n") return ;;
     "memory index --budget-seconds") return ;;
     "knowledge search --type" | "knowledge search -t") return ;;
@@ -80,6 +82,7 @@ _joelclaw() {
     "otel stats --component") return ;;
     "otel stats --hours") return ;;
     "otel prune --days") return ;;
+    "otel export --to") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
     "checkpoint save --session") return ;;
     "checkpoint save --percent") return ;;
     "checkpoint save --tokens") return ;;
@@ -107,15 +110,49 @@ _joelclaw() {
     "inject project --role") return ;;
     "inject project --file") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
     "inject project --cwd") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
+    "compaction decide --window") return ;;
+    "compaction decide --reserve") return ;;
+    "compaction decide --client") COMPREPLY=($(compgen -W "pi claude codex" -- "$word")); return ;;
+    "compaction prepare --keep-recent") return ;;
+    "compaction prepare --reserve") return ;;
+    "compaction prepare --window") return ;;
+    "compaction prepare --client") COMPREPLY=($(compgen -W "pi claude codex" -- "$word")); return ;;
+    "compaction serialize --part") COMPREPLY=($(compgen -W "context branch summarize prefix" -- "$word")); return ;;
+    "compaction serialize --keep-recent") return ;;
+    "compaction serialize --client") COMPREPLY=($(compgen -W "pi claude codex" -- "$word")); return ;;
+    "compaction summarize --instructions") return ;;
+    "compaction summarize --command") return ;;
+    "compaction summarize --keep-recent") return ;;
+    "compaction summarize --reserve") return ;;
+    "compaction summarize --window") return ;;
+    "compaction summarize --client") COMPREPLY=($(compgen -W "pi claude codex" -- "$word")); return ;;
+    "compaction branch --from") return ;;
+    "compaction branch --to") return ;;
+    "compaction branch --budget") return ;;
+    "compaction branch --instructions") return ;;
+    "compaction branch --command") return ;;
+    "compaction branch --client") COMPREPLY=($(compgen -W "pi claude codex" -- "$word")); return ;;
+    "idle schedule --session") return ;;
+    "idle schedule --percent") return ;;
+    "idle schedule --tokens") return ;;
+    "idle schedule --window") return ;;
+    "idle schedule --minutes") return ;;
+    "idle schedule --agent") return ;;
+    "idle schedule --cwd") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
+    "idle cancel --session") return ;;
+    "store sync --seconds") return ;;
   esac
   case "$path" in
-    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall hook install uninstall status completion memory knowledge vault otel checkpoint inject"; fi ;;
-    "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget import export archive stats index"; fi ;;
+    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall hook install uninstall status completion memory knowledge vault otel store checkpoint inject idle compaction"; fi ;;
+    "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget import export archive observe stats index"; fi ;;
     "knowledge") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="sync search"; fi ;;
     "vault") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="read search"; fi ;;
-    "otel") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="emit list search stats prune"; fi ;;
+    "otel") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="emit list search stats prune export import"; fi ;;
+    "store") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="init sync push pull verify"; fi ;;
     "checkpoint") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="save flush queries show list clear"; fi ;;
     "inject") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="recovery memory refresh project"; fi ;;
+    "idle") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="schedule cancel list due run notify"; fi ;;
+    "compaction") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="decide prepare serialize summarize branch"; fi ;;
     "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --include-hold --include-discard --budget --category -c --collection --session --project --batch --json --help -h"; fi ;;
     "memory write") if [[ $word == -* ]]; then offered="--category -c --tags -t --source -s --session --project --json --help -h"; fi ;;
     "memory search") if [[ $word == -* ]]; then offered="--limit -n --category -c --raw --json --help -h"; fi ;;
@@ -126,6 +163,7 @@ _joelclaw() {
     "memory import") if [[ $word == -* ]]; then offered="--json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "memory export") if [[ $word == -* ]]; then offered="--collection --json --help -h"; fi ;;
     "memory archive") if [[ $word == -* ]]; then offered="--all --agent --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "memory observe") if [[ $word == -* ]]; then offered="--session --command --detach --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "memory stats") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "memory index") if [[ $word == -* ]]; then offered="--limit -n --budget-seconds --json --help -h"; fi ;;
     "knowledge sync") if [[ $word == -* ]]; then offered="--prune --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
@@ -137,6 +175,8 @@ _joelclaw() {
     "otel search") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --follow -f --json --help -h"; fi ;;
     "otel stats") if [[ $word == -* ]]; then offered="--source --component --hours --json --help -h"; fi ;;
     "otel prune") if [[ $word == -* ]]; then offered="--days --json --help -h"; fi ;;
+    "otel export") if [[ $word == -* ]]; then offered="--follow -f --status --to --json --help -h"; fi ;;
+    "otel import") if [[ $word == -* ]]; then offered="--json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "checkpoint save") if [[ $word == -* ]]; then offered="--session --percent --tokens --window --message -m --file --role --stdin --json --help -h"; fi ;;
     "checkpoint flush") if [[ $word == -* ]]; then offered="--session --percent --tokens --window --role --json --help -h"; fi ;;
     "checkpoint queries") if [[ $word == -* ]]; then offered="--session --json --help -h"; fi ;;
@@ -147,9 +187,25 @@ _joelclaw() {
     "inject memory") if [[ $word == -* ]]; then offered="--session --role --query --project --raw --json --help -h"; fi ;;
     "inject refresh") if [[ $word == -* ]]; then offered="--session --role --message -m --percent --raw --json --help -h"; fi ;;
     "inject project") if [[ $word == -* ]]; then offered="--session --role --file --cwd --raw --json --help -h"; fi ;;
+    "compaction decide") if [[ $word == -* ]]; then offered="--window --reserve --client --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "compaction prepare") if [[ $word == -* ]]; then offered="--keep-recent --reserve --window --client --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "compaction serialize") if [[ $word == -* ]]; then offered="--part --keep-recent --client --raw --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "compaction summarize") if [[ $word == -* ]]; then offered="--instructions --command --keep-recent --reserve --window --client --raw --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "compaction branch") if [[ $word == -* ]]; then offered="--from --to --budget --instructions --command --client --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "idle schedule") if [[ $word == -* ]]; then offered="--session --percent --tokens --window --minutes --agent --cwd --json --help -h"; fi ;;
+    "idle cancel") if [[ $word == -* ]]; then offered="--session --json --help -h"; fi ;;
+    "idle list") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "idle due") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "idle run") if [[ $word == -* ]]; then offered="--once --until-empty --json --help -h"; fi ;;
+    "idle notify") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "hook") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "install") if [[ $word == -* ]]; then offered="--all --project --dry-run --yes -y --list --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;
     "uninstall") if [[ $word == -* ]]; then offered="--all --project --dry-run --yes -y --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;
+    "store init") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "store sync") if [[ $word == -* ]]; then offered="--watch -w --seconds --json --help -h"; fi ;;
+    "store push") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "store pull") if [[ $word == -* ]]; then offered="--events --leave --json --help -h"; fi ;;
+    "store verify") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "status") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "completion") if [[ $word == -* ]]; then offered="--json --help -h"; else COMPREPLY=($(compgen -W "bash zsh fish" -- "$word")); return; fi ;;
   esac

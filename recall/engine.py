@@ -10,12 +10,13 @@ from recall import fusion, rewrite, trust
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, TypedDict
+    from typing import Any, NotRequired, TypedDict
 
     import apsw
 
     from core.config import Config
     from core.store.interface import Candidate, CandidateSource, Document, Filters, Traits
+    from recall.backend import Fallback
     from recall.budget import Budget
     from recall.reranking import Contextual
     from recall.rewrite import Rewrite
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
         count: int
         found: int
         backend: str
+        fallback: NotRequired[Fallback]
 
     Ranked = tuple[float, float, float, Traits]
 
@@ -127,8 +129,11 @@ def recall(
     now: int,
     vectors: bool,
     config: Config,
+    patience_ms: float | None = None,
 ) -> RecallResult:
     """The memories that bear on a query, best first.
+
+    From the cluster where `store.backend` says so; where that fails, from the local file, and `fallback` says why.
 
     Args:
         db: the store, None where there is none yet.
@@ -139,10 +144,58 @@ def recall(
         collections: names of collections, empty for all.
         now: ms since the epoch, for the decay.
         vectors: whether sqlite-vec is loaded into `db`.
+        patience_ms: the longest to wait for a cluster, where that is less than `store.timeout_ms`.
 
     Raises:
         apsw.Error: the store cannot be read (`core.store.sqlite.as_failure` says what it means).
     """
+
+    def answer(found_in: CandidateSource) -> RecallResult:
+        return _answer(
+            found_in,
+            db,
+            query,
+            most=limit if limit is not None else config.whole("recall.limit"),
+            min_score=min_score,
+            budget=budget,
+            category=category,
+            collections=collections,
+            session=session,
+            project=project,
+            include_hold=include_hold,
+            include_discard=include_discard,
+            now=now,
+            episode_decay=config.number("recall.episode_decay"),
+        )
+
+    if config.text("store.backend") == "sqlite":
+        return answer(source(db, vectors=vectors))
+    from recall import backend
+
+    try:
+        return backend.answered(config, patience_ms, answer)
+    except Exception as error:
+        fallback = backend.gave_up(config, error)
+    return {**answer(source(db, vectors=vectors)), "fallback": fallback}
+
+
+def _answer(
+    found_in: CandidateSource,
+    db: apsw.Connection | None,
+    query: str,
+    *,
+    most: int,
+    min_score: float,
+    budget: str,
+    category: str,
+    collections: Sequence[str],
+    session: str,
+    project: str,
+    include_hold: bool,
+    include_discard: bool,
+    now: int,
+    episode_decay: float,
+) -> RecallResult:
     from recall import categories
 
     profile = budgets.choose(budget, query)
@@ -156,14 +209,12 @@ def recall(
         "category": resolved,
         "verdicts": (),
     }
-    found_in = source(db, vectors=vectors)
-    most = limit if limit is not None else config.whole("recall.limit")
     wide = max(int(most * profile["fetchMultiplier"]) + 1, CANDIDATES)
     contextual: Contextual | None = None
     if profile["applied"] == "deep":
         wide *= _WIDER
         contextual = _contextual(db, found_in, shortened)
-    ranked = _rank(found_in, expanded, filters, wide, now, config.number("recall.episode_decay"), contextual)
+    ranked = _rank(found_in, expanded, filters, wide, now, episode_decay, contextual)
     nearer = contextual.found if contextual else 0
     kept: list[Ranked] = []
     dropped: list[tuple[Ranked, list[str]]] = []
@@ -236,9 +287,9 @@ def _rank(
     """Every candidate as (score, raw score, boost, traits), best first; ties go to the newer."""
     terms = words.query_terms(query)
     vector = _vector(query) if found_in.semantic else b""
-    half = fusion.lexical_half(len(terms), found_in.size())
     raw = {}
     candidates = found_in.candidates(terms, vector, filters, wide, wide)
+    half = fusion.lexical_half(len(terms), found_in.size())  # a cluster knows its size from the candidates' answer
     nearness = contextual.cosines([candidate["rowid"] for candidate in candidates]) if contextual else {}
     for candidate in candidates:
         near = nearness.get(candidate["rowid"])

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 
 _BUSY_MS = 400
+_CLUSTER_MS = 400
+"""A hook waits no longer for a cluster; the local file answers then."""
 _ASKED = 15
 """More than are kept, since the best are chosen from them (`session.selection`)."""
 _BAD_EVENTS = 60
@@ -75,6 +77,7 @@ class Store:
                 now=self._now,
                 vectors=self._vectors,
                 config=self._config,
+                patience_ms=_CLUSTER_MS,
             )
         except Exception as error:
             self._fail("recall", error)

@@ -120,6 +120,8 @@ CALLS: dict[str, tuple[list[str], str | None]] = {
         ["inject", "project", "--session", "known", "--file", "core/clock.py", "--cwd", str(ROOT)],
         None,
     ),
+    "idle schedule": (["idle", "schedule", "--session", "known", "--percent", "80", "--minutes", "5"], None),
+    "idle cancel": (["idle", "cancel", "--session", "known"], None),
     "knowledge search": (["knowledge", "search", "embedded store"], None),
     "hook, session start": (["hook", "claude"], hook("SessionStart", source="startup")),
     "hook, prompt": (["hook", "claude"], hook("UserPromptSubmit", prompt="sort the tide tables by harbour, please")),
@@ -136,6 +138,15 @@ CALLS: dict[str, tuple[list[str], str | None]] = {
     "hook of opencode": (["hook", "opencode", "turn_end"], OPENCODE),
     "inject memory of a gateway": (["inject", "memory", "--session", "fresh-2", "--role", "gateway"], None),
 }
+
+
+SWITCHED_ON = """
+[compaction]
+idleTriggerMinutes = 5
+notifyOnStart = true
+[notify]
+command = "true"
+"""
 
 
 def spawn(home: Path, words: list[str], stdin: str | None) -> tuple[int, str, str]:
@@ -163,7 +174,7 @@ def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert spawn(home, ["memory", "write", note], None)[0] == 0
     for session in ("known", "other"):
         assert spawn(home, [*SAVE, "--session", session, "--percent", "65"], None)[0] == 0
-    (home / "config.toml").write_text("[recall]\nlimit = 4\n")
+    (home / "config.toml").write_text("[recall]\nlimit = 4\n" + SWITCHED_ON)
     spawn(home, ["recall", "deploy"], None)  # reads the TOML once, and keeps it as JSON
     return home
 
@@ -184,6 +195,13 @@ def test_nor_does_the_first_command_of_a_new_home(tmp_path: Path, name: str) -> 
     code, out, modules = spawn(tmp_path / "home", words, stdin)
     assert code == 0, out + modules
     assert dear(modules) == set()
+
+
+@pytest.mark.parametrize("name", ["hook, prompt", "hook, end of turn", "hook, before the compaction"])
+def test_what_is_switched_off_is_not_imported(lived_in: Path, tmp_path: Path, name: str) -> None:
+    parts = {"session.idling", "session.idle", "session.notification"}
+    assert parts & set(spawn(lived_in, *CALLS[name])[2].split())
+    assert not parts & set(spawn(tmp_path / "home", *CALLS[name])[2].split())
 
 
 def test_every_hot_command_is_tried() -> None:

@@ -18,9 +18,12 @@ _MODULES = {
     "otel": "otel",
     "checkpoint": "session",
     "inject": "session",
+    "compaction": "compaction",
+    "idle": "idle",
     "hook": "agents",
     "install": "agents",
     "uninstall": "agents",
+    "store": "store",
     "status": "tools",
     "completion": "tools",
 }
@@ -31,8 +34,11 @@ GROUPS = {
     "knowledge": "Folders of markdown, kept in step and searched.",
     "vault": "Notes of one folder, read by name or by meaning.",
     "otel": "What happened: emit, search and follow events.",
+    "store": "A Typesense cluster beside the local file: prepare it, fill it, compare.",
     "checkpoint": "What one session is doing, kept while its context fills.",
     "inject": "Short texts to hand to an agent.",
+    "idle": "Compact sessions while nobody talks to them.",
+    "compaction": "What a compaction should do: decide, prepare, serialize, summarize.",
 }
 
 

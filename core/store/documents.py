@@ -133,6 +133,20 @@ def forget(db: apsw.Connection, rowid: int, at: int, *, signatures: bool) -> Non
     _unindex(db, rowid, signatures)
 
 
+def remove(db: apsw.Connection, rowid: int, *, signatures: bool) -> None:
+    """Take a document out for good, inside the caller's transaction."""
+    _unindex(db, rowid, signatures)
+    db.execute("DELETE FROM document WHERE rowid = ?", (rowid,))
+
+
+def set_counters(db: apsw.Connection, identifier: str, recalls: int, priority: float, used_at: int | None) -> None:
+    """Set what use and disuse made of a document, inside the caller's transaction; `used_at` in ms."""
+    db.execute(
+        "UPDATE document SET recall_count = ?, retrieval_priority = ?, last_used_at = ? WHERE id = ?",
+        (recalls, priority, used_at, identifier),
+    )
+
+
 def count_recall(db: apsw.Connection, identifiers: Sequence[str], at: int) -> None:
     """Note that these documents were recalled at `at` (ms)."""
     db.execute(
@@ -212,10 +226,13 @@ def recent(db: apsw.Connection, collection: str, since: int, limit: int) -> list
     return [from_row(row) for row in rows]
 
 
-def every(db: apsw.Connection, *, forgotten: bool = False) -> Iterator[Document]:
-    """Every document in order of its row, forgotten ones only when asked for."""
-    where = "" if forgotten else " WHERE forgotten_at IS NULL"
-    for row in db.execute(f"SELECT {_COLUMNS} FROM document{where} ORDER BY rowid"):
+def every(db: apsw.Connection, *, forgotten: bool = False, collection: str = "") -> Iterator[Document]:
+    """Every document in order of its row, forgotten ones only when asked for; of one collection, if one is named."""
+    code = COLLECTIONS.get(collection, 0) << COLLECTION_SHIFT
+    last = code + (1 << COLLECTION_SHIFT) - 1 if code else (1 << 62)
+    where = "" if forgotten else " AND forgotten_at IS NULL"
+    query = f"SELECT {_COLUMNS} FROM document WHERE rowid BETWEEN ? AND ?{where} ORDER BY rowid"
+    for row in db.execute(query, (code, last)):
         yield from_row(row)
 
 

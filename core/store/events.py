@@ -94,6 +94,12 @@ def between(db: apsw.Connection, query: EventQuery, after: int, upto: int) -> li
     return [_from_row(row) for row in rows]
 
 
+def after(db: apsw.Connection, number: int, limit: int) -> list[tuple[int, Event]]:
+    """The first events stored after this number, each with its own, in the order they came."""
+    rows = db.execute(f"SELECT {_COLUMNS} FROM event WHERE seq > ? ORDER BY seq LIMIT ?", (number, limit))
+    return [(int(row[0]), _from_row(row)) for row in rows]
+
+
 def tally(db: apsw.Connection, query: EventQuery) -> list[tuple[str, str, str, str, int]]:
     """How many events there are of each level, source, component and action the query lets through, in this order."""
     where, values = _where(query)

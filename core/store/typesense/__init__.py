@@ -1,0 +1,1 @@
+"""A Typesense cluster as the second store: imported only where `store.backend` or a `store` command asks for it."""

@@ -1,0 +1,164 @@
+"""The searches of one recall, and what their answers say.
+
+Server 0.24 ranks by how many of a query's words match, joins them with AND, and takes words away from the right of a
+query until enough is found. So a query of n terms goes as n searches a collection, each term once at the head and those
+that follow it behind: the answers are the documents that hold the head, first those that hold what follows too, and
+their number is the head's document frequency. With the search by vector that is one `multi_search`.
+"""
+
+from __future__ import annotations
+
+from core.store.migrations import COLLECTIONS as CODES
+from core.store.typesense.schema import COLLECTIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from core.store.interface import Filters
+    from core.store.typesense.connection import Row
+
+FIELDS = (
+    "id,lexicon,lexicon_context,vector,timestamp,updated_at,chars,recall_count,retrieval_priority,write_verdict,stale,"
+    "tags,superseded_by"
+)
+CHAIN = 4
+"""Terms of one search: the head, and as many behind it as may move a document up."""
+PAGE = 64
+"""Documents that each search by words asks for, at least."""
+MOST_PAGE = 250
+"""The server's limit."""
+_EVERY = 1_000_000_000
+_LEXICAL = {
+    "query_by": "lexicon,lexicon_context",
+    "num_typos": "0,0",
+    "prefix": "false,false",
+    "typo_tokens_threshold": 0,
+    "split_join_tokens": "off",
+    "prioritize_exact_match": False,
+    "enable_overrides": False,
+    "highlight_fields": "none",
+    "highlight_full_fields": "none",
+}
+
+
+class Plan:
+    """What to ask the cluster for one query.
+
+    Args:
+        keys: the query's terms (`lexicon`), several words of one are a phrase.
+        vector: int8[256], b"" for none.
+        lexical, semantic: how many documents are wanted of each kind of search.
+    """
+
+    __slots__ = ("_asked", "_searches", "counts", "distances", "found", "sizes")
+
+    def __init__(self, keys: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int) -> None:
+        self._searches: list[Row] = []
+        self._asked: list[tuple[str, str]] = []  # collection, and the term whose frequency the answer tells
+        self.counts: dict[str, int] = {}
+        """Term → how many documents hold it, in the whole memory."""
+        self.sizes: dict[str, int] = {}
+        """Collection → how many documents it has."""
+        self.found: dict[str, dict[str, Row]] = {}
+        """Collection → id → what was brought of the document."""
+        self.distances: list[tuple[float, str, str]] = []
+        """1 - cosine, collection and id of those that the vector found."""
+        wanted = list(filters["collections"]) or list(CODES)
+        narrowed = filter_by(filters)
+        once = list(dict.fromkeys(keys))
+        page = min(max(PAGE, lexical), MOST_PAGE)
+        for collection in wanted:
+            for key in once:
+                self._add(collection, "" if narrowed else key, _words(_quoted(key), page, narrowed))
+            for chain in _chains(once):
+                self._add(collection, "", _words(chain, page, narrowed, drop=True))
+            if vector:
+                self._add(collection, "", _nearest(vector, min(semantic, MOST_PAGE), narrowed))
+        # A term's frequency is that of the whole memory, whatever the filter: it is what makes the score.
+        for collection in CODES if narrowed else [name for name in CODES if name not in wanted]:
+            for key in once:
+                self._add(collection, key, {**_LEXICAL, "q": _quoted(key), "per_page": 0})
+
+    def _add(self, collection: str, counting: str, search: Row) -> None:
+        self._searches.append({**search, "collection": COLLECTIONS[collection]})
+        self._asked.append((collection, counting))
+
+    def searches(self) -> list[Row]:
+        """The searches, in the order in which `read` wants their answers."""
+        return self._searches
+
+    def read(self, answers: Sequence[Row]) -> None:
+        """Take the answers in."""
+        for (collection, counting), answer in zip(self._asked, answers, strict=True):
+            self.sizes[collection] = int(answer.get("out_of", 0))
+            rows = self.found.setdefault(collection, {})
+            for hit in answer.get("hits", ()):
+                row = hit["document"]
+                rows[row["id"]] = row
+                if "vector_distance" in hit:
+                    self.distances.append((float(hit["vector_distance"]), collection, row["id"]))
+            if counting:
+                self.counts[counting] = self.counts.get(counting, 0) + int(answer["found"])
+
+
+def filter_by(filters: Filters) -> str:
+    """The filters but for the collection, in the server's notation; values stand in backticks."""
+    parts = [
+        f"{field}:={_value(value)}"
+        for field, value in (
+            ("session_id", filters["session"]),
+            ("project", filters["project"]),
+            ("category_id", filters["category"]),
+        )
+        if value
+    ]
+    if filters["verdicts"]:
+        parts.append(f"write_verdict:=[{','.join(map(_value, filters['verdicts']))}]")
+    return " && ".join(parts)
+
+
+def by_ids(identifiers: Sequence[str]) -> str:
+    """The filter for documents by their ids, none of which may hold a backtick."""
+    return f"id:=[{','.join(map(_value, identifiers))}]"
+
+
+def _value(value: str) -> str:
+    # A backtick ends the value, and has no escape: such a value is compared without it, which finds nothing else.
+    return "`" + value.replace("`", "") + "`"
+
+
+def _quoted(key: str) -> str:
+    return f'"{key}"' if " " in key else key
+
+
+def _words(query: str, page: int, narrowed: str, *, drop: bool = False) -> Row:
+    search: Row = {
+        **_LEXICAL,
+        "q": query,
+        "per_page": page,
+        "include_fields": FIELDS,
+        "drop_tokens_threshold": _EVERY if drop else 0,
+        "sort_by": "_text_match:desc,terms:asc",
+    }
+    return {**search, "filter_by": narrowed} if narrowed else search
+
+
+def _chains(keys: Sequence[str]) -> Iterator[str]:
+    """Each word with those that follow it in the query, round to the beginning."""
+    single = [key for key in keys if " " not in key]
+    if len(single) < 2:
+        return
+    for head in range(len(single) if len(single) > 2 else 1):
+        yield " ".join([*single[head:], *single[:head]][:CHAIN])
+
+
+def _nearest(vector: bytes, count: int, narrowed: str) -> Row:
+    numbers = ",".join(map(str, memoryview(vector).cast("b").tolist()))
+    search: Row = {
+        "q": "*",
+        "vector_query": f"embedding:([{numbers}], k:{count})",
+        "per_page": count,
+        "include_fields": FIELDS,
+    }
+    return {**search, "filter_by": narrowed} if narrowed else search

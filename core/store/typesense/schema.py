@@ -1,0 +1,180 @@
+"""The collections of the cluster: made and brought up to date by `joelclaw store init`.
+
+Three hold what is recalled, under the mirrored CLI's names and the archive of turns beside them, one the events, one
+what this tool notes of the rest. What recall searches are the finished terms and the vector (`lexicon`, `mapping`); the
+texts of observations and knowledge are indexed as they are, too, for whoever searches the cluster by other means.
+"""
+
+from __future__ import annotations
+
+from core.errors import Failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypedDict
+
+    from core.store.typesense.connection import Cluster, Row
+
+    class Prepared(TypedDict):
+        """What `init` did with a collection."""
+
+        collection: str
+        created: bool
+        addedFields: list[str]
+        documents: int
+
+
+VERSION = 1
+COLLECTIONS = {"observations": "memory_observations", "episodes": "episodes", "knowledge": "system_knowledge"}
+"""Ours → the server's name, without prefix."""
+EVENTS = "otel_events"
+NOTES = "joelclaw_notes"
+"""Documents {id, value}: the schema's version, and what else is to be known of the whole."""
+_VERSION_ID = "schema_version"
+DIMENSIONS = 256
+
+
+def _field(name: str, kind: str, **more: Any) -> Row:
+    return {"name": name, "type": kind, "optional": True, **more}
+
+
+def _stored(name: str, kind: str = "string") -> Row:
+    """Kept, not searched: costs no memory on the server."""
+    return _field(name, kind, index=False)
+
+
+def _documents(name: str, *, searchable: bool) -> Row:
+    text = TEXT_FIELD[name]
+    return {
+        "name": COLLECTIONS[name],
+        "default_sorting_field": "timestamp",
+        "fields": [
+            {"name": "timestamp", "type": "int64"},
+            _field(text, "string") if searchable else _stored(text),
+            _field("title", "string") if searchable else _stored("title"),
+            _field("lexicon", "string"),
+            _field("lexicon_context", "string"),
+            _field("terms", "int32", facet=True),  # for its average
+            _field("embedding", "float[]", num_dim=DIMENSIONS),
+            _field("updated_at", "int64"),
+            _field("session_id", "string", facet=True),
+            _field("project", "string", facet=True),
+            _field("source", "string", facet=True),
+            _field("observation_type", "string", facet=True),
+            _field("category_id", "string", facet=True),
+            _field("write_verdict", "string", facet=True),
+            _field("tags", "string[]", facet=True),
+            _field("path", "string"),
+            _field("fingerprint", "string"),
+            _field("superseded_by", "string"),
+            _field("stale", "bool"),
+            _field("forgotten_at", "int64"),
+            *(_stored(field) for field in ("context", "vector", "history", "privacy", "taxonomy_version")),
+            *(_stored(field) for field in ("category_source", "write_reason", "write_gate_version", "supersedes")),
+            *(_stored(field, "float") for field in ("category_confidence", "write_confidence", "retrieval_priority")),
+            *(_stored(field, "int64") for field in ("recall_count", "merged_count", "last_used_at", "chars")),
+            _stored("write_gate_fallback", "bool"),
+            _field("sync_origin", "string", facet=True),  # what `stamp` adds
+            _field("sync_batch", "int64"),
+            _stored("sync_version", "int64"),
+            *(_stored(field) for field in ("sync_content", "sync_shares")),
+        ],
+    }
+
+
+TEXT_FIELD = {"observations": "observation", "episodes": "text", "knowledge": "text"}
+"""Under which name a document's text goes."""
+
+
+def schemas() -> list[Row]:
+    """Every collection as this version wants it, names without prefix."""
+    return [
+        _documents("observations", searchable=True),
+        _documents("episodes", searchable=False),
+        _documents("knowledge", searchable=True),
+        {
+            "name": EVENTS,
+            "default_sorting_field": "timestamp",
+            "fields": [
+                {"name": "timestamp", "type": "int64"},
+                _field("search_text", "string"),
+                *(_field(name, "string", facet=True) for name in ("level", "source", "component", "action")),
+                *(_field(name, "string", facet=True) for name in ("sessionId", "systemId")),
+                _field("success", "bool"),
+                _field("duration_ms", "float"),
+                _stored("error"),
+                _stored("metadata"),
+            ],
+        },
+        {"name": NOTES, "fields": [{"name": "value", "type": "string", "index": False, "optional": True}]},
+    ]
+
+
+def note(cluster: Cluster, identifier: str) -> str | None:
+    """A value that was noted of the whole; None where there is none."""
+    found = cluster.retrieve(NOTES, identifier)
+    return None if found is None else str(found.get("value", ""))
+
+
+def set_note(cluster: Cluster, identifier: str, value: str) -> None:
+    """Note a value."""
+    cluster.import_(NOTES, [{"id": identifier, "value": value}])
+
+
+def version(cluster: Cluster, names: set[str] | None = None) -> int:
+    """The version of the cluster's collections, 0 where they were never made."""
+    present = {row["name"] for row in cluster.collections()} if names is None else names
+    text = note(cluster, _VERSION_ID) if cluster.name(NOTES) in present else None
+    return int(text) if text and text.isdigit() else 0
+
+
+def init(cluster: Cluster) -> list[Prepared]:
+    """Create what is missing and add missing fields; run again, it changes nothing.
+
+    Raises:
+        Failure: TYPESENSE_SCHEMA_TOO_NEW; TYPESENSE_SCHEMA_FOREIGN, a field that has another type; and `Cluster`'s own.
+    """
+    present = {row["name"]: row for row in cluster.collections()}
+    have = version(cluster, set(present))
+    if have > VERSION:
+        raise Failure(
+            "TYPESENSE_SCHEMA_TOO_NEW",
+            f"the cluster's collections have schema {have}, this version knows {VERSION}",
+            "upgrade joelclaw; nothing was changed",
+        )
+    plan = [(wanted, _missing(wanted, present.get(cluster.name(wanted["name"])))) for wanted in schemas()]
+    done: list[Prepared] = []
+    for wanted, lacking in plan:
+        name = wanted["name"]
+        row = present.get(cluster.name(name))
+        if row is None:
+            cluster.create(wanted)
+        elif lacking:
+            cluster.add_fields(name, lacking)
+        done.append(
+            {
+                "collection": cluster.name(name),
+                "created": row is None,
+                "addedFields": [] if row is None else [field["name"] for field in lacking],
+                "documents": 0 if row is None else int(row["num_documents"]),
+            }
+        )
+    if have < VERSION:
+        set_note(cluster, _VERSION_ID, str(VERSION))
+    return done
+
+
+def _missing(wanted: Row, row: Row | None) -> list[Row]:
+    if row is None:
+        return []
+    known = {field["name"]: field for field in row["fields"]}
+    for field in wanted["fields"]:
+        other = known.get(field["name"])
+        if other is not None and (other["type"] != field["type"] or other.get("num_dim") != field.get("num_dim")):
+            raise Failure(
+                "TYPESENSE_SCHEMA_FOREIGN",
+                f"the cluster's collection {row['name']} has a field {field['name']} of type {other['type']},"
+                f" not {field['type']}",
+                "it is another program's: set store.prefix in config.toml, and run `joelclaw store init` again",
+            )
+    return [field for field in wanted["fields"] if field["name"] not in known]

@@ -1,0 +1,180 @@
+"""Recall's candidates from the cluster, with the raw scores that the local file would give them."""
+
+from __future__ import annotations
+
+import time
+
+from core.store.migrations import COLLECTION_SHIFT
+from core.store.migrations import COLLECTIONS as CODES
+from core.store.typesense import lexicon, mapping
+from core.store.typesense.bm25 import Bm25
+from core.store.typesense.plan import Plan, by_ids
+from core.store.typesense.schema import COLLECTIONS
+from core.store.typesense.statistics import Statistics
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.store.interface import Candidate, Document, Filters, Traits
+    from core.store.typesense.connection import Cluster, Row
+
+_MOST_TERMS = 24
+"""Each is a search of its own in every collection: of a longer query the first and the last."""
+
+
+class ClusterSource:
+    """Candidates from a cluster, for one recall. Row numbers are of this object only: the cluster has ids.
+
+    Args:
+        limit_s: seconds that all its requests may take together.
+
+    Its methods raise Failure with the codes of `connection.Cluster`.
+    """
+
+    backend = "typesense"
+    __slots__ = ("_cluster", "_rows", "_size", "_until")
+
+    def __init__(self, cluster: Cluster, *, limit_s: float) -> None:
+        self._cluster = cluster
+        self._until = time.monotonic() + limit_s
+        self._rows: dict[int, tuple[str, Row]] = {}
+        self._size = -1
+
+    @property
+    def semantic(self) -> bool:
+        """See `core.store.interface.CandidateSource`."""
+        return True
+
+    def candidates(
+        self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
+    ) -> list[Candidate]:
+        """See `core.store.interface.CandidateSource`; one request."""
+        keys = [key for key in (" ".join(lexicon.terms(term)) for term in _few(terms)) if key]
+        plan = Plan(keys, vector, filters, lexical, semantic)
+        whole = Statistics.load(self._cluster)
+        answers = self._asked(plan.searches() + whole.searches())
+        split = len(plan.searches())
+        plan.read(answers[:split])
+        whole.take(answers[split:])
+        if len(plan.sizes) == len(CODES):
+            self._size = sum(plan.sizes.values())
+            if whole.outgrown(self._size):
+                whole.forget()
+        else:
+            self._size = whole.documents
+        bm25 = Bm25(keys, plan.counts, documents=self._size, average=whole.average)
+        return self._scored(plan, bm25, vector, lexical, semantic)
+
+    def size(self) -> int:
+        """See `core.store.interface.CandidateSource`."""
+        if self._size < 0:
+            answers = self._asked([{"collection": name, "q": "*", "per_page": 0} for name in COLLECTIONS.values()])
+            self._size = sum(int(answer["out_of"]) for answer in answers)
+        return self._size
+
+    def documents(self, rowids: Sequence[int]) -> list[Document]:
+        """See `core.store.interface.CandidateSource`; one request."""
+        wanted: dict[str, list[str]] = {}
+        found: dict[tuple[str, str], Document] = {}
+        for rowid in rowids:
+            collection, row = self._rows[rowid]
+            if "`" in row["id"]:  # which no filter can name
+                whole = self._cluster.retrieve(COLLECTIONS[collection], row["id"])
+                found |= {(collection, row["id"]): mapping.from_remote(whole, collection)} if whole else {}
+            else:
+                wanted.setdefault(collection, []).append(row["id"])
+        searches = [
+            {
+                "collection": COLLECTIONS[collection],
+                "q": "*",
+                "filter_by": by_ids(identifiers),
+                "per_page": min(len(identifiers), 250),
+                "exclude_fields": mapping.EXCLUDED + ",vector",
+            }
+            for collection, identifiers in wanted.items()
+        ]
+        for collection, answer in zip(wanted, self._asked(searches), strict=True):
+            for hit in answer["hits"]:
+                document = mapping.from_remote(hit["document"], collection)
+                found[(collection, document["id"])] = document
+        documents = []
+        for rowid in rowids:
+            collection, row = self._rows[rowid]
+            brought = found.get((collection, row["id"]))
+            if brought is not None and brought["forgotten_at"] is None:  # it may have been forgotten meanwhile
+                brought["rowid"] = rowid
+                documents.append(brought)
+        return documents
+
+    def traits(self, rowids: Sequence[int]) -> list[Traits]:
+        """See `core.store.interface.CandidateSource`; no request."""
+        return [self._traits(rowid) for rowid in rowids]
+
+    def _asked(self, searches: Sequence[Row]) -> list[Row]:
+        if not searches:
+            return []
+        self._cluster.within(max(self._until - time.monotonic(), 0.001))
+        return self._cluster.multi_search(searches)
+
+    def _scored(self, plan: Plan, bm25: Bm25, vector: bytes, lexical: int, semantic: int) -> list[Candidate]:
+        """The best of each kind, numbered in the order in which they were written."""
+        scores: dict[tuple[str, str], float] = {}
+        for collection, rows in plan.found.items():
+            for identifier, row in rows.items():
+                score = bm25.of(row.get("lexicon", ""), row.get("lexicon_context", ""))
+                scores[(collection, identifier)] = score
+        best = sorted((key for key, score in scores.items() if score > 0), key=lambda key: -scores[key])
+        kept = dict.fromkeys(best if bm25.small else best[:lexical])
+        plan.distances.sort()
+        for _, collection, identifier in plan.distances[:semantic]:
+            kept.setdefault((collection, identifier))
+        ordered = sorted(kept, key=lambda key: (CODES[key[0]], int(plan.found[key[0]][key[1]]["timestamp"]), key[1]))
+        near = _Cosine(vector) if vector else None
+        found: list[Candidate] = []
+        for number, (collection, identifier) in enumerate(ordered, 1):
+            row = plan.found[collection][identifier]
+            rowid = (CODES[collection] << COLLECTION_SHIFT) + number
+            self._rows[rowid] = (collection, row)
+            cosine = near.of(mapping.vector_of(row)) if near else None
+            found.append({"rowid": rowid, "bm25": scores[(collection, identifier)], "cosine": cosine})
+        return found
+
+    def _traits(self, rowid: int) -> Traits:
+        collection, row = self._rows[rowid]
+        return {
+            "rowid": rowid,
+            "collection": collection,
+            "chars": int(row.get("chars", 0)),
+            "confirmed_at": max(int(row["timestamp"]), int(row.get("updated_at", 0))),
+            "recall_count": int(row.get("recall_count", 0)),
+            "retrieval_priority": float(row.get("retrieval_priority", 0.0)),
+            "write_verdict": str(row.get("write_verdict", "allow")),
+            "stale": bool(row.get("stale")) or "stale" in row.get("tags", ()),
+            "superseded_by": str(row.get("superseded_by", "")),
+        }
+
+
+class _Cosine:
+    """The cosine to one vector of int8."""
+
+    __slots__ = ("_length", "_numbers")
+
+    def __init__(self, vector: bytes) -> None:
+        self._numbers = memoryview(vector).cast("b").tolist()
+        self._length = sum(map(int.__mul__, self._numbers, self._numbers)) ** 0.5
+
+    def of(self, vector: bytes) -> float | None:
+        """-1 to 1; None for a document without vector."""
+        if len(vector) != len(self._numbers):
+            return None
+        numbers = memoryview(vector).cast("b").tolist()
+        length = sum(map(int.__mul__, numbers, numbers)) ** 0.5
+        return float(sum(map(int.__mul__, self._numbers, numbers)) / (self._length * length)) if length else None
+
+
+def _few(terms: Sequence[str]) -> Sequence[str]:
+    if len(terms) <= _MOST_TERMS:
+        return terms
+    half = _MOST_TERMS // 2
+    return [*terms[:half], *terms[-half:]]

@@ -1,0 +1,68 @@
+"""Which store a recall reads: the local file, or the cluster of the settings with the local file behind it."""
+
+from __future__ import annotations
+
+import os
+
+from core.errors import Failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypedDict
+
+    from core.config import Config
+    from core.store.interface import CandidateSource
+    from recall.engine import RecallResult
+
+    Fallback = TypedDict("Fallback", {"from": str, "to": str, "reason": str, "code": str})
+
+
+def answered(
+    config: Config, patience_ms: float | None, answer: Callable[[CandidateSource], RecallResult]
+) -> RecallResult:
+    """What `answer` makes of the cluster as a source; nothing of it is imported before this.
+
+    Args:
+        patience_ms: the longest that a recall waits for it, where that is less than `store.timeout_ms`.
+
+    Raises:
+        Failure: there is no way to the cluster, or there was none a moment ago; what a broken answer brings with it.
+    """
+    from core.store.typesense import down_mark
+
+    known = down_mark.read(_nodes(config))
+    if known is not None:
+        raise Failure(known[0], known[1], "wait some seconds")
+    from core.store.typesense import connection
+    from core.store.typesense.source import ClusterSource
+
+    limit = config.number("store.timeout_ms") / 1000
+    if patience_ms is not None:
+        limit = min(limit, patience_ms / 1000)
+    cluster = connection.connect(config, limit_s=limit)
+    try:
+        return answer(ClusterSource(cluster, limit_s=limit))
+    finally:
+        cluster.close()
+
+
+def gave_up(config: Config, error: Exception) -> Fallback:
+    """What a result says of a cluster that could not be used; it is left alone for some seconds.
+
+    Anything may come out of a server that is not ours, and none of it may stop a recall.
+    """
+    from core.store.typesense import down_mark
+
+    code = error.code if isinstance(error, Failure) else type(error).__name__
+    message = error.message if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
+    if down_mark.read(_nodes(config)) is None:
+        down_mark.note(_nodes(config), code, message)
+    return {"from": "typesense", "to": "sqlite", "reason": message, "code": code}
+
+
+def _nodes(config: Config) -> str:
+    """What tells one cluster, and one key's source, from another; holds no key."""
+    keyed = "key" if os.environ.get("TYPESENSE_API_KEY") else "command"
+    given = os.environ.get("JOELCLAW_STORE_URLS") or os.environ.get("TYPESENSE_URL") or config.text("store.urls")
+    return f"{given} {config.text('store.prefix')} {keyed}"

@@ -1,0 +1,134 @@
+"""Machines that share one memory: homes with the same cluster and the same prefix."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conftest import JOELCLAW, clean_environment
+from faults import Attempt, attempt
+
+from core.store.typesense import connection, schema
+
+_numbers = itertools.count()
+
+
+def new_prefix() -> str:
+    """A prefix that no other test of this server has."""
+    return f"t{os.getpid()}x{next(_numbers)}_"
+
+
+@dataclass
+class Machine:
+    """One home, and what its commands are told of the cluster.
+
+    Args:
+        environment: of the server, with the prefix.
+    """
+
+    home: Path
+    environment: dict[str, str]
+    background: bool = False
+    """Whether commands may start the carrying; by default nothing runs but what a test starts."""
+
+    def run(self, *words: str, stdin: bytes | None = None, timeout: float = 60, **more: str) -> Attempt:
+        """Run a command to its end."""
+        self.home.mkdir(mode=0o700, exist_ok=True)
+        env = {**self.environment, **more}
+        self._no_background(more.get("JOELCLAW_NOW_MS"))
+        return attempt(self.home, *words, stdin=stdin, env=env, timeout=timeout)
+
+    def _no_background(self, now_ms: str | None) -> None:
+        """The next run is due in fifty minutes."""
+        if not self.background:
+            due = self.home / "cache" / "store-sync.due"
+            due.parent.mkdir(mode=0o700, exist_ok=True)
+            due.touch(mode=0o600)
+            at = (int(now_ms) / 1000 if now_ms else time.time()) + 3000
+            os.utime(due, (at, at))
+
+    def result(self, *words: str, **more: Any) -> Any:
+        """The result of a command that must succeed."""
+        return self.run(*words, **more).result
+
+    def write(self, text: str, **more: str) -> str:
+        """Write a memory; returns its id."""
+        identifier: str = self.result("memory", "write", text, **more)["id"]
+        return identifier
+
+    def sync(self, **more: str) -> Any:
+        """Carry and fetch."""
+        return self.result("store", "sync", **more)
+
+    def verify(self) -> Any:
+        """The comparison, whether the sides are the same or not."""
+        done = self.run("store", "verify")
+        envelope = done.envelope
+        assert done.code == (0 if envelope["ok"] else 1), done
+        return envelope["result"] if envelope["ok"] else envelope["error"]
+
+    def waiting(self) -> Any:
+        """What `status` says that waits."""
+        return self.result("status")["store"]["waiting"]
+
+    def memories(self) -> dict[str, str]:
+        """Id → text of everything that can be recalled from the local file."""
+        done = self.run("memory", "export")
+        assert done.code == 0, done
+        return {one["id"]: one["text"] for one in map(json.loads, done.out.splitlines())}
+
+    @contextmanager
+    def cluster(self) -> Iterator[connection.Cluster]:
+        """The cluster itself, past the commands."""
+        env = self.environment
+        found = connection.Cluster(
+            connection.Nodes(env["TYPESENSE_URL"]), env["TYPESENSE_API_KEY"], prefix=env["JOELCLAW_STORE_PREFIX"]
+        )
+        try:
+            yield found
+        finally:
+            found.close()
+
+    def there(self, collection: str = "observations") -> dict[str, dict[str, Any]]:
+        """What the server holds of a collection, by id."""
+        with self.cluster() as cluster:
+            return {row["id"]: row for row in cluster.export(schema.COLLECTIONS.get(collection, collection))}
+
+    def popen(self, *words: str, **more: str) -> subprocess.Popen[bytes]:
+        """Start a command."""
+        return subprocess.Popen(
+            [JOELCLAW, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=clean_environment(self.home, **{**self.environment, **more}),
+            cwd=self.home.parent,
+        )
+
+
+def kill_after(process: subprocess.Popen[bytes], seconds: float) -> bytes:
+    """Kill -9 a command after a while; returns what it had printed."""
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+    out, _ = process.communicate()
+    return out
+
+
+def eventually(condition: Any, seconds: float = 20.0) -> Any:
+    """What a condition comes to, once it is true; waits for processes in the background."""
+    until = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < until, "it never came to pass"
+        time.sleep(0.05)
+    return value

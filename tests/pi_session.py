@@ -1,0 +1,71 @@
+"""A session of pi, written line by line as the client does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+WHEN = "2026-09-21T10:00:00.000Z"
+
+
+class PiSession:
+    """Writes entries to a file; each is the child of the one before, and has an id of its own."""
+
+    def __init__(self, path: Path, version: int = 3) -> None:
+        self.path = path
+        self.leaf: str | None = None
+        self.ids: list[str] = []
+        path.parent.mkdir(parents=True, exist_ok=True)
+        header = {"type": "session", "version": version, "id": "s-1", "timestamp": WHEN, "cwd": "/w"}
+        path.write_text(json.dumps(header) + "\n", encoding="utf-8")
+
+    def add(self, kind: str, **fields: Any) -> str:
+        """Append one entry; returns its id."""
+        identifier = f"e{len(self.ids) + 1:03}"
+        entry = {"type": kind, "id": identifier, "parentId": self.leaf, "timestamp": WHEN, **fields}
+        self.append((json.dumps(entry) + "\n").encode())
+        self.leaf = entry["id"]
+        self.ids.append(entry["id"])
+        return str(entry["id"])
+
+    def append(self, data: bytes) -> None:
+        """Append bytes as they are."""
+        with self.path.open("ab") as handle:
+            handle.write(data)
+
+    def user(self, text: str) -> str:
+        """A message of the user."""
+        return self.add(
+            "message", message={"role": "user", "content": [{"type": "text", "text": text}], "timestamp": 1}
+        )
+
+    def answer(self, text: str = "", *calls: dict[str, Any], tokens: int | None = None, stop: str = "stop") -> str:
+        """An answer of the assistant; `tokens` is what it tells of the context."""
+        blocks = [{"type": "text", "text": text}] if text else []
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": [*blocks, *calls],
+            "stopReason": stop,
+            "timestamp": 2,
+        }
+        if tokens is not None:
+            parts = {"input": tokens, "output": 0, "cacheRead": 0, "cacheWrite": 0}
+            message["usage"] = {**parts, "totalTokens": tokens}
+        return self.add("message", message={**message, "provider": "p", "model": "m"})
+
+    def result(self, call: str, text: str) -> str:
+        """What a tool returned."""
+        content = [{"type": "text", "text": text}]
+        return self.add(
+            "message", message={"role": "toolResult", "toolCallId": call, "toolName": "x", "content": content}
+        )
+
+    def compaction(self, first_kept: str, summary: str = "what was done", **more: Any) -> str:
+        """A compaction that keeps the session from that entry on."""
+        return self.add("compaction", summary=summary, firstKeptEntryId=first_kept, tokensBefore=1, **more)
+
+
+def call(identifier: str, name: str, **arguments: Any) -> dict[str, Any]:
+    """A tool call in an answer."""
+    return {"type": "toolCall", "id": identifier, "name": name, "arguments": arguments}

@@ -1,0 +1,153 @@
+"""`store push`, `pull` and `verify` move a whole memory either way and prove that both sides hold the same."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from machines import Machine, kill_after, new_prefix
+from terminal import on_terminal, without_style
+from typesense_server import Server, needs_server, one_node
+
+pytestmark = needs_server
+COUNT = 320
+LINES = "\n".join(
+    json.dumps(
+        {
+            "id": f"n{n}",
+            "text": f"Worker {n} listens on port {9000 + n}",
+            "collection": ("observations", "episodes", "knowledge")[n % 3],
+            "tags": [f"t{n % 7}"],
+            "context": f"the {n}th of them" if n % 3 == 1 else "",
+            "category": "ops",
+            "recall_count": n % 5,
+            "retrieval_priority": (n % 9) / 10,
+        }
+    )
+    for n in range(COUNT)
+).encode()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with one_node(tmp_path_factory.mktemp("push")) as made:
+        yield made
+
+
+@pytest.fixture
+def machine(server: Server, home: Path) -> Machine:
+    """A home with memories of every collection and some events, and a prepared cluster that has nothing."""
+    made = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
+    assert made.result("memory", "import", "-", stdin=LINES)["added"] == COUNT
+    made.result("otel", "emit", "build.ok", "--metadata", '{"n": 1}')
+    made.result("store", "init")
+    return made
+
+
+def export(machine: Machine) -> list[str]:
+    """Everything that the local file says, line by line."""
+    return sorted(machine.run("memory", "export").out.splitlines())
+
+
+def test_a_whole_memory_goes_there_and_back(machine: Machine, tmp_path: Path) -> None:
+    before = machine.verify()
+    assert (before["same"], before["code"]) == (False, "STORE_DIFFERS")
+    assert before["collections"]["episodes"] == {"here": 107, "there": 0, "same": 0, "different": 107}
+    assert len(before["differences"]) == 100
+    sent = machine.result("store", "push")["sent"]
+    assert sent["documents"] == COUNT
+    assert sent["events"] >= 1
+    after = machine.verify()
+    assert after["same"] is True
+    assert sum(one["same"] for one in after["collections"].values()) == COUNT
+    assert after["events"]["missingThere"] == 0
+    other = Machine(tmp_path / "other", machine.environment)
+    assert other.result("store", "pull", "--events")["received"] == COUNT
+    assert export(other) == export(machine)
+    assert other.verify()["same"] is True
+    events = other.result("otel", "list", JOELCLAW_STORE_BACKEND="sqlite")["events"]
+    assert [event["metadata"] for event in events if event["action"] == "build.ok"] == [{"n": 1}]
+    assert other.result("recall", "worker 17 port", JOELCLAW_STORE_BACKEND="sqlite")["hits"]
+
+
+def test_what_was_damaged_there_is_listed_and_mended(machine: Machine) -> None:
+    machine.result("store", "push")
+    with machine.cluster() as cluster:
+        rows = {row["id"]: row for row in cluster.export("memory_observations")}
+        cluster.import_("memory_observations", [{**rows["n3"], "observation": "something else"}])
+        cluster.delete_where("memory_observations", "id:=n6")
+        cluster.import_("memory_observations", [{**rows["n9"], "sync_shares": "{}", "recall_count": 0}])
+        cluster.import_("memory_observations", [{**rows["n12"], "id": "foreign"}])
+    found = machine.verify()
+    kinds = {one["id"]: one["kind"] for one in found["differences"]}
+    assert kinds == {"n3": "content", "n6": "only here", "n9": "counters", "foreign": "only there"}
+    machine.result("store", "push")
+    kinds = {one["id"]: one["kind"] for one in machine.verify()["differences"]}
+    assert kinds == {"foreign": "only there"}
+    machine.result("store", "pull")
+    assert machine.verify()["same"] is True
+    assert "foreign" in machine.memories()
+
+
+def test_a_push_that_is_killed_goes_on_where_it_was(machine: Machine) -> None:
+    draw = random.Random(3)
+    for _ in range(3):
+        kill_after(machine.popen("store", "push", JOELCLAW_STORE_BATCH="20"), draw.uniform(0.2, 0.6))
+    machine.result("store", "push")
+    assert machine.verify()["same"] is True
+    assert machine.result("store", "push")["sent"] == {"documents": 0, "events": 0}
+
+
+def test_a_pull_that_is_killed_goes_on_where_it_was(machine: Machine, tmp_path: Path) -> None:
+    machine.result("store", "push")
+    other = Machine(tmp_path / "other", machine.environment)
+    other.home.mkdir(mode=0o700)
+    draw = random.Random(4)
+    for _ in range(3):
+        kill_after(other.popen("store", "pull"), draw.uniform(0.2, 0.6))
+    other.result("store", "pull")
+    assert export(other) == export(machine)
+    assert other.result("store", "pull")["received"] == 0
+
+
+def test_a_cluster_that_lost_everything_is_filled_again(machine: Machine) -> None:
+    machine.result("store", "push")
+    with machine.cluster() as cluster:
+        for name in ("memory_observations", "episodes", "system_knowledge", "otel_events"):
+            cluster.drop(name)
+    machine.result("store", "init")
+    assert machine.sync()["sent"]["documents"] == 0, "the outbox knows of nothing"
+    machine.result("store", "push")
+    assert machine.verify()["same"] is True
+
+
+def test_going_back_to_one_machine(machine: Machine, tmp_path: Path) -> None:
+    machine.result("store", "push")
+    other = Machine(tmp_path / "other", machine.environment)
+    other.write("The staging queue drains at 14:00 UTC; deploys wait for it")
+    other.result("store", "init")
+    assert other.waiting()["documents"] == 1
+    result = other.result("store", "pull", "--leave")
+    assert (result["received"], result["left"]) == (COUNT, True)
+    assert other.waiting() is None
+    assert len(other.memories()) == COUNT + 1
+    other.write("and what is written afterwards stays here", JOELCLAW_STORE_BACKEND="sqlite")
+    assert other.waiting() is None
+
+
+def test_on_a_terminal(machine: Machine) -> None:
+    pushed = without_style(on_terminal(machine.home, "store", "push", env=machine.environment).out)
+    assert f"documents {COUNT}" in " ".join(pushed.split())
+    shown = without_style(on_terminal(machine.home, "store", "verify", env=machine.environment).out)
+    assert "both sides hold the same" in shown
+    with machine.cluster() as cluster:
+        cluster.delete_where("episodes", "id:=n1")
+    broken = on_terminal(machine.home, "store", "verify", env=machine.environment)
+    assert broken.code == 1
+    shown = without_style(broken.out)
+    assert "the sides differ" in shown
+    assert "only here" in shown
+    assert without_style(on_terminal(machine.home, "store", "sync", env=machine.environment).out).startswith("sent")

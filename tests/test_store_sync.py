@@ -1,0 +1,245 @@
+"""`joelclaw store sync` and its background: what is written here gets to the cluster, in order, once, and soon."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from faults import SLOWEST_S
+from machines import Machine, eventually, kill_after, new_prefix
+from typesense_server import Server, needs_server, one_node
+
+from core.store import outbox
+from core.store.typesense import schema
+from session import syncing
+
+pytestmark = needs_server
+FACTS = (
+    "The staging queue drains at 14:00 UTC; deploys wait for it",
+    "packages/worker-7/src/index.ts must not import the scheduler of region 7",
+    "Ticket OPS-77 was closed because shard 12 no longer drops connections",
+)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with one_node(tmp_path_factory.mktemp("sync")) as made:
+        yield made
+
+
+@pytest.fixture
+def machine(server: Server, home: Path) -> Machine:
+    made = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
+    made.result("store", "init")
+    return made
+
+
+def due(machine: Machine) -> Path:
+    """Its time of change says when the background may run again."""
+    return machine.home / "cache" / "store-sync.due"
+
+
+def test_what_is_written_is_carried_and_only_once(machine: Machine) -> None:
+    written = [machine.write(fact) for fact in FACTS]
+    assert machine.waiting()["documents"] == 3
+    assert machine.sync()["sent"]["documents"] == 3
+    found = machine.there()
+    assert [found[name]["observation"] for name in written] == list(FACTS)
+    again = machine.sync()
+    assert (again["sent"], again["received"]) == ({"documents": 0, "events": 0}, 0)
+    assert machine.verify()["same"] is True
+    assert machine.there() == found
+
+
+def test_batches_arrive_in_the_order_of_the_writes(machine: Machine) -> None:
+    written = [machine.write(fact) for fact in FACTS]
+    machine.sync(JOELCLAW_STORE_BATCH="1")
+    numbers = [machine.there()[name]["sync_batch"] for name in written]
+    assert numbers == sorted(set(numbers))
+
+
+def test_a_store_that_existed_before_is_carried_whole(server: Server, home: Path) -> None:
+    machine = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
+    written = {machine.write(fact): fact for fact in FACTS}
+    machine.result("otel", "emit", "build.ok")
+    machine.result("store", "init")
+    sent = machine.sync()["sent"]
+    assert sent["documents"] == 3
+    assert sent["events"] >= 1
+    assert {name: row["observation"] for name, row in machine.there().items()} == written
+
+
+def test_events_are_carried_with_their_metadata(machine: Machine) -> None:
+    machine.result("otel", "emit", "build.broke", "--level", "error", "--metadata", '{"shard": 12}')
+    machine.sync()
+    (event,) = (row for row in machine.there(schema.EVENTS).values() if row["action"] == "build.broke")
+    assert json.loads(str(event["metadata"])) == {"shard": 12}
+    assert event["level"] == "error"
+    assert machine.sync()["sent"]["events"] == 0
+
+
+def test_a_forgotten_memory_leaves_no_word_on_the_cluster(machine: Machine) -> None:
+    name = machine.write(FACTS[0])
+    machine.sync()
+    machine.result("memory", "forget", name)
+    machine.sync()
+    assert "staging" not in json.dumps(machine.there()[name])
+    assert machine.verify()["same"] is True
+    machine.result("memory", "forget", name, "--undo")
+    machine.sync()
+    assert machine.there()[name]["observation"] == FACTS[0]
+    assert machine.verify()["same"] is True
+
+
+def test_what_was_forgotten_before_it_was_carried_never_goes(machine: Machine) -> None:
+    name = machine.write(FACTS[0])
+    machine.result("memory", "forget", name)
+    machine.sync()
+    assert "staging" not in json.dumps(machine.there())
+    assert machine.verify()["same"] is True
+
+
+def test_a_section_that_left_its_file_leaves_the_cluster(machine: Machine, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Queue\n\nThe staging queue drains at 14:00 UTC and deploys wait for it.\n")
+    (folder / "b.md").write_text("# Shards\n\nShard twelve no longer drops its connections.\n")
+    machine.result("knowledge", "sync", str(folder))
+    machine.sync()
+    assert "14:00" in json.dumps(machine.there("knowledge"))
+    (folder / "a.md").unlink()
+    machine.result("knowledge", "sync", str(folder))
+    machine.sync()
+    assert "14:00" not in json.dumps(machine.there("knowledge"))
+    assert machine.verify()["same"] is True
+    (folder / "a.md").write_text("# Queue\n\nThe staging queue drains at 14:00 UTC and deploys wait for it.\n")
+    machine.result("knowledge", "sync", str(folder))
+    machine.sync()
+    assert "14:00" in json.dumps(machine.there("knowledge"))
+    assert machine.verify()["same"] is True
+
+
+def test_a_sync_that_is_killed_at_random_moments_loses_and_doubles_nothing(machine: Machine) -> None:
+    lines = "\n".join(json.dumps({"id": f"n{n}", "text": f"Worker {n} listens on port {9000 + n}"}) for n in range(300))
+    machine.result("memory", "import", "-", stdin=lines.encode())
+    draw = random.Random(5)
+    killed = 0
+    for _ in range(6):
+        process = machine.popen("store", "sync", JOELCLAW_STORE_BATCH="10")
+        killed += not kill_after(process, draw.uniform(0.1, 0.6))
+    assert killed >= 2, "the moments were badly drawn"
+    assert machine.sync()["complete"] is True
+    assert machine.verify()["same"] is True
+    assert len(machine.there()) == 300
+    # What was under way when it was killed is looked at once more, a minute later.
+    later = str(int(2e12))
+    assert machine.sync(JOELCLAW_NOW_MS=later)["sent"]["documents"] == 0
+
+
+def test_writes_beside_syncs_are_all_carried(machine: Machine) -> None:
+    first = machine.popen("store", "sync", "--watch", "--seconds", "0.1")
+    written = {machine.write(f"Service svc-{n} listens on port {7000 + n}"): n for n in range(12)}
+    eventually(lambda: set(machine.there()) == set(written))
+    first.send_signal(signal.SIGTERM)
+    out, _ = first.communicate(timeout=10)
+    assert first.returncode == 0
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert lines[0]["watching"] is True
+    assert sum(line["sent"]["documents"] for line in lines[1:]) >= len(written)
+    assert machine.verify()["same"] is True
+
+
+def test_any_command_starts_the_carrying_in_the_background(machine: Machine) -> None:
+    machine.background = True
+    due(machine).unlink()
+    name = machine.write(FACTS[0])
+    assert eventually(lambda: machine.there().get(name))["observation"] == FACTS[0]
+    eventually(lambda: machine.waiting()["documents"] == 0)
+
+
+def test_a_hook_starts_it_too_and_is_as_fast(machine: Machine) -> None:
+    name = machine.write(FACTS[0])
+    machine.background = True
+    due(machine).unlink()
+    payload = json.dumps({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "drain the queue"})
+    done = machine.run("hook", "claude", stdin=payload.encode())
+    assert done.code == 0
+    assert done.took_s < SLOWEST_S
+    eventually(lambda: name in machine.there())
+
+
+def test_a_burst_of_commands_starts_one_run(machine: Machine) -> None:
+    machine.background = True
+    due(machine).unlink()
+    machine.write(FACTS[0])
+    first = due(machine).stat().st_mtime
+    machine.write(FACTS[1])
+    assert due(machine).stat().st_mtime == first
+
+
+def test_without_the_backend_nothing_runs_in_the_background(machine: Machine) -> None:
+    machine.background = True
+    due(machine).unlink()
+    machine.write(FACTS[0], JOELCLAW_STORE_BACKEND="sqlite")
+    assert not due(machine).exists()
+    machine.background = False
+    assert machine.waiting()["documents"] == 1
+
+
+def test_what_the_server_refuses_is_told_and_holds_up_nothing(machine: Machine) -> None:
+    # A field of ours with another type makes the server refuse the document that has it.
+    name = schema.COLLECTIONS["observations"]
+    written = [machine.write(fact) for fact in FACTS]
+    (wanted,) = (one for one in schema.schemas() if one["name"] == name)
+    fields = [{**one, "type": "int64[]"} if one["name"] == "tags" else one for one in wanted["fields"]]
+    with machine.cluster() as cluster:
+        cluster.drop(name)
+        cluster.create({**wanted, "fields": fields})
+    machine.result("memory", "import", "-", stdin=json.dumps({"id": "tagged", "text": "x y z", "tags": ["a"]}).encode())
+    result = machine.sync()
+    assert result["refused"] == 1
+    assert result["waiting"]["refused"] == 1
+    assert "tags" in result["waiting"]["refusal"]
+    assert set(machine.there()) == set(written)
+    status = machine.result("status")
+    assert [problem["code"] for problem in status["problems"]] == ["TYPESENSE_REFUSED"]
+
+
+def test_a_second_sync_waits_for_the_first(machine: Machine) -> None:
+    machine.write(FACTS[0])
+    both = [machine.popen("store", "sync") for _ in range(2)]
+    sent = [json.loads(one.communicate(timeout=30)[0])["result"]["sent"]["documents"] for one in both]
+    assert sorted(sent) == [0, 1]
+
+
+def test_the_lock_is_the_one_that_the_background_holds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    assert outbox.lock_path() == syncing.lock()
+
+
+@pytest.mark.parametrize("words", [("store", "sync"), ("store", "push"), ("store", "pull"), ("store", "verify")])
+def test_without_collections_it_says_what_to_do(
+    server: Server, home: Path, words: tuple[str, ...], request: pytest.FixtureRequest
+) -> None:
+    machine = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
+    machine.write(FACTS[0])
+    done = machine.run(*words)
+    assert done.assert_failed() == "TYPESENSE_NOT_INITIALISED"
+    assert "store init" in done.envelope["fix"]
+    assert len(machine.memories()) == 1
+
+
+def test_the_key_is_in_no_file_and_no_answer(machine: Machine, server: Server) -> None:
+    machine.write(FACTS[0])
+    outs: list[Callable[[], object]] = [lambda: machine.run("store", "sync"), lambda: machine.run("store", "verify")]
+    assert all(server.key not in str(one()) for one in outs)
+    assert machine.run("store", "sync", TYPESENSE_API_KEY="another-key-77").assert_failed() == "TYPESENSE_UNAUTHORIZED"
+    for path in machine.home.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            assert server.key.encode() not in data
+            assert b"another-key-77" not in data

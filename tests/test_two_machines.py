@@ -1,0 +1,200 @@
+"""Two machines, one memory: what one writes the other recalls after a sync, and both come to the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import NOW_MS
+from machines import Machine, new_prefix
+from typesense_server import Server, needs_server, one_node
+
+pytestmark = needs_server
+FACT = "The staging queue drains at 14:00 UTC; deploys wait for it"
+OTHER = "packages/worker-7/src/index.ts must not import the scheduler of region 7"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with one_node(tmp_path_factory.mktemp("two")) as made:
+        yield made
+
+
+@pytest.fixture
+def two(server: Server, tmp_path: Path) -> tuple[Machine, Machine]:
+    environment = server.environment(JOELCLAW_STORE_PREFIX=new_prefix())
+    made = Machine(tmp_path / "desk", environment), Machine(tmp_path / "laptop", environment)
+    made[0].result("store", "init")
+    return made
+
+
+def local(machine: Machine, query: str) -> list[Any]:
+    """What the local file recalls, without a trace in the counters of others."""
+    hits: list[Any] = machine.result("recall", query, JOELCLAW_STORE_BACKEND="sqlite")["hits"]
+    return hits
+
+
+def settle(*machines: Machine) -> None:
+    """Sync, one after the other and the first once more: then each has everything of the others."""
+    for machine in (*machines, machines[0]):
+        machine.sync()
+
+
+def shown(machine: Machine, name: str) -> Any:
+    return machine.result("memory", "show", name)
+
+
+def imported(machine: Machine, **fields: Any) -> None:
+    assert machine.result("memory", "import", "-", stdin=json.dumps(fields).encode())["failed"] == 0
+
+
+def at(ms: int) -> dict[str, str]:
+    return {"JOELCLAW_NOW_MS": str(NOW_MS + ms)}
+
+
+def test_what_one_writes_the_other_recalls(two: tuple[Machine, Machine]) -> None:
+    desk, laptop = two
+    name = desk.write(FACT)
+    desk.sync()
+    assert laptop.sync()["received"] == 1
+    assert [(hit["id"], hit["observation"]) for hit in local(laptop, "staging queue drains")] == [(name, FACT)]
+    assert laptop.result("recall", "when does the queue drain")["hits"][0]["id"] == name
+    assert desk.verify()["same"] is True
+
+
+def test_each_has_its_own_rows_and_everything_of_both(two: tuple[Machine, Machine]) -> None:
+    desk, laptop = two
+    texts = {desk.write(f"Service svc-{n} listens on port {7000 + n}") for n in range(4)}
+    texts |= {laptop.write(f"Ticket OPS-{n} was closed by the shard team {n}") for n in range(5)}
+    settle(desk, laptop)
+    assert desk.memories() == laptop.memories()
+    assert set(desk.memories()) == texts
+    assert desk.sync()["received"] == laptop.sync()["received"] == 0
+
+
+def test_forgetting_reaches_everywhere_and_so_does_its_undoing(two: tuple[Machine, Machine]) -> None:
+    desk, laptop = two
+    name = desk.write(FACT)
+    settle(desk, laptop)
+    laptop.result("memory", "forget", name)
+    settle(laptop, desk)
+    assert local(desk, "staging queue drains") == []
+    assert desk.result("recall", "staging queue drains")["hits"] == []
+    desk.sync()
+    assert shown(desk, name)["forgotten"] is True
+    assert desk.verify()["same"] is laptop.verify()["same"] is True
+    desk.result("memory", "forget", name, "--undo")
+    settle(desk, laptop)
+    assert [hit["id"] for hit in local(laptop, "staging queue drains")] == [name]
+
+
+def test_a_new_machine_never_hears_of_what_was_forgotten(two: tuple[Machine, Machine], tmp_path: Path) -> None:
+    desk, laptop = two
+    gone, kept = desk.write(FACT), desk.write(OTHER)
+    desk.sync()
+    desk.result("memory", "forget", gone)
+    desk.sync()
+    assert laptop.sync()["received"] == 1
+    assert set(laptop.memories()) == {kept}
+    assert b"staging queue" not in (laptop.home / "store.db-wal").read_bytes()
+
+
+def test_of_two_edits_the_newer_stays(two: tuple[Machine, Machine]) -> None:
+    desk, laptop = two
+    name = desk.write(FACT, **at(0))
+    settle(desk, laptop)
+    for year, first, second in ((2030, desk, laptop), (2040, laptop, desk)):  # whoever syncs first
+        imported(laptop, id=name, text=f"older edit {year} " + FACT, updated_at=f"{year}-01-01T00:00:00Z")
+        imported(desk, id=name, text=f"newer edit {year} " + FACT, updated_at=f"{year}-01-02T00:00:00Z")
+        settle(first, second)
+        assert desk.memories() == laptop.memories()
+        assert desk.memories()[name].startswith(f"newer edit {year}")
+    assert desk.verify()["same"] is True
+
+
+def test_an_edit_after_a_forgetting_brings_it_back_only_where_it_is_newer(two: tuple[Machine, Machine]) -> None:
+    desk, laptop = two
+    name = desk.write(FACT, **at(0))
+    settle(desk, laptop)
+    laptop.result("memory", "forget", name, **at(5000))
+    desk.result("memory", "write", FACT, **at(1000))  # said again before that
+    settle(desk, laptop)
+    assert desk.memories() == laptop.memories() == {}
+    assert desk.verify()["same"] is True
+
+
+def test_edits_of_the_same_moment_come_to_the_same(two: tuple[Machine, Machine]) -> None:
+    desk, laptop = two
+    name = desk.write(FACT, **at(0))
+    settle(desk, laptop)
+    stamp = shown(desk, name)["updated_at"]
+    imported(desk, id=name, text="one edit of " + FACT, updated_at=stamp)
+    imported(laptop, id=name, text="two edit of " + FACT, updated_at=stamp)
+    settle(desk, laptop)
+    assert desk.memories() == laptop.memories()
+    assert desk.verify()["same"] is laptop.verify()["same"] is True
+
+
+def test_recalls_on_both_machines_are_added_up(two: tuple[Machine, Machine]) -> None:
+    desk, laptop = two
+    name = desk.write(FACT)
+    local(desk, "staging queue drains")
+    settle(desk, laptop)
+    assert shown(laptop, name)["recallCount"] == 1
+    for machine, times in ((desk, 2), (laptop, 3)):
+        for _ in range(times):
+            local(machine, "staging queue drains")
+    settle(desk, laptop)
+    assert (shown(desk, name)["recallCount"], shown(laptop, name)["recallCount"]) == (6, 6)
+    settle(desk, laptop)
+    assert shown(desk, name)["recallCount"] == 6, "a sync counts nothing twice"
+    assert desk.verify()["same"] is laptop.verify()["same"] is True
+
+
+def test_priorities_of_both_are_added_up_and_clamped(two: tuple[Machine, Machine]) -> None:
+    desk, laptop = two
+    name = desk.write(FACT)
+    settle(desk, laptop)
+    imported(desk, id=name, text=FACT, retrieval_priority=0.3)
+    imported(laptop, id=name, text=FACT, retrieval_priority=-0.1)
+    settle(desk, laptop)
+    assert shown(desk, name)["retrievalPriority"] == shown(laptop, name)["retrievalPriority"] == 0.2
+    imported(desk, id=name, text=FACT, retrieval_priority=0.9)
+    imported(laptop, id=name, text=FACT, retrieval_priority=0.9)
+    settle(desk, laptop)
+    for _ in range(2):
+        assert shown(desk, name)["retrievalPriority"] == shown(laptop, name)["retrievalPriority"] == 1.0
+        settle(desk, laptop)
+
+
+def test_what_comes_from_the_cluster_is_redacted_and_sent_back(two: tuple[Machine, Machine]) -> None:
+    desk, laptop = two
+    name = desk.write(FACT)
+    desk.sync()
+    secret = "ghp_" + "a1B2" * 9
+    with desk.cluster() as cluster:
+        (row,) = cluster.export("memory_observations")
+        row["observation"] = f"the token is {secret}"
+        row["sync_content"] = "another"
+        row["sync_version"] += 10
+        row["sync_origin"] = "a careless program"
+        cluster.import_("memory_observations", [row])
+    laptop.sync()
+    assert secret not in laptop.memories()[name]
+    settle(desk, laptop)
+    assert secret not in str(desk.there())
+    for machine in two:
+        assert all(secret.encode() not in path.read_bytes() for path in machine.home.glob("store.db*"))
+
+
+def test_many_changes_are_read_page_by_page(two: tuple[Machine, Machine]) -> None:
+    desk, laptop = two
+    lines = "\n".join(json.dumps({"id": f"n{n}", "text": f"Worker {n} listens on port {9000 + n}"}) for n in range(700))
+    desk.result("memory", "import", "-", stdin=lines.encode())
+    desk.sync()
+    assert laptop.sync()["received"] == 700
+    assert desk.memories() == laptop.memories()
+    assert laptop.verify()["same"] is True

@@ -1,0 +1,294 @@
+"""The way to a cluster: nodes, key, time limits, fail-over, and what its faults are called."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Run, clean_environment
+from typesense_server import Server, free_ports, needs_server, one_node
+
+from core.errors import Failure
+from core.store.typesense import transport
+from core.store.typesense.connection import Cluster, Nodes
+
+KEY = "k3y-that-nobody-may-see"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with one_node(tmp_path_factory.mktemp("node")) as started:
+        yield started
+
+
+@contextmanager
+def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
+    """A loopback server that hands each connection to `answer`; its URL."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    done = threading.Event()
+
+    def serve() -> None:
+        while not done.is_set():
+            try:
+                link, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=handle, args=(link,), daemon=True).start()
+
+    def handle(link: socket.socket) -> None:
+        with link:
+            try:
+                answer(link)
+            except OSError:
+                pass
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        done.set()
+        listener.close()
+
+
+def asked(link: socket.socket) -> bytes:
+    """What a client sent, up to the end of its headers."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = link.recv(65_536)
+        if not piece:
+            return data
+        data += piece
+    return data
+
+
+def code_of(action: Callable[[], object]) -> str:
+    with pytest.raises(Failure) as caught:
+        action()
+    assert caught.value.fix
+    assert KEY not in caught.value.message + caught.value.fix
+    return caught.value.code
+
+
+@pytest.mark.parametrize(
+    ("given", "urls"),
+    [
+        ("http://one:8108", ["http://one:8108"]),
+        (" http://one:8108/ , https://two ", ["http://one:8108", "https://two:443"]),
+        ("http://[::1]", ["http://[::1]:80"]),
+        ("https://proxy/search", ["https://proxy:443/search"]),
+    ],
+)
+def test_nodes_are_read(given: str, urls: list[str]) -> None:
+    assert Nodes(given).urls == urls
+
+
+@pytest.mark.parametrize(
+    "given", ["", ",", "one:8108", "ftp://one", "http://", "http://one:x", "http://u:secret@one:1"]
+)
+def test_what_is_no_node_is_refused_and_a_password_in_it_is_not_shown(given: str) -> None:
+    with pytest.raises(Failure) as caught:
+        Nodes(given)
+    assert caught.value.code == "CONFIG_INVALID"
+    assert "secret" not in caught.value.message
+
+
+def test_without_a_key_the_command_says_how_to_give_one(run: Run) -> None:
+    failed = run("store", "init", ok=False).json
+    assert failed["error"]["code"] == "TYPESENSE_API_KEY_MISSING"
+    assert "TYPESENSE_API_KEY" in failed["fix"]
+
+
+@pytest.mark.parametrize("command", [f"sh -c 'echo {KEY} >&2; exit 3'", f"/nowhere/{KEY}", "'unclosed"])
+def test_a_key_command_that_fails_is_told_without_what_it_printed(run: Run, home: Path, command: str) -> None:
+    home.mkdir()
+    (home / "config.toml").write_text(f"[store]\nkey_command = {json.dumps(command)}\n")
+    failed = run("store", "init", ok=False)
+    assert failed.json["error"]["code"] == "TYPESENSE_API_KEY_MISSING"
+    assert "store.key_command" in failed.json["error"]["message"]
+    assert KEY not in failed.out + failed.err
+
+
+def test_a_project_cannot_say_where_memory_goes(run: Run, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / ".joelclaw").mkdir(parents=True)
+    (project / ".joelclaw" / "config.toml").write_text(
+        '[store]\nbackend = "typesense"\nurls = "http://127.0.0.1:9"\nkey_command = "touch stolen"\n'
+    )
+    assert "fallback" not in run("recall", "anything at all", cwd=project).result
+    assert run("store", "init", ok=False, cwd=project).json["error"]["code"] == "TYPESENSE_API_KEY_MISSING"
+    assert not (project / "stolen").exists()
+
+
+@needs_server
+def test_the_key_may_come_from_a_command(run: Run, home: Path, server: Server) -> None:
+    home.mkdir()
+    (home / "config.toml").write_text(
+        f'[store]\nurls = "{server.url}"\nkey_command = "printf {server.key}"\nprefix = "by_command_"\n'
+    )
+    assert run("store", "init").result["collections"][0]["collection"] == "by_command_memory_observations"
+
+
+@needs_server
+def test_a_wrong_key_is_told_and_stands_nowhere(run: Run, home: Path, server: Server) -> None:
+    wrong = server.environment(TYPESENSE_API_KEY=KEY)
+    failed = run("store", "init", env=wrong, ok=False)
+    assert failed.json["error"]["code"] == "TYPESENSE_UNAUTHORIZED"
+    recalled = run("recall", "what was decided about the retries", env=wrong)
+    assert recalled.result["fallback"]["code"] == "TYPESENSE_UNAUTHORIZED"
+    assert KEY not in failed.out + failed.err + recalled.out + recalled.err
+    kept = [path.read_bytes() for path in home.rglob("*") if path.is_file()]
+    assert kept
+    assert not any(KEY.encode() in data for data in kept)
+
+
+def test_nobody_there(run: Run) -> None:
+    env = {"TYPESENSE_URL": f"http://127.0.0.1:{free_ports(1)[0]}", "TYPESENSE_API_KEY": KEY}
+    failed = run("store", "init", env=env, ok=False)
+    assert failed.json["error"]["code"] == "TYPESENSE_UNREACHABLE"
+    assert KEY not in failed.out
+
+
+def test_another_service_is_no_cluster() -> None:
+    def greet(link: socket.socket) -> None:
+        asked(link)
+        link.sendall(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")
+
+    def page(link: socket.socket) -> None:
+        asked(link)
+        link.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>")
+
+    for service in (greet, page):
+        with listening(service) as url:
+            assert code_of(lambda url=url: Cluster(Nodes(url), KEY, limit_s=2).collections()) == "TYPESENSE_UNREACHABLE"  # type: ignore[misc]
+
+
+def test_a_node_that_trickles_is_given_up_when_the_time_is_over() -> None:
+    def trickle(link: socket.socket) -> None:
+        asked(link)
+        link.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+        for _ in range(100):
+            link.sendall(b"x")
+            time.sleep(0.05)
+
+    with listening(trickle) as url:
+        began = time.monotonic()
+        assert code_of(lambda: Cluster(Nodes(url), KEY, limit_s=0.4).collections()) == "TYPESENSE_UNREACHABLE"
+        assert 0.3 < time.monotonic() - began < 2
+
+
+def test_silent_nodes_share_the_time_and_the_last_one_answers() -> None:
+    def silent(link: socket.socket) -> None:
+        asked(link)
+        time.sleep(3)
+
+    def empty(link: socket.socket) -> None:
+        asked(link)
+        link.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n[]")
+
+    with listening(silent) as first, listening(empty) as second:
+        began = time.monotonic()
+        dead = f"http://127.0.0.1:{free_ports(1)[0]}"
+        assert Cluster(Nodes(f"{first},{dead},{second}"), KEY, limit_s=3).collections() == []
+        assert time.monotonic() - began < 2.9
+
+
+def test_pieces_of_any_size_make_the_same_answer() -> None:
+    body = json.dumps([{"name": "x", "note": "ü" * 400}]).encode()
+
+    def chunked(link: socket.socket) -> None:
+        for _ in range(2):  # a second request comes by the same connection
+            if not asked(link):
+                return
+            head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+            link.sendall(head[:30])
+            time.sleep(0.02)
+            link.sendall(head[30:])
+            for at in range(0, len(body), 97):
+                piece = body[at : at + 97]
+                link.sendall(f"{len(piece):x}\r\n".encode() + piece[:1])
+                link.sendall(piece[1:] + b"\r\n")
+            link.sendall(b"0\r\n\r\n")
+
+    with listening(chunked) as url:
+        cluster = Cluster(Nodes(url), KEY, limit_s=5)
+        assert cluster.collections() == json.loads(body)
+        assert cluster.collections() == json.loads(body)
+
+
+def test_a_kept_connection_that_the_node_closed_is_made_anew() -> None:
+    def once(link: socket.socket) -> None:
+        asked(link)
+        link.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n[]")
+
+    with listening(once) as url:
+        cluster = Cluster(Nodes(url), KEY, limit_s=5)
+        assert cluster.collections() == []
+        time.sleep(0.1)
+        assert cluster.collections() == []
+
+
+def test_half_an_answer_is_none() -> None:
+    def cut(link: socket.socket) -> None:
+        asked(link)
+        link.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n[1, 2")
+
+    with listening(cut) as url:
+        assert code_of(lambda: Cluster(Nodes(url), KEY, limit_s=2).collections()) == "TYPESENSE_UNREACHABLE"
+
+
+def test_the_client_is_trimmed_and_nothing_of_that_is_left_behind(tmp_path: Path) -> None:
+    said = spawn_python(
+        tmp_path,
+        "from core.store.typesense import connection, light_client\n"
+        "connection.Cluster(connection.Nodes('http://one:1'), 'k')\n"
+        "import sys\n"
+        "print(light_client.trimmed(), [n for n in ('httpx', 'httpx2', 'asyncio', 'ssl', 'logging') if n in sys.modules])\n"
+        "import asyncio, ssl, logging, httpx\n"
+        "print(asyncio.run(asyncio.sleep(0, 7)), ssl.create_default_context().check_hostname,"
+        " logging.getLogger('x').name, httpx.Client.__module__)\n",
+    )
+    assert said.splitlines() == ["True []", "7 True x httpx"]
+
+
+@needs_server
+def test_a_client_that_cannot_be_trimmed_is_taken_whole(tmp_path: Path, server: Server) -> None:
+    said = spawn_python(
+        tmp_path,
+        "from core.store.typesense import connection, light_client\n"
+        "def broken(name): raise AttributeError(name)\n"
+        "light_client._trimmed = broken\n"
+        f"cluster = connection.Cluster(connection.Nodes('{server.url}'), '{server.key}', limit_s=10)\n"
+        "print(light_client.trimmed(), type(cluster.collections()).__name__, cluster.healthy())\n"
+        "cluster = connection.Cluster(connection.Nodes('http://127.0.0.1:9'), 'k', limit_s=5)\n"
+        "try: cluster.collections()\n"
+        "except connection.Failure as failure: print(failure.code)\n",
+    )
+    assert said.splitlines() == ["False list True", "TYPESENSE_UNREACHABLE"]
+
+
+def test_what_the_client_catches_has_the_names_of_httpx() -> None:
+    httpx = pytest.importorskip("httpx")
+    for name in ("ConnectError", "TimeoutException", "PoolTimeout", "DecodingError", "LocalProtocolError"):
+        ours, theirs = getattr(transport, name), getattr(httpx, name)
+        assert issubclass(ours, transport.HTTPError) == issubclass(theirs, httpx.HTTPError)
+
+
+def spawn_python(home: Path, program: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**clean_environment(home), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -1,0 +1,334 @@
+"""Whatever befalls the cluster: nothing is lost, hooks stay as fast, and the next try comes when it makes sense."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from conftest import NOW_MS
+from faults import SLOWEST_S, small_disk
+from machines import Machine, eventually, new_prefix
+from typesense_server import Server, free_ports, needs_server, one_node
+
+from core.store import outbox
+
+pytestmark = needs_server
+FACT = "The staging queue drains at 14:00 UTC; deploys wait for it"
+PROMPT = json.dumps({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "drain the queue"}).encode()
+QUICK = {"JOELCLAW_STORE_TIMEOUT_MS": "60"}
+"""A request that moves documents waits 1.2 s then."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with one_node(tmp_path_factory.mktemp("faults")) as made:
+        yield made
+
+
+@pytest.fixture
+def machine(server: Server, home: Path) -> Machine:
+    made = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
+    made.result("store", "init")
+    return made
+
+
+def at(ms: int) -> dict[str, str]:
+    return {"JOELCLAW_NOW_MS": str(NOW_MS + ms)}
+
+
+def many(machine: Machine, count: int, first: int = 0) -> None:
+    lines = "\n".join(
+        json.dumps({"id": f"n{n}", "text": f"Worker {n} listens on port {9000 + n}"})
+        for n in range(first, first + count)
+    )
+    machine.result("memory", "import", "-", stdin=lines.encode())
+
+
+def assert_all_there(machine: Machine) -> None:
+    """After one more sync both sides hold the same."""
+    machine.sync()
+    assert machine.verify()["same"] is True
+    rows = machine.there()
+    assert {name: row["observation"] for name, row in rows.items()} == machine.memories()
+
+
+class Fault:
+    """What happens to the requests that carry documents; everything else goes through.
+
+    Args:
+        answer: the status and the body for the request's lines, None to hang up; called before anything is forwarded.
+        forwarded: how many of the lines reach the server, None for all.
+        held: forward only when this is set, long after the client has gone.
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[list[bytes]], tuple[int, bytes] | None] | None = None,
+        *,
+        forwarded: int | None = None,
+        held: threading.Event | None = None,
+    ) -> None:
+        self.answer = answer
+        self.forwarded = forwarded
+        self.held = held
+        self.imports = 0
+        self.landed = 0
+
+
+@contextmanager
+def proxy(server: Server, fault: Fault) -> Iterator[str]:
+    """A node in front of the node that has a fault; yields its URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+        def _handle(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            if "/import" not in self.path:
+                self._reply(*self._forward(body))
+                return
+            fault.imports += 1
+            lines = body.splitlines()
+            if fault.held is not None:
+                fault.held.wait(30)
+            if fault.forwarded is not None:
+                status, answered = self._forward(b"\n".join(lines[: fault.forwarded]))
+            elif fault.answer is None:
+                status, answered = self._forward(body)
+            fault.landed += 1
+            if fault.answer is not None:
+                reply = fault.answer(lines)
+                if reply is None:
+                    self.close_connection = True
+                    return
+                status, answered = reply
+            self._reply(status, answered)
+
+        def _forward(self, body: bytes) -> tuple[int, bytes]:
+            link = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=30)
+            key = {"X-TYPESENSE-API-KEY": self.headers["X-TYPESENSE-API-KEY"]}
+            link.request(self.command, self.path, body or None, key)
+            answer = link.getresponse()
+            data = answer.read()
+            link.close()
+            return answer.status, data
+
+        def _reply(self, status: int, body: bytes) -> None:
+            try:
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+            except OSError:
+                pass  # the client has gone
+
+        do_GET = do_POST = _handle  # noqa: N815  # the names that http.server calls
+
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.server_port}"
+    finally:
+        listening.shutdown()
+        thread.join()
+        listening.server_close()
+
+
+def test_a_server_that_is_down_costs_nothing_and_loses_nothing(machine: Machine) -> None:
+    (port,) = free_ports(1)
+    down = {"TYPESENSE_URL": f"http://127.0.0.1:{port}"}
+    name = machine.write(FACT, **down)
+    assert machine.run("store", "sync", **down).assert_failed() == "TYPESENSE_UNREACHABLE"
+    machine.background = True
+    for _ in range(3):
+        hook = machine.run("hook", "claude", stdin=PROMPT, **down)
+        assert (hook.code, hook.err) == (0, "")
+        assert hook.took_s < SLOWEST_S
+    machine.background = False
+    hits = machine.result("recall", "staging queue drains", **down)["hits"]
+    assert [hit["id"] for hit in hits] == [name]
+    assert_all_there(machine)
+
+
+def test_the_background_waits_ever_longer_and_status_says_so(machine: Machine) -> None:
+    (port,) = free_ports(1)
+    down = {"TYPESENSE_URL": f"http://127.0.0.1:{port}"}
+    machine.write(FACT, **at(0))
+    tries = []
+    for _ in range(3):
+        assert machine.run("store", "sync", **down, **at(0)).code == 1
+        status = machine.result("status", **at(0))
+        tries.append(status["store"]["waiting"]["nextTry"][17:])
+    assert tries == ["21.000Z", "22.000Z", "24.000Z"]
+    waiting = status["store"]["waiting"]
+    assert (waiting["documents"], waiting["tries"]) == (1, 3)
+    (problem,) = status["problems"]
+    assert problem["code"] == "TYPESENSE_UNREACHABLE"
+    assert "3 tries" in problem["message"]
+    # A hook before that moment starts nothing; one after it does.
+    due = machine.home / "cache" / "store-sync.due"
+    machine.background = True
+    assert machine.run("store", "sync", **down, **at(0)).code == 1
+    stood = due.stat().st_mtime_ns
+    assert stood == (NOW_MS + 8000) * 1_000_000
+    machine.run("hook", "claude", stdin=PROMPT, **down, **at(3000))
+    assert due.stat().st_mtime_ns == stood
+    machine.run("hook", "claude", stdin=PROMPT, **at(9000))
+    eventually(lambda: len(machine.there()) == 1)
+    eventually(lambda: machine.waiting()["error"] == "")
+
+
+def test_a_wrong_key(machine: Machine) -> None:
+    machine.write(FACT)
+    wrong = {"TYPESENSE_API_KEY": "not-the-key"}
+    assert machine.run("store", "sync", **wrong).assert_failed() == "TYPESENSE_UNAUTHORIZED"
+    (problem,) = machine.result("status")["problems"]
+    assert problem["code"] == "TYPESENSE_UNAUTHORIZED"
+    assert "not-the-key" not in str(problem)
+    assert machine.run("store", "sync", TYPESENSE_API_KEY="").assert_failed() == "TYPESENSE_API_KEY_MISSING"
+    assert_all_there(machine)
+
+
+def test_a_node_that_does_not_answer(machine: Machine, server: Server) -> None:
+    machine.write(FACT)
+    server.pause()
+    try:
+        done = machine.run("store", "sync", **QUICK)
+        assert done.assert_failed() == "TYPESENSE_UNREACHABLE"
+        assert done.took_s < 5
+        machine.background = True
+        hook = machine.run("hook", "claude", stdin=PROMPT, **QUICK)
+        assert hook.code == 0
+        machine.background = False
+        assert hook.took_s < SLOWEST_S
+    finally:
+        server.resume()
+    assert_all_there(machine)
+
+
+def test_a_node_that_dies_in_the_middle_of_an_import(machine: Machine, server: Server) -> None:
+    many(machine, 120)
+    fault = Fault(lambda _: None, forwarded=50)
+    with proxy(server, fault) as url:
+        assert machine.run("store", "sync", TYPESENSE_URL=url).assert_failed() == "TYPESENSE_UNREACHABLE"
+    assert len(machine.there()) == 50
+    assert machine.waiting()["documents"] == 120
+    result = machine.sync()
+    assert result["sent"]["documents"] == 70, "what had arrived is not sent again"
+    assert_all_there(machine)
+
+
+def test_each_line_of_an_answer_is_looked_at(machine: Machine, server: Server) -> None:
+    many(machine, 30)
+
+    def half(lines: list[bytes]) -> tuple[int, bytes]:
+        good, bad = b'{"success":true}', b'{"success":false,"code":500,"error":"Could not write to on-disk storage."}'
+        return 200, b"\n".join(good if place < 10 else bad for place in range(len(lines)))
+
+    with proxy(server, Fault(half, forwarded=10)) as url:
+        done = machine.run("store", "sync", TYPESENSE_URL=url)
+        assert done.assert_failed() == "TYPESENSE_REFUSED"
+        assert "on-disk storage" in done.envelope["error"]["message"]
+    waiting = machine.waiting()
+    assert (waiting["documents"], waiting["refused"]) == (20, 0)
+    assert_all_there(machine)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (422, "Rejecting write: running out of resource type: OUT_OF_DISK"),
+        (503, "Not Ready or Lagging"),
+        (500, "Server Error"),
+    ],
+)
+def test_a_server_that_has_no_room(machine: Machine, server: Server, status: int, said: str) -> None:
+    many(machine, 5)
+    answer = json.dumps({"message": said}).encode()
+    with proxy(server, Fault(lambda _: (status, answer))) as url:
+        done = machine.run("store", "sync", TYPESENSE_URL=url, **QUICK)
+        assert done.assert_failed() in ("TYPESENSE_REFUSED", "TYPESENSE_UNREACHABLE")
+        assert said in done.envelope["error"]["message"]
+    assert machine.waiting()["documents"] == 5
+    assert_all_there(machine)
+
+
+def test_a_disk_that_is_full(home: Path, tmp_path: Path) -> None:
+    """Server 0.24.1 stands still then, until it is started again."""
+    folder = tmp_path / "disk"
+    with small_disk(folder, 120_000) as fill, one_node(folder) as server:
+        machine = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
+        machine.result("store", "init")
+        many(machine, 20)
+        machine.sync()
+        fill()
+        many(machine, 200, first=100)
+        done = machine.run("store", "sync", **QUICK)
+        assert done.assert_failed() in ("TYPESENSE_REFUSED", "TYPESENSE_UNREACHABLE")
+        assert machine.waiting()["documents"] == 200
+        hook = machine.run("hook", "claude", stdin=PROMPT, **QUICK)
+        assert hook.code == 0
+        assert hook.took_s < SLOWEST_S
+        server.kill()
+        for ballast in folder.glob("ballast-*"):
+            ballast.unlink()
+        server.start()
+        server.wait()
+        assert_all_there(machine)
+
+
+def test_an_old_request_that_lands_late_undoes_no_newer_write(machine: Machine, server: Server) -> None:
+    """The client gave up; the node works on the request all the same, after the next one."""
+    name = machine.result("memory", "import", "-", stdin=json.dumps({"id": "x", "text": "old " + FACT}).encode())
+    assert name["added"] == 1
+    held = threading.Event()
+    fault = Fault(held=held)
+    began = int(time.time() * 1000)
+    with proxy(server, fault) as url:
+        assert machine.run("store", "sync", TYPESENSE_URL=url, **QUICK).assert_failed() == "TYPESENSE_UNREACHABLE"
+        assert fault.imports == 1
+        machine.result("memory", "import", "-", stdin=json.dumps({"id": "x", "text": "new " + FACT}).encode())
+        assert machine.sync()["sent"]["documents"] == 1
+        assert machine.there()["x"]["observation"] == "new " + FACT
+        held.set()
+        eventually(lambda: fault.landed == 1)
+    assert machine.there()["x"]["observation"] == "old " + FACT, "the late request has done its harm"
+    later = {"JOELCLAW_NOW_MS": str(began + 3 * outbox.LOOK_AGAIN_MS)}
+    assert machine.sync(**later)["sent"]["documents"] == 1
+    assert machine.there()["x"]["observation"] == "new " + FACT
+    assert machine.verify()["same"] is True
+
+
+def test_what_answers_there_is_no_typesense(machine: Machine, server: Server) -> None:
+    machine.write(FACT)
+    with proxy(server, Fault(lambda _: (200, b"<html>welcome</html>"))) as url:
+        done = machine.run("store", "sync", TYPESENSE_URL=url, **QUICK)
+        assert done.assert_failed() == "TYPESENSE_UNREACHABLE"
+    assert machine.waiting()["documents"] == 1
+    assert_all_there(machine)
+
+
+def test_the_home_s_own_disk_is_full(home: Path, server: Server) -> None:
+    with small_disk(home, 8_000) as fill:
+        machine = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
+        machine.result("store", "init")
+        machine.write(FACT)
+        fill()
+        assert machine.run("store", "sync").assert_failed() in ("STORE_FULL", "STORE_IO")
+        assert machine.run("hook", "claude", stdin=PROMPT).code == 0
+        for ballast in home.glob("ballast-*"):
+            ballast.unlink()
+        assert_all_there(machine)

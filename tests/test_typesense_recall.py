@@ -1,0 +1,319 @@
+"""Recall from a cluster: the hits and scores of the local file; and the local file where the cluster fails."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import NOW_MS, ROOT, Run
+from typesense_server import Server, free_ports, needs_server, one_node
+
+sys.path.insert(0, str(ROOT / "bench"))
+from notes import QUERIES, notes
+
+pytestmark = needs_server
+COUNT = 230  # with MORE under 250, the most that the server gives at once
+TOLERANCE = 0.002
+"""A hit's score on both sides; found and printed with four digits."""
+FROZEN = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+PATIENT = {"JOELCLAW_STORE_TIMEOUT_MS": "20000", **FROZEN}
+DAY_MS = 86_400_000
+MORE: tuple[dict[str, Any], ...] = (
+    {"id": "held", "text": "The zebra crossing service is perhaps owned by nobody", "verdict": "hold"},
+    {"id": "gone", "text": "The zebra crossing service was switched off", "verdict": "discard"},
+    {"id": "old", "text": "The zebra crossing service began as a sketch", "timestamp": NOW_MS - 200 * DAY_MS},
+    {"id": "echo", "text": "Task: what is the zebra crossing service", "tags": ["session-task"]},
+    {"id": "mine", "text": "The zebra crossing service answers on port 4410", "session": "s-1", "project": "/w/zebra"},
+    {"id": "pref", "text": "Zebra stripes are preferred in the editor", "category": "prefs"},
+    {"id": "forget-me", "text": "The zebra crossing service has a hidden switch"},
+    {"id": "ünï`code:[1]", "text": "Das Größenmaß der Brücke über die Zebra-Straße ist 数据库 12"},
+    {"id": "path", "text": "`src/zebra/crossing_lights.ts` exports getLampColour, see ADR-0417"},
+    {"id": "turn", "collection": "episodes", "text": "user: zebra or not?", "context": "assistant: paint the crossing"},
+    {
+        "id": "skill",
+        "collection": "knowledge",
+        "title": "Zebra handbook",
+        "text": "How the lamps are tested, every May.",
+    },
+)
+ASKED = (
+    *QUERIES,
+    "what is the zebra crossing service",
+    "zebra",
+    "crossing lights colour getLampColour",
+    "src/zebra/crossing_lights.ts",
+    "ADR-0417",
+    "Größenmaß der Brücke",
+    "数据库",
+    "the of and",
+    "handbook lamps tested",
+    "nothing like this was ever said: quokka",
+)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with one_node(tmp_path_factory.mktemp("node")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory, server: Server) -> tuple[Path, dict[str, str]]:
+    """A home with some hundred memories, all of them on the server too; and what reads them there."""
+    import subprocess
+
+    from conftest import JOELCLAW, clean_environment
+
+    home = tmp_path_factory.mktemp("filled")
+    cluster = server.environment(JOELCLAW_STORE_PREFIX="filled_", **PATIENT)
+    at = NOW_MS - 3 * DAY_MS
+    lines = [{"text": text, "verdict": "allow", "timestamp": at} for text in notes(COUNT)]
+    lines += [{"verdict": "allow", "timestamp": at, **line} for line in MORE]
+
+    def call(*words: str, given: str = "", **more: str) -> None:
+        done = subprocess.run(
+            [JOELCLAW, *words], input=given, text=True, capture_output=True, env=clean_environment(home, **more)
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    call("memory", "import", "-", given="\n".join(json.dumps(line) for line in lines), **FROZEN)
+    call("memory", "forget", "forget-me", **FROZEN)
+    call("store", "init", **cluster)
+    call("store", "push", **cluster)
+    return home, cluster
+
+
+def ask(run: Run, home: Path, env: dict[str, str], queries: list[str], *words: str) -> list[dict[str, Any]]:
+    """The results of several queries; recalls in bulk do not count as use."""
+    given = "\n".join(queries)
+    out = run("recall", "--batch", "-", *words, stdin=given, env={**env, "JOELCLAW_HOME": str(home)}, timeout=60).out
+    return [json.loads(line)["result"] for line in out.splitlines()]
+
+
+def both(
+    run: Run, filled: tuple[Path, dict[str, str]], queries: list[str], *words: str
+) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    home, cluster = filled
+    local, remote = ask(run, home, FROZEN, queries, *words), ask(run, home, cluster, queries, *words)
+    assert len(local) == len(remote) == len(queries)
+    for one, other in zip(local, remote, strict=True):
+        assert (one["backend"], other["backend"], other.get("fallback")) == ("sqlite", "typesense", None)
+    return list(zip(local, remote, strict=True))
+
+
+def scores(result: dict[str, Any]) -> list[float]:
+    return [hit["score"] for hit in result["hits"]]
+
+
+EVERY = ("--limit", "100", "--budget", "deep")
+"""So wide that neither side leaves out a candidate: what remains is scoring."""
+
+
+def same(one: dict[str, Any], other: dict[str, Any]) -> None:
+    """Both answers have the same hits with the same scores; of equal scores either may be the last."""
+    assert scores(other) == pytest.approx(scores(one), abs=TOLERANCE), (one["query"], [(h["id"], h["score"]) for h in one["hits"]][:9], [(h["id"], h["score"]) for h in other["hits"]][:9])
+    theirs = {hit["id"]: hit["score"] for hit in other["hits"]}
+    last = scores(one)[-1] if one["hits"] else 0.0
+    for hit in one["hits"]:
+        if hit["score"] > last + TOLERANCE:
+            assert theirs[hit["id"]] == pytest.approx(hit["score"], abs=TOLERANCE), one["query"]
+
+
+def test_both_sides_give_every_memory_the_same_score(run: Run, filled: tuple[Path, dict[str, str]]) -> None:
+    choose = random.Random(5)
+    texts = list(notes(COUNT))
+    queries = [*ASKED, *(" ".join(choose.sample(choose.choice(texts).split(), 4)) for _ in range(40))]
+    hits = 0
+    for one, other in both(run, filled, queries, *EVERY):
+        same(one, other)
+        hits += one["count"]
+    assert hits > 1_000
+
+
+def test_both_sides_find_the_same_first(run: Run, filled: tuple[Path, dict[str, str]]) -> None:
+    """Where few candidates are asked for, each side may leave out another one behind the first."""
+    choose = random.Random(6)
+    texts = list(notes(COUNT))
+    queries = [*ASKED, *(" ".join(choose.sample(choose.choice(texts).split(), 4)) for _ in range(40))]
+    shared = total = 0
+    for one, other in both(run, filled, queries, "--limit", "10", "--budget", "lean"):
+        assert scores(other)[:1] == pytest.approx(scores(one)[:1], abs=TOLERANCE)
+        last = scores(one)[-1] if one["hits"] else 0.0
+        sure = {hit["id"] for hit in one["hits"] if hit["score"] > last + TOLERANCE}
+        total += len(sure)
+        shared += len(sure & {hit["id"] for hit in other["hits"]})
+    assert total > 100
+    assert shared / total > 0.95
+
+
+def test_a_hit_is_the_same_document(run: Run, filled: tuple[Path, dict[str, str]]) -> None:
+    queries = ["zebra crossing port 4410", "Größenmaß", "handbook lamps", "paint the crossing"]
+    for one, other in both(run, filled, queries):
+        here, there = one["hits"][0], other["hits"][0]
+        assert {**there, "score": 0, "rawScore": 0} == {**here, "score": 0, "rawScore": 0}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--collection", "observations"),
+        ("--collection", "episodes,knowledge"),
+        ("--session", "s-1"),
+        ("--project", "/w/zebra"),
+        ("--category", "preferences"),
+        ("--session", "nobody"),
+        ("--session", "a `quoted` one, [x] && y:=z"),
+        ("--include-hold",),
+        ("--include-discard", "--include-hold"),
+        ("--min-score", "0.3"),
+    ],
+)
+def test_filters_and_the_trust_pass_are_the_same(
+    run: Run, filled: tuple[Path, dict[str, str]], words: tuple[str, ...]
+) -> None:
+    queries = ["what is the zebra crossing service", "zebra stripes preferred", "search indexer p99 cause"]
+    for one, other in both(run, filled, queries, *EVERY, *words):
+        same(one, other)
+        for name in (
+            "filtersApplied",
+            "categoryFilter",
+            "includeHold",
+            "includeDiscard",
+            "budget",
+            "droppedByTrustPass",
+        ):
+            assert other[name] == one[name]
+        reasons = {told["id"]: told["reasons"] for told in one["droppedDiagnostics"]}
+        for told in other["droppedDiagnostics"]:
+            assert reasons.get(told["id"], told["reasons"]) == told["reasons"]
+
+
+def test_what_was_forgotten_is_not_found(run: Run, filled: tuple[Path, dict[str, str]], server: Server) -> None:
+    one, other = both(run, filled, ["zebra crossing service hidden switch"])[0]
+    assert "forget-me" not in {hit["id"] for hit in (*one["hits"], *other["hits"])}
+    assert one["hits"]
+    for name in ("memory_observations", "episodes", "system_knowledge"):
+        search = {"collection": f"filled_{name}", "q": "hidden", "query_by": "lexicon"}
+        assert server.send("POST", "/multi_search", {"searches": [search]})["results"][0]["found"] == 0
+
+
+def test_a_few_memories_score_the_same(run: Run, home: Path, server: Server) -> None:
+    cluster = server.environment(JOELCLAW_STORE_PREFIX="few_", **PATIENT)
+    lines = [{"id": f"m{i}", "text": text, "verdict": "allow"} for i, text in enumerate(notes(7))]
+    run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)), env=FROZEN)
+    run("store", "init", env=cluster)
+    run("store", "push", env=cluster)
+    queries = [line["text"] for line in lines] + ["the fix was in src", "blocked on"]
+    for one, other in both(run, (home, cluster), queries):
+        assert scores(other) == pytest.approx(scores(one), abs=TOLERANCE)
+        assert [hit["id"] for hit in other["hits"]] == [hit["id"] for hit in one["hits"]]
+
+
+def test_an_empty_cluster_finds_nothing_and_does_not_fall_back(run: Run, server: Server) -> None:
+    cluster = server.environment(JOELCLAW_STORE_PREFIX="empty_", **PATIENT)
+    run("store", "init", env=cluster)
+    found = run("recall", "anything that was ever said", env=cluster).result
+    assert (found["count"], found["backend"], "fallback" in found) == (0, "typesense", False)
+
+
+def down(run: Run, home: Path, cluster: dict[str, str], code: str) -> dict[str, Any]:
+    result = run("recall", "what is the zebra crossing service", env={**cluster, "JOELCLAW_HOME": str(home)}).result
+    assert result["backend"] == "sqlite"
+    assert result["hits"]
+    assert {**result["fallback"], "reason": ""} == {"from": "typesense", "to": "sqlite", "reason": "", "code": code}
+    assert result["fallback"]["reason"]
+    return dict(result)
+
+
+@pytest.fixture
+def local(run: Run, home: Path) -> Path:
+    """A home with a few memories, as this machine has them."""
+    lines = [line for line in MORE if line["id"] in ("mine", "pref", "path")]
+    run(
+        "memory", "import", "-", stdin="\n".join(json.dumps({"verdict": "allow", **line}) for line in lines), env=FROZEN
+    )
+    return home
+
+
+def test_without_collections_the_local_file_answers(run: Run, local: Path, server: Server) -> None:
+    down(run, local, server.environment(JOELCLAW_STORE_PREFIX="never_made_", **PATIENT), "TYPESENSE_NOT_INITIALISED")
+
+
+def test_without_a_key_the_local_file_answers(run: Run, local: Path, server: Server) -> None:
+    cluster = {**server.environment(**PATIENT), "TYPESENSE_API_KEY": ""}
+    down(run, local, cluster, "TYPESENSE_API_KEY_MISSING")
+
+
+def test_a_fault_is_an_event_and_is_remembered_some_seconds(run: Run, local: Path, server: Server) -> None:
+    nobody = {**server.environment(**PATIENT), "TYPESENSE_URL": f"http://127.0.0.1:{free_ports(1)[0]}"}
+    down(run, local, nobody, "TYPESENSE_UNREACHABLE")
+    events = run("otel", "search", "memory.recall.completed", "--hours", "24", env=FROZEN).result["events"]
+    assert events[0]["metadata"]["fallback"] == "TYPESENSE_UNREACHABLE"
+    assert events[0]["metadata"]["backend"] == "sqlite"
+    mark = local / "cache" / "typesense-down.json"
+    assert mark.stat().st_mode & 0o777 == 0o600
+    kept = mark.read_text()
+    down(run, local, nobody, "TYPESENSE_UNREACHABLE")
+    assert mark.read_text() == kept
+    later = {**nobody, "JOELCLAW_NOW_MS": str(NOW_MS + 60_000)}
+    down(run, local, later, "TYPESENSE_UNREACHABLE")
+    assert mark.read_text() != kept  # it was tried again
+    # The mark is of those nodes only.
+    run("store", "init", env=server.environment(JOELCLAW_STORE_PREFIX="well_", **PATIENT))
+    well = run("recall", "zebra", env=server.environment(JOELCLAW_STORE_PREFIX="well_", **PATIENT)).result
+    assert "fallback" not in well
+
+
+def test_a_silent_server_costs_one_recall_its_patience_and_the_next_nothing(
+    run: Run, local: Path, server: Server
+) -> None:
+    cluster = server.environment(JOELCLAW_STORE_PREFIX="silent_", JOELCLAW_STORE_TIMEOUT_MS="700", **FROZEN)
+    server.pause()
+    try:
+        began = time.monotonic()
+        down(run, local, cluster, "TYPESENSE_UNREACHABLE")
+        first = time.monotonic() - began
+        began = time.monotonic()
+        down(run, local, cluster, "TYPESENSE_UNREACHABLE")
+        second = time.monotonic() - began
+    finally:
+        server.resume()
+    assert first > 0.7
+    assert second < first - 0.4  # whatever the machine's speed, the wait is gone
+
+
+def test_a_hook_recalls_from_the_local_file_while_the_server_is_silent(run: Run, local: Path, server: Server) -> None:
+    cluster = server.environment(JOELCLAW_STORE_PREFIX="silent_", JOELCLAW_STORE_TIMEOUT_MS="60000", **FROZEN)
+    words = ("inject", "memory", "--session", "s-9", "--query", "zebra crossing service port")
+    server.pause()
+    try:
+        began = time.monotonic()
+        told = run(*words, env=cluster)
+        took = time.monotonic() - began
+    finally:
+        server.resume()
+    assert "4410" in told.out
+    assert took < 10  # not the minute that a recall might wait
+
+
+def test_the_other_nodes_answer_for_one_that_is_gone(run: Run, filled: tuple[Path, dict[str, str]]) -> None:
+    home, cluster = filled
+    gone = f"http://127.0.0.1:{free_ports(1)[0]}"
+    env = {**cluster, "TYPESENSE_URL": f"{gone},{cluster['TYPESENSE_URL']},{gone}"}
+    for _ in range(3):
+        found = ask(run, home, env, ["zebra crossing port 4410"])[0]
+        assert (found["backend"], found["hits"][0]["id"]) == ("typesense", "mine")
+
+
+def test_without_the_backend_nothing_of_the_cluster_is_asked(run: Run, local: Path) -> None:
+    env = {**FROZEN, "TYPESENSE_URL": "http://127.0.0.1:9", "TYPESENSE_API_KEY": "k"}
+    found = run("recall", "zebra crossing", env=env).result
+    assert found["backend"] == "sqlite"
+    assert "fallback" not in found
+    assert not list((local / "cache").glob("typesense*")) if (local / "cache").exists() else True

@@ -1,0 +1,188 @@
+"""`store init`: collections made, brought up to date, never harmed; and what documents and events are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import apsw
+import pytest
+from conftest import Run
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typesense_server import Server, needs_server, one_node
+
+from core.store import documents
+from core.store.interface import Document
+from core.store.typesense import lexicon, mapping, schema
+
+NAMES = ("memory_observations", "episodes", "system_knowledge", "otel_events", "joelclaw_notes")
+GATE_FIELDS = (
+    "write_verdict", "write_confidence", "write_reason", "write_gate_version", "write_gate_fallback", "category_id",
+    "category_confidence", "category_source", "taxonomy_version", "merged_count", "recall_count", "retrieval_priority",
+    "last_used_at", "superseded_by", "supersedes", "stale", "session_id", "observation_type", "source", "timestamp",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with one_node(tmp_path_factory.mktemp("node")) as started:
+        yield started
+
+
+def fields(server: Server, name: str) -> dict[str, dict[str, Any]]:
+    return {field["name"]: field for field in server.get(f"/collections/{name}")["fields"]}
+
+
+@needs_server
+def test_init_creates_every_collection_and_again_changes_nothing(run: Run, server: Server) -> None:
+    env = server.environment(JOELCLAW_STORE_PREFIX="fresh_")
+    first = run("store", "init", env=env).result
+    assert first["changed"]
+    assert [one["collection"] for one in first["collections"]] == [f"fresh_{name}" for name in NAMES]
+    assert all(one["created"] for one in first["collections"])
+    before = [server.get(f"/collections/fresh_{name}") for name in NAMES]
+    again = run("store", "init", env=env).result
+    assert not again["changed"]
+    assert not any(one["created"] or one["addedFields"] for one in again["collections"])
+    assert [server.get(f"/collections/fresh_{name}") for name in NAMES] == before
+
+
+@needs_server
+def test_the_gate_and_the_vectors_have_their_fields(run: Run, server: Server) -> None:
+    run("store", "init", env=server.environment(JOELCLAW_STORE_PREFIX="shape_"))
+    for name in NAMES[:3]:
+        found = fields(server, f"shape_{name}")
+        assert set(GATE_FIELDS) <= set(found)
+        assert (found["embedding"]["type"], found["embedding"]["num_dim"]) == ("float[]", 256)
+    assert fields(server, "shape_memory_observations")["observation"]["index"]
+
+
+@needs_server
+def test_a_missing_field_is_added_and_documents_stay(run: Run, server: Server) -> None:
+    env = server.environment(JOELCLAW_STORE_PREFIX="older_")
+    run("store", "init", env=env)
+    path = "/collections/older_episodes"
+    server.send("POST", path + "/documents", {"id": "e1", "timestamp": 5, "text": "kept", "project": "p"})
+    server.send("PATCH", path, {"fields": [{"name": "project", "drop": True}, {"name": "stale", "drop": True}]})
+    assert "project" not in fields(server, "older_episodes")
+    done = {one["collection"]: one for one in run("store", "init", env=env).result["collections"]}
+    assert sorted(done["older_episodes"]["addedFields"]) == ["project", "stale"]
+    assert done["older_episodes"]["documents"] == 1
+    assert done["older_memory_observations"]["addedFields"] == []
+    assert fields(server, "older_episodes")["project"]["facet"]
+    assert server.get(path + "/documents/e1")["text"] == "kept"
+
+
+@needs_server
+def test_a_newer_schema_is_left_alone(run: Run, server: Server) -> None:
+    env = server.environment(JOELCLAW_STORE_PREFIX="newer_")
+    run("store", "init", env=env)
+    notes = "/collections/newer_joelclaw_notes/documents"
+    server.send("POST", notes + "?action=upsert", {"id": "schema_version", "value": str(schema.VERSION + 1)})
+    server.send("DELETE", "/collections/newer_episodes")
+    failed = run("store", "init", env=env, ok=False).json
+    assert failed["error"]["code"] == "TYPESENSE_SCHEMA_TOO_NEW"
+    assert "newer_episodes" not in [one["name"] for one in server.get("/collections")]
+
+
+@needs_server
+def test_a_collection_of_another_program_is_left_alone(run: Run, server: Server) -> None:
+    env = server.environment(JOELCLAW_STORE_PREFIX="other_")
+    theirs = {"name": "other_episodes", "fields": [{"name": "timestamp", "type": "string"}]}
+    server.send("POST", "/collections", theirs)
+    failed = run("store", "init", env=env, ok=False).json
+    assert failed["error"]["code"] == "TYPESENSE_SCHEMA_FOREIGN"
+    assert "store.prefix" in failed["fix"]
+    # Nothing was made before the fault was seen.
+    assert [one["name"] for one in server.get("/collections") if one["name"].startswith("other_")] == ["other_episodes"]
+
+
+TEXTS = st.text(max_size=60)
+TIMES = st.integers(0, 4_102_444_800_000)
+SHARES = st.floats(0, 1, allow_nan=False)
+
+
+@st.composite
+def any_document(draw: st.DrawFn) -> Document:
+    document = documents.blank(draw(st.sampled_from(sorted(schema.COLLECTIONS))), "id-1", draw(TEXTS), draw(TIMES))
+    values: dict[str, Any] = document  # type: ignore[assignment]
+    for name, value in list(values.items()):
+        if name in ("rowid", "id", "collection", "text", "created_at", "history", "forgotten_at"):
+            continue
+        if isinstance(value, bool):
+            values[name] = draw(st.booleans())
+        elif isinstance(value, str):
+            values[name] = draw(TEXTS)
+        elif isinstance(value, float):
+            values[name] = draw(SHARES)
+        elif isinstance(value, list):
+            values[name] = draw(st.lists(TEXTS, max_size=3))
+        else:
+            values[name] = draw(TIMES)
+    document["history"] = draw(
+        st.lists(st.fixed_dictionaries({"text": TEXTS, "at": TIMES, "source": TEXTS}), max_size=2)
+    )
+    return document
+
+
+@given(any_document(), st.one_of(st.just(b""), st.binary(min_size=256, max_size=256)))
+def test_a_document_comes_back_as_it_went(document: Document, vector: bytes) -> None:
+    row = mapping.to_remote(document, vector)
+    assert mapping.from_remote(row, document["collection"]) == {**document, "rowid": 0}
+    assert mapping.vector_of(row) == vector
+
+
+def test_a_forgotten_document_takes_nothing_of_its_text_along() -> None:
+    document = documents.blank("knowledge", "id-1", "the secret recipe", 5)
+    document.update(title="recipe", context="recipe", forgotten_at=9, updated_at=9, history=[{"text": "recipe"}])
+    row = mapping.to_remote(document, bytes(256))
+    assert "recipe" not in str(row)
+    assert mapping.from_remote(row, "knowledge")["forgotten_at"] == 9
+
+
+@needs_server
+def test_the_server_keeps_every_value(run: Run, server: Server) -> None:
+    env = server.environment(JOELCLAW_STORE_PREFIX="values_")
+    run("store", "init", env=env)
+
+    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(any_document(), st.one_of(st.just(b""), st.binary(min_size=256, max_size=256)))
+    def holds(document: Document, vector: bytes) -> None:
+        row = mapping.to_remote(document, vector)
+        path = f"/collections/values_{schema.COLLECTIONS[document['collection']]}/documents"
+        server.send("POST", path + "?action=upsert", row)
+        kept = server.get(path + "/id-1")
+        assert mapping.from_remote(kept, document["collection"]) == {**document, "rowid": 0}
+        assert mapping.vector_of(kept) == vector
+
+    holds()
+
+
+@given(st.text(max_size=80))
+def test_terms_are_those_of_the_local_index(text: str) -> None:
+    db = apsw.Connection(":memory:")
+    db.execute("CREATE VIRTUAL TABLE t USING fts5(x, tokenize = 'porter unicode61 remove_diacritics 2')")
+    db.execute("CREATE VIRTUAL TABLE v USING fts5vocab(t, instance)")
+    db.execute("INSERT INTO t VALUES (?)", (text.encode("utf-8", "replace").decode(),))
+    indexed = [term for (term,) in db.execute("SELECT term FROM v ORDER BY offset")]
+    ours = lexicon.terms(text)
+    assert [term for term in ours if term.isascii()] == ours  # what the server neither folds nor splits
+    assert len(ours) == len(indexed)
+    for coded, term in zip(ours, indexed, strict=True):
+        assert coded == term or not term.isascii() or len(term) > 60
+    db.close()
+
+
+@pytest.mark.parametrize("text", ["数据库", "naïve café", "Ünïted", "x" * 200, "ภาษาไทย", "getUserName 0x12 a_b"])
+@needs_server
+def test_the_server_finds_each_term_as_it_was_sent(text: str, run: Run, server: Server) -> None:
+    env = server.environment(JOELCLAW_STORE_PREFIX="terms_")
+    run("store", "init", env=env)
+    document = documents.blank("observations", f"t{len(text)}{ord(text[0])}", text, 5)
+    row = mapping.to_remote(document)
+    server.send("POST", "/collections/terms_memory_observations/documents?action=upsert", row)
+    for term in lexicon.terms(text):
+        search = {"collection": "terms_memory_observations", "q": term, "query_by": "lexicon", "num_typos": 0}
+        answer = server.send("POST", "/multi_search", {"searches": [{**search, "prefix": False}]})["results"][0]
+        assert row["id"] in [hit["document"]["id"] for hit in answer["hits"]]

