@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -222,8 +223,13 @@ def test_parallel_calls_are_kept_with_their_results(tmp_path: Path, keep: int) -
         entry(5, "tool_result", answers=("c2",)),
         entry(6, "assistant", can_cut=True),
     ]
-    cut = cut_point.find(entries, 0, keep, "codex")
+    cut = cut_point.find(entries, 0, keep, "codex", told)
     assert cut.first_kept in (0, 1, 5)
+
+
+def told(entries: list[Entry]) -> Iterator[int]:
+    """The sizes that entries have."""
+    return (entry.tokens for entry in entries)
 
 
 def entry(number: int, role: Any, **more: Any) -> Entry:
@@ -254,7 +260,7 @@ def test_the_cut_never_parts_a_call_from_its_result(
         else:
             entries.append(Entry(f"e{number}", "", "other", number, 0, 0))
     start = min(start, len(entries))
-    cut = cut_point.find(entries, start, keep, client.draw(st.sampled_from(["pi", "claude", "codex"])))
+    cut = cut_point.find(entries, start, keep, client.draw(st.sampled_from(["pi", "claude", "codex"])), told)
     assert start <= cut.first_kept <= len(entries)
     assert -1 <= cut.turn_start <= cut.first_kept
     latest: dict[str, int] = {}

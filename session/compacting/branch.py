@@ -64,27 +64,28 @@ def prepare(transcript: Transcript, leaf: str, target: str, *, budget: int) -> B
     there = {entry.id for entry in path_to(target, transcript.tree, problems)}
     common = next((entry.id for entry in reversed(left) if entry.id in there), None)
     own = tuple(entry for entry in left if entry.id not in there)
-    chosen, walked, tokens = _chosen(own, budget)
+    chosen, walked, tokens = _chosen(transcript, own, budget)
     listed = [entry.files for entry in own if entry.kind == "branch_summary"]
     done = [entry.files for entry in walked if entry.kind == "message"]
     return Branch(transcript, leaf, target, common, own, chosen, tokens, together([*listed, *done]), problems.all())
 
 
-def _chosen(entries: tuple[Entry, ...], budget: int) -> tuple[tuple[Entry, ...], tuple[Entry, ...], int]:
+def _chosen(
+    transcript: Transcript, entries: tuple[Entry, ...], budget: int
+) -> tuple[tuple[Entry, ...], tuple[Entry, ...], int]:
     """The entries within the budget, those that were looked at, and the tokens. What a tool returned is left out: the
     call tells of it."""
     chosen: list[Entry] = []
     walked: list[Entry] = []
     total = 0
-    for entry in reversed(entries):
-        if entry.role is None or entry.role == "tool_result":
-            continue
+    speaking = [entry for entry in reversed(entries) if entry.role is not None and entry.role != "tool_result"]
+    for entry, size in zip(speaking, reading.sizes(transcript, speaking), strict=True):
         walked.append(entry)
-        if budget > 0 and total + entry.tokens > budget:
+        if budget > 0 and total + size > budget:
             if entry.kind in ("compaction", "branch_summary") and total < budget * 0.9:
                 chosen.append(entry)
-                total += entry.tokens
+                total += size
             break
         chosen.append(entry)
-        total += entry.tokens
+        total += size
     return tuple(chosen), tuple(walked), total

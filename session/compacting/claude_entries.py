@@ -67,7 +67,7 @@ class ClaudeReader:
         group = string(message.get("id"))
         continues = bool(group) and group in self._groups
         self._groups.add(group)
-        blocks = tuple(_answer_blocks(message))
+        calls, files = _calls(message)
         return Entry(
             identifier,
             parent,
@@ -76,11 +76,10 @@ class ClaudeReader:
             line.offset,
             line.size,
             "assistant",
-            tokens.of_blocks(blocks),
             can_cut=not continues,
             usage=_valid_usage(message),
-            calls=tuple(block.call for block in blocks if block.call),
-            files=_files_of(blocks),
+            calls=calls,
+            files=files,
             group=group,
         )
 
@@ -109,22 +108,23 @@ def messages(value: dict[str, Any], entry: Entry) -> Iterable[Message]:
             yield Message(entry.id, "user", blocks, at)
 
 
+def size(value: dict[str, Any], entry: Entry) -> int:
+    """Estimated tokens of an entry."""
+    return sum(tokens.of_blocks(message.blocks) for message in messages(value, entry))
+
+
 def _of_user(line: Line, value: dict[str, Any], identifier: str, parent: str) -> Entry:
     where = (line.number, line.offset)
     given = table(value.get("message")).get("content")
     if value.get("isCompactSummary"):
-        text = content.text_of(given)
-        size = tokens.of_characters(tokens.units(text))
-        told = Compaction(_bare(text))
-        return Entry(identifier, parent, "other", *where, line.size, "compaction_summary", size, compaction=told)
+        told = Compaction(_bare(content.text_of(given)))
+        return Entry(identifier, parent, "other", *where, line.size, "compaction_summary", compaction=told)
     if value.get("isMeta") or value.get("isVisibleInTranscriptOnly"):
         return Entry(identifier, parent, "other", *where, 0)
-    results = tuple(_results(given))
-    said = _said_blocks(value)
-    if not results and not said:
+    results = [part for part in rows(given) if part.get("type") == "tool_result"]
+    if not results and not _said_blocks(value):
         return Entry(identifier, parent, "other", *where, 0)
-    size = sum(tokens.of_blocks(blocks) for _, blocks, _ in results) + (tokens.of_blocks(said) if said else 0)
-    answers = tuple(call for call, _, _ in results if call)
+    answers = tuple(call for part in results if (call := string(part.get("tool_use_id"))))
     role: Role = "tool_result" if results else "user"
     is_user = role == "user"
     return Entry(
@@ -134,7 +134,6 @@ def _of_user(line: Line, value: dict[str, Any], identifier: str, parent: str) ->
         *where,
         line.size,
         role,
-        size,
         can_cut=is_user,
         starts_turn=is_user,
         answers=answers,
@@ -189,18 +188,16 @@ def _with_summaries(path: list[Entry]) -> list[Entry]:
             if boundary >= 0:
                 before = found[boundary]
                 told = replace(before.compaction, summary=summary) if before.compaction else entry.compaction
-                found[boundary] = replace(
-                    before,
+                found[boundary] = before._replace(
                     offset=entry.offset,
                     size=entry.size,
                     role="compaction_summary",
-                    tokens=entry.tokens,
                     compaction=told,
                 )
                 boundary = -1
-                entry = replace(entry, size=0, role=None, tokens=0, compaction=None)
+                entry = entry._replace(size=0, role=None, tokens=0, compaction=None)
             else:
-                entry = replace(entry, kind="compaction")
+                entry = entry._replace(kind="compaction")
         found.append(entry)
     return found
 
@@ -265,15 +262,21 @@ def _valid_usage(message: dict[str, Any]) -> Usage | None:
     return used if used is not None and used.total > 0 else None
 
 
-def _files_of(blocks: Iterable[Block]) -> FileOperations:
-    found = [_files(block) for block in blocks if block.kind == "tool_call"]
-    return found[0] if len(found) == 1 else together(found) if found else NONE
+def _calls(message: dict[str, Any]) -> tuple[tuple[str, ...], FileOperations]:
+    calls: list[str] = []
+    files: list[FileOperations] = []
+    for part in rows(message.get("content")):
+        if part.get("type") == "tool_use":
+            if call := string(part.get("id")):
+                calls.append(call)
+            files.append(_files(string(part.get("name")), table(part.get("input"))))
+    return tuple(calls), files[0] if len(files) == 1 else together(files) if files else NONE
 
 
-def _files(block: Block) -> FileOperations:
-    if block.name in _READS:
-        return FileOperations(read=tuple(content.paths(block.arguments, "file_path", "notebook_path")))
-    paths = tuple(claude.files_of(block.name, block.arguments))
+def _files(name: str, given: dict[str, Any]) -> FileOperations:
+    if name in _READS:
+        return FileOperations(read=tuple(content.paths(given, "file_path", "notebook_path")))
+    paths = tuple(claude.files_of(name, given))
     if not paths:
         return NONE
-    return FileOperations(written=paths) if block.name == "Write" else FileOperations(edited=paths)
+    return FileOperations(written=paths) if name == "Write" else FileOperations(edited=paths)

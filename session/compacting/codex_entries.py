@@ -6,7 +6,6 @@ leaves; what the context holds is told by `token_count` events, after the fact.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -66,32 +65,10 @@ class CodexReader:
         if kind == "event_msg":
             return self._of_event(line, payload, identifier)
         if kind == "compacted":
-            summary = _bare(string(payload.get("message")))
-            count = codex.context_characters(value)
-            size = tokens.of_characters(count)
+            told = Compaction(_bare(string(payload.get("message"))))
             role: Role = "compaction_summary"
-            told = Compaction(summary)
-            return Entry(identifier, self._previous, "compaction", *where, line.size, role, size, compaction=told)
-        value.pop("timestamp", None)  # reading it takes longer than all the rest, and it is not kept
-        found = list(_items(value, identifier))
-        if not found:
-            return None
-        message = found[0]
-        is_user, is_answer = message.role == "user", message.role == "assistant"
-        return Entry(
-            identifier,
-            self._previous,
-            "message",
-            *where,
-            line.size,
-            message.role,
-            tokens.of_blocks(message.blocks),
-            can_cut=is_user or is_answer,
-            starts_turn=is_user,
-            calls=tuple(block.call for block in message.blocks if block.call),
-            answers=(message.call,) if message.call else (),
-            files=_files(payload) if payload.get("type") in _CALLS else NONE,
-        )
+            return Entry(identifier, self._previous, "compaction", *where, line.size, role, compaction=told)
+        return _of_item(line, value, payload, identifier, self._previous)
 
     def _of_event(self, line: Line, payload: dict[str, Any], identifier: str) -> Entry | None:
         if payload.get("type") == "thread_rolled_back":
@@ -121,6 +98,31 @@ class CodexReader:
             found.append(entry)
         _place_usage(found)
         return found
+
+
+def _of_item(line: Line, value: dict[str, Any], payload: dict[str, Any], identifier: str, parent: str) -> Entry | None:
+    kind = payload.get("type")
+    where = (line.number, line.offset, line.size)
+    call = string(payload.get("call_id")) or string(payload.get("id"))
+    if kind in _CALLS:
+        calls = (call,) if call else ()
+        files = _files(payload)
+        return Entry(identifier, parent, "message", *where, "assistant", can_cut=True, calls=calls, files=files)
+    if kind in _OUTPUTS:
+        return Entry(identifier, parent, "message", *where, "tool_result", answers=(call,) if call else ())
+    value.pop("timestamp", None)  # reading it takes longer than all the rest, and it is not kept
+    message = next(iter(_items(value, identifier)), None)
+    if message is None:
+        return None
+    is_user = message.role == "user"
+    return Entry(identifier, parent, "message", *where, message.role, can_cut=True, starts_turn=is_user)
+
+
+def size(value: dict[str, Any], entry: Entry) -> int:
+    """Estimated tokens of an entry, of a compaction those of the history that it leaves."""
+    if entry.role == "compaction_summary":
+        return tokens.of_characters(codex.context_characters(value))
+    return sum(tokens.of_blocks(message.blocks) for message in messages(value, entry))
 
 
 def messages(value: dict[str, Any], entry: Entry) -> Iterable[Message]:
@@ -157,12 +159,12 @@ def _place_usage(found: list[Entry]) -> None:
         if found[at].kind == "compaction":
             return
         if found[at].role == "assistant":
-            found[at] = replace(found[at], usage=found[told].usage)
-            found[told] = replace(found[told], usage=None)
+            found[at] = found[at]._replace(usage=found[told].usage)
+            found[told] = found[told]._replace(usage=None)
             # Repeated when a limit changes, and then told of the same answer.
             for other in range(at + 1, told):
                 if found[other].usage is not None:
-                    found[other] = replace(found[other], usage=None)
+                    found[other] = found[other]._replace(usage=None)
             return
 
 
@@ -217,7 +219,11 @@ def _arguments(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _files(payload: dict[str, Any]) -> FileOperations:
-    name, given = string(payload.get("name")), _arguments(payload)
+    name = string(payload.get("name"))
+    raw = payload.get("arguments") or payload.get("input")
+    if isinstance(raw, str) and name not in _READS and "*** Begin Patch" not in raw:
+        return NONE  # most calls: their arguments need not be read
+    given = _arguments(payload)
     if name in _READS:
         return FileOperations(read=tuple(content.paths(given, "file_path", "path")))
     paths = codex.files_of(name, given)

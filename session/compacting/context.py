@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from session.compacting import reading
 from session.compacting.entries import SAID
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def entries(transcript: Transcript) -> tuple[Entry, ...]:
     later = transcript.entries[at + 1 :]
     shown = later if at < 0 else (transcript.entries[at], *_kept(transcript, at), *later)
     # As in pi, an empty summary of a branch is not shown.
-    return tuple(entry for entry in shown if entry.kind != "branch_summary" or entry.tokens)
+    return tuple(entry for entry in shown if entry.kind != "branch_summary" or entry.tokens != 0)
 
 
 def _kept(transcript: Transcript, at: int) -> tuple[Entry, ...]:
@@ -59,11 +60,11 @@ def size(transcript: Transcript) -> ContextTokens:
     for index in range(len(later) - 1, -1, -1):
         used = later[index].usage
         if used is not None:
-            rest = sum(entry.tokens for entry in _after(later, index))
+            rest = sum(reading.sizes(transcript, _after(later, index)))
             return ContextTokens(used.total + rest, used.total, rest, None)
     shown = entries(transcript)
     stale = next((entry.usage.total for entry in reversed(shown) if entry.usage is not None), None)
-    estimated = sum(entry.tokens for entry in shown)
+    estimated = sum(reading.sizes(transcript, shown))
     return ContextTokens(estimated, 0, estimated, stale)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from session.compacting.entries import Client, Entry
 
@@ -29,7 +29,13 @@ class CutPoint:
         return self.turn_start >= 0
 
 
-def find(entries: Sequence[Entry], start: int, keep_recent: int, client: Client) -> CutPoint:
+def find(
+    entries: Sequence[Entry],
+    start: int,
+    keep_recent: int,
+    client: Client,
+    sizes: Callable[[list[Entry]], Iterator[int]],
+) -> CutPoint:
     """The cut between `start` and the newest entry.
 
     Args:
@@ -37,11 +43,12 @@ def find(entries: Sequence[Entry], start: int, keep_recent: int, client: Client)
         start: index of the first entry that may be summarised.
         keep_recent: tokens of the newest messages that stay.
         client: bookkeeping before the cut stays with what follows it in pi's sessions, as pi does it.
+        sizes: tokens of entries, one by one, as far as they are asked for.
     """
     points = [index for index in range(start, len(entries)) if entries[index].can_cut]
     if not points:
         return CutPoint(start, -1)
-    cut = _by_budget(entries, points, start, keep_recent, client)
+    cut = _by_budget(entries, points, start, keep_recent, client, sizes)
     cut = _with_calls(entries, start, cut)
     if client == "pi":
         cut = _with_bookkeeping(entries, start, cut)
@@ -56,14 +63,20 @@ def turn_start(entries: Sequence[Entry], index: int, start: int) -> int:
     return next((i for i in range(index, start - 1, -1) if entries[i].starts_turn), -1)
 
 
-def _by_budget(entries: Sequence[Entry], points: Sequence[int], start: int, keep_recent: int, client: Client) -> int:
+def _by_budget(
+    entries: Sequence[Entry],
+    points: Sequence[int],
+    start: int,
+    keep_recent: int,
+    client: Client,
+    sizes: Callable[[list[Entry]], Iterator[int]],
+) -> int:
+    # Only messages count, as in pi: not the texts of extensions and of summaries.
+    newest = [index for index in range(len(entries) - 1, start - 1, -1) if entries[index].kind == "message"]
     kept = 0
-    for index in range(len(entries) - 1, start - 1, -1):
-        # Only messages count, as in pi: not the texts of extensions and of summaries.
-        if entries[index].kind != "message":
-            continue
-        kept += entries[index].tokens
-        if kept > keep_recent:
+    for index, size in zip(newest, sizes([entries[index] for index in newest]), strict=True):
+        kept += size
+        if kept >= keep_recent:
             # Where the newest results alone fill the budget, nothing behind them can be first. pi then keeps all; other
             # clients compact in the middle of a turn, where that is the rule: the call of those results is first.
             return next((point for point in points if point >= index), points[0] if client == "pi" else points[-1])

@@ -7,7 +7,7 @@ a message is asked for, so that a session of 100 MB takes little memory.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from session.compacting.file_operations import NONE, FileOperations
 
@@ -81,9 +81,8 @@ class Compaction:
     tokens_before: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One entry of a session file."""
+class Entry(NamedTuple):
+    """One entry of a session file. A tuple, since a large session has 100,000 of them."""
 
     id: str
     parent: str
@@ -96,8 +95,8 @@ class Entry:
     """where its line stands in the file, in bytes; size 0: nothing to read again"""
     role: Role | None = None
     """of what it says; None for bookkeeping"""
-    tokens: int = 0
-    """estimated"""
+    tokens: int = -1
+    """estimated; -1 where nobody has measured it: `reading.sizes` does"""
     can_cut: bool = False
     """a compaction may keep the session from here on"""
     starts_turn: bool = False
@@ -128,6 +127,8 @@ class Transcript:
     """size of the context in tokens where the file tells it, else 0"""
     model: str = ""
     """the model that answered last, "" where the file does not tell"""
+    measured: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
+    """sizes of entries that were asked for, by id"""
     problems: tuple[str, ...] = ()
     """what could not be read; the rest is what a partial result is made from"""
 

@@ -106,7 +106,6 @@ class PiReader:
             line.offset,
             line.size,
             role,
-            _size(role, message),
             can_cut=role != "tool_result",
             starts_turn=role in ("user", "bash"),
             usage=usage,
@@ -120,26 +119,13 @@ class PiReader:
         summary = string(value.get("summary"))
         # An extension's own list has a form of its own (`fromHook` is pi's name for it).
         files = NONE if value.get("fromHook") else _listed(value.get("details"))
+        where = (line.number, line.offset, line.size)
         if kind == "compaction":
             told = Compaction(summary, self._first_kept(value), whole(value.get("tokensBefore")))
-            size = tokens.of_characters(tokens.units(summary))
-            where = (line.number, line.offset, line.size)
-            return Entry(identifier, parent, kind, *where, "compaction_summary", size, files=files, compaction=told)
+            return Entry(identifier, parent, kind, *where, "compaction_summary", files=files, compaction=told)
         role: Role = "custom" if kind == "custom_message" else "branch_summary"
-        size = _size("custom", value) if role == "custom" else tokens.of_characters(tokens.units(summary))
-        return Entry(
-            identifier,
-            parent,
-            kind,
-            line.number,
-            line.offset,
-            line.size,
-            role,
-            size,
-            can_cut=True,
-            starts_turn=True,
-            files=files,
-        )
+        size = 0 if role == "branch_summary" and not summary else -1
+        return Entry(identifier, parent, kind, *where, role, size, can_cut=True, starts_turn=True, files=files)
 
     def _first_kept(self, value: dict[str, Any]) -> str:
         place = value.get("firstKeptEntryIndex")
@@ -196,8 +182,10 @@ def _blocks(content: object) -> Iterable[Block]:
             yield Block("image")
 
 
-def _size(role: Role, message: dict[str, Any]) -> int:
-    """Estimated tokens of a message; what the user says has no size for its images, as pi counts."""
+def size(value: dict[str, Any], entry: Entry) -> int:
+    """Estimated tokens of an entry; what the user says has no size for its images, as pi counts."""
+    message = table(value.get("message")) if entry.kind == "message" else value
+    role = entry.role
     if role == "bash":
         count = tokens.units(string(message.get("command"))) + tokens.units(string(message.get("output")))
         return tokens.of_characters(count)

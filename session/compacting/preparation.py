@@ -57,7 +57,7 @@ def prepare(transcript: Transcript, *, keep_recent: int, reserve: int, window: i
         return None
     previous = transcript.last_compaction()
     start = _start(entries, previous)
-    cut = cut_point.find(entries, start, keep_recent, transcript.client)
+    cut = cut_point.find(entries, start, keep_recent, transcript.client, lambda some: reading.sizes(transcript, some))
     history_end = cut.turn_start if cut.splits_turn else cut.first_kept
     history = _speaking(entries[start:history_end])
     prefix = _speaking(entries[cut.turn_start : cut.first_kept]) if cut.splits_turn else ()

@@ -268,7 +268,8 @@ def compare(path: Path, theirs: dict[str, Any], ours: Transcript, keep_recent: i
     """Everything but branches."""
     assert len(ours.entries) == theirs["branch"]
     assert not ours.problems
-    messages = [entry.tokens if entry.kind == "message" else None for entry in ours.entries]
+    sizes = zip(ours.entries, reading.sizes(ours, ours.entries), strict=True)
+    messages = [size if entry.kind == "message" else None for entry, size in sizes]
     assert messages == theirs["tokens"]
     assert serialize(reading.messages(ours, context.entries(ours))) == without_halves(theirs["context"])
     # ON PURPOSE: usage from before the latest compaction, and of providers that count nothing, tells nothing.
@@ -281,7 +282,7 @@ def compare(path: Path, theirs: dict[str, Any], ours: Transcript, keep_recent: i
 
 def compare_cut(path: list[dict[str, Any]], theirs: dict[str, Any], ours: Transcript, keep_recent: int) -> None:
     start, cut = theirs["from"], theirs["cut"]
-    found = cut_point.find(ours.entries, start, keep_recent, "pi")
+    found = cut_point.find(ours.entries, start, keep_recent, "pi", lambda some: reading.sizes(ours, some))
     starts = [cut_point.turn_start(ours.entries, index, start) for index in range(len(ours.entries))]
     assert starts == theirs["turnStarts"]
     if separates(path, start, cut["firstKeptEntryIndex"]):
