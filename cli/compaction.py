@@ -177,7 +177,7 @@ def sizes(transcript: Transcript, options: dict[str, Any], settings: Config) -> 
         options["window"] or 0,
         transcript.window,
         settings.whole("context.window"),
-        context_usage._window(transcript.client, (transcript.model,), told, settings),
+        context_usage.window_of(transcript.client, (transcript.model,), told, settings),
     )
     window, source = next((one, name) for one, name in zip(candidates, _SOURCES, strict=True) if one)
     reserve = options["reserve"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cli.answer import Answer
 from core import clock, config
+from core.errors import usage
 from core.store import sqlite
 from otel import retention
 from otel import search as finding
@@ -34,6 +35,8 @@ def search(options: dict[str, Any]) -> Answer | int:
     """
     asked = _query(options)
     if options["follow"]:
+        if options["backend"] == "typesense":
+            raise usage("OTEL_INVALID_ARGS", "--follow reads the local file", "leave out --follow, or --backend")
         from cli import otel_follow
 
         return otel_follow.run(asked, options["limit"])
@@ -48,11 +51,19 @@ def stats(options: dict[str, Any]) -> Answer:
     """
     now = clock.now_ms()
     asked = _query(options, now)
-    db = sqlite.open_reading()
-    try:
-        result = finding.stats(db, asked, hours=options["hours"], now=now)
-    except sqlite.StoreError as error:
-        raise sqlite.as_failure(error) from None
+
+    def local() -> dict[str, Any]:
+        try:
+            return finding.stats(sqlite.open_reading(), asked, hours=options["hours"], now=now)
+        except sqlite.StoreError as error:
+            raise sqlite.as_failure(error) from None
+
+    if options["backend"] == "typesense":
+        from otel import cluster_search
+
+        result = cluster_search.stats(config.load(), asked, local, hours=options["hours"], now=now)
+    else:
+        result = local()
     return Answer(
         result, [{"command": "joelclaw otel list --level error,fatal", "description": "the errors of the last day"}]
     )
@@ -99,11 +110,20 @@ def _query(options: dict[str, Any], now: int | None = None) -> EventQuery:
 
 
 def _page(name: str, asked: EventQuery, options: dict[str, Any], text: str | None) -> Answer:
-    db = sqlite.open_reading()
-    try:
-        result = finding.find(db, asked, limit=options["limit"], page=options["page"], text=text)
-    except sqlite.StoreError as error:
-        raise sqlite.as_failure(error) from None
+    limit, page = options["limit"], options["page"]
+
+    def local() -> dict[str, Any]:
+        try:
+            return finding.find(sqlite.open_reading(), asked, limit=limit, page=page, text=text)
+        except sqlite.StoreError as error:
+            raise sqlite.as_failure(error) from None
+
+    if options["backend"] == "typesense":
+        from otel import cluster_search
+
+        result = cluster_search.find(config.load(), asked, local, limit=limit, page=page, text=text)
+    else:
+        result = local()
     actions: builtins.list[NextAction] = []
     if result["found"] > options["limit"] * options["page"]:
         actions.append(

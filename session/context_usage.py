@@ -81,7 +81,7 @@ def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> 
         found.tokens, found.source = None, "none"
     tokens = found.tokens
     told = tokens or 0 if found.source != "estimate" else 0
-    window = found.window or _window(agent, (model, found.model), told, config)
+    window = found.window or window_of(agent, (model, found.model), told, config)
     if tokens is not None and found.source == "estimate":
         tokens = min(tokens, window)
     percent = round(tokens * 100 / window, 2) if tokens is not None else None
@@ -177,7 +177,7 @@ def _estimated(handle: BinaryIO, form: Format, boundary: int | None) -> int:
     return -(-count // CHARS_PER_TOKEN)
 
 
-def _window(agent: str, models: tuple[str, ...], told: int, config: Config) -> int:
+def window_of(agent: str, models: tuple[str, ...], told: int, config: Config) -> int:
     """The window in tokens: as it is set, else by the model's name, else by the client; `told`: what lies in it."""
     chosen = config.whole("context.window")
     if chosen:

@@ -77,41 +77,37 @@ def recover(session_id: str, role: str, config: Config, reached: Store | None = 
         "duration_ms": round((time.perf_counter() - began) * 1000, 2),
     }
     reached.note([event(name, current["role"], session_id, told, now)], recalled=identifiers)
-    if identifiers:
-        try:
-            with state.locked(session_id):
-                known, _ = state.load(session_id)
-                if known is not None:
-                    state.store(_remembering(known, signpost["memories"], known["checkpoint"]["currentTask"]))
-        except Failure:
-            pass  # whether they are used is not seen then, and no more is lost
+    try:
+        with state.locked(session_id):
+            known, _ = state.load(session_id)
+            if known is not None:
+                known["signpost"] = {"text": signpost["content"], "memoryIds": identifiers}
+                state.store(_remembering(known, signpost["memories"], known["checkpoint"]["currentTask"]))
+    except Failure:
+        pass  # whether they are used is not seen then, and no more is lost
     return injected(session_id, _custom(current), signpost["content"], told, reached)
 
 
-def again(session_id: str, config: Config, reached: Store) -> dict[str, Any]:
-    """The signpost for another process of a client that takes up a session compacted before; no compaction is counted.
+def again(session_id: str, reached: Store) -> dict[str, Any]:
+    """The last signpost once more, for another process of a client that takes up a session; no compaction is counted.
 
     Raises:
         Failure: the state cannot be read (STATE_...).
     """
-    began = time.perf_counter()
     current = state.peek(session_id)
-    signpost = None
-    if current is not None and current["checkpoint"]["compactionCount"]:
-        signpost = _signpost(current, reached, config)
+    signpost = current["signpost"] if current is not None else None
     if current is None or signpost is None:
         return skipped(session_id, NO_CHECKPOINT, reached)
-    identifiers = [memory["id"] for memory in signpost["memories"]]
     told = {
         **compaction.counted(current),
-        "memoryIds": identifiers,
-        "contentChars": len(signpost["content"]),
-        "estimatedTokens": cost(signpost["content"]),
-        "duration_ms": round((time.perf_counter() - began) * 1000, 2),
+        "memoryIds": signpost["memoryIds"],
+        "contentChars": len(signpost["text"]),
+        "estimatedTokens": cost(signpost["text"]),
+        "duration_ms": 0,
     }
     name = compaction.action("compaction.inject.repeated", current["role"])
-    reached.note([event(name, current["role"], session_id, told, clock.now_ms())], recalled=identifiers)
-    return injected(session_id, _custom(current), signpost["content"], told, reached)
+    reached.note([event(name, current["role"], session_id, told, clock.now_ms())], recalled=signpost["memoryIds"])
+    return injected(session_id, _custom(current), signpost["text"], told, reached)
 
 
 def settle(

@@ -55,7 +55,7 @@ def respond(
 
         texts = _texts(start.start(session_id, role, config, reached=reached))
         if event["source"] == "compact":  # an earlier process of the client had the signpost, and took it along
-            texts += _texts(injection.again(session_id, config, reached))
+            texts += _texts(injection.again(session_id, reached))
         return texts
     if kind == "after_compaction":
         return _recovered(session_id, role, config, reached)

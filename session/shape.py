@@ -60,6 +60,12 @@ if TYPE_CHECKING:
         cwd: str
         transcript: str
 
+    class Signpost(TypedDict):
+        """What was handed out after the last compaction that brought one."""
+
+        text: str
+        memoryIds: list[str]
+
     class TaskCheckpoint(TypedDict):
         """ADR-0203, stage 2."""
 
@@ -110,6 +116,7 @@ if TYPE_CHECKING:
         lastMessageAt: int | None
         lastRefreshAt: int | None
         halfRefreshed: bool
+        signpost: Signpost | None
         idleTimer: IdleTimer | None
         idleInFlight: InFlight | None
         turnBeganAt: int | None
@@ -138,6 +145,7 @@ TERMS_KEPT = 12
 _NAME_CHARS = 80
 _WORD_CHARS = 40
 _CWD_CHARS = 400
+SIGNPOST_CHARS = 10_000
 PATH_CHARS = 1_000
 """Of a path that is used, and so is not cut at its start."""
 
@@ -187,6 +195,7 @@ def blank(session_id: str, role: str, now: int) -> SessionState:
         "lastMessageAt": None,
         "lastRefreshAt": None,
         "halfRefreshed": False,
+        "signpost": None,
         "idleTimer": None,
         "idleInFlight": None,
         "turnBeganAt": None,
@@ -230,14 +239,18 @@ _RECALLED: Recalled = {"query": "", "hash": "", "hits": [], "at": 0}
 _PENDING: Pending = {"id": "", "terms": [], "used": 0, "asked": False, "turns": 0}
 _IN_FLIGHT: InFlight = {"hash": "", "pid": 0, "startedAt": 0}
 _IDLE_TIMER: IdleTimer = {"scheduledAt": 0, "dueAt": 0, "ratio": 0.0, "cwd": "", "transcript": ""}
+_SIGNPOST: Signpost = {"text": "", "memoryIds": []}
 _OBJECTS: dict[str, Any] = {
+    "signpost": _SIGNPOST,
     "recallInFlight": _IN_FLIGHT,
     "injectionInFlight": _IN_FLIGHT,
     "idleInFlight": _IN_FLIGHT,
     "idleTimer": _IDLE_TIMER,
 }
 """Those that may be there or not."""
-_STRING_LISTS = frozenset(("filesModified", "recallHits", "recallQueries", "files", "taskMemoryIds", "injectedScopes"))
+_STRING_LISTS = frozenset(
+    ("filesModified", "recallHits", "recallQueries", "files", "taskMemoryIds", "injectedScopes", "memoryIds")
+)
 _MAYBE_NUMBERS = frozenset(
     (
         *("contextPercentAtCapture", "contextTokens", "contextLimit", "lastCompactionAt", "lastInjectionAt"),
@@ -315,6 +328,10 @@ def bounded(state: SessionState) -> SessionState:
     timer = state["idleTimer"]
     if timer is not None:
         timer = {**timer, "cwd": timer["cwd"][:PATH_CHARS], "transcript": timer["transcript"][:PATH_CHARS]}
+    signpost = state["signpost"]
+    if signpost is not None:
+        known = [identifier[:_NAME_CHARS] for identifier in signpost["memoryIds"][:HITS_KEPT]]
+        signpost = {"text": signpost["text"][:SIGNPOST_CHARS], "memoryIds": known}
     kinds = {kind[:_WORD_CHARS]: at for kind, at in list(state["injectedKinds"].items())[-KINDS_KEPT:]}
     return {
         **state,
@@ -337,6 +354,7 @@ def bounded(state: SessionState) -> SessionState:
         "taskMemoryIds": [identifier[:_NAME_CHARS] for identifier in state["taskMemoryIds"][-TASK_MEMORIES_KEPT:]],
         "injectedScopes": [scope[:_NAME_CHARS] for scope in state["injectedScopes"][-SCOPES_KEPT:]],
         "injectedKinds": kinds,
+        "signpost": signpost,
         "idleTimer": timer,
         "pendingFeedback": [
             {

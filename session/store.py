@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _BUSY_MS = 400
-_CLUSTER_MS = 400
+_CLUSTER_MS = 500
 """A hook waits no longer for a cluster; the local file answers then."""
 _ASKED = 15
 """More than are kept, since the best are chosen from them (`session.selection`)."""

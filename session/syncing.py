@@ -1,8 +1,8 @@
 """Carrying to a cluster in a process of its own, beside the commands that agents run.
 
-A command asks `begin_due` at its end, where the home has a cluster at all (`marked`). That is one `stat` of a file
-whose time of change says when the next run is due, and once in `store.sync_seconds` the start of a process. After a
-failure it is due when the outbox says so, however many hooks ask.
+A command asks `begin_due` at its end, where the home has a cluster at all (`cli.main` looks for the lock's file). That
+is one `stat` of a file whose time of change says when the next run is due, and once in `store.sync_seconds` the start
+of a process. After a failure it is due when the outbox says so, however many hooks ask.
 """
 
 from __future__ import annotations
@@ -22,11 +22,6 @@ STOP_S = 40
 _MARK = "outbox.lock"
 _FURTHEST_MS = clock.HOUR_MS
 """A due time beyond this is one of a clock that was wrong."""
-
-
-def marked() -> bool:
-    """Whether this home has been given a cluster; one `stat`."""
-    return os.path.exists(lock())
 
 
 def begin_due(config: Config) -> bool:
@@ -56,7 +51,7 @@ def postpone(until: int) -> None:
 
 
 def lock() -> str:
-    """The lock file: who holds it sends, one process at a time. Its being there is the mark."""
+    """The lock file: who holds it sends, one process at a time. Its being there is the mark of a cluster."""
     return os.path.join(files.home(), _MARK)
 
 

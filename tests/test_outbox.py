@@ -100,6 +100,18 @@ def test_forgetting_counting_and_writing_again_are_noted_too(run: Run, db: apsw.
     assert names(db) == [first]
 
 
+def test_what_recall_must_add_to_the_cluster_s_answer_and_what_it_must_leave_out(run: Run, db: apsw.Connection) -> None:
+    first, second, third = (write(run, fact) for fact in FACTS)
+    deliver(db)
+    assert (outbox.unsent(db, 10), outbox.withdrawn(db)) == ([], [])
+    run("memory", "write", FACTS[2])
+    run("memory", "write", FACTS[0])
+    run("memory", "forget", second)
+    rows = [document["id"] for document in documents.by_rowids(db, outbox.unsent(db, 10))]
+    assert (rows, outbox.withdrawn(db)) == ([first, third], [second])
+    assert len(outbox.unsent(db, 1)) == 1
+
+
 def test_many_changes_of_a_document_are_one_row_at_its_last_place(run: Run, db: apsw.Connection) -> None:
     first, second = write(run, FACTS[0]), write(run, FACTS[1])
     run("memory", "write", FACTS[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from core.store.typesense import schema
 from session import syncing
 
 pytestmark = needs_server
+MANY = 80
 FACTS = (
     "The staging queue drains at 14:00 UTC; deploys wait for it",
     "packages/worker-7/src/index.ts must not import the scheduler of region 7",
@@ -124,20 +126,30 @@ def test_a_section_that_left_its_file_leaves_the_cluster(machine: Machine, tmp_p
 
 
 def test_a_sync_that_is_killed_at_random_moments_loses_and_doubles_nothing(machine: Machine) -> None:
-    lines = "\n".join(json.dumps({"id": f"n{n}", "text": f"Worker {n} listens on port {9000 + n}"}) for n in range(300))
-    machine.result("memory", "import", "-", stdin=lines.encode())
+    few = {"JOELCLAW_STORE_BATCH": "10"}
     draw = random.Random(5)
+    _import(machine, 0)
+    began = time.monotonic()
+    machine.sync(**few)
+    longest = time.monotonic() - began
     killed = 0
-    for _ in range(6):
-        process = machine.popen("store", "sync", JOELCLAW_STORE_BATCH="10")
-        killed += not kill_after(process, draw.uniform(0.1, 0.6))
+    for turn in range(1, 7):
+        _import(machine, turn)
+        killed += not kill_after(machine.popen("store", "sync", **few), draw.uniform(0.3, 0.9) * longest)
     assert killed >= 2, "the moments were badly drawn"
     assert machine.sync()["complete"] is True
     assert machine.verify()["same"] is True
-    assert len(machine.there()) == 300
+    assert len(machine.there()) == 7 * MANY
     # What was under way when it was killed is looked at once more, a minute later.
     later = str(int(2e12))
     assert machine.sync(JOELCLAW_NOW_MS=later)["sent"]["documents"] == 0
+
+
+def _import(machine: Machine, turn: int) -> None:
+    """As many new memories as make a sync of some batches."""
+    numbers = range(turn * MANY, (turn + 1) * MANY)
+    lines = "\n".join(json.dumps({"id": f"n{n}", "text": f"Worker {n} listens on port {9000 + n}"}) for n in numbers)
+    machine.result("memory", "import", "-", stdin=lines.encode())
 
 
 def test_writes_beside_syncs_are_all_carried(machine: Machine) -> None:

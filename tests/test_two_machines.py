@@ -154,6 +154,22 @@ def test_recalls_on_both_machines_are_added_up(two: tuple[Machine, Machine]) -> 
     assert desk.verify()["same"] is laptop.verify()["same"] is True
 
 
+def test_a_copy_of_a_memory_counts_nothing_twice(two: tuple[Machine, Machine]) -> None:
+    desk, laptop = two
+    name = desk.write(FACT)
+    for _ in range(3):
+        local(desk, "staging queue drains")
+    laptop.result("memory", "import", "-", stdin=desk.run("memory", "export").out.encode())
+    settle(desk, laptop)
+    assert (shown(desk, name)["recallCount"], shown(laptop, name)["recallCount"]) == (3, 3)
+    local(laptop, "staging queue drains")
+    laptop.result("store", "pull", "--leave")
+    laptop.sync()
+    desk.sync()
+    assert (shown(desk, name)["recallCount"], shown(laptop, name)["recallCount"]) == (4, 4)
+    assert desk.verify()["collections"] == laptop.verify()["collections"]
+
+
 def test_priorities_of_both_are_added_up_and_clamped(two: tuple[Machine, Machine]) -> None:
     desk, laptop = two
     name = desk.write(FACT)

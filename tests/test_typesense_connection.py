@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -244,13 +246,42 @@ def test_half_an_answer_is_none() -> None:
         assert code_of(lambda: Cluster(Nodes(url), KEY, limit_s=2).collections()) == "TYPESENSE_UNREACHABLE"
 
 
+def test_a_certificate_is_checked(tmp_path: Path) -> None:
+    program = shutil.which("openssl")
+    if program is None:
+        pytest.skip("no openssl to make a certificate with")
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    words = [program, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    words += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(words, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    def empty(link: socket.socket) -> None:
+        with context.wrap_socket(link, server_side=True) as secure:
+            asked(secure)
+            secure.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n[]")
+
+    program_text = (
+        "import sys\n"
+        "from core.store.typesense import connection\n"
+        "try: print(connection.Cluster(connection.Nodes(sys.argv[1]), 'k', limit_s=10).collections())\n"
+        "except connection.Failure as failure: print(failure.code)\n"
+    )
+    with listening(empty) as url:
+        secure = url.replace("http:", "https:")
+        assert spawn_python(tmp_path, program_text, secure, SSL_CERT_FILE=str(certificate)) == "[]\n"
+        assert spawn_python(tmp_path, program_text, secure) == "TYPESENSE_UNREACHABLE\n"
+
+
 def test_the_client_is_trimmed_and_nothing_of_that_is_left_behind(tmp_path: Path) -> None:
     said = spawn_python(
         tmp_path,
         "from core.store.typesense import connection, light_client\n"
         "connection.Cluster(connection.Nodes('http://one:1'), 'k')\n"
         "import sys\n"
-        "print(light_client.trimmed(), [n for n in ('httpx', 'httpx2', 'asyncio', 'ssl', 'logging') if n in sys.modules])\n"
+        "left = [n for n in ('httpx', 'httpx2', 'asyncio', 'ssl', 'logging') if n in sys.modules]\n"
+        "print(light_client.trimmed(), left)\n"
         "import asyncio, ssl, logging, httpx\n"
         "print(asyncio.run(asyncio.sleep(0, 7)), ssl.create_default_context().check_hostname,"
         " logging.getLogger('x').name, httpx.Client.__module__)\n",
@@ -281,10 +312,10 @@ def test_what_the_client_catches_has_the_names_of_httpx() -> None:
         assert issubclass(ours, transport.HTTPError) == issubclass(theirs, httpx.HTTPError)
 
 
-def spawn_python(home: Path, program: str) -> str:
+def spawn_python(home: Path, program: str, *words: str, **more: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**clean_environment(home), "PYTHONPATH": str(ROOT)},
+        [sys.executable, "-c", program, *words],
+        env={**clean_environment(home), "PYTHONPATH": str(ROOT), **more},
         capture_output=True,
         text=True,
         check=False,

@@ -6,6 +6,14 @@ from cli.commands.common import HOURS
 from cli.parameter import Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
+_BACKEND = P(
+    "backend",
+    ("--backend",),
+    "whose events: sqlite (this machine's) or typesense (those of every machine, as far as they were brought there)",
+    default="sqlite",
+    choices=("sqlite", "typesense"),
+)
+
 COMMANDS: tuple[Command, ...] = (
     Command(
         "otel emit",
@@ -53,6 +61,7 @@ COMMANDS: tuple[Command, ...] = (
                 HOURS,
                 P("limit", ("--limit", "-n"), "most events to show", kind="whole", default=30, low=1, high=200),
                 P("page", ("--page",), "which page of them", kind="whole", default=1, low=1, high=1_000_000),
+                _BACKEND,
                 *(
                     (P("follow", ("--follow", "-f"), "print new events as they come, until Ctrl-C", kind="flag"),)
                     if name == "search"
@@ -72,6 +81,7 @@ COMMANDS: tuple[Command, ...] = (
             P("source", ("--source",), "sources, comma-separated", metavar="CSV"),
             P("component", ("--component",), "components, comma-separated", metavar="CSV"),
             HOURS,
+            _BACKEND,
         ),
         code="OTEL_INVALID_ARGS",
         view="cli.views.otel:stats",
