@@ -216,6 +216,7 @@ def _summary(made: branches.Branch, options: dict[str, Any], settings: Config, p
         max_prompt=settings.whole("model.max_prompt_bytes"),
         strict=bool(options["command"]),
         branch=True,
+        reserve=settings.whole("compaction.reserve_tokens"),
     )
     problems += found.problems
     return found.json()

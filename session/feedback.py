@@ -94,7 +94,7 @@ def settle(
         return 0
     from core.store import feedback, sqlite
     from otel import log
-    from session import injection
+    from session import session_event
 
     events = []
     with sqlite.transaction(db):
@@ -102,7 +102,7 @@ def settle(
             priority = feedback.move(db, identifier, used=outcome == "echo", at=now)
             if priority is not None:
                 about: dict[str, Any] = {"memoryId": identifier, "termsMatched": matched, "priority": priority}
-                events.append(injection.event(f"memory.{outcome}", role, session, about, now, component=COMPONENT))
+                events.append(session_event.event(f"memory.{outcome}", role, session, about, now, component=COMPONENT))
         if events:
             log.append(db, events, debug_limit=debug_limit)
     return len(events)

@@ -7,7 +7,7 @@ import time
 
 from core import clock
 from core.errors import Failure
-from session import compaction, gathering, recovery, shape, state
+from session import compaction, gathering, recovery, session_event, shape, state
 from session.text import cost
 
 TYPE_CHECKING = False
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from core.config import Config
-    from core.store.interface import Event
     from session.recovery import Signpost
     from session.shape import Memory, SessionState
     from session.store import Store
@@ -54,12 +53,12 @@ def recover(session_id: str, role: str, config: Config, reached: Store | None = 
         reached = Store(config, now)
     if current is None:
         if set_aside:
-            reached.note([set_aside_event(role, session_id, set_aside, now)])
+            reached.note([session_event.set_aside_event(role, session_id, set_aside, now)])
         return skipped(session_id, NO_CHECKPOINT, reached, set_aside)
     name = compaction.action("compaction.inject", current["role"])
     if rapid:
         about = {**compaction.counted(current), "reason": RAPID}
-        reached.note([event(name + ".skipped", current["role"], session_id, about, now)])
+        reached.note([session_event.event(name + ".skipped", current["role"], session_id, about, now)])
         return {**skipped(session_id, RAPID, reached), **compaction.counted(current)}
     signpost = _signpost(current, reached, config)
     if signpost is None:
@@ -76,7 +75,7 @@ def recover(session_id: str, role: str, config: Config, reached: Store | None = 
         "memoryIds": identifiers,
         "duration_ms": round((time.perf_counter() - began) * 1000, 2),
     }
-    reached.note([event(name, current["role"], session_id, told, now)], recalled=identifiers)
+    reached.note([session_event.event(name, current["role"], session_id, told, now)], recalled=identifiers)
     try:
         with state.locked(session_id):
             known, _ = state.load(session_id)
@@ -106,7 +105,9 @@ def again(session_id: str, reached: Store) -> dict[str, Any]:
         "duration_ms": 0,
     }
     name = compaction.action("compaction.inject.repeated", current["role"])
-    reached.note([event(name, current["role"], session_id, told, clock.now_ms())], recalled=signpost["memoryIds"])
+    reached.note(
+        [session_event.event(name, current["role"], session_id, told, clock.now_ms())], recalled=signpost["memoryIds"]
+    )
     return injected(session_id, _custom(current), signpost["text"], told, reached)
 
 
@@ -182,39 +183,6 @@ def _signpost(current: SessionState, reached: Store, config: Config) -> Signpost
     return recovery.compose(
         checkpoint["currentTask"], checkpoint["filesModified"], memories, queries, config.whole("inject.max_tokens")
     )
-
-
-def event(
-    name: str,
-    role: str,
-    session_id: str,
-    about: Mapping[str, Any],
-    now: int,
-    *,
-    component: str = compaction.COMPONENT,
-    level: str = "info",
-) -> Event:
-    """An event of this session."""
-    from otel import record
-
-    role = role or "interactive"
-    return record.event(
-        name,
-        source=role,
-        component=component,
-        level=level,
-        metadata=about,
-        duration_ms=about.get("duration_ms"),
-        session=session_id,
-        role=role,
-        now=now,
-    )
-
-
-def set_aside_event(role: str, session_id: str, set_aside: str, now: int) -> Event:
-    """That a damaged state file was set aside."""
-    about = {"file": os.path.basename(set_aside)}
-    return event("session.state.set_aside", role, session_id, about, now, level="warn")
 
 
 def injected(

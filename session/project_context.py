@@ -6,7 +6,7 @@ import os
 import time
 
 from core import clock
-from session import injection, refresh, scope, shape, state, zones
+from session import injection, refresh, scope, session_event, shape, state, zones
 from session.frame import enclose
 from session.text import clip, cost, one_line
 
@@ -93,7 +93,7 @@ def inject(
     injection.settle(
         current, reached, injected=made is not None, memories=memories, query=asked["query"], change=change
     )
-    noted = [injection.set_aside_event(current["role"], session_id, set_aside, now)] if set_aside else []
+    noted = [session_event.set_aside_event(current["role"], session_id, set_aside, now)] if set_aside else []
     about = {"scope": asked["name"], "query": asked["query"]}
     if made is None:
         reached.note(noted)
@@ -108,7 +108,7 @@ def inject(
         "estimatedTokens": cost(made["content"]),
         "duration_ms": round((time.perf_counter() - began) * 1000, 2),
     }
-    noted.append(injection.event("project.context.injected", current["role"], session_id, told, now))
+    noted.append(session_event.event("project.context.injected", current["role"], session_id, told, now))
     reached.note(noted, recalled=identifiers)
     return injection.injected(session_id, CUSTOM_TYPE, made["content"], told, reached, set_aside)
 

@@ -6,7 +6,7 @@ import os
 import time
 
 from core import clock
-from session import daily_log, injection, seeds, shape, state, zones
+from session import daily_log, injection, seeds, session_event, shape, state, zones
 from session import refresh as rules
 from session.text import cost
 
@@ -92,7 +92,7 @@ def refresh(
 
     memories_told = made["memories"] if made else ()
     injection.settle(current, reached, injected=made is not None, memories=memories_told, query=query, change=change)
-    noted = [injection.set_aside_event(current["role"], session_id, set_aside, now)] if set_aside else []
+    noted = [session_event.set_aside_event(current["role"], session_id, set_aside, now)] if set_aside else []
     if made is None:
         reached.note(noted)
         reason = "no-results" if found is not None else "failed"
@@ -109,7 +109,7 @@ def refresh(
         "duration_ms": round((time.perf_counter() - began) * 1000, 2),
     }
     about = {"reason": due, **told}
-    noted.append(injection.event("context.refresh.injected", current["role"], session_id, about, now))
+    noted.append(session_event.event("context.refresh.injected", current["role"], session_id, about, now))
     reached.note(noted, recalled=identifiers)
     return injection.injected(session_id, rules.CUSTOM_TYPE, made["content"], told, reached, set_aside)
 

@@ -6,7 +6,7 @@ import os
 import time
 
 from core import clock
-from session import compaction, injection, shape, startup, state, zones
+from session import compaction, injection, session_event, shape, startup, state, zones
 from session.text import cost
 
 TYPE_CHECKING = False
@@ -65,7 +65,7 @@ def start(
 
     memories = handout["memories"] if handout else ()
     injection.settle(current, reached, injected=handout is not None, memories=memories, query=query, change=change)
-    events = [injection.set_aside_event(current["role"], session_id, set_aside, now)] if set_aside else []
+    events = [session_event.set_aside_event(current["role"], session_id, set_aside, now)] if set_aside else []
     if handout is None:
         reached.note(events)
         reason = "no-results" if found is not None else "failed"
@@ -80,6 +80,6 @@ def start(
         "estimatedTokens": cost(handout["content"]),
     }
     name = "memory.recall.injected"
-    events.append(injection.event(name, current["role"], session_id, told, now, component=COMPONENT))
+    events.append(session_event.event(name, current["role"], session_id, told, now, component=COMPONENT))
     reached.note(events, recalled=identifiers)
     return injection.injected(session_id, startup.CUSTOM_TYPE, handout["content"], told, reached, set_aside)
