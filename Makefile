@@ -8,7 +8,7 @@ STAMP := $(VENV)/.stamp
 # Where it is set, every one of the thousands of processes that the tests start would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test e2e lint format completions docs bench recall-bench clean
+.PHONY: help demo test e2e lint format completions docs bench bench-cluster recall-bench clean
 
 help:  ## show this help
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 ~ \2/p' Makefile | tr '~' '\t'
@@ -49,6 +49,10 @@ docs: $(STAMP)  ## write the generated parts of docs/
 bench: $(STAMP)  ## whole-process times against `python -c pass`
 	$(BIN)/python bench/speed.py --json bench/results/speed.json
 	$(BIN)/python bench/hooks.py --json bench/results/hooks.json
+
+bench-cluster: $(STAMP)  ## recall over 10,000 and 1,000,000 documents on a Typesense server: takes most of an hour
+	$(BIN)/python bench/cluster_recall.py --speed 10000
+	$(BIN)/python bench/cluster.py --json bench/results/cluster.json
 
 recall-bench: $(STAMP)  ## recall quality: make recall-bench DATA=locomo.json
 	$(BIN)/python bench/locomo.py --data $(DATA) --json bench/results/locomo.json

@@ -102,7 +102,7 @@ def quality(data: list[dict[str, Any]], budget: str, server: Server) -> dict[str
             asked = [(q["question"], set(q["evidence"]) & known) for q in sample["qa"]]
             asked = [(question, wanted) for question, wanted in asked if wanted & reachable]
             questions = [question for question, _ in asked]
-            with tempfile.TemporaryDirectory() as home:
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:  # a background sync may still write
                 local = {**ENVIRONMENT, "JOELCLAW_HOME": home}
                 call(["memory", "import", "-"], local, "\n".join(json.dumps(line) for line in lines))
                 cluster, _ = push(Path(home), server, f"{task}{number}_")
@@ -131,7 +131,7 @@ def speed(sizes: list[int], runs: int, server: Server) -> list[dict[str, Any]]:
         ),
     ]
     recalls = [[JOELCLAW, "recall", query, "--budget", "lean"] for query in QUERIES]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         for size in sizes:
             home = Path(folder) / str(size)
             fill(home, size)
@@ -158,7 +158,7 @@ def main() -> int:
         raise SystemExit(missing())
     result: dict[str, Any] = {}
     good = True
-    with tempfile.TemporaryDirectory() as folder, one_node(Path(folder)) as server:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, one_node(Path(folder)) as server:
         if options.data:
             result["quality"] = table = quality(json.loads(options.data.read_text()), options.budget, server)
             for task, systems in table.items():

@@ -6,7 +6,6 @@ import os
 import sys
 
 from cli import execution, front
-from core import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ def start() -> NoReturn:
     Where threads were started, and so perhaps something to be run at exit, Python ends as usual.
     """
     code = main()
-    _carry_on()
     if "threading" in sys.modules:
         sys.exit(code)
     try:
@@ -48,18 +46,6 @@ def main() -> int:
     from cli.app import run_app  # Typer: 200 ms
 
     return run_app(words, as_json=as_json)
-
-
-def _carry_on() -> None:
-    """What waits for a cluster goes out beside the next command, where this home was given one."""
-    try:
-        if os.path.exists(os.path.join(files.home(), "outbox.lock")) and sys.argv[1:2] != ["store"]:
-            from core import config
-            from session import syncing
-
-            syncing.begin_due(config.load())
-    except Exception:  # the command has answered; `status` tells what is wrong
-        return
 
 
 def plain(word: str) -> str:

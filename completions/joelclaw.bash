@@ -69,6 +69,7 @@ _joelclaw() {
     "otel list --hours") return ;;
     "otel list --limit" | "otel list -n") return ;;
     "otel list --page") return ;;
+    "otel list --backend") COMPREPLY=($(compgen -W "sqlite typesense" -- "$word")); return ;;
     "otel search --level") return ;;
     "otel search --source") return ;;
     "otel search --component") return ;;
@@ -78,9 +79,11 @@ _joelclaw() {
     "otel search --hours") return ;;
     "otel search --limit" | "otel search -n") return ;;
     "otel search --page") return ;;
+    "otel search --backend") COMPREPLY=($(compgen -W "sqlite typesense" -- "$word")); return ;;
     "otel stats --source") return ;;
     "otel stats --component") return ;;
     "otel stats --hours") return ;;
+    "otel stats --backend") COMPREPLY=($(compgen -W "sqlite typesense" -- "$word")); return ;;
     "otel prune --days") return ;;
     "otel export --to") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
     "checkpoint save --session") return ;;
@@ -171,9 +174,9 @@ _joelclaw() {
     "vault read") if [[ $word == -* ]]; then offered="--raw --json --help -h"; fi ;;
     "vault search") if [[ $word == -* ]]; then offered="--semantic --limit -n --json --help -h"; fi ;;
     "otel emit") if [[ $word == -* ]]; then offered="--action --source --component --level --success --metadata --id --timestamp --error --duration-ms --session --stdin --json --help -h"; fi ;;
-    "otel list") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --json --help -h"; fi ;;
-    "otel search") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --follow -f --json --help -h"; fi ;;
-    "otel stats") if [[ $word == -* ]]; then offered="--source --component --hours --json --help -h"; fi ;;
+    "otel list") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --backend --json --help -h"; fi ;;
+    "otel search") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --backend --follow -f --json --help -h"; fi ;;
+    "otel stats") if [[ $word == -* ]]; then offered="--source --component --hours --backend --json --help -h"; fi ;;
     "otel prune") if [[ $word == -* ]]; then offered="--days --json --help -h"; fi ;;
     "otel export") if [[ $word == -* ]]; then offered="--follow -f --status --to --json --help -h"; fi ;;
     "otel import") if [[ $word == -* ]]; then offered="--json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;

@@ -20,8 +20,8 @@ MAX_FACET_VALUES = 20
 MAX_WORDS = 64
 MAX_NAMES = 100
 RECENT_MS = 15 * 60_000
-_FACETS = ("level", "source", "component", "action")
-_ERRORS = ("error", "fatal")
+FACETS = ("level", "source", "component", "action")
+ERRORS = ("error", "fatal")
 
 
 def query(
@@ -142,7 +142,7 @@ def shown(event: Event) -> dict[str, Any]:
 def facets(rows: Sequence[tuple[str, str, str, str, int]]) -> list[dict[str, Any]]:
     """The most frequent values of each facet, at most `MAX_FACET_VALUES`."""
     result: list[dict[str, Any]] = []
-    for column, name in enumerate(_FACETS):
+    for column, name in enumerate(FACETS):
         counts: dict[str, int] = {}
         for row in rows:
             value = str(row[column])
@@ -170,7 +170,7 @@ def _rates(rows: Iterable[tuple[str, str, str, str, int]]) -> dict[str, Any]:
     total = errors = 0
     for level, _, _, _, number in rows:
         total += number
-        errors += number if level in _ERRORS else 0
+        errors += number if level in ERRORS else 0
     return {"total": total, "errors": errors, "errorRate": round(errors / total, 4) if total else 0.0}
 
 

@@ -9,21 +9,37 @@ from core.errors import Failure
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypedDict
+    from typing import TypedDict, TypeVar
+
+    import apsw
 
     from core.config import Config
     from core.store.interface import CandidateSource
-    from recall.engine import RecallResult
+
+    Answer = TypeVar("Answer")
 
     Fallback = TypedDict("Fallback", {"from": str, "to": str, "reason": str, "code": str})
 
 
+# Faults of the cluster, and not of one query.
+_ALL_OF_IT = (
+    "TYPESENSE_UNREACHABLE",
+    "TYPESENSE_UNAUTHORIZED",
+    "TYPESENSE_NOT_INITIALISED",
+    "TYPESENSE_API_KEY_MISSING",
+)
+
+
 def answered(
-    config: Config, patience_ms: float | None, answer: Callable[[CandidateSource], RecallResult]
-) -> RecallResult:
+    config: Config,
+    patience_ms: float | None,
+    answer: Callable[[CandidateSource], Answer],
+    db: apsw.Connection | None,
+) -> Answer:
     """What `answer` makes of the cluster as a source; nothing of it is imported before this.
 
     Args:
+        db: the local file, which has what the cluster has not got yet.
         patience_ms: the longest that a recall waits for it, where that is less than `store.timeout_ms`.
 
     Raises:
@@ -42,13 +58,13 @@ def answered(
         limit = min(limit, patience_ms / 1000)
     cluster = connection.connect(config, limit_s=limit)
     try:
-        return answer(ClusterSource(cluster, limit_s=limit))
+        return answer(ClusterSource(cluster, limit_s=limit, local=db))
     finally:
         cluster.close()
 
 
 def gave_up(config: Config, error: Exception) -> Fallback:
-    """What a result says of a cluster that could not be used; it is left alone for some seconds.
+    """What a result says of a cluster that could not be used; where no recall could, it is left alone for some seconds.
 
     Anything may come out of a server that is not ours, and none of it may stop a recall.
     """
@@ -56,7 +72,7 @@ def gave_up(config: Config, error: Exception) -> Fallback:
 
     code = error.code if isinstance(error, Failure) else type(error).__name__
     message = error.message if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
-    if down_mark.read(_nodes(config)) is None:
+    if code in _ALL_OF_IT and down_mark.read(_nodes(config)) is None:
         down_mark.note(_nodes(config), code, message)
     return {"from": "typesense", "to": "sqlite", "reason": message, "code": code}
 

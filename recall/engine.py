@@ -173,7 +173,7 @@ def recall(
     from recall import backend
 
     try:
-        return backend.answered(config, patience_ms, answer)
+        return backend.answered(config, patience_ms, answer, db)
     except Exception as error:
         fallback = backend.gave_up(config, error)
     return {**answer(source(db, vectors=vectors)), "fallback": fallback}

@@ -11,16 +11,40 @@ edit does not move that forward, one more than the version it replaced.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, TypedDict
 
 from core import clock, files, ids
 from core.store import sqlite
 from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import TypedDict
 
     import apsw
+
+    class Waiting(TypedDict):
+        """One document that is to be sent."""
+
+        seq: int
+        id: str
+        collection: str
+        gone: bool
+        doubt: int
+
+    class Summary(TypedDict):
+        """What waits, for `status`. Times in ms since the epoch, None where there is none."""
+
+        documents: int
+        events: int
+        refused: int
+        refusal: str
+        oldest: int | None
+        tries: int
+        error: str
+        next_try: int | None
+        synced_at: int | None
+
 
 LOCK = "outbox.lock"
 """Below JOELCLAW_HOME: held by whoever sends. Its being there says that this memory has a cluster."""
@@ -62,30 +86,6 @@ END""",
   {_QUEUE.format(row="OLD", gone=1)}
 END""",
 }
-
-
-class Waiting(TypedDict):
-    """One document that is to be sent."""
-
-    seq: int
-    id: str
-    collection: str
-    gone: bool
-    doubt: int
-
-
-class Summary(TypedDict):
-    """What waits, for `status`. Times in ms since the epoch, None where there is none."""
-
-    documents: int
-    events: int
-    refused: int
-    refusal: str
-    oldest: int | None
-    tries: int
-    error: str
-    next_try: int | None
-    synced_at: int | None
 
 
 def enabled(db: apsw.Connection) -> bool:
@@ -132,12 +132,15 @@ def enable(db: apsw.Connection) -> bool:
 
 
 def disable(db: apsw.Connection) -> None:
-    """Note nothing any more, and drop what waits: the store goes back to one machine."""
+    """Note nothing any more, and drop what waits: the store goes back to one machine.
+
+    What other machines added to the counters is kept, so that a later `enable` adds nothing twice.
+    """
     with sqlite.transaction(db):
         for name in _TRIGGERS:
             db.execute(f"DROP TRIGGER IF EXISTS {name}")
-        for table in ("outbox", "outbox_state", "outbox_version", "outbox_share", "outbox_seen"):
-            db.execute(f"DELETE FROM {table}")
+        db.execute("DELETE FROM outbox; DELETE FROM outbox_seen")
+        set_state(db, events=None, tries=None, error=None, next_try=None, synced_at=None)
     try:
         os.unlink(lock_path())
     except FileNotFoundError:
@@ -204,6 +207,25 @@ def take(db: apsw.Connection, *, now: int, limit: int) -> list[Waiting]:
         {"seq": seq, "id": identifier, "collection": names[collection], "gone": bool(gone), "doubt": doubt}
         for seq, identifier, collection, gone, doubt in rows
     ]
+
+
+def unsent(db: apsw.Connection, most: int) -> list[int]:
+    """Rows of the documents that the cluster has not got as they are, the newest changes first, at most so many."""
+    rows = db.execute(
+        "SELECT document.rowid FROM outbox JOIN document USING (id) WHERE forgotten_at IS NULL"
+        " ORDER BY seq DESC LIMIT ?",
+        (most,),
+    )
+    return [int(rowid) for (rowid,) in rows]
+
+
+def withdrawn(db: apsw.Connection) -> list[str]:
+    """Ids of what was forgotten or deleted here, and may still be found on the cluster."""
+    rows = db.execute(
+        "SELECT outbox.id FROM outbox LEFT JOIN document USING (id)"
+        " WHERE document.id IS NULL OR forgotten_at IS NOT NULL ORDER BY seq"
+    )
+    return [str(identifier) for (identifier,) in rows]
 
 
 def depart(db: apsw.Connection, batch: Sequence[Waiting], *, now: int) -> int:

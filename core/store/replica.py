@@ -54,6 +54,8 @@ class Side:
     shares: Shares = field(default_factory=dict)
     last_used_at: int | None = None
     forgotten_at: int | None = None
+    unmet: bool = False
+    """It is here, and was never compared with the cluster."""
 
     @property
     def recalls(self) -> int:
@@ -110,6 +112,7 @@ def of_document(db: apsw.Connection, document: Document) -> Side:
     """The local side of a document that was read."""
     identifier = document["id"]
     shares = outbox.shares(db, identifier)
+    unmet = not shares
     me = outbox.origin(db)
     known = Side(identifier, document["collection"], None, 0, "", shares)
     recalls = document["recall_count"] - known.recalls
@@ -126,6 +129,7 @@ def of_document(db: apsw.Connection, document: Document) -> Side:
         shares,
         document["last_used_at"],
         document["forgotten_at"],
+        unmet,
     )
 
 
@@ -133,7 +137,7 @@ def merged(ours: Side, theirs: Side, me: str) -> Side:
     """What both sides come to; `me` is this machine, which alone knows its own share."""
     newer = ours if (ours.version, ours.content) >= (theirs.version, theirs.content) else theirs
     shares: Shares = dict(theirs.shares)
-    for machine, share in ours.shares.items():
+    for machine, share in _attributed(ours, theirs, me).items():
         other = shares.get(machine)
         if other is None or machine == me or share[0] > other[0]:
             shares[machine] = other if other is not None and other[1:] == share[1:] else share
@@ -142,6 +146,14 @@ def merged(ours: Side, theirs: Side, me: str) -> Side:
         newer.id, newer.collection, newer.document, newer.version, newer.content, shares,
         max(used) if used else None, newer.forgotten_at,
     )  # fmt: skip
+
+
+def _attributed(ours: Side, theirs: Side, me: str) -> Shares:
+    """Our shares. Of a copy (an export that was imported here) only what goes beyond the original is our own."""
+    if not ours.unmet or me in theirs.shares or not theirs.recalls + abs(theirs.priority):
+        return ours.shares
+    number, recalls, _ = ours.shares.get(me, (0, 0, 0.0))
+    return {me: (number, max(0, recalls - theirs.recalls), 0.0)}
 
 
 def store(db: apsw.Connection, side: Side, ours: Side | None, *, embed: Embed, signatures: bool) -> bool:
@@ -169,8 +181,13 @@ def store(db: apsw.Connection, side: Side, ours: Side | None, *, embed: Embed, s
             documents.replace(db, one, vector, signatures=signatures)
         outbox.set_version(db, side.id, side.version + changed, one["updated_at"])
     documents.set_counters(db, side.id, side.recalls, side.priority, side.last_used_at)
-    outbox.set_shares(db, side.id, side.shares)
+    outbox.set_shares(db, side.id, met(side.shares, outbox.origin(db)))
     return changed
+
+
+def met(shares: Shares, me: str) -> Shares:
+    """Shares as they are kept: with our own, if only to say that both sides were compared."""
+    return {me: (0, 0, 0.0), **shares}
 
 
 def _content(side: Side, older: Document | None) -> tuple[Document | None, bool]:

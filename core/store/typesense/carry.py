@@ -97,6 +97,10 @@ class Carrying:
         if known:
             with sqlite.transaction(self._db):
                 outbox.arrived(self._db, known, now=self._now())
+                for waiting in known:
+                    outbox.set_shares(
+                        self._db, waiting["id"], replica.met(outbox.shares(self._db, waiting["id"]), self._me)
+                    )
         if news:
             self._import(collection, news)
 
@@ -140,7 +144,7 @@ class Carrying:
             for (waiting, side), result in zip(news, results, strict=True):
                 if result.get("success") is True:
                     outbox.arrived(self._db, [waiting], now=self._now())
-                    outbox.set_shares(self._db, side.id, side.shares)
+                    outbox.set_shares(self._db, side.id, replica.met(side.shares, self._me))
                     self.documents += 1
                 elif _is_refusal(result):
                     outbox.refused(self._db, waiting, str(result.get("error", "")), now=self._now())

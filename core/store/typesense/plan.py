@@ -24,8 +24,11 @@ FIELDS = (
 )
 CHAIN = 4
 """Terms of one search: the head, and as many behind it as may move a document up."""
-PAGE = 64
-"""Documents that each search by words asks for, at least."""
+PAGE = 50
+"""Documents that each search by words brings, for queries of up to `FEW` terms; the server takes most of its time for
+them, and a document that several of many terms find need not be found by each."""
+FEW = 6
+LEAST_PAGE = 16
 MOST_PAGE = 250
 """The server's limit."""
 _EVERY = 1_000_000_000
@@ -39,6 +42,7 @@ _LEXICAL = {
     "enable_overrides": False,
     "highlight_fields": "none",
     "highlight_full_fields": "none",
+    "enable_highlight_v1": False,
 }
 
 
@@ -67,7 +71,7 @@ class Plan:
         wanted = list(filters["collections"]) or list(CODES)
         narrowed = filter_by(filters)
         once = list(dict.fromkeys(keys))
-        page = min(max(PAGE, lexical), MOST_PAGE)
+        page = _page(len(once), lexical)
         for collection in wanted:
             for key in once:
                 self._add(collection, "" if narrowed else key, _words(_quoted(key), page, narrowed))
@@ -100,6 +104,12 @@ class Plan:
                     self.distances.append((float(hit["vector_distance"]), collection, row["id"]))
             if counting:
                 self.counts[counting] = self.counts.get(counting, 0) + int(answer["found"])
+
+
+def _page(terms: int, lexical: int) -> int:
+    """How many documents each of so many searches brings, where `lexical` are wanted in all."""
+    wanted = max(PAGE, lexical)
+    return min(max(wanted * FEW // max(terms, FEW), LEAST_PAGE), MOST_PAGE)
 
 
 def filter_by(filters: Filters) -> str:

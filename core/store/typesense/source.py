@@ -11,10 +11,13 @@ from core.store.typesense.bm25 import Bm25
 from core.store.typesense.plan import Plan, by_ids
 from core.store.typesense.schema import COLLECTIONS
 from core.store.typesense.statistics import Statistics
+from core.store.typesense.unsent import Cosine, Unsent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import apsw
 
     from core.store.interface import Candidate, Document, Filters, Traits
     from core.store.typesense.connection import Cluster, Row
@@ -28,15 +31,17 @@ class ClusterSource:
 
     Args:
         limit_s: seconds that all its requests may take together.
+        local: the local file, which has what the cluster has not got yet.
 
     Its methods raise Failure with the codes of `connection.Cluster`.
     """
 
     backend = "typesense"
-    __slots__ = ("_cluster", "_rows", "_size", "_until")
+    __slots__ = ("_cluster", "_rows", "_size", "_unsent", "_until")
 
-    def __init__(self, cluster: Cluster, *, limit_s: float) -> None:
+    def __init__(self, cluster: Cluster, *, limit_s: float, local: apsw.Connection | None = None) -> None:
         self._cluster = cluster
+        self._unsent = Unsent(local)
         self._until = time.monotonic() + limit_s
         self._rows: dict[int, tuple[str, Row]] = {}
         self._size = -1
@@ -64,7 +69,9 @@ class ClusterSource:
         else:
             self._size = whole.documents
         bm25 = Bm25(keys, plan.counts, documents=self._size, average=whole.average)
-        return self._scored(plan, bm25, vector, lexical, semantic)
+        near = Cosine(vector) if vector else None
+        self._unsent.lay_over(plan, filters, near)
+        return self._scored(plan, bm25, near, lexical, semantic)
 
     def size(self) -> int:
         """See `core.store.interface.CandidateSource`."""
@@ -79,7 +86,10 @@ class ClusterSource:
         found: dict[tuple[str, str], Document] = {}
         for rowid in rowids:
             collection, row = self._rows[rowid]
-            if "`" in row["id"]:  # which no filter can name
+            own = self._unsent.document(collection, row["id"])
+            if own is not None:
+                found[(collection, row["id"])] = own
+            elif "`" in row["id"]:  # which no filter can name
                 whole = self._cluster.retrieve(COLLECTIONS[collection], row["id"])
                 found |= {(collection, row["id"]): mapping.from_remote(whole, collection)} if whole else {}
             else:
@@ -117,7 +127,7 @@ class ClusterSource:
         self._cluster.within(max(self._until - time.monotonic(), 0.001))
         return self._cluster.multi_search(searches)
 
-    def _scored(self, plan: Plan, bm25: Bm25, vector: bytes, lexical: int, semantic: int) -> list[Candidate]:
+    def _scored(self, plan: Plan, bm25: Bm25, near: Cosine | None, lexical: int, semantic: int) -> list[Candidate]:
         """The best of each kind, numbered in the order in which they were written."""
         scores: dict[tuple[str, str], float] = {}
         for collection, rows in plan.found.items():
@@ -130,7 +140,6 @@ class ClusterSource:
         for _, collection, identifier in plan.distances[:semantic]:
             kept.setdefault((collection, identifier))
         ordered = sorted(kept, key=lambda key: (CODES[key[0]], int(plan.found[key[0]][key[1]]["timestamp"]), key[1]))
-        near = _Cosine(vector) if vector else None
         found: list[Candidate] = []
         for number, (collection, identifier) in enumerate(ordered, 1):
             row = plan.found[collection][identifier]
@@ -153,24 +162,6 @@ class ClusterSource:
             "stale": bool(row.get("stale")) or "stale" in row.get("tags", ()),
             "superseded_by": str(row.get("superseded_by", "")),
         }
-
-
-class _Cosine:
-    """The cosine to one vector of int8."""
-
-    __slots__ = ("_length", "_numbers")
-
-    def __init__(self, vector: bytes) -> None:
-        self._numbers = memoryview(vector).cast("b").tolist()
-        self._length = sum(map(int.__mul__, self._numbers, self._numbers)) ** 0.5
-
-    def of(self, vector: bytes) -> float | None:
-        """-1 to 1; None for a document without vector."""
-        if len(vector) != len(self._numbers):
-            return None
-        numbers = memoryview(vector).cast("b").tolist()
-        length = sum(map(int.__mul__, numbers, numbers)) ** 0.5
-        return float(sum(map(int.__mul__, self._numbers, numbers)) / (self._length * length)) if length else None
 
 
 def _few(terms: Sequence[str]) -> Sequence[str]:
