@@ -280,7 +280,8 @@ def test_an_older_entry_is_brought_up_to_date(install: Install, user: Path) -> N
     install("claude")
     entries = hooks_in(path)
     assert "/old/" not in path.read_text()
-    assert entries["SessionStart"][0]["hooks"][0]["command"].startswith(f"exec 2>/dev/null; o=$({JOELCLAW} hook claude)")
+    command = entries["SessionStart"][0]["hooks"][0]["command"]
+    assert command.startswith(f"exec 2>/dev/null; o=$({JOELCLAW} hook claude)")
     assert "matcher" not in entries["SessionStart"][0]
     assert entries["SessionStart"][1] == {"hooks": [theirs]}
     assert entries["Stop"][0] == {"hooks": [theirs]}
