@@ -1,0 +1,70 @@
+"""What waits leaves this machine beside the next command or hook, where that is on; the command does not wait for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import NOW_MS, Run
+from otlp_receiver import Receiver
+
+from session import detached
+
+PATIENCE_S = 60
+STOP = json.dumps({"hook_event_name": "Stop", "session_id": "s"})
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    started = Receiver().start()
+    yield started
+    started.stop()
+
+
+def switched_on(receiver: Receiver, minute: int) -> dict[str, str]:
+    return {**receiver.env, "JOELCLAW_OTEL_EXPORT": "auto", "JOELCLAW_NOW_MS": str(NOW_MS + minute * 60_000)}
+
+
+def sent(receiver: Receiver, home: Path) -> list[str]:
+    """The names of the events that came, once the export has ended."""
+    assert detached.wait(str(home / "cache" / "otel-export.lock"), PATIENCE_S)
+    return [record.event_name for _, record in receiver.records()]
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin"),
+    [(("otel", "emit", "build.ok"), None), (("hook", "claude"), STOP), (("memory", "recent"), None)],
+    ids=["a hot command", "a hook", "a command of Typer's"],
+)
+def test_events_go_out(run: Run, receiver: Receiver, home: Path, words: tuple[str, ...], stdin: str | None) -> None:
+    run("otel", "emit", "before", env={"JOELCLAW_NOW_MS": str(NOW_MS)})
+    run(*words, stdin=stdin, env=switched_on(receiver, 1))
+    assert "before" in sent(receiver, home)
+
+
+def test_not_more_often_than_asked_for(run: Run, receiver: Receiver, home: Path) -> None:
+    run("otel", "emit", "first", env=switched_on(receiver, 0))
+    assert sent(receiver, home) == ["first"]
+    run("otel", "emit", "second", env={**switched_on(receiver, 0), "JOELCLAW_NOW_MS": str(NOW_MS + 59_000)})
+    assert sent(receiver, home) == ["first"]
+    run("otel", "emit", "third", env=switched_on(receiver, 2))
+    assert sent(receiver, home) == ["first", "second", "third"]
+
+
+def test_off_nothing_is_started(run: Run, receiver: Receiver, home: Path) -> None:
+    run("otel", "emit", "build.ok", env=receiver.env)
+    run("hook", "claude", stdin=STOP, env=receiver.env)
+    assert not (home / "cache" / "otel-export.lock").exists()
+    assert receiver.seen == []
+
+
+def test_status_tells_of_an_export_that_fails(run: Run, receiver: Receiver, home: Path) -> None:
+    assert run("status").result["otelExport"] is None
+    receiver.stop()
+    run("otel", "emit", "build.ok", env=switched_on(receiver, 0))
+    assert detached.wait(str(home / "cache" / "otel-export.lock"), PATIENCE_S)
+    told = run("status", env=switched_on(receiver, 0)).result
+    assert "OTEL_EXPORT_FAILING" in [problem["code"] for problem in told["problems"]]
+    assert told["otelExport"]["destinations"][0]["waiting"] == 1
