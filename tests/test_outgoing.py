@@ -1,4 +1,4 @@
-"""What waits leaves this machine beside the next command or hook, where that is on; the command does not wait for it."""
+"""What waits leaves this machine beside the next command or hook, where that is switched on; none waits for it."""
 
 from __future__ import annotations
 
