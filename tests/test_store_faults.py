@@ -180,6 +180,21 @@ def test_pages_of_rubbish_inside_a_store_stop_no_hook(good: Path) -> None:
             assert done.assert_failed() == "STORE_DAMAGED", done
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_rubbish_anywhere_is_told_as_damage(good: Path, seed: int) -> None:
+    """Words, vectors and documents lie on pages of their own, and each tells of damage in its own way."""
+    store = good / "store.db"
+    data = bytearray(store.read_bytes())
+    numbers = random.Random(seed)
+    pages = len(data) // 4096
+    first = pages * seed // 12 or 1
+    data[first * 4096 : (first + pages // 12 + 1) * 4096] = numbers.randbytes((pages // 12 + 1) * 4096)
+    store.write_bytes(bytes(data))
+    done = go(good, ("recall", "gateway retries"))
+    if done.code:
+        assert done.assert_failed() == "STORE_DAMAGED", done
+
+
 def test_every_byte_of_a_schema_page_may_be_wrong(good: Path) -> None:
     """Whatever the first page says, a command answers in its frame."""
     original = (good / "store.db").read_bytes()

@@ -266,10 +266,15 @@ def fold_log(db: apsw.Connection, *, over: int = _LOG_BYTES) -> None:
         db.set_busy_handler(_patience(_FOLDED_BUSY_MS))
 
 
+# How sqlite-vec tells of pages that are damaged: it has no code of its own for that.
+_TORN = ("chunks iter error", "blob read error", "could not open vectors blob", "could not open validity blob")
+
+
 def as_failure(error: apsw.Error) -> Failure:
     """What an SQLite error means to the user, and what to do about it."""
     where = path()
-    if isinstance(error, (apsw.NotADBError, apsw.CorruptError)):
+    torn = isinstance(error, apsw.SQLError) and any(words in str(error) for words in _TORN)
+    if torn or isinstance(error, (apsw.NotADBError, apsw.CorruptError)):
         return Failure(
             "STORE_DAMAGED",
             f"{where} is not a readable database: {error}",
