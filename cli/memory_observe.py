@@ -156,7 +156,7 @@ def _observed(work: _Work) -> Answer:
         work.event("memory.observe.failed", _counts(work.run), error=type(error).__name__)
         raise
     counts = _counts(work.run)
-    unchanged = not work.run.turns and not work.run.left_turns
+    unchanged = not (work.run.turns or work.run.passed_turns or work.run.left_turns)
     if not unchanged:
         work.event("memory.observe.completed", counts)
     result = {"session": work.session, "unchanged": unchanged, **counts, "ranges": work.run.ranges, **archived}
@@ -209,6 +209,7 @@ def _archive(work: _Work, db: apsw.Connection, vectors: bool) -> dict[str, Any]:
 def _counts(run: observer.Run) -> dict[str, Any]:
     return {
         "turns": run.turns,
+        "passedTurns": run.passed_turns,
         "tokens": run.tokens,
         "rangeCount": len(run.ranges),
         "observations": {

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 RANGE_TOKENS = 12_000
 """Estimated tokens of the conversation in one prompt: what a small model still reads with care."""
+TRIES = 3
+"""Replies in a row that cannot be read; then the range is passed over, or it would keep those behind it waiting."""
 _REPLY_TOKENS = 1_000
 """Left for the answer when a range is cut to what the budget has left."""
 _CHARS_PER_TOKEN = 4
@@ -72,6 +74,8 @@ class Run:
     turns: int = 0
     tokens: int = 0
     stored: list[Stored] = field(default_factory=list)
+    passed_turns: int = 0
+    """Turns that a model could not be brought to note anything of, and that are not asked about again."""
     left_turns: int = 0
     left_tokens: int = 0
     stopped_by: str = ""
@@ -106,7 +110,8 @@ def observe(
 
     Raises:
         Failure: what the model's command or the store says, OBSERVE_REPLY_INVALID for a reply that is not in the form,
-            OBSERVE_BUSY where another process went on from the same place. The range it was at is left to the next run.
+            OBSERVE_BUSY where another process went on from the same place. The range it was at is left to the next run;
+            after `TRIES` such replies it is passed over.
     """
     until = time.monotonic() + budget.seconds
     form = observation_prompt.prompt(())
@@ -170,7 +175,14 @@ def _observe_range(
     try:
         parsed = observations_form.parse(reply)
     except observations_form.NotTheFormError as reason:
-        raise _invalid(str(reason), reply) from None
+        with sqlite.transaction(db):
+            tries = observed.failed(db, session)
+        if tries < TRIES:
+            raise _invalid(str(reason), reply) from None
+        _store(db, session, found, (), vectors)
+        run.tokens += _tokens(prompt) + _tokens(reply)
+        run.passed_turns += len(found.episodes)
+        return True
     made = observation.drafted(parsed.items, session=session, project=found.project, now=clock.now_ms())
     stored = _store(db, session, found, made, vectors)
     tokens = _tokens(prompt) + _tokens(reply)

@@ -292,6 +292,21 @@ def test_nothing_is_stored_of_a_reply_that_is_not_in_the_form(
     assert run("memory", "observe", str(made.path), "--command", model.command).result["observations"]["added"] == 4
 
 
+def test_turns_of_which_no_reply_can_be_read_do_not_keep_those_behind_them_waiting(
+    run: Run, home: Path, made: Transcript, model: Fake
+) -> None:
+    model.says("I am sorry, I cannot do that.")
+    for _ in range(2):
+        run("memory", "observe", str(made.path), "--command", model.command, ok=False)
+    result = run("memory", "observe", str(made.path), "--command", model.command).result
+    assert result["passedTurns"] > 0
+    assert (result["turns"], result["observations"]["count"], result["left"]["turns"]) == (0, 0, 0)
+    assert stored(home) == []
+    assert events(run)[-1]["metadata"]["passedTurns"] == result["passedTurns"]
+    model.says(FORM)
+    assert run("memory", "observe", str(made.path), "--command", model.command).result["unchanged"]
+
+
 def test_half_a_reply_gives_what_is_whole(run: Run, home: Path, made: Transcript, model: Fake) -> None:
     model.says(FORM[: FORM.index("be the slow")])
     result = run("memory", "observe", str(made.path), "--command", model.command).result

@@ -98,6 +98,10 @@ CREATE TABLE IF NOT EXISTS observed (
   tail TEXT NOT NULL, -- fingerprint of what that episode said, since a message may grow
   updated_at INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS observed_failure ( -- replies in a row that could not be read, about the next range
+  session_id TEXT PRIMARY KEY,
+  failures INTEGER NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS observed_range (
   id INTEGER PRIMARY KEY,
   session_id TEXT NOT NULL,

@@ -42,6 +42,18 @@ def position(db: apsw.Connection, session: str) -> tuple[int, str] | None:
 def advance(db: apsw.Connection, session: str, reached: int, tail: str, at: int) -> None:
     """Keep what `position` returns, inside the caller's transaction; `at` in ms since the epoch."""
     db.execute("INSERT OR REPLACE INTO observed VALUES (?, ?, ?, ?)", (session, reached, tail, at))
+    db.execute("DELETE FROM observed_failure WHERE session_id = ?", (session,))
+
+
+def failed(db: apsw.Connection, session: str) -> int:
+    """Count a reply that could not be read, inside the caller's transaction; how many there were in a row."""
+    return int(
+        db.execute(
+            "INSERT INTO observed_failure VALUES (?, 1) ON CONFLICT DO UPDATE SET failures = failures + 1"
+            " RETURNING failures",
+            (session,),
+        ).get
+    )
 
 
 def episodes(db: apsw.Connection, session: str, after: int, most: int) -> list[Episode]:
