@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
+from cli import line_file
 from cli.answer import Answer
 from core import clock, config
-from core.errors import Failure, usage
+from core.errors import Failure
 from core.store import sqlite
 from otel import otlp_import
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    pass
 
 _LONGEST_LINE = 64 * 1024 * 1024
 _CODE = "OTEL_INVALID_ARGS"
+_HOLDS = "OTLP/JSON lines"
 
 
 def run(options: dict[str, Any]) -> Answer:
@@ -29,10 +28,15 @@ def run(options: dict[str, Any]) -> Answer:
             store says.
     """
     settings = config.load()
-    with _opened(options["file"]) as handle:
+    with line_file.opened(options["file"], code=_CODE, holds=_HOLDS) as handle:
         db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
-        with _progress(handle) as advance:
-            report = otlp_import.take(db, _lines(handle), now=clock.now_ms(), progress=advance)
+        with line_file.progress(handle) as advance:
+            report = otlp_import.take(
+                db,
+                line_file.lines(handle, longest=_LONGEST_LINE, code=_CODE, holds=_HOLDS),
+                now=clock.now_ms(),
+                progress=advance,
+            )
     if report.failed and not report.records and not report.others:
         first = report.errors[0]
         raise Failure(
@@ -44,51 +48,3 @@ def run(options: dict[str, Any]) -> Answer:
         {"file": options["file"], **asdict(report)},
         [{"command": "joelclaw otel stats", "description": "what there is now"}],
     )
-
-
-@contextmanager
-def _opened(where: str) -> Iterator[BinaryIO]:
-    if where == "-":
-        yield sys.stdin.buffer
-        return
-    try:
-        handle = open(where, "rb")
-    except OSError as error:
-        raise usage(_CODE, f"{where}: {error.strerror}", "name a file of OTLP/JSON lines, or - for stdin") from None
-    with handle:
-        yield handle
-
-
-def _lines(handle: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
-    """Numbered lines from 1; None for one over 64 MiB, which is skipped without being held in memory."""
-    number = 0
-    try:
-        while line := handle.readline(_LONGEST_LINE):
-            number += 1
-            if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
-                while line and not line.endswith(b"\n"):
-                    line = handle.readline(_LONGEST_LINE)
-                yield number, None
-            else:
-                yield number, line
-    except OSError as error:  # a folder opens, and fails when it is read
-        raise usage(_CODE, f"the input cannot be read: {error.strerror}", "name a file of OTLP/JSON lines") from None
-
-
-@contextmanager
-def _progress(handle: BinaryIO) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr where that is a terminal, in bytes; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    try:
-        total = os.fstat(handle.fileno()).st_size or None
-    except (OSError, ValueError):
-        total = None
-    columns = (TextColumn("importing"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("import", total=total)
-        yield lambda taken: bar.advance(task, taken)
