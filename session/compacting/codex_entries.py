@@ -122,6 +122,7 @@ def size(value: dict[str, Any], entry: Entry) -> int:
     """Estimated tokens of an entry, of a compaction those of the history that it leaves."""
     if entry.role == "compaction_summary":
         return tokens.of_characters(codex.context_characters(value))
+    value.pop("timestamp", None)  # as above
     return sum(tokens.of_blocks(message.blocks) for message in messages(value, entry))
 
 
