@@ -232,7 +232,7 @@ class Claude:
 
     def hook(self, name: str, **more: str) -> str:
         """Call a hook, a minute after the last; what the model is told."""
-        payload = {"session_id": "c1", "transcript_path": str(self._transcript), "cwd": "/work/parcelbox", **more}
+        payload = {"session_id": "c1", "transcript_path": str(self._transcript), "cwd": "/srv/parcelbox", **more}
         self._clock += 60_000
         env = {"JOELCLAW_NOW_MS": str(self._clock)}
         out = self._run("hook", "claude", stdin=json.dumps({**payload, "hook_event_name": name}), env=env).out
@@ -245,7 +245,7 @@ class Claude:
             for role, text in (("user", prompt), ("assistant", answer)):
                 content = text if role == "user" else [{"type": "text", "text": text}]
                 self._clock += 1000
-                entry = {"type": role, "uuid": f"u{self._clock}", "sessionId": "c1", "cwd": "/work/parcelbox"}
+                entry = {"type": role, "uuid": f"u{self._clock}", "sessionId": "c1", "cwd": "/srv/parcelbox"}
                 stamp = "2026-09-21T15:00:00.000Z"
                 lines.write(json.dumps({**entry, "timestamp": stamp, "message": {"role": role, "content": content}}))
                 lines.write("\n")

@@ -15,7 +15,7 @@ DRIVER = """
 import * as plugin from "./extension.mjs";
 const sessionID = "ses_1", took = {}, history = [];
 const client = {session: {messages: async ({path}) => ({data: path.id === sessionID ? history : []})}};
-const hooks = await plugin.Joelclaw({client, directory: "/work/tides"});
+const hooks = await plugin.Joelclaw({client, directory: "/srv/tides"});
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const calls = async (many) => { for (let i = 0; i < 400 && count() < many; i++) await sleep(10); };
 const call = async (name, input, output) => {
@@ -81,7 +81,7 @@ def test_texts_stand_in_the_system_prompt_of_the_session_alone(host: Host) -> No
     assert told["again"] == told["main"]  # of a kind of text the latest one
     start, first, second = host.calls()
     assert start["argv"] == ["hook", "opencode", "session_start"]
-    assert start["payload"]["session_id"] == "ses_1" and start["payload"]["cwd"] == "/work/tides"
+    assert start["payload"]["session_id"] == "ses_1" and start["payload"]["cwd"] == "/srv/tides"
     assert start["payload"]["source"] == "startup"
     assert [one["payload"]["prompt"] for one in (first, second)] == ["mend the tides", "go on"]
     assert second["payload"]["window"] == 30000  # not that of the small model
@@ -110,9 +110,9 @@ def test_each_message_is_sent_once_with_what_its_tools_did(host: Host) -> None:
         await system();
         user("mend the tides");
         await spoke("I begin.", [
-          ["edit", {filePath: "/work/tides/a.py"}, "done"],
+          ["edit", {filePath: "/srv/tides/a.py"}, "done"],
           ["bash", {command: "make"}, "x".repeat(900)],
-          ["write", {filePath: "/work/tides/b.py"}, "no space", "error"],
+          ["write", {filePath: "/srv/tides/b.py"}, "no space", "error"],
           ["apply_patch", {patchText: "*** Add File: c.py\\n+a\\n*** Update File: d.py\\n*** Delete File: e.py"}, "ok"],
         ]);
         await calls(3);
@@ -136,7 +136,7 @@ def test_each_message_is_sent_once_with_what_its_tools_did(host: Host) -> None:
     assert second["text"] == "I begin."
     edit, bash, write, patch = second["tools"]
     assert edit == {
-        "name": "edit", "files": ["/work/tides/a.py"], "command": "", "outcome": "done", "failed": False,
+        "name": "edit", "files": ["/srv/tides/a.py"], "command": "", "outcome": "done", "failed": False,
     }  # fmt: skip
     assert (bash["files"], bash["command"], len(bash["outcome"])) == ([], "make", 500)
     assert (write["files"], write["outcome"], write["failed"]) == ([], "no space", True)
@@ -176,9 +176,9 @@ def test_a_written_file_is_told_and_not_waited_for(host: Host) -> None:
         """
         const wrote = (tool, args) => call("tool.execute.after", {tool, sessionID, callID: "c", args}, {output: "ok"});
         await wrote("bash", {command: "ls"});
-        await wrote("edit", {filePath: "/work/tides/a.py"});
-        await wrote("write", {filePath: "/work/tides/b.py"});
-        await wrote("write", {filePath: "/work/tides/c.py"});
+        await wrote("edit", {filePath: "/srv/tides/a.py"});
+        await wrote("write", {filePath: "/srv/tides/b.py"});
+        await wrote("write", {filePath: "/srv/tides/c.py"});
         await calls(2);
         await sleep(100);
         out({took, system: await system()});
@@ -186,8 +186,8 @@ def test_a_written_file_is_told_and_not_waited_for(host: Host) -> None:
     )
     first, second = host.calls()
     assert (first["payload"]["files"], second["payload"]["files"]) == (
-        ["/work/tides/a.py"],
-        ["/work/tides/b.py", "/work/tides/c.py"],
+        ["/srv/tides/a.py"],
+        ["/srv/tides/b.py", "/srv/tides/c.py"],
     )
     assert second["began"] >= first["ended"]
     assert told["took"]["tool.execute.after"] < 250

@@ -20,7 +20,7 @@ const pi = {on: (name, handler) => (handlers[name] = handler), sendMessage: (...
 extension(pi);
 let idle = true, usage = {tokens: 3600, contextWindow: 8000, percent: 45}, branch = [], session = "pi-1";
 const ctx = {
-  cwd: "/work/tides",
+  cwd: "/srv/tides",
   isIdle: () => idle,
   getContextUsage: () => usage,
   sessionManager: {getSessionId: () => session, getSessionFile: () => "/s/pi-1.jsonl", getBranch: () => branch},
@@ -66,7 +66,7 @@ def test_a_start_and_a_prompt_are_told_and_their_texts_reach_the_first_request(h
     start, prompt = host.calls()
     assert start["argv"] == ["hook", "pi", "session_start"]
     assert start["payload"] == {
-        "session_id": "pi-1", "transcript_path": "/s/pi-1.jsonl", "cwd": "/work/tides", "source": "startup",
+        "session_id": "pi-1", "transcript_path": "/s/pi-1.jsonl", "cwd": "/srv/tides", "source": "startup",
     }  # fmt: skip
     assert prompt["payload"]["prompt"] == "mend the tides"
     assert (prompt["payload"]["percent"], prompt["payload"]["window"]) == (45, 8000)
