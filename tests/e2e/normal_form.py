@@ -108,9 +108,15 @@ def transcript(session: Session) -> list[Any]:
 
 
 def requests(session: Session) -> list[Any]:
-    """What the model received: the conversation, then the summariser's requests, which run beside it."""
-    ordered = sorted(session.requests, key=lambda request: request.rule or "")
-    return [normal(request.body, session) for request in ordered]
+    """What the model received: the conversation in order, then the summariser's requests, which run beside it and,
+    where pi splits a turn, beside each other.
+    """
+    received = [(request.rule, normal(request.body, session)) for request in session.requests]
+    conversation = [body for rule, body in received if rule is None]
+    beside = sorted(
+        ((rule or "", json.dumps(body), body) for rule, body in received if rule is not None), key=lambda one: one[:2]
+    )
+    return [*conversation, *(body for _, _, body in beside)]
 
 
 def configuration(session: Session) -> dict[str, Any]:
