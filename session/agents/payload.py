@@ -45,14 +45,6 @@ def texts(payload: dict[str, Any], key: str) -> list[str]:
     return [item[:_LONGEST_TEXT] for item in value[-_MOST_TEXTS:] if isinstance(item, str) and item]
 
 
-def prompt(payload: dict[str, Any]) -> list[str]:
-    """What the user typed: clients put into it what hooks returned before."""
-    from memory.transcripts.content import typed
-
-    said = typed(text(payload, "prompt"))
-    return [said] if said else []
-
-
 def number(payload: dict[str, Any], key: str) -> float | None:
     """A number that is not negative."""
     value = payload.get(key)
@@ -71,15 +63,3 @@ def table(payload: dict[str, Any], key: str) -> dict[str, Any]:
     """An object, empty where it is none."""
     value = payload.get(key)
     return value if isinstance(value, dict) else {}
-
-
-def additional_context(event: HookEvent, content: str) -> str:
-    """The answer that Claude Code, Codex and Gemini take: context for the model."""
-    from core import json_text
-
-    return json_text.dumps({"hookSpecificOutput": {"hookEventName": event["name"], "additionalContext": content}})
-
-
-def joined(contents: list[str]) -> str:
-    """Several texts as one, for a client that takes one."""
-    return "\n\n".join(contents)
