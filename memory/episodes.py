@@ -13,23 +13,19 @@ import time
 from core import ids, json_text
 from core.errors import Failure
 from core.redaction import redact
-from core.store import documents, sqlite, transcripts
+from core.store import sqlite, transcripts
 from core.words import clean
-from memory import episode_draft, transcript_lines
-from memory.transcripts import formats
-from recall import categories
-from recall.document_vector import document_vector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, TypedDict
 
     import apsw
 
     from core.config import Config
-    from core.store.interface import Document
-    from memory.episode_draft import Draft
+    from memory.episode_draft import Drafting
+    from memory.session_archive import SessionArchive
     from memory.transcripts.item import Item
 
     class Taken(TypedDict):
@@ -56,11 +52,8 @@ PIECE_BYTES = 256 * 1024
 _HURRIED_BYTES = 64 * 1024
 """The same of a call with a deadline, which is looked at between two pieces."""
 MOST_ITEMS = 400
-COLLECTION = "episodes"
 _HEAD_BYTES = 1024
 _MOST_TRIES = 8
-_LONGEST_NAME = 400
-_LAST_MS = 253_402_300_799_999
 _REGULAR, _KIND = 0o100000, 0o170000  # of a file's mode; `stat` is an import
 
 
@@ -101,8 +94,13 @@ def take_file(
     try:
         if os.fstat(descriptor).st_mode & _KIND != _REGULAR:
             raise _unreadable(path, "it is no regular file")
-        archive = _Archive(db, agent, session, project, now, vectors)
-        _take_pieces(archive, source_of(path), descriptor, most_bytes, until, taken)
+
+        def begin() -> SessionArchive:
+            from memory.session_archive import SessionArchive
+
+            return SessionArchive(db, agent, session, project, now, vectors)
+
+        _take_pieces(begin, db, source_of(path), descriptor, most_bytes, until, taken)
     except OSError as error:
         raise _unreadable(path, error) from None
     except sqlite.StoreError as error:
@@ -128,8 +126,11 @@ def take_items(
     Raises:
         Failure: what the store says; nothing was changed.
     """
+    from memory import episode_draft
+    from memory.session_archive import SessionArchive
+
     taken = _nothing()
-    archive = _Archive(db, agent, session, project, now, vectors)
+    archive = SessionArchive(db, agent, session, project, now, vectors)
     source = source_of_session(session)
     try:
         for _ in range(_MOST_TRIES):
@@ -161,20 +162,35 @@ def source_of(path: str) -> str:
 
 def source_of_session(session: str) -> str:
     """The same for a session without a file."""
-    return "session:" + _name(session)
+    from memory.session_archive import name
+
+    return "session:" + name(session)
 
 
 def _take_pieces(
-    archive: _Archive, source: str, descriptor: int, most_bytes: int, until: float | None, taken: Taken
+    begin: Callable[[], SessionArchive],
+    db: apsw.Connection,
+    source: str,
+    descriptor: int,
+    most_bytes: int,
+    until: float | None,
+    taken: Taken,
 ) -> None:
     left, tries = most_bytes, 0
     most = PIECE_BYTES if until is None else _HURRIED_BYTES
-    parse = formats.of(archive.agent).items
+    archive: SessionArchive | None = None
     while True:
-        found = transcripts.position(archive.db, source)
+        found = transcripts.position(db, source)
         taken["size"] = os.fstat(descriptor).st_size
         offset, carried = _resumed(descriptor, taken["size"], found)
         taken["offset"] = offset
+        if offset == taken["size"]:
+            return  # as before most prompts: what reads and stores is not imported for it
+        from memory import episode_draft, transcript_lines
+        from memory.transcripts import formats
+
+        archive = archive or begin()
+        parse = formats.of(archive.agent).items
         piece = transcript_lines.read(
             descriptor, offset, max(1, min(most, left)), skipping=bool(carried.get("skipping"))
         )
@@ -229,7 +245,7 @@ def _head(descriptor: int, offset: int) -> str:
     return ids.fingerprint(os.pread(descriptor, min(offset, _HEAD_BYTES), 0).decode("latin-1"))
 
 
-def _items(parse: Any, lines: list[bytes], drafting: episode_draft.Drafting) -> tuple[list[Item], int]:
+def _items(parse: Any, lines: list[bytes], drafting: Drafting) -> tuple[list[Item], int]:
     found: list[Item] = []
     bad = 0
     for line in lines:
@@ -250,100 +266,13 @@ def _items(parse: Any, lines: list[bytes], drafting: episode_draft.Drafting) -> 
 
 def _after(items: Sequence[Item], last: str, session: str) -> Sequence[Item]:
     """The items from the last known message on: clients hand over the same ones again."""
+    from memory import episode_draft
+
     for place in range(len(items) - 1, -1, -1):
         item = items[place]
         if item["kind"] == "said" and last and episode_draft.identifier_of(item, session, b"", 0) == last:
             return items[place:]
     return items
-
-
-class _Archive:
-    """One session's way into the store."""
-
-    __slots__ = ("_now", "_project", "_source", "_vectors", "agent", "db", "session")
-
-    def __init__(self, db: apsw.Connection, agent: str, session: str, project: str, now: int, vectors: bool) -> None:
-        self.db = db
-        self.agent = agent
-        self.session = _name(session)
-        self._source = _name(agent)
-        self._project = _name(project)
-        self._now = now
-        self._vectors = vectors
-
-    def prepared(self, drafts: Mapping[str, Draft]) -> list[tuple[Document, bytes]]:
-        """The drafts as documents, each with its vector."""
-        return [self._document(draft) for draft in drafts.values()]
-
-    def _document(self, draft: Draft) -> tuple[Document, bytes]:
-        at = draft["at"]
-        text = episode_draft.text_of(draft)
-        one = documents.blank(
-            COLLECTION, draft["id"], text, at if isinstance(at, int) and 0 <= at <= _LAST_MS else self._now
-        )
-        one["context"] = episode_draft.context_of(draft)
-        one["source"] = self._source
-        one["session_id"] = self.session
-        one["project"] = self._project
-        one["observation_type"] = "episode"
-        one["write_confidence"] = 1.0
-        one["write_reason"] = "archived"
-        _derive(one)
-        return one, document_vector(text, one["context"])
-
-    def store(
-        self,
-        source: str,
-        found: tuple[int, str, str] | None,
-        ready: list[tuple[Document, bytes]],
-        offset: int,
-        head: str,
-        carry: str,
-    ) -> tuple[int, int] | None:
-        """Store episodes and place together; None, and nothing is changed, where the place is no longer `found`."""
-        added = updated = 0
-        with sqlite.transaction(self.db):
-            if transcripts.position(self.db, source) != found:
-                return None
-            if ready and self._vectors:
-                documents.ensure_signatures(self.db)
-            for one, vector in ready:
-                older = documents.by_id(self.db, one["id"])
-                if older is None:
-                    documents.insert(self.db, one, vector, signatures=self._vectors)
-                    added += 1
-                elif self._grown(older, one, vector):
-                    updated += 1
-            if found != (offset, head, carry):
-                transcripts.advance(self.db, source, offset, head, carry, self._now)
-        return added, updated
-
-    def _grown(self, older: Document, newer: Document, vector: bytes) -> bool:
-        """Write what a stored episode says more now: a transcript that is read again takes nothing away from it."""
-        if older["forgotten_at"] is not None or older["collection"] != COLLECTION:
-            return False
-        text = older["text"] if older["text"].startswith(newer["text"]) else newer["text"]
-        context = newer["context"] if newer["context"].startswith(older["context"]) else older["context"]
-        if (text, context) == (older["text"], older["context"]):
-            return False
-        if (text, context) != (newer["text"], newer["context"]):
-            vector = document_vector(text, context)
-        one: Document = {**older, "text": text, "context": context}
-        _derive(one)
-        documents.replace(self.db, one, vector, signatures=self._vectors)
-        return True
-
-
-def _derive(document: Document) -> None:
-    document["fingerprint"] = ids.fingerprint(document["text"].lower())
-    document["category_id"], document["category_confidence"] = categories.classify(document["text"])
-    known = document["category_confidence"] > categories.FALLBACK_CONFIDENCE
-    document["category_source"] = "keyword" if known else "fallback"
-
-
-def _name(name: str) -> str:
-    """A short field on one line, without secrets."""
-    return " ".join(redact(" ".join(clean(name).replace("\0", "").split()))[0].split())[:_LONGEST_NAME]
 
 
 def _nothing() -> Taken:
