@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import os
 import sys
 
 from cli import execution, front
@@ -11,26 +9,6 @@ from cli import execution, front
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NoReturn
-
-_OBJECTS_PER_COLLECTION = 100_000
-"""A hot command makes some 10,000 that stay, and looking through them for cycles took 4 of its 90 ms."""
-
-def start() -> NoReturn:
-    """Run the command and leave at once: what the interpreter tidies up at its end takes 5 ms, and is thrown away.
-
-    Where threads were started, and so perhaps something to be run at exit, Python ends as usual.
-    """
-    gc.set_threshold(_OBJECTS_PER_COLLECTION)
-    code = main()
-    if "threading" in sys.modules:
-        sys.exit(code)
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except OSError:
-        pass  # nobody reads any more
-    os._exit(code)
 
 
 def main() -> int:

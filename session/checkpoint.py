@@ -57,17 +57,24 @@ def turn_of(
 
 
 def save(
-    session_id: str, turn: Turn, config: Config, reached: Store | None = None, *, defer: bool = False
+    session_id: str,
+    turn: Turn,
+    config: Config,
+    reached: Store | None = None,
+    *,
+    defer: bool = False,
+    also: Callable[[SessionState], None] | None = None,
 ) -> dict[str, Any]:
     """Note the end of a turn and do what its zone calls for; the result tells what was done.
 
     Args:
         defer: leave recall and writing to the next save of this task, which comes while the agent works.
+        also: what else is noted in the state, in the same write.
 
     Raises:
         Failure: the state cannot be read or written (STATE_...); nothing else was done then.
     """
-    return _take(session_id, turn, config, reached, flush=False, defer=defer)
+    return _take(session_id, turn, config, reached, flush=False, defer=defer, also=also)
 
 
 def flush(
@@ -99,6 +106,7 @@ def _take(
     *,
     flush: bool,
     defer: bool = False,
+    also: Callable[[SessionState], None] | None = None,
     gather: Callable[[SessionState, Store], SessionState] | None = None,
 ) -> dict[str, Any]:
     began = time.perf_counter()
@@ -115,6 +123,8 @@ def _take(
         if defer:
             plan = zones.deferred(plan)
         current = zones.begin(current, plan, pid=os.getpid(), now=now)
+        if also is not None:
+            also(current)
         state.store(current)
     result: dict[str, Any] = {"sessionId": session_id, "role": current["role"], "zone": plan["zone"]}
     work = None

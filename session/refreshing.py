@@ -12,12 +12,28 @@ from session.text import cost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypedDict
 
     from core.config import Config
     from session.refresh import Bounds
     from session.shape import SessionState
     from session.store import Store
+
+    class Decided(TypedDict):
+        """What was decided under the lock."""
+
+        state: SessionState
+        now: int
+        due: str
+        """What makes a refresh due, "" where nothing does."""
+        query: str
+        begun: bool
+        """It is due, and marked as in flight."""
+        reason: str
+        """Why it was not begun."""
+        why: str
+        """What brought it, for the agent."""
+
 
 NOT_DUE = "not-due"
 NO_SEED = "no-seed"
@@ -46,33 +62,61 @@ def refresh(
     Raises:
         Failure: the state cannot be read or written (STATE_...).
     """
-    began = time.perf_counter()
     now = clock.now_ms()
     role = state.role_name(role)
-    message = message.strip()
     with state.locked(session_id):
         known, set_aside = state.load(session_id)
         current = known or shape.blank(session_id, role or "interactive", now)
         current["role"] = role or current["role"]
-        due = rules.trigger(
-            current, message=message, percent=percent, active_at=active_at, now=now, bounds=_bounds(config)
-        )
-        query = seeds.query_of(current["messages"], message) if due else ""
-        busy = bool(query) and zones.is_busy(current["injectionInFlight"], now, state.is_alive)
-        why = _why(due, current, percent, now)
-        if query and not busy:
-            current["injectionInFlight"] = {"hash": rules.CUSTOM_TYPE, "pid": os.getpid(), "startedAt": now}
-        if message:
-            current["lastMessageAt"] = now
-        if message or (query and not busy):
+        decided = decide(current, config, now, message=message, percent=percent, active_at=active_at)
+        if message.strip() or decided["begun"]:
             state.store(current)
     if reached is None:
         from session.store import Store
 
         reached = Store(config, now)
-    if not query or busy:
-        reason = NOT_DUE if not due else NO_SEED if not query else "in-flight"
-        return {**injection.skipped(session_id, reason, reached, set_aside), "trigger": due}
+    return hand_out(decided, config, reached, set_aside)
+
+
+def decide(
+    current: SessionState,
+    config: Config,
+    now: int,
+    *,
+    message: str = "",
+    percent: float | None = None,
+    active_at: int | None = None,
+) -> Decided:
+    """Whether a refresh is due; noted in `current`, which the caller has locked and writes.
+
+    Args:
+        now: ms since the epoch; the others as of `refresh`.
+    """
+    message = message.strip()
+    due = rules.trigger(current, message=message, percent=percent, active_at=active_at, now=now, bounds=_bounds(config))
+    query = seeds.query_of(current["messages"], message) if due else ""
+    busy = bool(query) and zones.is_busy(current["injectionInFlight"], now, state.is_alive)
+    begun = bool(query) and not busy
+    why = _why(due, current, percent, now)
+    if begun:
+        current["injectionInFlight"] = {"hash": rules.CUSTOM_TYPE, "pid": os.getpid(), "startedAt": now}
+    if message:
+        current["lastMessageAt"] = now
+    reason = NOT_DUE if not due else NO_SEED if not query else "in-flight" if busy else ""
+    return {"state": current, "now": now, "due": due, "query": query, "begun": begun, "reason": reason, "why": why}
+
+
+def hand_out(decided: Decided, config: Config, reached: Store, set_aside: str = "") -> dict[str, Any]:
+    """What `decide` found due, recalled and put together; the result of `refresh`.
+
+    Args:
+        set_aside: where a damaged state was set aside to.
+    """
+    began = time.perf_counter()
+    current, due, query, now = decided["state"], decided["due"], decided["query"], decided["now"]
+    session_id = current["sessionId"]
+    if not decided["begun"]:
+        return {**injection.skipped(session_id, decided["reason"], reached, set_aside), "trigger": due}
     from session.selection import select
 
     found = reached.recall(query)
@@ -83,7 +127,7 @@ def refresh(
         happened = reached.happened(now - _WINDOW_MS)
         events = rules.event_lines(*happened, now) if happened else []
         logged = daily_log.today(now, rules.LOG_SHOWN, without=session_id, config=config)
-        made = rules.compose(why, memories, events, logged)
+        made = rules.compose(decided["why"], memories, events, logged)
 
     def change(known: SessionState) -> None:
         if found is not None:  # a store that failed leaves the refresh due

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from core import clock
 from core.errors import Failure
 from session import checkpoint, state
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from memory.transcripts.item import Item
     from session.agents.event import HookEvent, Text
     from session.context_usage import ContextUsage
+    from session.refreshing import Decided
     from session.shape import SessionState
     from session.store import Store
     from session.zones import Turn
@@ -75,14 +77,16 @@ def respond(
             texts += _recovered(session_id, role, config, reached)
         elif compacted or usage["source"] != "usage":
             usage = {**usage, "tokens": None}  # the next event that reaches the model is to see the fall
-    # The agent waits for the answer to its prompt, and a refresh may be due: the recall for a new task is left to the
-    # next event of the turn.
-    checkpoint.save(session_id, _turn(event, agent, role, usage), config, reached, defer=kind == "prompt")
+    turn = _turn(event, agent, role, usage)
+    active_at = before["updatedAt"] if before else None
+    if kind == "prompt":
+        refreshed = _prompted(session_id, event, turn, usage, config, reached, active_at)
+        return texts + _scoped(session_id, event, role, cwd, config, reached) + refreshed
+    checkpoint.save(session_id, turn, config, reached)
     _timed(session_id, event, usage, config, reached)
     if kind in _REACHING:
         texts += _scoped(session_id, event, role, cwd, config, reached)
-        active_at = before["updatedAt"] if before else None
-        texts += _refreshed(session_id, event, role, usage, config, reached, active_at)
+        texts += _refreshed(session_id, role, usage, config, reached, active_at)
     return texts
 
 
@@ -112,27 +116,51 @@ def _scoped(session_id: str, event: HookEvent, role: str, cwd: str, config: Conf
     )
 
 
-def _refreshed(
+def _prompted(
     session_id: str,
     event: HookEvent,
-    role: str,
+    turn: Turn,
     usage: ContextUsage,
     config: Config,
     reached: Store,
     active_at: int | None,
 ) -> list[Text]:
-    """What matters now, in a session that lasts."""
+    """A prompt is noted, and whether a refresh is due, in one write of the state: the agent waits for the answer.
+
+    So the recall for a new task is left to the next event of the turn.
+    """
     from session import refreshing
 
-    message = event["messages"][-1] if event["kind"] == "prompt" and event["messages"] else ""
+    message = event["messages"][-1] if event["messages"] else ""
+    percent = usage["percent"]
+    decided: list[Decided] = []
+
+    def decide(current: SessionState) -> None:
+        now = clock.now_ms()
+        decided.append(refreshing.decide(current, config, now, message=message, percent=percent, active_at=active_at))
+
+    def noted(current: SessionState) -> None:
+        _attempt("refresh", reached, lambda: decide(current))
+
+    checkpoint.save(session_id, turn, config, reached, defer=True, also=noted)
+    _timed(session_id, event, usage, config, reached)
+    if not decided:
+        return []
+    return _attempt("refresh", reached, lambda: _texts(refreshing.hand_out(decided[0], config, reached)))
+
+
+def _refreshed(
+    session_id: str, role: str, usage: ContextUsage, config: Config, reached: Store, active_at: int | None
+) -> list[Text]:
+    """What matters now, in a session that lasts, in the middle of a turn."""
+    from session import refreshing
+
     percent = usage["percent"]
     return _attempt(
         "refresh",
         reached,
         lambda: _texts(
-            refreshing.refresh(
-                session_id, role, config, message=message, percent=percent, active_at=active_at, reached=reached
-            )
+            refreshing.refresh(session_id, role, config, percent=percent, active_at=active_at, reached=reached)
         ),
     )
 
