@@ -79,19 +79,20 @@ class Pack:
         try:
             code = marshal.loads(self._bytes(self._index[name]))  # noqa: S302  # likewise
         except (OSError, ValueError, EOFError, TypeError):
-            return None
-        return code if isinstance(code, type(_stamp.__code__)) else None
+            code = None
+        if isinstance(code, type(_stamp.__code__)):
+            return code
+        del self._index[name]  # so that it is written anew
+        return None
 
     def complete(self, already: frozenset[str]) -> None:
         """Write the pack anew where this process imported modules of ours that it lacks; `already`: without it."""
         lacking: dict[str, tuple[bool, int, int, bytes]] = {}
         for name, module in list(sys.modules.items()):
-            spec = getattr(module, "__spec__", None)
-            if (
-                name in already
-                or name.partition(".")[0] not in ROOMS
-                or isinstance(getattr(spec, "loader", None), _Loader)
-            ):
+            if name in already or name.partition(".")[0] not in ROOMS:
+                continue
+            loader = getattr(getattr(module, "__spec__", None), "loader", None)
+            if isinstance(loader, _Loader) and name in self._index:
                 continue
             found = _compiled(name, getattr(module, "__file__", None))
             if found is not None:
@@ -183,6 +184,8 @@ def _write(path: str, modules: dict[str, tuple[bool, int, int, bytes]]) -> None:
     try:
         with open(descriptor, "wb") as file:
             file.write(head + listed + b"".join(code for _, _, _, code in modules.values()))
+            file.flush()
+            os.fsync(file.fileno())  # once in an installation: what is believed must not be half there
         os.replace(temporary, path)
     except OSError:
         os.unlink(temporary)
