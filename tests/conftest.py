@@ -6,12 +6,16 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from typesense_server import Server
 
 # In CI the same examples every time: a rare one is found, and mended, on a developer's machine.
 settings.register_profile("ci", derandomize=True)
@@ -57,6 +61,15 @@ def clean_environment(home: Path, **more: str) -> dict[str, str]:
         if not k.startswith(("JOELCLAW", "SLOG", "PI_", "TYPESENSE", "OTEL", "VAULT"))
     }
     return {**kept, "JOELCLAW_HOME": str(home), "NO_COLOR": "1", **more}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A node of Typesense for the tests of a file."""
+    from typesense_server import one_node
+
+    with one_node(tmp_path_factory.mktemp("node")) as started:
+        yield started
 
 
 @pytest.fixture

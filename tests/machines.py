@@ -16,6 +16,7 @@ from typing import Any
 
 from conftest import JOELCLAW, clean_environment
 from faults import Attempt, attempt
+from typesense_server import Server
 
 from core.store.typesense import connection, schema
 
@@ -123,6 +124,13 @@ def kill_after(process: subprocess.Popen[bytes], seconds: float) -> bytes:
         process.send_signal(signal.SIGKILL)
     out, _ = process.communicate()
     return out
+
+
+def joined(home: Path, server: Server) -> Machine:
+    """A machine that shares a memory of its own with nobody yet."""
+    made = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
+    made.result("store", "init")
+    return made
 
 
 def eventually(condition: Any, seconds: float = 20.0) -> Any:

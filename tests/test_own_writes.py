@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from machines import Machine, new_prefix
-from typesense_server import Server, needs_server, one_node
+from typesense_server import Server, needs_server
 
 pytestmark = needs_server
 FIRST = "The tide gauge at Vlissingen is read every ten minutes by the harbour service"
 PATIENT = {"JOELCLAW_STORE_TIMEOUT_MS": "20000"}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with one_node(tmp_path_factory.mktemp("node")) as started:
-        yield started
 
 
 @pytest.fixture

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from machines import Machine, kill_after, new_prefix
 from terminal import on_terminal, without_style
-from typesense_server import Server, needs_server, one_node
+from typesense_server import Server, needs_server
 
 pytestmark = needs_server
 COUNT = 320
@@ -29,12 +28,6 @@ LINES = "\n".join(
     )
     for n in range(COUNT)
 ).encode()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with one_node(tmp_path_factory.mktemp("push")) as made:
-        yield made
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ import json
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from faults import SLOWEST_S
-from machines import Machine, eventually, kill_after, new_prefix
-from typesense_server import Server, needs_server, one_node
+from machines import Machine, eventually, joined, kill_after, new_prefix
+from typesense_server import Server, needs_server
 
 from core.store import outbox
 from core.store.typesense import schema
@@ -27,17 +27,9 @@ FACTS = (
 )
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with one_node(tmp_path_factory.mktemp("sync")) as made:
-        yield made
-
-
 @pytest.fixture
 def machine(server: Server, home: Path) -> Machine:
-    made = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
-    made.result("store", "init")
-    return made
+    return joined(home, server)
 
 
 def due(machine: Machine) -> Path:

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import NOW_MS
 from machines import Machine, new_prefix
-from typesense_server import Server, needs_server, one_node
+from typesense_server import Server, needs_server
 
 pytestmark = needs_server
 FACT = "The staging queue drains at 14:00 UTC; deploys wait for it"
 OTHER = "packages/worker-7/src/index.ts must not import the scheduler of region 7"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with one_node(tmp_path_factory.mktemp("two")) as made:
-        yield made
 
 
 @pytest.fixture

@@ -16,19 +16,13 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, Run, clean_environment
-from typesense_server import Server, free_ports, needs_server, one_node
+from typesense_server import Server, free_ports, needs_server
 
 from core.errors import Failure
 from core.store.typesense import transport
 from core.store.typesense.connection import Cluster, Nodes
 
 KEY = "k3y-that-nobody-may-see"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with one_node(tmp_path_factory.mktemp("node")) as started:
-        yield started
 
 
 @contextmanager

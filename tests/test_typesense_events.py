@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import NOW_MS, Run
-from typesense_server import Server, free_ports, needs_server, one_node
+from typesense_server import Server, free_ports, needs_server
 
 pytestmark = needs_server
 CLUSTER = ("--backend", "typesense")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with one_node(tmp_path_factory.mktemp("node")) as started:
-        yield started
 
 
 def environment(server: Server, prefix: str, machine: str = "one", at: int = NOW_MS) -> dict[str, str]:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 from conftest import NOW_MS
 from faults import SLOWEST_S, small_disk
-from machines import Machine, eventually, new_prefix
+from machines import Machine, eventually, joined, new_prefix
 from typesense_server import Server, free_ports, needs_server, one_node
 
 from core.store import outbox
@@ -28,17 +28,9 @@ QUICK = {"JOELCLAW_STORE_TIMEOUT_MS": "60"}
 """A request that moves documents waits 1.2 s then."""
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with one_node(tmp_path_factory.mktemp("faults")) as made:
-        yield made
-
-
 @pytest.fixture
 def machine(server: Server, home: Path) -> Machine:
-    made = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
-    made.result("store", "init")
-    return made
+    return joined(home, server)
 
 
 def at(ms: int) -> dict[str, str]:

@@ -6,13 +6,12 @@ import json
 import random
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import NOW_MS, ROOT, Run
-from typesense_server import Server, free_ports, needs_server, one_node
+from typesense_server import Server, free_ports, needs_server
 
 sys.path.insert(0, str(ROOT / "bench"))
 from notes import QUERIES, notes
@@ -55,12 +54,6 @@ ASKED = (
     "handbook lamps tested",
     "nothing like this was ever said: quokka",
 )
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with one_node(tmp_path_factory.mktemp("node")) as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import apsw
@@ -10,7 +9,7 @@ import pytest
 from conftest import Run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from typesense_server import Server, needs_server, one_node
+from typesense_server import Server, needs_server
 
 from core.store import documents
 from core.store.interface import Document
@@ -22,12 +21,6 @@ GATE_FIELDS = (
     "category_confidence", "category_source", "taxonomy_version", "merged_count", "recall_count", "retrieval_priority",
     "last_used_at", "superseded_by", "supersedes", "stale", "session_id", "observation_type", "source", "timestamp",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with one_node(tmp_path_factory.mktemp("node")) as started:
-        yield started
 
 
 def fields(server: Server, name: str) -> dict[str, dict[str, Any]]:
