@@ -13,6 +13,7 @@ from core.errors import Failure
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import TracebackType
     from typing import TypedDict
 
     import apsw
@@ -63,7 +64,7 @@ class Store:
         """Memories for a query (lean) that score at least what the setting `least` says; None where it failed."""
         if self.faults:
             return None
-        try:
+        with _Step(self, "recall"):
             from recall import engine
 
             db, _ = self.reading()
@@ -79,10 +80,8 @@ class Store:
                 config=self._config,
                 patience_ms=_CLUSTER_MS,
             )
-        except Exception as error:
-            self._fail("recall", error)
-            return None
-        return found["hits"]
+            return found["hits"]
+        return None
 
     def archive(self, path: str, *, agent: str, session: str, project: str, until: float) -> list[Item]:
         """Take in what a transcript has that is new; returns what was said, [] where it failed or there is none.
@@ -92,7 +91,7 @@ class Store:
         """
         if self.faults or not os.path.isfile(path):
             return []
-        try:
+        with _Step(self, "archive"):
             from memory import episodes
 
             taken = episodes.take_file(
@@ -106,16 +105,14 @@ class Store:
                 config=self._config,
                 until=until,
             )
-        except Exception as error:
-            self._fail("archive", error)
-            return []
-        return taken["items"]
+            return taken["items"]
+        return []
 
     def archive_items(self, items: Sequence[Item], *, agent: str, session: str, project: str) -> None:
         """Take in what was said in a client that has no transcript file."""
         if self.faults:
             return
-        try:
+        with _Step(self, "archive"):
             from memory import episodes
 
             episodes.take_items(
@@ -128,8 +125,6 @@ class Store:
                 vectors=self._vectors,
                 config=self._config,
             )
-        except Exception as error:
-            self._fail("archive", error)
 
     def reading(self) -> tuple[apsw.Connection | None, bool]:
         """The store to read from and whether it has vectors; None where there is none yet, which is no fault.
@@ -154,7 +149,7 @@ class Store:
         """Move the priorities of memories that were used, or not."""
         if self.faults:
             return
-        try:
+        with _Step(self, "feedback"):
             from session import feedback
 
             feedback.settle(
@@ -165,14 +160,12 @@ class Store:
                 now=self._now,
                 debug_limit=self._config.whole("otel.debug_limit"),
             )
-        except Exception as error:
-            self._fail("feedback", error)
 
     def write_task(self, text: str, *, source: str, session: str) -> str | None:
         """Store a session's task as a memory; returns its id, or None where it failed."""
         if self.faults:
             return None
-        try:
+        with _Step(self, "write"):
             from memory import write
 
             db = self._open_writing(durable=True)
@@ -188,16 +181,14 @@ class Store:
                 vectors=self._vectors,
                 config=self._config,
             )
-        except Exception as error:
-            self._fail("write", error)
-            return None
-        return str(written["id"])
+            return str(written["id"])
+        return None
 
     def note(self, events: Sequence[Event], *, recalled: Sequence[str] = ()) -> bool:
         """Append events, and count the memories that were handed to the agent; whether they are stored."""
         if self.faults or not events:
             return False
-        try:
+        with _Step(self, "event"):
             from core.store import sqlite
             from otel import log
 
@@ -208,10 +199,8 @@ class Store:
                     from core.store import documents
 
                     documents.count_recall(db, recalled, self._now)
-        except Exception as error:
-            self._fail("event", error)
-            return False
-        return True
+            return True
+        return False
 
     def _open_writing(self, *, durable: bool) -> apsw.Connection:
         from core.store import sqlite
@@ -228,18 +217,6 @@ class Store:
 
             self._vectors = sqlite.load_vectors(self._db)
 
-    def _fail(self, step: str, error: Exception) -> None:
-        """Keep the fault. Anything may come out of a damaged file, and none of it may stop the session."""
-        if not isinstance(error, Failure):
-            from core.store.light_apsw import apsw
-
-            if isinstance(error, apsw.Error):
-                from core.store import sqlite
-
-                error = sqlite.as_failure(error)
-        code = error.code if isinstance(error, Failure) else type(error).__name__
-        self.faults.append({"step": step, "code": code, "message": str(error)})
-
     def happened(self, since: int) -> tuple[list[Event], list[tuple[str, str, str, str, int]]] | None:
         """What went wrong since a time (ms since the epoch), newest first, and how many events of each kind there were.
 
@@ -247,7 +224,7 @@ class Store:
         """
         if self.faults:
             return None
-        try:
+        with _Step(self, "events"):
             from core.store import events
 
             db, _ = self.reading()
@@ -261,9 +238,37 @@ class Store:
             bad += events.newest(db, {**asked, "success": False}, _BAD_EVENTS)
             once = {event["id"]: event for event in bad}
             return sorted(once.values(), key=lambda event: -event["timestamp"]), events.tally(db, asked)
-        except Exception as error:
-            self._fail("events", error)
-            return None
+        return None
+
+
+class _Step:
+    """`with _Step(store, "recall"):` what fails is kept as a fault, and what comes after the block goes on.
+
+    Anything may come out of a damaged file, and none of it may stop the session.
+    """
+
+    __slots__ = ("_name", "_store")
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store = store
+        self._name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        if not isinstance(error, Failure):
+            from core.store.light_apsw import apsw
+
+            if isinstance(error, apsw.Error):
+                from core.store import sqlite
+
+                error = sqlite.as_failure(error)
+        code = error.code if isinstance(error, Failure) else type(error).__name__
+        self._store.faults.append({"step": self._name, "code": code, "message": str(error)})
+        return True
 
 
 def errors_of(faults: Sequence[Fault]) -> dict[str, dict[str, str]]:
