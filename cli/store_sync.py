@@ -14,7 +14,7 @@ from cli.answer import Answer, print_envelope, write_out
 from core import clock, config, envelope, files, json_text
 from core.errors import FAILED, Failure
 from core.store import events, outbox, sqlite
-from core.store.typesense import comparison, connection, mapping, schema
+from core.store.typesense import comparison, connection, down_mark, mapping, schema
 from core.store.typesense.carry import Carrying
 from core.store.typesense.fetch import PAGE, Fetching
 from otel import record
@@ -70,6 +70,7 @@ class _Work:
                 syncing.postpone(outbox.failed(self.db, f"{failure.code}: {failure.message}", now=clock.now_ms()))
             raise
         outbox.succeeded(self.db, now=clock.now_ms())
+        down_mark.clear()  # recall need not wait to find out that the cluster is back
 
     def told(self) -> dict[str, Any]:
         """What was moved, and what waits."""

@@ -15,7 +15,7 @@ from machines import Machine, eventually, joined, kill_after, new_prefix
 from typesense_server import Server, needs_server
 
 from core.store import outbox
-from core.store.typesense import schema
+from core.store.typesense import down_mark, schema
 from session import syncing
 
 pytestmark = needs_server
@@ -247,3 +247,14 @@ def test_the_key_is_in_no_file_and_no_answer(machine: Machine, server: Server) -
             data = path.read_bytes()
             assert server.key.encode() not in data
             assert b"another-key-77" not in data
+
+
+def test_recall_asks_a_cluster_again_that_a_sync_has_reached(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.write(FACTS[0])
+    monkeypatch.setenv("JOELCLAW_HOME", str(machine.home))
+    nodes = f"{machine.environment['TYPESENSE_URL']} {machine.environment['JOELCLAW_STORE_PREFIX']} key"
+    down_mark.note(nodes, "TYPESENSE_UNREACHABLE", "it did not answer")
+    assert machine.result("recall", FACTS[0])["fallback"]["code"] == "TYPESENSE_UNREACHABLE"
+    machine.sync()
+    answered = machine.result("recall", FACTS[0])
+    assert (answered["backend"], answered.get("fallback")) == ("typesense", None)
