@@ -38,8 +38,7 @@ class Bm25:
     def __init__(self, keys: Sequence[str], counts: Mapping[str, int], *, documents: int, average: float) -> None:
         self.small = documents <= SMALL
         self._average = average or 1.0
-        self._together = False
-        chosen = list(keys) if self.small else self._selective(keys, counts, documents)
+        chosen, self._together = (keys, False) if self.small else selective(keys, counts, documents)
         self._idf: list[tuple[str, float]] = []
         for key in chosen:
             count = counts.get(key, 0)
@@ -49,22 +48,6 @@ class Bm25:
                 ratio = (documents - count + 0.5) / (count + 0.5)
                 idf = ln(ratio) if ratio > 1 else _LEAST_IDF
             self._idf.append((key, max(idf, _LEAST_IDF)))
-
-    def _selective(self, keys: Sequence[str], counts: Mapping[str, int], documents: int) -> Sequence[str]:
-        """In a large memory as many of the rarest terms as can be afforded, as the local file chooses them."""
-        if len(keys) == 1 or documents <= AFFORDABLE:
-            return keys
-        ordered = sorted((counts.get(key, 0), key) for key in keys)
-        chosen = []
-        total = 0
-        for count, key in ordered:
-            total += min(count, AFFORDABLE + 1)
-            if total > AFFORDABLE:
-                break
-            if count:
-                chosen.append(key)
-        self._together = not chosen
-        return chosen or keys
 
     def of(self, words: str, context: str) -> float:
         """The score of a document: its fields `lexicon` and `lexicon_context`."""
@@ -90,6 +73,30 @@ class Bm25:
             elif occurrences(key, around, context):
                 score += CONTEXT_WEIGHT * idf
         return score
+
+
+def selective(keys: Sequence[str], counts: Mapping[str, int], documents: int) -> tuple[list[str], bool]:
+    """The terms that are scored: in a large memory as many of the rarest as can be afforded, as the local file does.
+
+    Where none can, all of them, and a document must hold them together: the second value.
+    """
+    if len(keys) == 1 or documents <= AFFORDABLE:
+        return list(keys), False
+    chosen = []
+    total = 0
+    for key in by_rarity(keys, counts):
+        count = counts.get(key, 0)
+        total += min(count, AFFORDABLE + 1)
+        if total > AFFORDABLE:
+            break
+        if count:
+            chosen.append(key)
+    return chosen or list(keys), not chosen
+
+
+def by_rarity(keys: Sequence[str], counts: Mapping[str, int]) -> list[str]:
+    """The rarest term first. The local file does not count beyond what it can afford, so common ones are equal."""
+    return sorted(keys, key=lambda key: (min(counts.get(key, 0), AFFORDABLE + 1), key))
 
 
 def occurrences(key: str, terms: list[str], text: str) -> int:

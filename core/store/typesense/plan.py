@@ -9,11 +9,12 @@ their number is the head's document frequency. With the search by vector that is
 from __future__ import annotations
 
 from core.store.migrations import COLLECTIONS as CODES
+from core.store.typesense.bm25 import selective
 from core.store.typesense.schema import COLLECTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from core.store.interface import Filters
     from core.store.typesense.connection import Row
@@ -32,6 +33,7 @@ LEAST_PAGE = 16
 MOST_PAGE = 250
 """The server's limit."""
 _EVERY = 1_000_000_000
+_ALL = "\0"
 _LEXICAL = {
     "query_by": "lexicon,lexicon_context",
     "num_typos": "0,0",
@@ -53,15 +55,31 @@ class Plan:
         keys: the query's terms (`lexicon`), several words of one are a phrase.
         vector: int8[256], b"" for none.
         lexical, semantic: how many documents are wanted of each kind of search.
+        counts: how many documents of a large memory hold each term; None where the searches are to tell.
+        documents: how many a large memory has.
     """
 
-    __slots__ = ("_asked", "_searches", "counts", "distances", "found", "sizes")
+    __slots__ = ("_asked", "_searches", "counts", "distances", "found", "matched", "sizes", "together")
 
-    def __init__(self, keys: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int) -> None:
+    def __init__(
+        self,
+        keys: Sequence[str],
+        vector: bytes,
+        filters: Filters,
+        lexical: int,
+        semantic: int,
+        *,
+        counts: Mapping[str, int] | None = None,
+        documents: int = 0,
+    ) -> None:
         self._searches: list[Row] = []
-        self._asked: list[tuple[str, str]] = []  # collection, and the term whose frequency the answer tells
-        self.counts: dict[str, int] = {}
+        self._asked: list[tuple[str, str]] = []  # collection, and the term whose frequency the answer tells, or _ALL
+        self.counts: dict[str, int] = dict(counts or {})
         """Term → how many documents hold it, in the whole memory."""
+        self.together = False
+        """No term is rare enough to be searched for alone: only documents that hold all of them are brought."""
+        self.matched = 0
+        """How many documents those are."""
         self.sizes: dict[str, int] = {}
         """Collection → how many documents it has."""
         self.found: dict[str, dict[str, Row]] = {}
@@ -71,22 +89,31 @@ class Plan:
         wanted = list(filters["collections"]) or list(CODES)
         narrowed = filter_by(filters)
         once = list(dict.fromkeys(keys))
+        if counts is not None:
+            once, self.together = selective(once, counts, documents)
         page = _page(len(once), lexical)
         for collection in wanted:
-            for key in once:
-                self._add(collection, "" if narrowed else key, _words(_quoted(key), page, narrowed))
-            for chain in _chains(once):
+            if self.together:
+                self._add(collection, _ALL, _words(" ".join(map(_quoted, once)), page, narrowed))
+            for key in () if self.together else once:
+                self._add(
+                    collection, "" if narrowed or counts is not None else key, _words(_quoted(key), page, narrowed)
+                )
+            for chain in () if self.together else _chains(once):
                 self._add(collection, "", _words(chain, page, narrowed, drop=True))
             if vector:
                 self._add(collection, "", _nearest(vector, min(semantic, MOST_PAGE), narrowed))
+        if counts is not None:
+            return
         # A term's frequency is that of the whole memory, whatever the filter: it is what makes the score.
         for collection in CODES if narrowed else [name for name in CODES if name not in wanted]:
             for key in once:
-                self._add(collection, key, {**_LEXICAL, "q": _quoted(key), "per_page": 0})
+                self._searches.append(counting(collection, key))
+                self._asked.append((collection, key))
 
-    def _add(self, collection: str, counting: str, search: Row) -> None:
+    def _add(self, collection: str, told: str, search: Row) -> None:
         self._searches.append({**search, "collection": COLLECTIONS[collection]})
-        self._asked.append((collection, counting))
+        self._asked.append((collection, told))
 
     def searches(self) -> list[Row]:
         """The searches, in the order in which `read` wants their answers."""
@@ -94,7 +121,7 @@ class Plan:
 
     def read(self, answers: Sequence[Row]) -> None:
         """Take the answers in."""
-        for (collection, counting), answer in zip(self._asked, answers, strict=True):
+        for (collection, told), answer in zip(self._asked, answers, strict=True):
             self.sizes[collection] = int(answer.get("out_of", 0))
             rows = self.found.setdefault(collection, {})
             for hit in answer.get("hits", ()):
@@ -102,8 +129,20 @@ class Plan:
                 rows[row["id"]] = row
                 if "vector_distance" in hit:
                     self.distances.append((float(hit["vector_distance"]), collection, row["id"]))
-            if counting:
-                self.counts[counting] = self.counts.get(counting, 0) + int(answer["found"])
+            if told == _ALL:
+                self.matched += int(answer["found"])
+            elif told:
+                self.counts[told] = self.counts.get(told, 0) + int(answer["found"])
+
+    def add(self, other: Plan) -> None:
+        """Take in what a second plan has found."""
+        for collection, rows in other.found.items():
+            self.found.setdefault(collection, {}).update(rows)
+
+
+def counting(collection: str, key: str) -> Row:
+    """The search that tells no more than how many documents of a collection hold a term."""
+    return {**_LEXICAL, "q": _quoted(key), "per_page": 0, "collection": COLLECTIONS[collection]}
 
 
 def _page(terms: int, lexical: int) -> int:

@@ -7,7 +7,8 @@ import time
 from core.store.migrations import COLLECTION_SHIFT
 from core.store.migrations import COLLECTIONS as CODES
 from core.store.typesense import lexicon, mapping
-from core.store.typesense.bm25 import Bm25
+from core.store.typesense.bm25 import AFFORDABLE, ENOUGH, Bm25, by_rarity
+from core.store.typesense.frequencies import Frequencies
 from core.store.typesense.plan import Plan, by_ids
 from core.store.typesense.schema import COLLECTIONS
 from core.store.typesense.statistics import Statistics
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 _MOST_TERMS = 24
 """Each is a search of its own in every collection: of a longer query the first and the last."""
+
+
+_COUNTED_AT_ONCE = 2
+"""Terms of one request: a common one takes the server up to 80 ms in a memory of a million."""
 
 
 class ClusterSource:
@@ -54,14 +59,22 @@ class ClusterSource:
     def candidates(
         self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
     ) -> list[Candidate]:
-        """See `core.store.interface.CandidateSource`; one request."""
+        """See `core.store.interface.CandidateSource`.
+
+        One request; of a large memory one more for the frequencies of terms that are not known to be common.
+        """
         keys = [key for key in (" ".join(lexicon.terms(term)) for term in _few(terms)) if key]
-        plan = Plan(keys, vector, filters, lexical, semantic)
         whole = Statistics.load(self._cluster)
-        answers = self._asked(plan.searches() + whole.searches())
-        split = len(plan.searches())
-        plan.read(answers[:split])
-        whole.take(answers[split:])
+        if not whole.known:
+            whole.take(self._asked(whole.searches()))
+        counts = self._frequencies(whole, keys) if whole.documents > AFFORDABLE else None
+        plan = Plan(keys, vector, filters, lexical, semantic, counts=counts, documents=whole.documents)
+        plan.read(self._asked(plan.searches()))
+        if plan.together and plan.matched < ENOUGH:
+            keys = by_rarity(keys, plan.counts)[:1]
+            rarest = Plan(keys, b"", filters, lexical, semantic, counts=plan.counts, documents=whole.documents)
+            rarest.read(self._asked(rarest.searches()))
+            plan.add(rarest)
         if len(plan.sizes) == len(CODES):
             self._size = sum(plan.sizes.values())
             if whole.outgrown(self._size):
@@ -72,6 +85,14 @@ class ClusterSource:
         near = Cosine(vector) if vector else None
         self._unsent.lay_over(plan, filters, near)
         return self._scored(plan, bm25, near, lexical, semantic)
+
+    def _frequencies(self, whole: Statistics, keys: Sequence[str]) -> dict[str, int]:
+        known = Frequencies(whole.name, whole.documents)
+        lacking = known.lacking(keys)
+        for start in range(0, len(lacking), _COUNTED_AT_ONCE):  # what came before the time was over is kept
+            some = lacking[start : start + _COUNTED_AT_ONCE]
+            known.take(some, self._asked(known.searches(some)))
+        return known.counts
 
     def size(self) -> int:
         """See `core.store.interface.CandidateSource`."""

@@ -29,10 +29,12 @@ class Statistics:
     `documents` is how many there were when it was taken.
     """
 
-    __slots__ = ("_path", "average", "documents", "known")
+    __slots__ = ("_path", "average", "documents", "known", "name")
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, name: str) -> None:
+        self.name = name
+        """Of this cluster, in the names of cache files."""
+        self._path = os.path.join(files.home(), "cache", f"typesense-{name}.json")
         self.average = 0.0
         self.documents = 0
         self.known = False
@@ -41,7 +43,7 @@ class Statistics:
     def load(cls, cluster: Cluster) -> Statistics:
         """What the cache says of this cluster."""
         name = fingerprint("\0".join([*sorted(cluster.nodes.urls), cluster.prefix]))[:16]
-        made = cls(os.path.join(files.home(), "cache", f"typesense-{name}.json"))
+        made = cls(name)
         try:
             with open(made._path, "rb") as handle:
                 kept = json_text.loads(handle.read())
@@ -79,6 +81,7 @@ class Statistics:
             for facet in answer.get("facet_counts", ()):
                 total += float(facet.get("stats", {}).get("sum", 0.0))
         self.average = total / self.documents if self.documents else 0.0
+        self.known = True
         kept = {"at": clock.now_ms(), "average": self.average, "documents": self.documents}
         try:
             files.write_whole(self._path, json_text.dumps(kept).encode())
