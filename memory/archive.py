@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from core import json_text
 from core.errors import Failure
-from core.store import sqlite
+from core.store import lexical_index, sqlite
 from memory import episodes, transcript_lines
 from memory.transcripts import formats
 
@@ -209,6 +209,8 @@ def take_all(
                     raise
                 report.skip(path, failure.message.removeprefix(f"{path}: "))
         progress(_size(path))
+    if report.added >= lexical_index.WORTH:
+        lexical_index.merge(db)
     sqlite.fold_log(db, over=0)
     return report
 

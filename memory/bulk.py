@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from core.store import documents, sqlite
+from core.store import documents, lexical_index, sqlite
 from core.store.light_apsw import apsw
 from memory import record
 from memory.preparation import Line, Prepared, prepare_all
@@ -79,6 +79,8 @@ def import_lines(
             report.refuse(number, reason)
         _store(db, prepared, report, now, vectors)
         progress(prepared.taken_bytes)
+    if report.added >= lexical_index.WORTH:
+        lexical_index.merge(db)
     sqlite.fold_log(db, over=0)
     return report
 
