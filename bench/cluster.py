@@ -4,7 +4,9 @@
 
 A node of the test's kind is started on loopback in a temporary folder (some 5 GB of memory and disk for a million
 notes). Each size is imported into a home of its own and moved by `store push`; then both answer the same queries,
-alternating with bare Python (see speed.py). `--budget lean`, as hooks ask.
+alternating with bare Python (see speed.py). `--budget lean`, as hooks ask; with more patience than a hook has, so that
+what is timed is the cluster's answer and not the local file's behind it. `first` is the slowest of the queries where
+nothing is known of the cluster: how long its documents are on average, and which terms are common.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ from speed import ENVIRONMENT, JOELCLAW, fill, measure
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from typesense_server import Server, missing, one_node
 
+PATIENT = {"JOELCLAW_STORE_TIMEOUT_MS": "60000", "JOELCLAW_STORE_SYNC_SECONDS": "86400"}
+
 
 def command(words: list[str], environment: dict[str, str]) -> tuple[Any, float]:
     """The result of a `joelclaw` command, and the seconds it took."""
@@ -46,29 +50,41 @@ def server_memory_mb(server: Server) -> float:
         return int(about.read().split()[1]) * resource.getpagesize() / 1e6
 
 
+def recalls(size: int, home: Path, cluster: dict[str, str], runs: int) -> dict[str, Any]:
+    """Time the local file and the cluster; and how long the cluster takes where nothing of it is known yet."""
+    local = {**cluster, "JOELCLAW_STORE_BACKEND": "sqlite"}
+    for known in (home / "cache").glob("typesense-*"):
+        known.unlink()
+    first = []
+    for query in QUERIES:
+        answered, took = command(["recall", query, "--budget", "lean"], cluster)
+        assert answered["backend"] == "typesense", answered["fallback"]
+        first.append(took * 1000)
+    words = [[JOELCLAW, "recall", query, "--budget", "lean"] for query in QUERIES]
+    return {
+        "first_ms": [round(took, 1) for took in first],
+        "sqlite": measure(f"recall lean, {size:,} notes, sqlite", words, local, runs),
+        "typesense": measure(f"recall lean, {size:,} notes, typesense", words, cluster, runs),
+    }
+
+
 def one(size: int, folder: Path, runs: int) -> dict[str, Any]:
     """Fill both with `size` notes, and time both."""
     home = folder / f"home-{size}"
     with one_node(folder / f"node-{size}") as server:
-        cluster = {**ENVIRONMENT, **server.environment(), "JOELCLAW_HOME": str(home)}
-        local = {**cluster, "JOELCLAW_STORE_BACKEND": "sqlite", "JOELCLAW_STORE_SYNC_SECONDS": "86400"}
+        cluster = {**ENVIRONMENT, **server.environment(), **PATIENT, "JOELCLAW_HOME": str(home)}
+        local = {**cluster, "JOELCLAW_STORE_BACKEND": "sqlite"}
         import_s = fill(home, size)
         command(["store", "init"], local)
         pushed, push_s = command(["store", "push"], local)
-        again, compare_s = command(["store", "push"], local)
-        verified, verify_s = command(["store", "verify"], local)
-        assert verified["same"], verified
-        cluster["JOELCLAW_STORE_SYNC_SECONDS"] = "86400"  # no run in the background beside the clock
         (home / "cache").mkdir(exist_ok=True)
         due = home / "cache" / "store-sync.due"
         due.touch()
-        os.utime(due, (time.time() + 3000, time.time() + 3000))
-        recalls = [[JOELCLAW, "recall", query, "--budget", "lean"] for query in QUERIES]
-        times = {
-            name: measure(f"recall lean, {size:,} notes, {name}", recalls, environment, runs)
-            for name, environment in (("sqlite", local), ("typesense", cluster))
-        }
-        answered, _ = command(["recall", QUERIES[0]], cluster)
+        os.utime(due, (time.time() + 3000, time.time() + 3000))  # no run in the background beside the clock
+        times = recalls(size, home, cluster, runs)
+        again, compare_s = command(["store", "push"], local)
+        verified, verify_s = command(["store", "verify"], local)
+        assert verified["same"], verified
         return {
             "size": size,
             "import_s": round(import_s, 1),
@@ -78,7 +94,6 @@ def one(size: int, folder: Path, runs: int) -> dict[str, Any]:
             "pushed_again": again["sent"]["documents"],
             "verify_s": round(verify_s, 1),
             "server_mb": round(server_memory_mb(server)),
-            "backend": answered["backend"],
             "recall": times,
         }
 
@@ -93,16 +108,16 @@ def main() -> int:
     if missing():
         raise SystemExit(missing())
     rows = []
-    names = f"{'bare':>7}{'sqlite':>9}{'typesense':>11}{'push s':>9}{'verify s':>10}{'server MB':>11}"
-    print(f"{'notes':>10}{names}  answered by")
+    names = f"{'bare':>7}{'sqlite':>9}{'typesense':>11}{'first':>8}{'push s':>9}{'verify s':>10}{'server MB':>11}"
+    print(f"{'notes':>10}{names}")
     for size in (int(text) for text in options.sizes.split(",")):
         with tempfile.TemporaryDirectory() as folder:
             row = one(size, Path(folder), options.runs)
         rows.append(row)
         local, remote = row["recall"]["sqlite"], row["recall"]["typesense"]
         print(
-            f"{size:>10,}{local['bare_ms']:7.1f}{local['ms']:9.1f}{remote['ms']:11.1f}{row['push_s']:9.1f}"
-            f"{row['verify_s']:10.1f}{row['server_mb']:11,}  {row['backend']}",
+            f"{size:>10,}{local['bare_ms']:7.1f}{local['ms']:9.1f}{remote['ms']:11.1f}"
+            f"{max(row['recall']['first_ms']):8.0f}{row['push_s']:9.1f}{row['verify_s']:10.1f}{row['server_mb']:11,}",
             flush=True,
         )
     if options.json:

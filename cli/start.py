@@ -6,11 +6,11 @@ import gc
 import os
 import sys
 
-from core import bytecode_pack
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
+
+    from core.bytecode_pack import Pack
 
 _OBJECTS_PER_COLLECTION = 100_000
 """A hot command makes some 10,000 that stay, and looking through them for cycles took 4 of its 90 ms."""
@@ -22,10 +22,8 @@ def start() -> NoReturn:
     Where threads were started, and so perhaps something to be run at exit, Python ends as usual.
     """
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
+    pack = _pack()
     already = frozenset(sys.modules)
-    pack = bytecode_pack.Pack(bytecode_pack.place())
-    if pack.open():
-        sys.meta_path.insert(0, pack)
     from cli.main import main
 
     code = main()
@@ -35,10 +33,24 @@ def start() -> NoReturn:
     except OSError:
         pass  # nobody reads any more
     try:
-        pack.complete(already)
+        if pack is not None:
+            pack.complete(already)
     except Exception:  # the next start is as slow as this one, and no worse
         if os.environ.get("JOELCLAW_DEBUG"):
             raise
     if "threading" in sys.modules:
         sys.exit(code)
     os._exit(code)
+
+
+def _pack() -> Pack | None:
+    """The pack of bytecode, in use where there is one."""
+    try:
+        from core import bytecode_pack
+
+        pack = bytecode_pack.Pack(bytecode_pack.place())
+        if pack.open():
+            sys.meta_path.insert(0, pack)
+    except ImportError:  # a later Python, that calls its parts otherwise
+        return None
+    return pack
