@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import random
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from faults import SLOWEST_S
@@ -147,13 +149,17 @@ def _import(machine: Machine, turn: int) -> None:
 def test_writes_beside_syncs_are_all_carried(machine: Machine) -> None:
     first = machine.popen("store", "sync", "--watch", "--seconds", "0.1")
     written = {machine.write(f"Service svc-{n} listens on port {7000 + n}"): n for n in range(12)}
-    eventually(lambda: set(machine.there()) == set(written))
-    first.send_signal(signal.SIGTERM)
-    out, _ = first.communicate(timeout=10)
-    assert first.returncode == 0
-    lines = [json.loads(line) for line in out.splitlines()]
+    lines: list[Any] = []
+    assert first.stdout is not None
+    told = threading.Thread(target=lambda: lines.extend(map(json.loads, first.stdout or ())))
+    told.start()
+    eventually(lambda: sum(line["sent"]["documents"] for line in lines[1:]) >= len(written))
     assert lines[0]["watching"] is True
-    assert sum(line["sent"]["documents"] for line in lines[1:]) >= len(written)
+    assert set(machine.there()) == set(written)
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(timeout=10) == 0
+    told.join(timeout=10)
+    first.stdout.close()
     assert machine.verify()["same"] is True
 
 
