@@ -27,6 +27,7 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _HEAD = 16
 """Of a `.pyc` file: magic number, flags, time and size of the source. Of the pack: magic number, the index's bytes."""
 _MASK = 0xFFFF_FFFF
+_TAG = sys.implementation.cache_tag
 
 
 class Pack:
@@ -64,14 +65,15 @@ class Pack:
         entry = self._index.get(name)
         if entry is None:
             return None
-        source = _source(name, is_package=entry[0])
+        is_package = entry[0]
+        source = _source(name, is_package=is_package)
         if _stamp(source) != entry[1:3]:  # changed, or gone
             return None
-        spec = ModuleSpec(name, _Loader(self, name, source), origin=source, is_package=entry[0])
+        spec = ModuleSpec(name, _Loader(self, name, source), origin=source, is_package=is_package)
         spec.has_location = True
         spec.cached = _pyc(source)
-        if entry[0]:
-            spec.submodule_search_locations = [os.path.dirname(source)]
+        if is_package:
+            spec.submodule_search_locations = [source[: -len("/__init__.py")]]
         return spec
 
     def code(self, name: str) -> CodeType | None:
@@ -128,16 +130,12 @@ class _Loader(SourceFileLoader):
 
 def place() -> str:
     """Where the pack lies: where Python keeps the bytecode of `core`."""
-    return os.path.join(os.path.dirname(_pyc(os.path.join(_ROOT, "core", "__init__.py"))), f"rooms.{_tag()}.pack")
-
-
-def _tag() -> str:
-    return sys.implementation.cache_tag or "none"
+    return os.path.join(os.path.dirname(_pyc(os.path.join(_ROOT, "core", "__init__.py"))), f"rooms.{_TAG}.pack")
 
 
 def _pyc(source: str) -> str:
-    folder, name = os.path.split(source)
-    return f"{folder}/__pycache__/{name.removesuffix('.py')}.{_tag()}.pyc"
+    folder, _, name = source.rpartition("/")
+    return f"{folder}/__pycache__/{name[:-3]}.{_TAG}.pyc"
 
 
 def _source(name: str, *, is_package: bool) -> str:

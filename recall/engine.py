@@ -196,12 +196,10 @@ def _answer(
     now: int,
     episode_decay: float,
 ) -> RecallResult:
-    from recall import categories
-
     profile = budgets.choose(budget, query)
     shortened = query if len(query) <= _QUERY_CHARS else query[: _QUERY_CHARS // 2] + " " + query[-_QUERY_CHARS // 2 :]
     expanded, rewritten = rewrite.expand(shortened, enabled=profile["rewriteEnabled"])
-    resolved = categories.resolve(category) if category else ""
+    resolved = _resolved(category) if category else ""
     filters: Filters = {
         "collections": tuple(collections),
         "session": session,
@@ -255,6 +253,12 @@ def _answer(
         "found": len(ranked),
         "backend": found_in.backend,
     }
+
+
+def _resolved(category: str) -> str:
+    from recall import categories
+
+    return categories.resolve(category)
 
 
 def _vector(text: str) -> bytes:

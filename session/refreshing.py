@@ -117,7 +117,7 @@ def hand_out(decided: Decided, config: Config, reached: Store, set_aside: str = 
     session_id = current["sessionId"]
     if not decided["begun"]:
         return {**injection.skipped(session_id, decided["reason"], reached, set_aside), "trigger": due}
-    found = reached.recall(query, meanwhile=_import_ahead)
+    found = reached.recall(query)
     made = None
     if found is not None:
         from session.selection import select
@@ -156,17 +156,6 @@ def hand_out(decided: Decided, config: Config, reached: Store, set_aside: str = 
     noted.append(session_event.event("context.refresh.injected", current["role"], session_id, about, now))
     reached.note(noted, recalled=identifiers)
     return injection.injected(session_id, rules.CUSTOM_TYPE, made["content"], told, reached, set_aside)
-
-
-def _import_ahead() -> None:
-    """What is needed after the recall: 5 ms, of which the agent waits for none where there is a second core."""
-    try:
-        from core.store import documents, events  # noqa: F401
-        from memory import gate  # noqa: F401
-        from otel import log, record  # noqa: F401
-        from session import feedback, selection, terms  # noqa: F401
-    except Exception:  # the module that imports it again says so
-        pass
 
 
 def _bounds(config: Config) -> Bounds:

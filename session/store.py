@@ -7,13 +7,12 @@ told in `faults`; after the first fault the store is left alone, so that a sessi
 from __future__ import annotations
 
 import os
-import sys
 
 from core.errors import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from types import TracebackType
     from typing import TypedDict
 
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
 _BUSY_MS = 400
 _CLUSTER_MS = 500
 """A hook waits no longer for a cluster; the local file answers then."""
-_SWITCH_S = 0.0005
-"""Python lets a thread wait ten times as long for another one."""
 _ASKED = 15
 """More than are kept, since the best are chosen from them (`session.selection`)."""
 _BAD_EVENTS = 60
@@ -63,33 +60,14 @@ class Store:
         self._vectors = False
         self.faults: list[Fault] = []
 
-    def recall(
-        self,
-        query: str,
-        *,
-        project: str = "",
-        least: str = "inject.min_score",
-        meanwhile: Callable[[], None] | None = None,
-    ) -> list[Hit] | None:
-        """Memories for a query (lean) that score at least what the setting `least` says; None where it failed.
-
-        Args:
-            meanwhile: run beside the search, which SQLite does without the interpreter's lock.
-        """
+    def recall(self, query: str, *, project: str = "", least: str = "inject.min_score") -> list[Hit] | None:
+        """Memories for a query (lean) that score at least what the setting `least` says; None where it failed."""
         if self.faults:
             return None
         with _Step(self, "recall"):
             from recall import engine
 
             db, _ = self.reading()
-            if meanwhile is not None:
-                from _thread import start_new_thread
-
-                from core.store import candidates  # noqa: F401  # what the search needs itself comes first
-                from recall import static_table  # noqa: F401
-
-                sys.setswitchinterval(_SWITCH_S)
-                start_new_thread(meanwhile, ())
             found = engine.recall(
                 db,
                 query,

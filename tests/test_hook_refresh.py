@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from _thread import allocate_lock
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from conftest import NOW_MS, Run
 
 from core import config
-from session import hook, refresh, refreshing, state
+from session import hook, refresh, state
 
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
 TASK = "Fix the memory use of the buoyline importer"
@@ -97,17 +96,3 @@ def answer(home: Path, monkeypatch: pytest.MonkeyPatch, later: int) -> str:
     call = hook.Call("claude", "", 0.0)
     call._config = config.load()
     return call.answer(payload(LATER).encode())
-
-
-@pytest.mark.usefixtures("under_way")
-def test_what_comes_after_the_recall_is_imported_beside_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun = allocate_lock()
-    begun.acquire()
-
-    def broken() -> None:
-        begun.release()
-        raise SystemExit  # what ends a thread ends nothing else
-
-    monkeypatch.setattr(refreshing, "_import_ahead", broken)
-    assert MEMORY in answer(home, monkeypatch, DUE)
-    assert begun.acquire(timeout=10)
