@@ -77,7 +77,7 @@ def _is_whole(data: bytes) -> bool:
     if not data.rstrip().endswith(b"}"):
         return False
     try:
-        json_text.loads(data.decode("utf-8", "replace"))  # as text: bytes cost an import
+        json_text.loads(data.decode("utf-8", "replace"))
     except json_text.InvalidJSON:
         return False
     return True

@@ -240,7 +240,7 @@ def _parse(where: str) -> Any:
     if len(data) > _MAX_BYTES:
         raise shape.Damaged("it is far too long")
     try:
-        return json_text.loads(data.decode())  # as text: taking a byte-order mark off costs an import
+        return json_text.loads(data.decode())
     except (json_text.InvalidJSON, UnicodeDecodeError) as error:
         raise shape.Damaged(str(error)) from None
 

@@ -100,6 +100,8 @@ def _fitting(text: str, tokens: int) -> int:
 
 
 def _visible(text: str) -> str:
+    if text.replace(CUT, "").isascii():
+        return text
     from unicodedata import category
 
     kept: list[str] = []
