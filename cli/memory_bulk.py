@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli import line_file
 from cli.answer import Answer
@@ -15,9 +15,6 @@ from core.store import sqlite
 from core.store.light_apsw import apsw
 from core.store.migrations import COLLECTIONS
 from memory import bulk
-
-if TYPE_CHECKING:
-    pass
 
 _LONGEST_LINE = 16 * 1024 * 1024
 _BLOCK = 1024 * 1024

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli import line_file
 from cli.answer import Answer
@@ -11,9 +11,6 @@ from core import clock, config
 from core.errors import Failure
 from core.store import sqlite
 from otel import otlp_import
-
-if TYPE_CHECKING:
-    pass
 
 _LONGEST_LINE = 64 * 1024 * 1024
 _CODE = "OTEL_INVALID_ARGS"
