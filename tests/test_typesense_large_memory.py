@@ -117,6 +117,12 @@ def test_where_too_few_hold_them_together_one_is_searched_for(filled: Filled) ->
     assert asked[-2:] == [["decid_tri"] * 3, ["decid"] * 3]
 
 
+def test_a_query_without_terms_goes_by_its_vector(filled: Filled) -> None:
+    (result,), asked = ask(filled, filled[1], ["?! --"])
+    assert (result["backend"], result.get("fallback")) == ("typesense", None)
+    assert asked == []
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"at": 1}', f'{{"at": {NOW_MS}, "documents": 240, "counts": []}}'])
 def test_a_damaged_cache_is_no_cache(home: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("JOELCLAW_HOME", str(home))

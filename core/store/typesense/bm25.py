@@ -80,7 +80,7 @@ def selective(keys: Sequence[str], counts: Mapping[str, int], documents: int) ->
 
     Where none can, all of them, and a document must hold them together: the second value.
     """
-    if len(keys) == 1 or documents <= AFFORDABLE:
+    if len(keys) <= 1 or documents <= AFFORDABLE:
         return list(keys), False
     chosen = []
     total = 0
