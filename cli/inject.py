@@ -18,7 +18,9 @@ CODE = "INJECT_INVALID_ARGS"
 def recovery(options: dict[str, Any]) -> Answer:
     """`joelclaw inject recovery`: after a compaction."""
     session_id = session_of(options["session"], CODE)
-    result = injection.recover(session_id, options["role"] or "", config.load())
+    from session import recovering
+
+    result = recovering.recover(session_id, options["role"] or "", config.load())
     return _answer(result, options)
 
 

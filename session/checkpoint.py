@@ -63,7 +63,7 @@ def save(
     reached: Store | None = None,
     *,
     defer: bool = False,
-    also: Callable[[SessionState], None] | None = None,
+    also: Callable[[SessionState], SessionState] | None = None,
 ) -> dict[str, Any]:
     """Note the end of a turn and do what its zone calls for; the result tells what was done.
 
@@ -106,7 +106,7 @@ def _take(
     *,
     flush: bool,
     defer: bool = False,
-    also: Callable[[SessionState], None] | None = None,
+    also: Callable[[SessionState], SessionState] | None = None,
     gather: Callable[[SessionState, Store], SessionState] | None = None,
 ) -> dict[str, Any]:
     began = time.perf_counter()
@@ -124,7 +124,7 @@ def _take(
             plan = zones.deferred(plan)
         current = zones.begin(current, plan, pid=os.getpid(), now=now)
         if also is not None:
-            also(current)
+            current = also(current)
         state.store(current)
     result: dict[str, Any] = {"sessionId": session_id, "role": current["role"], "zone": plan["zone"]}
     work = None

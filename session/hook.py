@@ -12,6 +12,7 @@ from session.deadline import Deadline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from core.config import Config
@@ -34,7 +35,7 @@ class Call:
         began: `time.perf_counter()` at the start.
     """
 
-    __slots__ = ("_agent", "_began", "_config", "_deadline", "_event", "_name", "_reached", "_texts")
+    __slots__ = ("_agent", "_began", "_config", "_deadline", "_event", "_name", "_reached", "_texts", "_unsaved")
 
     def __init__(self, agent: str, name: str, began: float) -> None:
         self._agent = agent
@@ -45,6 +46,7 @@ class Call:
         self._event: HookEvent | None = None
         self._reached: Store | None = None
         self._texts: list[Text] = []
+        self._unsaved: list[Callable[[], object]] = []
 
     def watch(self) -> None:
         """Start the deadline (`hook.deadline_ms`); settings that cannot be read are noted, and the defaults hold."""
@@ -79,6 +81,7 @@ class Call:
                 config=settings,
                 reached=self._reached,
                 until=time.monotonic() + left,
+                unsaved=self._unsaved,
             )
         return str(adapter.answer(event, self._texts))
 
@@ -116,7 +119,7 @@ class Call:
         return (self._config or config.Config({})).number("hook.deadline_ms") / 1000
 
     def _late(self) -> None:
-        """The deadline is over: the empty answer first, then the event."""
+        """The deadline is over: the empty answer first, then what may not be lost, and the event."""
         empty = self.empty()
         if empty:
             os.write(1, empty.encode() + b"\n")
@@ -124,6 +127,11 @@ class Call:
             os.close(1)
         except OSError:
             pass
+        try:
+            for part in tuple(self._unsaved):
+                part()
+        except Exception as error:
+            self.failed(error)
         spool.keep([self._about("hook.timeout", "error", {}, error=f"no answer within {self._seconds():g} s")])
 
     def _told(self) -> list[Event]:

@@ -1,13 +1,11 @@
-"""What `inject recovery` does, and what every injection answers: decide under the lock, recall and note outside it."""
+"""What every injection answers, and what it leaves in the state."""
 
 from __future__ import annotations
 
 import os
-import time
 
-from core import clock
 from core.errors import Failure
-from session import compaction, gathering, recovery, session_event, shape, state
+from session import state
 from session.text import cost
 
 TYPE_CHECKING = False
@@ -15,119 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from core.config import Config
-    from session.recovery import Signpost
     from session.shape import Memory, SessionState
     from session.store import Store
 
-RAPID = "rapid-recompaction"
+
 NO_CHECKPOINT = "no-checkpoint"
 
 
-def recover(session_id: str, role: str, config: Config, reached: Store | None = None) -> dict[str, Any]:
-    """The signpost after a compaction, or why there is none.
-
-    Raises:
-        Failure: the state cannot be read or written (STATE_...).
-    """
-    began = time.perf_counter()
-    now = clock.now_ms()
-    role = state.role_name(role)
-    set_aside = ""
-    current: SessionState | None = None
-    rapid = False
-    gathering.wait(session_id)
-    if os.path.exists(state.path_of(session_id)):
-        with state.locked(session_id):
-            current, set_aside = state.load(session_id)
-            if current is not None:
-                current["role"] = role or current["role"]
-                rapid = compaction.is_rapid(current, now, config.number("inject.cooldown_seconds") * 1000)
-                current = compaction.take_compaction(current, now, injecting=not rapid and _says_something(current))
-                if not rapid and _says_something(current):
-                    current["counts"]["injections"] += 1
-                state.store(current)
-    if reached is None:
-        from session.store import Store
-
-        reached = Store(config, now)
-    if current is None:
-        if set_aside:
-            reached.note([session_event.set_aside_event(role, session_id, set_aside, now)])
-        return skipped(session_id, NO_CHECKPOINT, reached, set_aside)
-    name = compaction.action("compaction.inject", current["role"])
-    if rapid:
-        about = {**compaction.counted(current), "reason": RAPID}
-        reached.note([session_event.event(name + ".skipped", current["role"], session_id, about, now)])
-        return {**skipped(session_id, RAPID, reached), **compaction.counted(current)}
-    signpost = _signpost(current, reached, config)
-    if signpost is None:
-        return {**skipped(session_id, NO_CHECKPOINT, reached), **compaction.counted(current)}
-    identifiers = [memory["id"] for memory in signpost["memories"]]
-    told = {
-        **compaction.counted(current),
-        "filesCount": signpost["files"],
-        "recallHitsCount": len(identifiers),
-        "queriesCount": len(signpost["queries"]),
-        "contentChars": len(signpost["content"]),
-        "estimatedTokens": cost(signpost["content"]),
-        "timeSinceSessionStartMs": max(0, now - current["startedAt"]),
-        "memoryIds": identifiers,
-        "duration_ms": round((time.perf_counter() - began) * 1000, 2),
-    }
-    reached.note([session_event.event(name, current["role"], session_id, told, now)], recalled=identifiers)
-    try:
-        with state.locked(session_id):
-            known, _ = state.load(session_id)
-            if known is not None:
-                known["signpost"] = {"text": signpost["content"], "memoryIds": identifiers}
-                state.store(_remembering(known, signpost["memories"], known["checkpoint"]["currentTask"]))
-    except Failure:
-        pass  # whether they are used is not seen then, and no more is lost
-    return injected(session_id, _custom(current), signpost["content"], told, reached)
-
-
-def again(session_id: str, reached: Store) -> dict[str, Any]:
-    """The last signpost once more, for another process of a client that takes up a session; no compaction is counted.
-
-    Raises:
-        Failure: the state cannot be read (STATE_...).
-    """
-    current = state.peek(session_id)
-    signpost = current["signpost"] if current is not None else None
-    if current is None or signpost is None:
-        return skipped(session_id, NO_CHECKPOINT, reached)
-    told = {
-        **compaction.counted(current),
-        "memoryIds": signpost["memoryIds"],
-        "contentChars": len(signpost["text"]),
-        "estimatedTokens": cost(signpost["text"]),
-        "duration_ms": 0,
-    }
-    name = compaction.action("compaction.inject.repeated", current["role"])
-    reached.note(
-        [session_event.event(name, current["role"], session_id, told, clock.now_ms())], recalled=signpost["memoryIds"]
-    )
-    return injected(session_id, _custom(current), signpost["text"], told, reached)
-
-
-def settle(
-    current: SessionState,
-    reached: Store,
-    *,
-    injected: bool,
-    memories: Sequence[Memory],
-    query: str,
-    change: Callable[[SessionState], None],
-) -> None:
-    """After an injection, or none: the state as it is on disk now without its mark, with what was handed out.
+def settle(current: SessionState, reached: Store, change: Callable[[SessionState], SessionState]) -> None:
+    """After an injection, or none: the state as it is on disk now without its mark, with what `change` notes in it.
 
     A state that cannot be written is a fault of `reached`; the text goes out all the same.
-
-    Args:
-        memories: those handed out, to see whether they are used.
-        query: what they were recalled for.
-        change: what else there is to note.
     """
     try:
         with state.locked(current["sessionId"]):
@@ -138,51 +34,30 @@ def settle(
             mark = known["injectionInFlight"]
             if mark is not None and mark["pid"] == os.getpid():
                 known["injectionInFlight"] = None
-            if injected:
-                known["counts"]["injections"] += 1
-            change(known)
-            state.store(_remembering(known, memories, query))
+            state.store(change(known))
     except Failure as failure:
         reached.faults.append({"step": "state", "code": failure.code, "message": failure.message})
 
 
-def _remembering(current: SessionState, memories: Sequence[Memory], query: str) -> SessionState:
+def handed_out(current: SessionState, memories: Sequence[Memory], query: str) -> SessionState:
+    """The state after an injection.
+
+    Args:
+        memories: those handed out, to see whether they are used.
+        query: what they were recalled for.
+    """
+    current = {**current, "counts": {**current["counts"], "injections": current["counts"]["injections"] + 1}}
+    return remember(current, memories, query)
+
+
+def remember(current: SessionState, memories: Sequence[Memory], query: str) -> SessionState:
+    """The state with what must be seen of these memories, handed out for a query, to tell whether they are used."""
     if not memories:
         return current
     from core import words
     from session import feedback
 
     return feedback.remember(current, memories, words.split(query))
-
-
-def _says_something(current: SessionState) -> bool:
-    checkpoint = current["checkpoint"]
-    return bool(checkpoint["currentTask"] or checkpoint["filesModified"] or checkpoint["recallHits"])
-
-
-def _custom(current: SessionState) -> str:
-    return "gateway-recovery" if current["role"] == compaction.GATEWAY else "compaction-recovery"
-
-
-def _signpost(current: SessionState, reached: Store, config: Config) -> Signpost | None:
-    """The signpost from the state; where the cache is empty, from one recall for the task."""
-    checkpoint = current["checkpoint"]
-    memories: Sequence[Memory] = shape.memories(current["recallCache"])
-    queries = checkpoint["recallQueries"]
-    if not queries:
-        from session import task
-
-        query = task.query_of(current["messages"])
-        found = reached.recall(query) if query else None
-        if found:
-            from session.selection import select
-
-            memories = select(found, current)
-        # Found or not, the query leads to whatever is written about the task from now on.
-        queries = [query] if query else []
-    return recovery.compose(
-        checkpoint["currentTask"], checkpoint["filesModified"], memories, queries, config.whole("inject.max_tokens")
-    )
 
 
 def injected(

@@ -85,14 +85,12 @@ def inject(
         made = compose(asked["name"], [memory for memory in select(found, current) if memory["id"] not in known_ids])
     name = asked["name"]
 
-    def change(known: SessionState) -> None:
+    def change(known: SessionState) -> SessionState:
         if found is not None and name not in known["injectedScopes"]:
-            known["injectedScopes"] = [*known["injectedScopes"], name]
+            known = {**known, "injectedScopes": [*known["injectedScopes"], name]}
+        return injection.handed_out(known, made["memories"], asked["query"]) if made is not None else known
 
-    memories = made["memories"] if made else ()
-    injection.settle(
-        current, reached, injected=made is not None, memories=memories, query=asked["query"], change=change
-    )
+    injection.settle(current, reached, change)
     noted = [session_event.set_aside_event(current["role"], session_id, set_aside, now)] if set_aside else []
     about = {"scope": asked["name"], "query": asked["query"]}
     if made is None:

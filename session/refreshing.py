@@ -15,24 +15,34 @@ if TYPE_CHECKING:
     from typing import Any, TypedDict
 
     from core.config import Config
-    from session.refresh import Bounds
+    from session.refresh import Bounds, Refresh
     from session.shape import SessionState
     from session.store import Store
 
     class Decided(TypedDict):
-        """What was decided under the lock."""
+        """Whether a refresh is due."""
 
-        state: SessionState
         now: int
         due: str
-        """What makes a refresh due, "" where nothing does."""
+        """What makes it due, "" where nothing does."""
         query: str
         begun: bool
-        """It is due, and marked as in flight."""
+        """It is due, and no other process is at it."""
         reason: str
-        """Why it was not begun."""
+        """Why it is not begun."""
         why: str
         """What brought it, for the agent."""
+
+    class Prepared(TypedDict):
+        """A refresh before it is handed out."""
+
+        decided: Decided
+        failed: bool
+        """The store did not answer."""
+        made: Refresh | None
+        """None where there is nothing to tell."""
+        began: float
+        """By `time.perf_counter()`."""
 
 
 NOT_DUE = "not-due"
@@ -69,13 +79,21 @@ def refresh(
         current = known or shape.blank(session_id, role or "interactive", now)
         current["role"] = role or current["role"]
         decided = decide(current, config, now, message=message, percent=percent, active_at=active_at)
+        if decided["begun"]:
+            current["injectionInFlight"] = {"hash": rules.CUSTOM_TYPE, "pid": os.getpid(), "startedAt": now}
+        if message.strip():
+            current["lastMessageAt"] = now
         if message.strip() or decided["begun"]:
             state.store(current)
     if reached is None:
         from session.store import Store
 
         reached = Store(config, now)
-    return hand_out(decided, config, reached, set_aside)
+    if not decided["begun"]:
+        return {**injection.skipped(session_id, decided["reason"], reached, set_aside), "trigger": decided["due"]}
+    prepared = prepare(current, decided, config, reached)
+    injection.settle(current, reached, lambda known: settled(known, prepared))
+    return told(current, prepared, reached, set_aside)
 
 
 def decide(
@@ -87,7 +105,7 @@ def decide(
     percent: float | None = None,
     active_at: int | None = None,
 ) -> Decided:
-    """Whether a refresh is due; noted in `current`, which the caller has locked and writes.
+    """Whether a refresh is due by what `current` says, and whether it may begin.
 
     Args:
         now: ms since the epoch; the others as of `refresh`.
@@ -96,27 +114,20 @@ def decide(
     due = rules.trigger(current, message=message, percent=percent, active_at=active_at, now=now, bounds=_bounds(config))
     query = seeds.query_of(current["messages"], message) if due else ""
     busy = bool(query) and zones.is_busy(current["injectionInFlight"], now, state.is_alive)
-    begun = bool(query) and not busy
-    why = _why(due, current, percent, now)
-    if begun:
-        current["injectionInFlight"] = {"hash": rules.CUSTOM_TYPE, "pid": os.getpid(), "startedAt": now}
-    if message:
-        current["lastMessageAt"] = now
-    reason = NOT_DUE if not due else NO_SEED if not query else "in-flight" if busy else ""
-    return {"state": current, "now": now, "due": due, "query": query, "begun": begun, "reason": reason, "why": why}
+    return {
+        "now": now,
+        "due": due,
+        "query": query,
+        "begun": bool(query) and not busy,
+        "reason": NOT_DUE if not due else NO_SEED if not query else "in-flight" if busy else "",
+        "why": _why(due, current, percent, now),
+    }
 
 
-def hand_out(decided: Decided, config: Config, reached: Store, set_aside: str = "") -> dict[str, Any]:
-    """What `decide` found due, recalled and put together; the result of `refresh`.
-
-    Args:
-        set_aside: where a damaged state was set aside to.
-    """
+def prepare(current: SessionState, decided: Decided, config: Config, reached: Store) -> Prepared:
+    """Recall for a refresh that is due, and put it together. Nothing is noted, no lock is held."""
     began = time.perf_counter()
-    current, due, query, now = decided["state"], decided["due"], decided["query"], decided["now"]
-    session_id = current["sessionId"]
-    if not decided["begun"]:
-        return {**injection.skipped(session_id, decided["reason"], reached, set_aside), "trigger": due}
+    query, now = decided["query"], decided["now"]
     found = reached.recall(query)
     made = None
     if found is not None:
@@ -126,23 +137,40 @@ def hand_out(decided: Decided, config: Config, reached: Store, set_aside: str = 
         memories = [memory for memory in select(found, current) if memory["id"] not in known_ids]
         happened = reached.happened(now - _WINDOW_MS)
         events = rules.event_lines(*happened, now) if happened else []
-        logged = daily_log.today(now, rules.LOG_SHOWN, without=session_id, config=config)
+        logged = daily_log.today(now, rules.LOG_SHOWN, without=current["sessionId"], config=config)
         made = rules.compose(decided["why"], memories, events, logged)
+    return {"decided": decided, "failed": found is None, "made": made, "began": began}
 
-    def change(known: SessionState) -> None:
-        if found is not None:  # a store that failed leaves the refresh due
-            known["lastRefreshAt"] = now
-            known["halfRefreshed"] = known["halfRefreshed"] or due == rules.HALF
 
-    memories_told = made["memories"] if made else ()
-    injection.settle(current, reached, injected=made is not None, memories=memories_told, query=query, change=change)
+def settled(current: SessionState, prepared: Prepared) -> SessionState:
+    """The state after the refresh was handed out, or after there was nothing to tell; as it was where recall failed."""
+    if prepared["failed"]:  # the refresh stays due
+        return current
+    decided, made = prepared["decided"], prepared["made"]
+    current = {
+        **current,
+        "lastRefreshAt": decided["now"],
+        "halfRefreshed": current["halfRefreshed"] or decided["due"] == rules.HALF,
+    }
+    return injection.handed_out(current, made["memories"], decided["query"]) if made is not None else current
+
+
+def told(current: SessionState, prepared: Prepared, reached: Store, set_aside: str = "") -> dict[str, Any]:
+    """The result of `refresh`, and its events.
+
+    Args:
+        set_aside: where a damaged state was set aside to.
+    """
+    session_id = current["sessionId"]
+    decided, made = prepared["decided"], prepared["made"]
+    due, query, now = decided["due"], decided["query"], decided["now"]
     noted = [session_event.set_aside_event(current["role"], session_id, set_aside, now)] if set_aside else []
     if made is None:
         reached.note(noted)
-        reason = "no-results" if found is not None else "failed"
+        reason = "failed" if prepared["failed"] else "no-results"
         return {**injection.skipped(session_id, reason, reached, set_aside), "trigger": due, "query": query}
     identifiers = [memory["id"] for memory in made["memories"]]
-    told = {
+    about = {
         "trigger": due,
         "query": query,
         "memoryIds": identifiers,
@@ -150,12 +178,12 @@ def hand_out(decided: Decided, config: Config, reached: Store, set_aside: str = 
         "dailyLog": made["log"] > 0,
         "contentChars": len(made["content"]),
         "estimatedTokens": cost(made["content"]),
-        "duration_ms": round((time.perf_counter() - began) * 1000, 2),
+        "duration_ms": round((time.perf_counter() - prepared["began"]) * 1000, 2),
     }
-    about = {"reason": due, **told}
-    noted.append(session_event.event("context.refresh.injected", current["role"], session_id, about, now))
+    action = "context.refresh.injected"
+    noted.append(session_event.event(action, current["role"], session_id, {"reason": due, **about}, now))
     reached.note(noted, recalled=identifiers)
-    return injection.injected(session_id, rules.CUSTOM_TYPE, made["content"], told, reached, set_aside)
+    return injection.injected(session_id, rules.CUSTOM_TYPE, made["content"], about, reached, set_aside)
 
 
 def _bounds(config: Config) -> Bounds:

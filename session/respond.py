@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 
-from core import clock
 from core.errors import Failure
 from session import checkpoint, state
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from memory.transcripts.item import Item
     from session.agents.event import HookEvent, Text
     from session.context_usage import ContextUsage
-    from session.refreshing import Decided
     from session.shape import SessionState
     from session.store import Store
     from session.zones import Turn
@@ -33,13 +31,22 @@ _UNKNOWN: ContextUsage = {"tokens": None, "window": None, "percent": None, "sour
 
 
 def respond(
-    event: HookEvent, *, agent: str, role: str, silent: bool, config: Config, reached: Store, until: float
+    event: HookEvent,
+    *,
+    agent: str,
+    role: str,
+    silent: bool,
+    config: Config,
+    reached: Store,
+    until: float,
+    unsaved: list[Callable[[], object]],
 ) -> list[Text]:
     """The texts for the model, mostly none.
 
     Args:
         silent: the client does not tell of a compaction; it is seen in the fall of the context.
         until: `time.monotonic()` after which the archive stops, and goes on at the next event.
+        unsaved: gets what must be done even when the time is over before the answer is there.
 
     Raises:
         Failure: the session's state cannot be read or written.
@@ -51,13 +58,14 @@ def respond(
     if items and before is not None and before["pendingFeedback"]:
         ended = event["kind"] != "tool"
         _attempt("feedback", reached, lambda: _judge(session_id, items, role, reached, ended=ended))
+        before = _known(session_id)
     kind = event["kind"]
     if kind == "start":
-        from session import injection, start
+        from session import recovering, start
 
         texts = _texts(start.start(session_id, role, config, reached=reached))
         if event["source"] == "compact":  # an earlier process of the client had the signpost, and took it along
-            texts += _texts(injection.again(session_id, reached))
+            texts += _texts(recovering.again(session_id, reached))
         return texts
     if kind == "after_compaction":
         return _recovered(session_id, role, config, reached)
@@ -78,13 +86,18 @@ def respond(
         elif compacted or usage["source"] != "usage":
             usage = {**usage, "tokens": None}  # the next event that reaches the model is to see the fall
     turn = _turn(event, agent, role, usage)
-    active_at = before["updatedAt"] if before else None
     if kind == "prompt":
-        refreshed = _prompted(session_id, event, turn, usage, config, reached, active_at)
-        return texts + _scoped(session_id, event, role, cwd, config, reached) + refreshed
+        from session import prompt
+
+        message = event["messages"][-1] if event["messages"] else ""
+        told = prompt.take(session_id, turn, config, reached, message=message, known=before, unsaved=unsaved)
+        _timed(session_id, event, usage, config, reached)
+        texts += _scoped(session_id, event, role, cwd, config, reached)
+        return texts + (_texts(told) if told is not None else [])
     checkpoint.save(session_id, turn, config, reached)
     _timed(session_id, event, usage, config, reached)
     if kind in _REACHING:
+        active_at = before["updatedAt"] if before else None
         texts += _scoped(session_id, event, role, cwd, config, reached)
         texts += _refreshed(session_id, role, usage, config, reached, active_at)
     return texts
@@ -114,39 +127,6 @@ def _scoped(session_id: str, event: HookEvent, role: str, cwd: str, config: Conf
         reached,
         lambda: _texts(project_context.inject(session_id, role, config, files=files, cwd=cwd, reached=reached)),
     )
-
-
-def _prompted(
-    session_id: str,
-    event: HookEvent,
-    turn: Turn,
-    usage: ContextUsage,
-    config: Config,
-    reached: Store,
-    active_at: int | None,
-) -> list[Text]:
-    """A prompt is noted, and whether a refresh is due, in one write of the state: the agent waits for the answer.
-
-    So the recall for a new task is left to the next event of the turn.
-    """
-    from session import refreshing
-
-    message = event["messages"][-1] if event["messages"] else ""
-    percent = usage["percent"]
-    decided: list[Decided] = []
-
-    def decide(current: SessionState) -> None:
-        now = clock.now_ms()
-        decided.append(refreshing.decide(current, config, now, message=message, percent=percent, active_at=active_at))
-
-    def noted(current: SessionState) -> None:
-        _attempt("refresh", reached, lambda: decide(current))
-
-    checkpoint.save(session_id, turn, config, reached, defer=True, also=noted)
-    _timed(session_id, event, usage, config, reached)
-    if not decided:
-        return []
-    return _attempt("refresh", reached, lambda: _texts(refreshing.hand_out(decided[0], config, reached)))
 
 
 def _refreshed(
@@ -270,9 +250,9 @@ def _flush(
 
 
 def _recovered(session_id: str, role: str, config: Config, reached: Store) -> list[Text]:
-    from session import injection
+    from session import recovering
 
-    return _texts(injection.recover(session_id, role, config, reached))
+    return _texts(recovering.recover(session_id, role, config, reached))
 
 
 def _texts(result: Mapping[str, Any]) -> list[Text]:

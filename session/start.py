@@ -59,12 +59,13 @@ def start(
     foreign = [hit for hit in found or () if hit["session"] != session_id]
     handout = startup.compose(select(foreign, current)) if foreign else None
 
-    def change(known: SessionState) -> None:
-        if handout is not None:  # what found nothing may be tried again
-            known["injectedKinds"] = {**known["injectedKinds"], startup.CUSTOM_TYPE: now}
+    def change(known: SessionState) -> SessionState:
+        if handout is None:  # what found nothing may be tried again
+            return known
+        known = {**known, "injectedKinds": {**known["injectedKinds"], startup.CUSTOM_TYPE: now}}
+        return injection.handed_out(known, handout["memories"], query)
 
-    memories = handout["memories"] if handout else ()
-    injection.settle(current, reached, injected=handout is not None, memories=memories, query=query, change=change)
+    injection.settle(current, reached, change)
     events = [session_event.set_aside_event(current["role"], session_id, set_aside, now)] if set_aside else []
     if handout is None:
         reached.note(events)

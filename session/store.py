@@ -64,7 +64,7 @@ class Store:
         """Memories for a query (lean) that score at least what the setting `least` says; None where it failed."""
         if self.faults:
             return None
-        with _Step(self, "recall"):
+        with Step(self, "recall"):
             from recall import engine
 
             db, _ = self.reading()
@@ -91,7 +91,7 @@ class Store:
         """
         if self.faults or not os.path.isfile(path):
             return []
-        with _Step(self, "archive"):
+        with Step(self, "archive"):
             from memory import episodes
 
             taken = episodes.take_file(
@@ -112,7 +112,7 @@ class Store:
         """Take in what was said in a client that has no transcript file."""
         if self.faults:
             return
-        with _Step(self, "archive"):
+        with Step(self, "archive"):
             from memory import episodes
 
             episodes.take_items(
@@ -149,7 +149,7 @@ class Store:
         """Move the priorities of memories that were used, or not."""
         if self.faults:
             return
-        with _Step(self, "feedback"):
+        with Step(self, "feedback"):
             from session import feedback
 
             feedback.settle(
@@ -165,7 +165,7 @@ class Store:
         """Store a session's task as a memory; returns its id, or None where it failed."""
         if self.faults:
             return None
-        with _Step(self, "write"):
+        with Step(self, "write"):
             from memory import write
 
             db = self._open_writing(durable=True)
@@ -188,7 +188,7 @@ class Store:
         """Append events, and count the memories that were handed to the agent; whether they are stored."""
         if self.faults or not events:
             return False
-        with _Step(self, "event"):
+        with Step(self, "event"):
             from core.store import sqlite
             from otel import log
 
@@ -224,7 +224,7 @@ class Store:
         """
         if self.faults:
             return None
-        with _Step(self, "events"):
+        with Step(self, "events"):
             from core.store import events
 
             db, _ = self.reading()
@@ -241,8 +241,8 @@ class Store:
         return None
 
 
-class _Step:
-    """`with _Step(store, "recall"):` what fails is kept as a fault, and what comes after the block goes on.
+class Step:
+    """`with Step(store, "recall"):` what fails is kept as a fault, and what comes after the block goes on.
 
     Anything may come out of a damaged file, and none of it may stop the session.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from conftest import NOW_MS, Run
 
 from core import config
-from session import hook, refresh, state
+from session import hook, refresh, refreshing, state
 
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
 TASK = "Fix the memory use of the buoyline importer"
@@ -62,7 +63,7 @@ def test_a_prompt_after_a_while_brings_a_refresh(run: Run, home: Path) -> None:
 
 
 @pytest.mark.usefixtures("under_way")
-@pytest.mark.parametrize(("later", "writes"), [(60_000, 1), (DUE, 2)], ids=["not due", "due"])
+@pytest.mark.parametrize(("later", "writes"), [(60_000, 1), (DUE, 1)], ids=["not due", "due"])
 def test_writes_of_the_state(home: Path, monkeypatch: pytest.MonkeyPatch, later: int, writes: int) -> None:
     count = 0
     store = state.store
@@ -87,6 +88,54 @@ def test_a_refresh_that_fails_leaves_the_prompt_noted(home: Path, monkeypatch: p
     after = known(home)
     assert [entry["text"] for entry in after["messages"]] == [TASK, LATER]
     assert (after["injectionInFlight"], after["lastRefreshAt"]) == (None, None)
+
+
+@pytest.mark.usefixtures("under_way")
+def test_a_prompt_is_noted_even_where_its_recall_hangs_till_the_deadline(run: Run, home: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        cluster = {
+            "JOELCLAW_STORE_BACKEND": "typesense",
+            "TYPESENSE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}",
+            "TYPESENSE_API_KEY": "key",
+            "JOELCLAW_HOOK_DEADLINE_MS": "300",
+        }
+        assert run("hook", "claude", stdin=payload(LATER), env={**at(DUE), **cluster}).out == ""
+    after = known(home)
+    assert [entry["text"] for entry in after["messages"]] == [TASK, LATER]
+    assert after["counts"]["injections"] == 0
+    told = run("hook", "claude", stdin=payload("go on with it"), env=at(DUE + 90_000)).json
+    assert MEMORY in told["hookSpecificOutput"]["additionalContext"]  # it is still due
+
+
+@pytest.mark.usefixtures("under_way")
+def test_of_two_hooks_for_one_prompt_one_hands_the_refresh_out(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the hooks are installed for the user and for the project."""
+    first: list[str] = []
+    prepare = refreshing.prepare
+
+    def overtaken(*arguments: Any) -> Any:
+        prepared = prepare(*arguments)
+        first.append(run("hook", "claude", stdin=payload(LATER), env=at(DUE)).out)
+        return prepared
+
+    monkeypatch.setattr(refreshing, "prepare", overtaken)
+    assert answer(home, monkeypatch, DUE) == ""
+    assert MEMORY in first[0]
+    after = known(home)
+    assert after["counts"]["injections"] == 1
+    assert [entry["text"] for entry in after["messages"]] == [TASK, LATER]
+
+
+@pytest.mark.usefixtures("under_way")
+def test_a_refresh_that_cannot_be_told_leaves_the_prompt_noted(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> str:
+        raise RuntimeError("no text today")
+
+    monkeypatch.setattr(refreshing, "told", broken)
+    assert answer(home, monkeypatch, DUE) == ""
+    assert [entry["text"] for entry in known(home)["messages"]] == [TASK, LATER]
 
 
 def answer(home: Path, monkeypatch: pytest.MonkeyPatch, later: int) -> str:
