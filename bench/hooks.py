@@ -75,6 +75,11 @@ class Transcript:
         text = [{"type": "text", "text": next(self.texts)}]
         self.add({"type": "assistant", "message": {"role": "assistant", "content": text, "usage": usage}})
 
+    def stopped(self) -> None:
+        """What Claude Code notes of the hooks of a turn that ended: the next prompt finds it there."""
+        ran = [{"command": "joelclaw hook claude", "durationMs": 45}]
+        self.add({"type": "system", "subtype": "stop_hook_summary", "hookCount": 1, "hookInfos": ran, "hookErrors": []})
+
     def compacted(self) -> None:
         """A compaction boundary and its summary."""
         about = {"trigger": "auto", "preTokens": 170_000, "postTokens": 30_000}
@@ -130,6 +135,7 @@ def measure(event: str, transcript: Transcript, environment: dict[str, str], run
         at = {**environment, "JOELCLAW_NOW_MS": str(now + run * apart)}
         if event.startswith("UserPromptSubmit"):
             hook(step("Stop", transcript, run), at)
+            transcript.stopped()
             at["JOELCLAW_NOW_MS"] = str(now + (run + 1) * apart - 1)
         data = step(event, transcript, run)
         took = hook(data, at)
@@ -169,6 +175,7 @@ def long_session(folder: Path, environment: dict[str, str]) -> dict[str, Any]:
             payload("PostToolUse", transcript, tool_name="Edit", tool_input={"file_path": f"/srv/project/a_{turn}.py"})
         )
         tell(payload("Stop", transcript))
+        transcript.stopped()
         if turn % (TURNS // COMPACTIONS) == TURNS // COMPACTIONS - 1:
             tell(payload("PreCompact", transcript, trigger="auto"))
             transcript.compacted()

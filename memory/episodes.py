@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from core.config import Config
     from memory.episode_draft import Drafting
     from memory.session_archive import SessionArchive
+    from memory.transcripts.formats import Format
     from memory.transcripts.item import Item
 
     class Taken(TypedDict):
@@ -51,6 +52,8 @@ MOST_BYTES = 1_000_000
 PIECE_BYTES = 256 * 1024
 _HURRIED_BYTES = 64 * 1024
 """The same of a call with a deadline, which is looked at between two pieces."""
+_GLANCE_BYTES = 16 * 1024
+"""Of new lines in which nobody says anything, until they are gone through and left behind."""
 MOST_ITEMS = 400
 _HEAD_BYTES = 1024
 _MOST_TRIES = 8
@@ -100,7 +103,7 @@ def take_file(
 
             return SessionArchive(db, agent, session, project, now, vectors)
 
-        _take_pieces(begin, db, source_of(path), descriptor, most_bytes, until, taken)
+        _take_pieces(begin, db, source_of(path), descriptor, agent, most_bytes, until, taken)
     except OSError as error:
         raise _unreadable(path, error) from None
     except sqlite.StoreError as error:
@@ -172,6 +175,7 @@ def _take_pieces(
     db: apsw.Connection,
     source: str,
     descriptor: int,
+    agent: str,
     most_bytes: int,
     until: float | None,
     taken: Taken,
@@ -185,12 +189,17 @@ def _take_pieces(
         offset, carried = _resumed(descriptor, taken["size"], found)
         taken["offset"] = offset
         if offset == taken["size"]:
-            return  # as before most prompts: what reads and stores is not imported for it
-        from memory import episode_draft, transcript_lines
+            return
         from memory.transcripts import formats
 
+        form = formats.of(agent)
+        # As before most prompts: what reads and stores is not imported for it, and the place stays where it is.
+        if until is not None and not carried.get("skipping") and _is_silent(descriptor, offset, taken["size"], form):
+            return
+        from memory import episode_draft, transcript_lines
+
         archive = archive or begin()
-        parse = formats.of(archive.agent).items
+        parse = form.items
         piece = transcript_lines.read(
             descriptor, offset, max(1, min(most, left)), skipping=bool(carried.get("skipping"))
         )
@@ -219,6 +228,14 @@ def _take_pieces(
         left -= piece["end"] - offset
         if piece["complete"] or left <= 0 or (until is not None and time.monotonic() >= until):
             return
+
+
+def _is_silent(descriptor: int, offset: int, size: int, form: Format) -> bool:
+    """Whether the file says nothing from `offset` on; it may, where that is too much to look at beforehand."""
+    if size - offset > _GLANCE_BYTES:
+        return False
+    new = os.pread(descriptor, size - offset, offset)
+    return not any(mark in new for mark in form.SAID_MARKS)
 
 
 def _resumed(descriptor: int, size: int, found: tuple[int, str, str] | None) -> tuple[int, Mapping[str, Any]]:

@@ -36,11 +36,10 @@ class SessionArchive:
         vectors: whether sqlite-vec is loaded.
     """
 
-    __slots__ = ("_now", "_project", "_source", "_vectors", "agent", "db", "session")
+    __slots__ = ("_now", "_project", "_source", "_vectors", "db", "session")
 
     def __init__(self, db: apsw.Connection, agent: str, session: str, project: str, now: int, vectors: bool) -> None:
         self.db = db
-        self.agent = agent
         self.session = name(session)
         self._source = name(agent)
         self._project = name(project)

@@ -71,7 +71,7 @@ class Call:
             from session.respond import respond
 
             settings = self._config or config.Config({})
-            self._reached = Store(settings, clock.now_ms())
+            self._reached = Store(settings, clock.now_ms(), together=True)
             left = self._seconds() * _ARCHIVE_SHARE - (time.perf_counter() - self._began)
             self._texts = respond(
                 event,
@@ -101,10 +101,12 @@ class Call:
             if spool.waiting():
                 older, waiting = spool.take()
                 events += older
-            if self._reached.note(events):
+            before = self._reached.noted
+            self._reached.note(events)
+            if self._reached.write_noted():
                 spool.drop(waiting)
             elif self._reached.faults:
-                spool.keep(self._told())
+                spool.keep(before + self._told())
         if self._deadline is not None:
             self._deadline.over()
         if self._config is not None:
@@ -113,7 +115,10 @@ class Call:
     def failed(self, error: BaseException) -> None:
         """Keep the fault as an event."""
         what = f"{error.code}: {error.message}" if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
-        spool.keep([self._about("hook.failed", "error", {}, error=what)])
+        spool.keep([*self._noted(), self._about("hook.failed", "error", {}, error=what)])
+
+    def _noted(self) -> list[Event]:
+        return self._reached.noted if self._reached is not None else []
 
     def _seconds(self) -> float:
         return (self._config or config.Config({})).number("hook.deadline_ms") / 1000
@@ -132,7 +137,8 @@ class Call:
                 part()
         except Exception as error:
             self.failed(error)
-        spool.keep([self._about("hook.timeout", "error", {}, error=f"no answer within {self._seconds():g} s")])
+        late = self._about("hook.timeout", "error", {}, error=f"no answer within {self._seconds():g} s")
+        spool.keep([*self._noted(), late])
 
     def _told(self) -> list[Event]:
         faults = self._reached.faults if self._reached is not None else []

@@ -6,8 +6,8 @@ import os
 import time
 
 from core import clock
-from session import daily_log, injection, seeds, session_event, shape, state, zones
 from session import refresh as rules
+from session import seeds, shape, state, zones
 from session.text import cost
 
 TYPE_CHECKING = False
@@ -85,6 +85,8 @@ def refresh(
             current["lastMessageAt"] = now
         if message.strip() or decided["begun"]:
             state.store(current)
+    from session import injection
+
     if reached is None:
         from session.store import Store
 
@@ -131,6 +133,7 @@ def prepare(current: SessionState, decided: Decided, config: Config, reached: St
     found = reached.recall(query)
     made = None
     if found is not None:
+        from session import daily_log
         from session.selection import select
 
         known_ids = rules.known_ids(current)
@@ -146,6 +149,8 @@ def settled(current: SessionState, prepared: Prepared) -> SessionState:
     """The state after the refresh was handed out, or after there was nothing to tell; as it was where recall failed."""
     if prepared["failed"]:  # the refresh stays due
         return current
+    from session import injection
+
     decided, made = prepared["decided"], prepared["made"]
     current = {
         **current,
@@ -161,6 +166,8 @@ def told(current: SessionState, prepared: Prepared, reached: Store, set_aside: s
     Args:
         set_aside: where a damaged state was set aside to.
     """
+    from session import injection, session_event
+
     session_id = current["sessionId"]
     decided, made = prepared["decided"], prepared["made"]
     due, query, now = decided["due"], decided["query"], decided["now"]

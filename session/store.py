@@ -49,15 +49,19 @@ class Store:
     Args:
         config: settings in force.
         now: ms since the epoch.
+        together: `note` keeps for the caller's `write_noted`, so that a hook answers first and writes once.
     """
 
-    __slots__ = ("_config", "_db", "_now", "_vectors", "faults")
+    __slots__ = ("_config", "_db", "_noted", "_now", "_recalled", "_together", "_vectors", "faults")
 
-    def __init__(self, config: Config, now: int) -> None:
+    def __init__(self, config: Config, now: int, *, together: bool = False) -> None:
         self._config = config
         self._now = now
         self._db: apsw.Connection | None = None
         self._vectors = False
+        self._together = together
+        self._noted: list[Event] = []
+        self._recalled: list[str] = []
         self.faults: list[Fault] = []
 
     def recall(self, query: str, *, project: str = "", least: str = "inject.min_score") -> list[Hit] | None:
@@ -79,6 +83,7 @@ class Store:
                 vectors=self._vectors,
                 config=self._config,
                 patience_ms=_CLUSTER_MS,
+                meanwhile=_import_ahead,
             )
             return found["hits"]
         return None
@@ -185,8 +190,19 @@ class Store:
         return None
 
     def note(self, events: Sequence[Event], *, recalled: Sequence[str] = ()) -> bool:
-        """Append events, and count the memories that were handed to the agent; whether they are stored."""
-        if self.faults or not events:
+        """Append events, and count the memories that were handed to the agent; whether they are stored, or kept."""
+        self._noted += events
+        self._recalled += recalled
+        return self._together or self.write_noted()
+
+    @property
+    def noted(self) -> list[Event]:
+        """Events that are not stored yet."""
+        return list(self._noted)
+
+    def write_noted(self) -> bool:
+        """Store what was noted, in one transaction; whether it is stored, and there was something."""
+        if self.faults or not self._noted:
             return False
         with Step(self, "event"):
             from core.store import sqlite
@@ -194,11 +210,12 @@ class Store:
 
             db = self._open_writing(durable=False)
             with sqlite.transaction(db):
-                log.append(db, events, debug_limit=self._config.whole("otel.debug_limit"))
-                if recalled:
+                log.append(db, self._noted, debug_limit=self._config.whole("otel.debug_limit"))
+                if self._recalled:
                     from core.store import documents
 
-                    documents.count_recall(db, recalled, self._now)
+                    documents.count_recall(db, self._recalled, self._now)
+            self._noted, self._recalled = [], []
             return True
         return False
 
@@ -239,6 +256,16 @@ class Store:
             once = {event["id"]: event for event in bad}
             return sorted(once.values(), key=lambda event: -event["timestamp"]), events.tally(db, asked)
         return None
+
+
+def _import_ahead() -> None:
+    """What every caller needs after a recall, to choose from it and to note it: 2 ms, and SQLite is at work as long."""
+    try:
+        from core.store import documents, events  # noqa: F401
+        from otel import log  # noqa: F401
+        from session import daily_log, feedback, injection, selection, session_event  # noqa: F401
+    except Exception:  # the module that needs it says so
+        pass
 
 
 class Step:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core import config, json_text
-from core.store import documents, sqlite
+from core.store import documents, sqlite, transcripts
 from memory import episodes
 from memory.transcripts.item import Item
 
@@ -294,6 +295,31 @@ def test_a_call_is_bounded_and_the_next_goes_on(how: dict[str, Any], tmp_path: P
         ids += [item["id"] for item in stopped["items"] if item["kind"] == "said"]
     assert ids == [f"claude:u-{number + 1:08}" for number in range(200)]
     assert list(stored(how)) == ids
+
+
+def test_a_hook_leaves_new_lines_in_which_nobody_says_anything_to_a_later_one(
+    how: dict[str, Any], tmp_path: Path
+) -> None:
+    made = long(tmp_path / "long.jsonl", 3)
+    before = episodes.take_file(path=str(made.path), until=time.monotonic() + 60, **how)
+    position = transcripts.position(how["db"], episodes.source_of(str(made.path)))
+    with made.path.open("a") as file:
+        file.write('{"type":"system","subtype":"stop_hook_summary","userType":"external"}\n')
+    silent = episodes.take_file(path=str(made.path), until=time.monotonic() + 60, **how)
+    assert (silent["bytes"], silent["offset"], silent["complete"]) == (0, before["offset"], True)
+    assert transcripts.position(how["db"], episodes.source_of(str(made.path))) == position
+    made.user("and now the tide tables")
+    heard = episodes.take_file(path=str(made.path), until=time.monotonic() + 60, **how)
+    assert [item["text"] for item in heard["items"] if item["kind"] == "said"] == ["and now the tide tables"]
+    assert heard["offset"] == made.path.stat().st_size
+
+
+def test_many_such_lines_are_left_behind(how: dict[str, Any], tmp_path: Path) -> None:
+    made = long(tmp_path / "long.jsonl", 3)
+    with made.path.open("a") as file:
+        file.write('{"type":"api-request-shape","shape":"' + 40_000 * "x" + '"}\n')
+    taken = episodes.take_file(path=str(made.path), until=time.monotonic() + 60, **how)
+    assert taken["offset"] == made.path.stat().st_size
 
 
 def test_a_file_that_is_not_there_says_nothing(how: dict[str, Any], tmp_path: Path) -> None:

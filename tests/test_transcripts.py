@@ -482,6 +482,10 @@ trees = st.recursive(
 )
 
 
+def written(line: Any) -> bytes:
+    return json.dumps(line).encode()
+
+
 def read_everything(line: Any) -> None:
     formats.detect([line])
     for module in MODULES.values():
@@ -494,6 +498,8 @@ def read_everything(line: Any) -> None:
                 assert item["text"] or item["tools"]
             if item["kind"] == "usage":
                 assert item["tokens"] > 0
+        if not any(mark in written(line) for mark in module.SAID_MARKS):
+            assert not {"said", "outcome"} & set(kinds(found))
         if isinstance(line, dict):
             assert module.context_characters(line) >= 0
     for module in (*MODULES.values(), opencode):
@@ -526,7 +532,7 @@ def test_a_line_with_something_else_in_it_raises_nothing(data: st.DataObject, li
         try:
             for key in path[:-1]:
                 at = at[key]
-            at[path[-1]] = tree
+            at[path[-1]] = copy.deepcopy(tree)
         except (KeyError, IndexError, TypeError):  # an earlier change took the place away
             continue
     read_everything(changed["line"])
@@ -617,9 +623,10 @@ def test_a_recorded_transcript(path: Path) -> None:
     compactions = kinds(found).count("compaction")
     assert compactions == (0 if agent == "gemini" else 1)  # gemini writes none down
     for line in lines:
-        raw = json.dumps(line).encode()
-        if not any(mark in raw for mark in module.CONTEXT_MARKS):
+        if not any(mark in written(line) for mark in module.CONTEXT_MARKS):
             assert not {"usage", "compaction"} & set(kinds(module.items(line)))
+        if not any(mark in written(line) for mark in module.SAID_MARKS):
+            assert not {"said", "outcome"} & set(kinds(module.items(line)))
 
 
 @settings(deadline=None, max_examples=60)
@@ -634,7 +641,7 @@ def test_a_recorded_line_with_something_else_in_it(data: st.DataObject, tree: An
     at = changed
     for key in path[:-1]:
         at = at[key]
-    at[path[-1]] = tree
+    at[path[-1]] = copy.deepcopy(tree)
     read_everything(changed["line"])
 
 

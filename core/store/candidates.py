@@ -6,6 +6,7 @@ decide. Over 100,000 documents the first costs 14 ms, where scanning the int8 ve
 
 from __future__ import annotations
 
+from core.beside import beside
 from core.numbers import ln
 from core.store import documents
 from core.store.light_apsw import apsw
@@ -13,7 +14,7 @@ from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from core.store.interface import Candidate, Document, Filters, Traits
@@ -25,6 +26,8 @@ _AFFORDABLE = 20_000
 """Matching documents that BM25 may be computed for: about 20 ms."""
 _ENOUGH = 50
 _SMALL = 64
+_WORTH_A_THREAD = 2_000
+"""Documents from which on the search for the words takes longer than starting a thread for the rest (0.1 ms)."""
 
 
 class LocalCandidates:
@@ -43,19 +46,26 @@ class LocalCandidates:
         return self._vectors
 
     def candidates(
-        self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
+        self, terms: Sequence[str], vector: Callable[[], bytes], filters: Filters, lexical: int, semantic: int
     ) -> list[Candidate]:
         """See `core.store.interface.CandidateSource`."""
+        size = self.size()
         scores: dict[int, float] = {}
-        if terms and self.size() <= _SMALL:
-            scores.update(self._lexical_small(terms, filters))
-        elif terms:
-            scores.update(self._lexical(self._selective(terms), filters, lexical))
-        if not (vector and self._vectors):
+        if terms and size > _WORTH_A_THREAD:
+            match = self._selective(terms)
+            found, meant = beside(lambda: self._lexical(match, filters, lexical), vector)
+            scores.update(found)
+        else:
+            if terms and size <= _SMALL:
+                scores.update(self._lexical_small(terms, filters))
+            elif terms:
+                scores.update(self._lexical(self._selective(terms), filters, lexical))
+            meant = vector()
+        if not (meant and self._vectors):
             return [{"rowid": rowid, "bm25": score, "cosine": None} for rowid, score in scores.items()]
-        for rowid in self._nearest(vector, filters, semantic):
+        for rowid in self._nearest(meant, filters, semantic):
             scores.setdefault(rowid, 0.0)
-        cosines = self._cosines(list(scores), vector)
+        cosines = self._cosines(list(scores), meant)
         return [{"rowid": rowid, "bm25": score, "cosine": cosines.get(rowid)} for rowid, score in scores.items()]
 
     def documents(self, rowids: Sequence[int]) -> list[Document]:

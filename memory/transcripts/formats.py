@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     class Format(Protocol):
         """A module that reads one client's transcripts."""
 
+        SAID_MARKS: tuple[bytes, ...]
         CONTEXT_MARKS: tuple[bytes, ...]
 
         def items(self, line: object) -> list[Item]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from memory.transcripts.item import Item, Tool
 
+SAID_MARKS: tuple[bytes, ...] = (b'"user"', b'"gemini"')
+"""A line that holds none of them yields nothing that was said, and no outcome."""
 CONTEXT_MARKS: tuple[bytes, ...] = (b'"tokens"', b"<state_snapshot>")
 """A line that holds none of them yields no usage and no compaction."""
 

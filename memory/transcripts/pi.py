@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from memory.transcripts.item import Item, Tool
 
+SAID_MARKS: tuple[bytes, ...] = (b'"message"',)
+"""A line that holds none of them yields nothing that was said, and no outcome."""
 CONTEXT_MARKS: tuple[bytes, ...] = (b'"usage"', b'"compaction"')
 """A line that holds none of them yields no usage and no compaction."""
 
