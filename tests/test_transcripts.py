@@ -442,6 +442,32 @@ SAMPLES = {
 }
 
 
+QUEUED = {"type": "queued_command", "prompt": "and the plums, too", "commandMode": "prompt"}
+
+
+@pytest.mark.parametrize(
+    ("agent", "line"),
+    [
+        ("claude", claude_user("hello")),
+        ("claude", claude_user([{"type": "tool_result", "tool_use_id": "t-1", "content": "done"}])),
+        ("claude", of_claude("user", message={"content": "hello"})),
+        ("claude", claude_answer({"type": "text", "text": "hello"})),
+        ("claude", of_claude("attachment", attachment=QUEUED)),
+        ("codex", codex_message("user", "hello")),
+        ("codex", of_codex({"type": "function_call_output", "call_id": "c-1", "output": "done"})),
+        ("gemini", of_gemini("user", "hello")),
+        ("gemini", of_gemini("gemini", "", toolCalls=[gemini_call(output="done")])),
+        ("pi", of_pi({"role": "user", "content": "hello"})),
+        ("pi", of_pi({"role": "toolResult", "toolCallId": "c-1", "content": "done"})),
+    ],
+)
+def test_a_line_that_says_something_holds_a_mark(agent: str, line: Any) -> None:
+    assert {"said", "outcome"} & set(kinds(MODULES[agent].items(line)))
+    compact = json.dumps(line, separators=(",", ":")).encode()
+    for raw in (written(line), compact):
+        assert any(mark in raw for mark in MODULES[agent].SAID_MARKS)
+
+
 @pytest.mark.parametrize("agent", formats.AGENTS)
 def test_a_format_is_known_by_its_shape(agent: str) -> None:
     assert formats.of(agent) is MODULES[agent]
