@@ -50,12 +50,15 @@ def take(
     def decided(current: SessionState) -> Decided:
         return refreshing.decide(current, config, now, message=message, percent=turn["percent"], active_at=active_at)
 
+    def stamped(current: SessionState) -> SessionState:
+        return {**current, "lastMessageAt": now} if message.strip() else current
+
     prepared: Prepared | None = None
     with Step(reached, "refresh"):
         ahead = zones.take_turn(known or shape.blank(session_id, "interactive", now), turn)
         due = decided(ahead)
         if due["begun"]:
-            unsaved.append(lambda: checkpoint.save(session_id, turn, config, defer=True))
+            unsaved.append(lambda: checkpoint.save(session_id, turn, config, defer=True, also=stamped))
             prepared = refreshing.prepare(ahead, due, config, reached)
     handed_out: list[SessionState] = []
 
@@ -65,7 +68,7 @@ def take(
             if prepared is not None and decided(current)["begun"]:
                 current = refreshing.settled(current, prepared)
                 handed_out.append(current)
-        return {**current, "lastMessageAt": now} if message.strip() else current
+        return stamped(current)
 
     checkpoint.save(session_id, turn, config, reached, defer=True, also=noted)
     unsaved.clear()

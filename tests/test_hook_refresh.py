@@ -103,7 +103,7 @@ def test_a_prompt_is_noted_even_where_its_recall_hangs_till_the_deadline(run: Ru
         assert run("hook", "claude", stdin=payload(LATER), env={**at(DUE), **cluster}).out == ""
     after = known(home)
     assert [entry["text"] for entry in after["messages"]] == [TASK, LATER]
-    assert after["counts"]["injections"] == 0
+    assert (after["counts"]["injections"], after["lastMessageAt"]) == (0, NOW_MS + DUE)
     told = run("hook", "claude", stdin=payload("go on with it"), env=at(DUE + 90_000)).json
     assert MEMORY in told["hookSpecificOutput"]["additionalContext"]  # it is still due
 
