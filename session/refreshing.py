@@ -130,7 +130,7 @@ def prepare(current: SessionState, decided: Decided, config: Config, reached: St
     """Recall for a refresh that is due, and put it together. Nothing is noted, no lock is held."""
     began = time.perf_counter()
     query, now = decided["query"], decided["now"]
-    found = reached.recall(query)
+    found = reached.recall(query, meanwhile=_import_ahead)
     made = None
     if found is not None:
         from session import daily_log
@@ -191,6 +191,16 @@ def told(current: SessionState, prepared: Prepared, reached: Store, set_aside: s
     noted.append(session_event.event(action, current["role"], session_id, {"reason": due, **about}, now))
     reached.note(noted, recalled=identifiers)
     return injection.injected(session_id, rules.CUSTOM_TYPE, made["content"], about, reached, set_aside)
+
+
+def _import_ahead() -> None:
+    """What is needed after the recall: 3 ms, and SQLite is at work as long."""
+    try:
+        from core.store import events  # noqa: F401
+        from otel import log  # noqa: F401
+        from session import daily_log, feedback, injection, selection, session_event  # noqa: F401
+    except Exception:  # the module that imports it again says so
+        pass
 
 
 def _bounds(config: Config) -> Bounds:

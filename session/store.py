@@ -12,7 +12,7 @@ from core.errors import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import TracebackType
     from typing import TypedDict
 
@@ -64,8 +64,19 @@ class Store:
         self._recalled: list[str] = []
         self.faults: list[Fault] = []
 
-    def recall(self, query: str, *, project: str = "", least: str = "inject.min_score") -> list[Hit] | None:
-        """Memories for a query (lean) that score at least what the setting `least` says; None where it failed."""
+    def recall(
+        self,
+        query: str,
+        *,
+        project: str = "",
+        least: str = "inject.min_score",
+        meanwhile: Callable[[], None] | None = None,
+    ) -> list[Hit] | None:
+        """Memories for a query (lean) that score at least what the setting `least` says; None where it failed.
+
+        Args:
+            meanwhile: as of `recall.engine.recall`.
+        """
         if self.faults:
             return None
         with Step(self, "recall"):
@@ -83,7 +94,7 @@ class Store:
                 vectors=self._vectors,
                 config=self._config,
                 patience_ms=_CLUSTER_MS,
-                meanwhile=_import_ahead,
+                meanwhile=meanwhile,
             )
             return found["hits"]
         return None
@@ -256,16 +267,6 @@ class Store:
             once = {event["id"]: event for event in bad}
             return sorted(once.values(), key=lambda event: -event["timestamp"]), events.tally(db, asked)
         return None
-
-
-def _import_ahead() -> None:
-    """What every caller needs after a recall, to choose from it and to note it: 2 ms, and SQLite is at work as long."""
-    try:
-        from core.store import documents, events  # noqa: F401
-        from otel import log  # noqa: F401
-        from session import daily_log, feedback, injection, selection, session_event  # noqa: F401
-    except Exception:  # the module that needs it says so
-        pass
 
 
 class Step:
