@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from session.install import hook_entries, json_splice
+from session.install import hook_entries, json_nodes, json_splice
 from session.install.clients import CLIENTS, Client
-from session.install.json_splice import Dialect, Malformed
+from session.install.json_nodes import Dialect, Malformed
 
 PLAIN = Dialect()
 FREE = Dialect(comments=True, trailing_commas=True)
@@ -82,7 +82,7 @@ def check_there_and_back(text: str, client: Client) -> None:
     there, traces = hook_entries.put_in(text, client, EXECUTABLE, None)
     assert hook_entries.others(there, client) == hook_entries.others(text, client)
     assert hook_entries.state(there, client, EXECUTABLE) == (True, True)
-    read = json_splice.read(there.removeprefix("\ufeff"), client.dialect).plain()
+    read = json_nodes.read(there.removeprefix("\ufeff"), client.dialect).plain()
     for event, group in client.groups(EXECUTABLE).items():
         assert read["hooks"][event][-1] == group
     assert hook_entries.put_in(there, client, EXECUTABLE, traces) == (there, traces)
@@ -121,14 +121,14 @@ def test_what_others_put_in_afterwards_stays(text: str, event: str, first: bool)
     theirs = {"hooks": [{"type": "command", "command": "theirs"}]}
     plain = there.removeprefix("\ufeff")
     if first:  # before ours
-        list_of = json_splice.find(json_splice.read(plain, GEMINI.dialect), ("hooks", event))
+        list_of = json_nodes.find(json_nodes.read(plain, GEMINI.dialect), ("hooks", event))
         assert list_of is not None
         changed = plain[: list_of.start + 1] + json.dumps(theirs) + "," + plain[list_of.start + 1 :]
     else:
         changed, _ = json_splice.add(plain, ("hooks", event), None, theirs, GEMINI.dialect)
     back, empty = hook_entries.take_out(bom + changed, GEMINI, traces)
     assert not empty
-    value = json_splice.read(back.removeprefix("\ufeff"), GEMINI.dialect).plain()
+    value = json_nodes.read(back.removeprefix("\ufeff"), GEMINI.dialect).plain()
     assert theirs in value["hooks"][event]
     assert hook_entries.others(back, GEMINI) == hook_entries.others(bom + changed, GEMINI)
     assert "/opt/tools" not in back
@@ -137,7 +137,7 @@ def test_what_others_put_in_afterwards_stays(text: str, event: str, first: bool)
 @given(values)
 def test_it_reads_what_json_reads(value: Any) -> None:
     for text in (json.dumps(value), json.dumps(value, indent=1), json.dumps(value, ensure_ascii=False)):
-        assert json_splice.read(text, PLAIN).plain() == value
+        assert json_nodes.read(text, PLAIN).plain() == value
 
 
 @given(st.text(alphabet='{}[]",:\\u0dn1-.e truefalsn/*\n\t\x01', max_size=20))
@@ -146,15 +146,15 @@ def test_it_refuses_what_json_refuses(text: str) -> None:
         wanted = json.loads(text, parse_constant=lambda _: 1 / 0)
     except (ValueError, ZeroDivisionError):
         with pytest.raises(Malformed):
-            json_splice.read(text, PLAIN)
+            json_nodes.read(text, PLAIN)
     else:
-        assert json_splice.read(text, PLAIN).plain() == wanted
+        assert json_nodes.read(text, PLAIN).plain() == wanted
 
 
 @given(st.text(alphabet="{}[],1/* \n", max_size=20))
 def test_a_free_dialect_raises_nothing_else(text: str) -> None:
     try:
-        json_splice.read(text, FREE)
+        json_nodes.read(text, FREE)
     except Malformed as error:
         assert str(error)
 
@@ -175,13 +175,13 @@ LAYOUTS = [
 def test_what_is_added_looks_like_the_rest(text: str, wanted: str) -> None:
     added, inner = json_splice.add(text, (), None, 3, FREE)
     assert added == wanted
-    where = len(json_splice.read(added, FREE).items) - 1
+    where = len(json_nodes.read(added, FREE).items) - 1
     assert json_splice.remove(added, (where,), inner, FREE) == text
 
 
 def test_a_deep_nesting_is_refused() -> None:
     with pytest.raises(Malformed, match="deep"):
-        json_splice.read("[" * 5000, PLAIN)
+        json_nodes.read("[" * 5000, PLAIN)
 
 
 def test_ours_are_told_from_others() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from core.errors import Failure
-from session.install.json_splice import Dialect
+from session.install.json_nodes import Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

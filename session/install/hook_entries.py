@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from session.install import json_splice
-from session.install.json_splice import Malformed, Node
+from session.install import json_nodes, json_splice
+from session.install.json_nodes import Malformed, Node
 
 if TYPE_CHECKING:
     from session.install.clients import Client
@@ -47,7 +47,7 @@ def put_in(text: str, client: Client, executable: str, before: Traces | None) ->
         blank, text = text, "{}\n"
     traces = Traces(before.created if before else frozenset(), dict(before.inner) if before else {}, blank)
     wanted = client.groups(executable)
-    _check(json_splice.read(text, client.dialect), client)
+    _check(json_nodes.read(text, client.dialect), client)
     for event in _events(text, client):
         if event not in wanted:
             text = _take_out_of(text, client, event, before)
@@ -65,11 +65,11 @@ def take_out(text: str, client: Client, traces: Traces | None) -> tuple[str, boo
     bom, text = _without_bom(text)
     if not text.strip():
         return bom + text, False
-    _check(json_splice.read(text, client.dialect), client)
+    _check(json_nodes.read(text, client.dialect), client)
     found = _events(text, client)
     for event in found:
         text = _take_out_of(text, client, event, traces)
-    left = json_splice.read(text, client.dialect)
+    left = json_nodes.read(text, client.dialect)
     emptied = bool(found) and not left.items and not text[left.start + 1 : left.end - 1].strip()
     if emptied and traces and traces.blank is not None:
         return bom + traces.blank, True
@@ -85,7 +85,7 @@ def state(text: str, client: Client, executable: str) -> tuple[bool, bool]:
     plain = _without_bom(text)[1]
     if not plain.strip():
         return False, False
-    _check(json_splice.read(plain, client.dialect), client)
+    _check(json_nodes.read(plain, client.dialect), client)
     there = bool(_events(plain, client))
     return there, there and put_in(text, client, executable, None)[0] == text
 
@@ -93,7 +93,7 @@ def state(text: str, client: Client, executable: str) -> tuple[bool, bool]:
 def foreign_calls(text: str, client: Client) -> list[str]:
     """Events in which a command that is not ours calls us, too."""
     found = []
-    for event, groups in _groups(json_splice.read(_without_bom(text)[1].strip() or "{}", client.dialect)):
+    for event, groups in _groups(json_nodes.read(_without_bom(text)[1].strip() or "{}", client.dialect)):
         entries = [entry.plain() for group in groups.items for entry in _entries(group)]
         if any(client.mentioned(entry) and not client.ours(entry) for entry in entries):
             found.append(event)
@@ -102,7 +102,7 @@ def foreign_calls(text: str, client: Client) -> list[str]:
 
 def others(text: str, client: Client) -> Any:
     """What the text says without our entries and without the empty lists and objects of hooks."""
-    value = json_splice.read(_without_bom(text)[1].strip() or "{}", client.dialect).plain()
+    value = json_nodes.read(_without_bom(text)[1].strip() or "{}", client.dialect).plain()
     if isinstance(value, dict) and isinstance(value.get("hooks"), dict):
         hooks = {event: _others_in(groups, client) for event, groups in value["hooks"].items()}
         value["hooks"] = {event: groups for event, groups in hooks.items() if groups != []}
@@ -162,7 +162,7 @@ def _entries(group: Node) -> list[Node]:
 
 def _events(text: str, client: Client) -> list[str]:
     """The events that hold entries of ours."""
-    return [event for event, groups in _groups(json_splice.read(text, client.dialect)) if _places(groups, client)]
+    return [event for event, groups in _groups(json_nodes.read(text, client.dialect)) if _places(groups, client)]
 
 
 def _places(groups: Node, client: Client) -> list[tuple[int, list[int], bool]]:
@@ -179,7 +179,7 @@ def _places(groups: Node, client: Client) -> list[tuple[int, list[int], bool]]:
 
 def _put_in_event(text: str, client: Client, event: str, wanted: dict[str, Any], traces: Traces) -> tuple[str, Traces]:
     path = ("hooks", event)
-    groups = json_splice.find(json_splice.read(text, client.dialect), path)
+    groups = json_nodes.find(json_nodes.read(text, client.dialect), path)
     places = _places(groups, client) if groups is not None else []
     keep = next((at for at, _, whole in places if whole), None)
     if groups is not None and keep is not None:
@@ -188,7 +188,7 @@ def _put_in_event(text: str, client: Client, event: str, wanted: dict[str, Any],
         return _drop(text, client, event, [place for place in places if place[0] != keep]), traces
     text = _drop(text, client, event, places)
     for parent, key, value in (((), "hooks", {}), (("hooks",), event, []), (path, None, wanted)):
-        if key is None or json_splice.find(json_splice.read(text, client.dialect), (*parent, key)) is None:
+        if key is None or json_nodes.find(json_nodes.read(text, client.dialect), (*parent, key)) is None:
             text, inner = json_splice.add(text, parent, key, value, client.dialect)
             name = "/".join(parent)
             if inner is not None and name not in traces.created:
@@ -212,10 +212,10 @@ def _drop(text: str, client: Client, event: str, places: list[tuple[int, list[in
 def _take_out_of(text: str, client: Client, event: str, traces: Traces | None) -> str:
     """Our entries out of one event, and what was made for them, going outwards as long as nothing else is in it."""
     inner = traces.inner if traces else {}
-    groups = dict(_groups(json_splice.read(text, client.dialect)))[event]
+    groups = dict(_groups(json_nodes.read(text, client.dialect)))[event]
     text = _drop(text, client, event, _places(groups, client))
     for path in (("hooks", event), ("hooks",), ()):
-        node = json_splice.find(json_splice.read(text, client.dialect), path)
+        node = json_nodes.find(json_nodes.read(text, client.dialect), path)
         if node is None or node.items:
             break
         name = "/".join(path)

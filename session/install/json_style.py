@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from session.install.json_splice import Node
+    from session.install.json_nodes import Node
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import os
 import tomllib
 from typing import TYPE_CHECKING, Any
 
-from session.install import hook_entries, json_splice
+from session.install import hook_entries, json_nodes
 
 if TYPE_CHECKING:
     from session.install.clients import Client
@@ -58,7 +58,7 @@ def _for_user_too(client: Client, command: str) -> bool:
     try:
         with open(client.path(project=False), encoding="utf-8") as file:
             return hook_entries.state(file.read(), client, command)[0]
-    except (OSError, ValueError, json_splice.Malformed):
+    except (OSError, ValueError, json_nodes.Malformed):
         return False
 
 

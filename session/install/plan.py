@@ -13,7 +13,7 @@ from core.errors import Failure
 from session.install import hook_entries, notes
 from session.install.clients import Client, executable
 from session.install.hook_entries import Traces
-from session.install.json_splice import Malformed
+from session.install.json_nodes import Malformed
 from session.install.record import Record
 
 CODE = "INSTALL_FAILED"
