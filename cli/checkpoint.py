@@ -44,6 +44,15 @@ def flush(options: dict[str, Any]) -> Answer:
     return Answer(result, actions)
 
 
+def task(options: dict[str, Any]) -> Answer:
+    """`joelclaw checkpoint task`: the recall and the writing that a hook's save has left."""
+    from session import detached, remembering
+
+    detached.stop_in_time()
+    result = remembering.run(session_of(options["session"], CODE), config.load())
+    return Answer(result, _next_actions(result))
+
+
 def queries(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint queries`: choose the queries of the signpost again, as a hook's flush lets it do."""
     from core import clock

@@ -98,6 +98,7 @@ _joelclaw() {
     "checkpoint flush --tokens") return ;;
     "checkpoint flush --window") return ;;
     "checkpoint flush --role") return ;;
+    "checkpoint task --session") return ;;
     "checkpoint queries --session") return ;;
     "inject recovery --session") return ;;
     "inject recovery --role") return ;;
@@ -152,7 +153,7 @@ _joelclaw() {
     "vault") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="read search"; fi ;;
     "otel") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="emit list search stats prune export import"; fi ;;
     "store") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="init sync push pull verify"; fi ;;
-    "checkpoint") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="save flush queries show list clear"; fi ;;
+    "checkpoint") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="save flush task queries show list clear"; fi ;;
     "inject") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="recovery memory refresh project"; fi ;;
     "idle") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="schedule cancel list due run notify"; fi ;;
     "compaction") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="decide prepare serialize summarize branch"; fi ;;
@@ -182,6 +183,7 @@ _joelclaw() {
     "otel import") if [[ $word == -* ]]; then offered="--json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "checkpoint save") if [[ $word == -* ]]; then offered="--session --percent --tokens --window --message -m --file --role --stdin --json --help -h"; fi ;;
     "checkpoint flush") if [[ $word == -* ]]; then offered="--session --percent --tokens --window --role --json --help -h"; fi ;;
+    "checkpoint task") if [[ $word == -* ]]; then offered="--session --json --help -h"; fi ;;
     "checkpoint queries") if [[ $word == -* ]]; then offered="--session --json --help -h"; fi ;;
     "checkpoint show") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "checkpoint list") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;

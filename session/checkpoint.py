@@ -1,4 +1,4 @@
-"""What `checkpoint save` and `checkpoint flush` do: the state under its lock, the store outside of it.
+"""What `checkpoint save`, `task` and `flush` do: the state under its lock, the store outside of it.
 
 lock, read, decide, mark in flight, write, unlock; then recall and remember; then lock, read again, merge, write. Two
 hooks of one session at the same moment lose nothing of each other's, and the store is not opened below the warm zone.
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from session.store import Store
     from session.zones import Outcome, Plan, Turn
 
+_LIST = "see joelclaw checkpoint list"
 _MESSAGES_READ = 12
 """Of a whole conversation handed over, the end is enough to see what is new."""
 
@@ -68,13 +69,22 @@ def save(
     """Note the end of a turn and do what its zone calls for; the result tells what was done.
 
     Args:
-        defer: leave recall and writing to the next save of this task, which comes while the agent works.
+        defer: leave recall and writing to the next save of this task, or to `catch_up`.
         also: what else is noted in the state, in the same write.
 
     Raises:
         Failure: the state cannot be read or written (STATE_...); nothing else was done then.
     """
-    return _take(session_id, turn, config, reached, flush=False, defer=defer, also=also)
+    return _take(session_id, turn, config, reached, flush=False, counts="saves", defer=defer, also=also)
+
+
+def catch_up(session_id: str, config: Config, reached: Store | None = None) -> dict[str, Any]:
+    """Do what a save has deferred, by the context usage that it noted; the result tells what was done.
+
+    Raises:
+        Failure: SESSION_NOT_FOUND; else as `save`.
+    """
+    return _take(session_id, None, config, reached, flush=False, counts="")
 
 
 def flush(
@@ -95,16 +105,17 @@ def flush(
         def gather(current: SessionState, reached: Store) -> SessionState:
             return gathering.gather(current, reached, config)
 
-    return _take(session_id, turn, config, reached, flush=True, gather=gather)
+    return _take(session_id, turn, config, reached, flush=True, counts="flushes", gather=gather)
 
 
 def _take(
     session_id: str,
-    turn: Turn,
+    turn: Turn | None,
     config: Config,
     reached: Store | None,
     *,
     flush: bool,
+    counts: str,
     defer: bool = False,
     also: Callable[[SessionState], SessionState] | None = None,
     gather: Callable[[SessionState, Store], SessionState] | None = None,
@@ -114,10 +125,14 @@ def _take(
     bounds = {"warm": config.number("checkpoint.warm_percent"), "hot": config.number("checkpoint.hot_percent")}
     with state.locked(session_id):
         known, set_aside = state.load(session_id)
+        if turn is None:  # nothing has happened in the session; one that was cleared stays cleared
+            if known is None:
+                raise Failure("SESSION_NOT_FOUND", f"there is no session {session_id[:80]!r}", _LIST)
+            turn = turn_of(percent=known["checkpoint"]["contextPercentAtCapture"])
         current = zones.take_turn(known or shape.blank(session_id, "interactive", now), turn)
-        count = "flushes" if flush else "saves"
-        current["counts"][count] += 1  # type: ignore[literal-required]  # one of two names, just above
-        current["updatedAt"] = now
+        if counts:
+            current["counts"][counts] += 1  # type: ignore[literal-required]  # the callers give one of two names
+            current["updatedAt"] = now
         decide = zones.plan_flush if flush else zones.plan_save
         plan = decide(current, turn["percent"], **bounds, now=now, alive=state.is_alive)
         if defer:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CUSTOM_TYPE = "project-context"
 HEADING = "## Project Context: "
 NO_SCOPE = "no-scope"
+ALREADY = "already-injected"
 MAX_MEMORIES = 3
 MAX_TOKENS = 250
 TEXT_CHARS = 200
@@ -67,30 +68,37 @@ def inject(
         busy = bool(fresh) and zones.is_busy(current["injectionInFlight"], now, state.is_alive)
         if fresh and not busy:
             asked = fresh[0]
-            current["injectionInFlight"] = {"hash": CUSTOM_TYPE, "pid": os.getpid(), "startedAt": now}
-            state.store(current)
+            if known is None:
+                state.store(current)
     if reached is None:
         from session.store import Store
 
         reached = Store(config, now)
     if asked is None:
-        reason = NO_SCOPE if not scopes else "in-flight" if busy else "already-injected"
+        reason = NO_SCOPE if not scopes else "in-flight" if busy else ALREADY
         return {**injection.skipped(session_id, reason, reached, set_aside), "scope": _first(scopes)}
-    from session.selection import select
-
-    found = reached.recall(asked["query"])
+    found = reached.recall(asked["query"], meanwhile=injection.import_ahead)
     made = None
     if found is not None:
+        from session.selection import select
+
         known_ids = refresh.known_ids(current)
         made = compose(asked["name"], [memory for memory in select(found, current) if memory["id"] not in known_ids])
     name = asked["name"]
+    overtaken = False
 
     def change(known: SessionState) -> SessionState:
-        if found is not None and name not in known["injectedScopes"]:
-            known = {**known, "injectedScopes": [*known["injectedScopes"], name]}
+        nonlocal overtaken
+        overtaken = name in known["injectedScopes"]
+        if overtaken or found is None:
+            return known
+        known = {**known, "role": current["role"], "injectedScopes": [*known["injectedScopes"], name]}
         return injection.handed_out(known, made["memories"], asked["query"]) if made is not None else known
 
+    # Without a mark of what is in flight: replacing the file costs 2 ms, and who comes second sees it here.
     injection.settle(current, reached, change)
+    if overtaken:
+        return {**injection.skipped(session_id, ALREADY, reached, set_aside), "scope": name}
     noted = [session_event.set_aside_event(current["role"], session_id, set_aside, now)] if set_aside else []
     about = {"scope": asked["name"], "query": asked["query"]}
     if made is None:

@@ -194,13 +194,12 @@ def told(current: SessionState, prepared: Prepared, reached: Store, set_aside: s
 
 
 def _import_ahead() -> None:
-    """What is needed after the recall: 3 ms, and SQLite is at work as long."""
     try:
         from core.store import events  # noqa: F401
-        from otel import log  # noqa: F401
-        from session import daily_log, feedback, injection, selection, session_event  # noqa: F401
+        from session import daily_log, injection  # noqa: F401
     except Exception:  # the module that imports it again says so
-        pass
+        return
+    injection.import_ahead()
 
 
 def _bounds(config: Config) -> Bounds:

@@ -94,13 +94,21 @@ def respond(
         _timed(session_id, event, usage, config, reached)
         texts += _scoped(session_id, event, role, cwd, config, reached)
         return texts + (_texts(told) if told is not None else [])
-    checkpoint.save(session_id, turn, config, reached)
+    saved = checkpoint.save(session_id, turn, config, reached, defer=True)
+    _attempt("task", reached, lambda: _remembered(session_id, saved, config, reached))
     _timed(session_id, event, usage, config, reached)
     if kind in _REACHING:
         active_at = before["updatedAt"] if before else None
         texts += _scoped(session_id, event, role, cwd, config, reached)
         texts += _refreshed(session_id, role, usage, config, reached, active_at)
     return texts
+
+
+def _remembered(session_id: str, saved: Mapping[str, Any], config: Config, reached: Store) -> None:
+    if "deferred" in (saved["recallReason"], saved["writeReason"]):
+        from session import remembering
+
+        remembering.begin(session_id, config, reached)
 
 
 def _archive(

@@ -45,8 +45,6 @@ def start(
             current["injectionInFlight"] = {"hash": startup.CUSTOM_TYPE, "pid": os.getpid(), "startedAt": now}
             current["updatedAt"] = now
             state.store(current)
-    from session.selection import select
-
     if reached is None:
         from session.store import Store
 
@@ -54,7 +52,9 @@ def start(
     if done or busy:
         return injection.skipped(session_id, "already-injected" if done else "in-flight", reached)
     query = query or config.text("inject.gateway_query" if current["role"] == compaction.GATEWAY else "inject.query")
-    found = reached.recall(query, project=project, least="inject.startup_min_score")
+    found = reached.recall(query, project=project, least="inject.startup_min_score", meanwhile=injection.import_ahead)
+    from session.selection import select
+
     # Of a session that is taken up again the agent has its own turns before it.
     foreign = [hit for hit in found or () if hit["session"] != session_id]
     handout = startup.compose(select(foreign, current)) if foreign else None

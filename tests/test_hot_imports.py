@@ -105,6 +105,7 @@ CALLS: dict[str, tuple[list[str], str | None]] = {
     "checkpoint save, of a known session": ([*SAVE, "--session", "known", "--percent", "30"], None),
     "checkpoint save from stdin": (["checkpoint", "save", "--stdin"], TURN),
     "checkpoint flush": (["checkpoint", "flush", "--session", "known", "--percent", "85"], None),
+    "checkpoint task": (["checkpoint", "task", "--session", "known"], None),
     "checkpoint queries": (["checkpoint", "queries", "--session", "known"], None),
     "checkpoint show": (["checkpoint", "show", "known"], None),
     "checkpoint list": (["checkpoint", "list"], None),

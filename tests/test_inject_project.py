@@ -12,6 +12,7 @@ from conftest import NOW_MS, Run
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core import config
 from session import project_context, scope
 from session.text import cost
 
@@ -135,6 +136,27 @@ def test_the_next_of_several_files_has_its_turn(run: Run, project: Path) -> None
     files = ("packages/system-bus/a.ts", "packages/plain/b.ts", "nowhere.txt")
     assert [inject(run, project, *files).get("scope") for _ in range(2)] == ["@joelclaw/system-bus", "plain"]
     assert inject(run, project, *files)["reason"] == "already-injected"
+
+
+def test_of_two_hooks_for_one_edit_one_hands_it_out(
+    run: Run, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stock(run)
+    for name, value in {**NOW, "JOELCLAW_HOME": str(home)}.items():
+        monkeypatch.setenv(name, value)
+    edited = "packages/system-bus/src/new.ts"
+    compose = project_context.compose
+    first: list[dict[str, Any]] = []
+
+    def overtaken(*arguments: Any) -> Any:
+        first.append(inject(run, project, edited))
+        return compose(*arguments)
+
+    monkeypatch.setattr(project_context, "compose", overtaken)
+    second = project_context.inject("s1", "", config.load(), files=[edited], cwd=str(project))
+    assert [result["reason"] for result in (first[0], second)] == ["injected", "already-injected"]
+    state = json.loads((home / "sessions" / "s1.json").read_text())
+    assert (state["counts"]["injections"], state["injectedScopes"]) == (1, [BUS["name"]])
 
 
 def test_raw_and_arguments(run: Run, project: Path) -> None:

@@ -58,6 +58,15 @@ COMMANDS: tuple[Command, ...] = (
         view="cli.views.session:save",
     ),
     Command(
+        "checkpoint task",
+        "cli.checkpoint:task",
+        "Recall for the session's task, and in the hot zone write it to memory; a save does it by itself.",
+        (SESSION,),
+        hot=True,
+        code="CHECKPOINT_INVALID_ARGS",
+        view="cli.views.session:save",
+    ),
+    Command(
         "checkpoint queries",
         "cli.checkpoint:queries",
         "Choose the signpost's queries again from what the session said; a flush does it by itself.",
