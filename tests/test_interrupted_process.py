@@ -1,0 +1,35 @@
+"""Ctrl-C before a command has begun, or when it is done already: no traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, clean_environment
+
+STOPPED = """
+import sys
+from {module} import {owner}
+def stopped(*_):
+    raise KeyboardInterrupt
+{owner}.{name} = stopped
+sys.argv = ["joelclaw", "otel", "emit", "build.passed"]
+from cli.start import start
+start()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "owner", "name", "code"),
+    [("core.bytecode_pack", "Pack", "open", 130), ("core.bytecode_pack", "Pack", "complete", 0)],
+    ids=["before", "after"],
+)
+def test_it_ends_quietly(home: Path, module: str, owner: str, name: str, code: int) -> None:
+    script = STOPPED.format(module=module, owner=owner, name=name)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=clean_environment(home), capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (code, "")
+    assert bool(done.stdout) == (code == 0)  # what it had to say is out
