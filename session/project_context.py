@@ -43,6 +43,7 @@ def inject(
     *,
     files: Sequence[str],
     cwd: str = "",
+    known: SessionState | None = None,
     reached: Store | None = None,
 ) -> dict[str, Any]:
     """Memories on the scope of the first file whose scope the session has not had, or why there are none.
@@ -51,6 +52,7 @@ def inject(
         role: "" for the role the session has.
         files: what is written or edited, absolute or relative to `cwd`; they need not exist yet.
         cwd: where the agent works; "" for what the session's state knows, else the current folder.
+        known: the state as it was just written; None to read it.
 
     Raises:
         Failure: the state cannot be read or written (STATE_...).
@@ -58,18 +60,20 @@ def inject(
     began = time.perf_counter()
     now = clock.now_ms()
     role = state.role_name(role)
-    asked = None
-    with state.locked(session_id):
-        known, set_aside = state.load(session_id)
-        current = known or shape.blank(session_id, role or "interactive", now)
-        current["role"] = role or current["role"]
-        scopes = _scopes(files, cwd or current["cwd"], config)
-        fresh = [found for found in scopes if found["name"] not in current["injectedScopes"]]
-        busy = bool(fresh) and zones.is_busy(current["injectionInFlight"], now, state.is_alive)
-        if fresh and not busy:
-            asked = fresh[0]
-            if known is None:
-                state.store(current)
+    set_aside, is_new = "", False
+    if known is None:
+        with state.locked(session_id):
+            known, set_aside = state.load(session_id)
+        is_new = known is None
+    current = known or shape.blank(session_id, role or "interactive", now)
+    current["role"] = role or current["role"]
+    scopes = _scopes(files, cwd or current["cwd"], config)
+    fresh = [found for found in scopes if found["name"] not in current["injectedScopes"]]
+    busy = bool(fresh) and zones.is_busy(current["injectionInFlight"], now, state.is_alive)
+    asked = fresh[0] if fresh and not busy else None
+    if asked is not None and is_new:
+        with state.locked(session_id):
+            state.store(current)
     if reached is None:
         from session.store import Store
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from core.config import Config
+    from session.judging import Judging
     from session.refreshing import Decided, Prepared
     from session.shape import SessionState
     from session.store import Store
@@ -30,6 +31,7 @@ def take(
     *,
     message: str,
     known: SessionState | None,
+    judging: Judging,
     unsaved: list[Callable[[], object]],
 ) -> dict[str, Any] | None:
     """Note a prompt. The result of the refresh (`refreshing.refresh`) where one was due, else None.
@@ -39,6 +41,7 @@ def take(
     Args:
         message: what the user said, as typed.
         known: the state as it was before this prompt.
+        judging: of what was handed out before, by what was said since.
         unsaved: gets what notes the prompt alone, as long as that is still to be done when the time is over.
 
     Raises:
@@ -55,7 +58,7 @@ def take(
 
     prepared: Prepared | None = None
     with Step(reached, "refresh"):
-        ahead = zones.take_turn(known or shape.blank(session_id, "interactive", now), turn)
+        ahead = judging.of(zones.take_turn(known or shape.blank(session_id, "interactive", now), turn))
         due = decided(ahead)
         if due["begun"]:
             unsaved.append(lambda: checkpoint.save(session_id, turn, config, defer=True, also=stamped))
@@ -63,6 +66,8 @@ def take(
     handed_out: list[SessionState] = []
 
     def noted(current: SessionState) -> SessionState:
+        with Step(reached, "feedback"):
+            current = judging.of(current)
         # Another process may have handed one out, or be at it.
         with Step(reached, "refresh"):
             if prepared is not None and decided(current)["begun"]:
@@ -72,6 +77,8 @@ def take(
 
     checkpoint.save(session_id, turn, config, reached, defer=True, also=noted)
     unsaved.clear()
+    with Step(reached, "feedback"):
+        judging.settle(session_id, reached)
     with Step(reached, "refresh"):
         if prepared is not None and handed_out:
             return refreshing.told(handed_out[0], prepared, reached)

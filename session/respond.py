@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import os
 
+from core import clock
 from core.errors import Failure
 from session import checkpoint, state
+from session.judging import Judging
+from session.store import Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +28,10 @@ if TYPE_CHECKING:
 
 SHRUNK = 0.6
 """A prompt this much smaller than the one before was compacted, where the client does not say so."""
+_TURN = ("prompt", "tool", "turn")
+"""The events of a turn: each notes something in the state."""
 _REACHING = ("prompt", "tool")
-"""The events of a turn in which context reaches the model, in every client."""
+"""Those of them in which context reaches the model, in every client."""
 _UNKNOWN: ContextUsage = {"tokens": None, "window": None, "percent": None, "source": "none"}
 
 
@@ -55,11 +60,10 @@ def respond(
     before = _known(session_id)
     cwd = event["cwd"] or (before["cwd"] if before else "")
     items = _archive(event, session_id, agent, os.path.basename(cwd.rstrip("/")), reached, until)
-    if items and before is not None and before["pendingFeedback"]:
-        ended = event["kind"] != "tool"
-        _attempt("feedback", reached, lambda: _judge(session_id, items, role, reached, ended=ended))
-        before = _known(session_id)
     kind = event["kind"]
+    judging = Judging(items, ended=kind != "tool", role=role)
+    if before is not None and before["pendingFeedback"] and items and kind not in _TURN:
+        _attempt("feedback", reached, lambda: judging.alone(session_id, reached))
     if kind == "start":
         from session import recovering, start
 
@@ -90,25 +94,38 @@ def respond(
         from session import prompt
 
         message = event["messages"][-1] if event["messages"] else ""
-        told = prompt.take(session_id, turn, config, reached, message=message, known=before, unsaved=unsaved)
+        told = prompt.take(
+            session_id, turn, config, reached, message=message, known=before, judging=judging, unsaved=unsaved
+        )
         _timed(session_id, event, usage, config, reached)
-        texts += _scoped(session_id, event, role, cwd, config, reached)
+        texts += _scoped(session_id, event, role, cwd, config, reached, None)
         return texts + (_texts(told) if told is not None else [])
-    saved = checkpoint.save(session_id, turn, config, reached, defer=True)
-    _attempt("task", reached, lambda: _remembered(session_id, saved, config, reached))
+    current = _saved(session_id, turn, config, reached, judging)
     _timed(session_id, event, usage, config, reached)
     if kind in _REACHING:
         active_at = before["updatedAt"] if before else None
-        texts += _scoped(session_id, event, role, cwd, config, reached)
-        texts += _refreshed(session_id, role, usage, config, reached, active_at)
+        texts += _scoped(session_id, event, role, cwd, config, reached, current)
+        texts += _refreshed(current, role, usage, config, reached, active_at)
     return texts
 
 
-def _remembered(session_id: str, saved: Mapping[str, Any], config: Config, reached: Store) -> None:
+def _saved(session_id: str, turn: Turn, config: Config, reached: Store, judging: Judging) -> SessionState:
+    """The state with this turn, as it was written; recall and writing for a new task are left to another process."""
+    written: list[SessionState] = []
+
+    def noted(current: SessionState) -> SessionState:
+        with Step(reached, "feedback"):
+            current = judging.of(current)
+        written.append(current)
+        return current
+
+    saved = checkpoint.save(session_id, turn, config, reached, defer=True, also=noted)
+    _attempt("feedback", reached, lambda: judging.settle(session_id, reached))
     if "deferred" in (saved["recallReason"], saved["writeReason"]):
         from session import remembering
 
-        remembering.begin(session_id, config, reached)
+        _attempt("task", reached, lambda: remembering.begin(session_id, config, reached))
+    return written[0]
 
 
 def _archive(
@@ -123,7 +140,15 @@ def _archive(
     return reached.archive(event["transcript"], agent=agent, session=session_id, project=project, until=until)
 
 
-def _scoped(session_id: str, event: HookEvent, role: str, cwd: str, config: Config, reached: Store) -> list[Text]:
+def _scoped(
+    session_id: str,
+    event: HookEvent,
+    role: str,
+    cwd: str,
+    config: Config,
+    reached: Store,
+    known: SessionState | None,
+) -> list[Text]:
     """Memories for a part of the code that is edited for the first time."""
     if not event["files"]:
         return []
@@ -133,24 +158,30 @@ def _scoped(session_id: str, event: HookEvent, role: str, cwd: str, config: Conf
     return _attempt(
         "project",
         reached,
-        lambda: _texts(project_context.inject(session_id, role, config, files=files, cwd=cwd, reached=reached)),
+        lambda: _texts(
+            project_context.inject(session_id, role, config, files=files, cwd=cwd, known=known, reached=reached)
+        ),
     )
 
 
 def _refreshed(
-    session_id: str, role: str, usage: ContextUsage, config: Config, reached: Store, active_at: int | None
+    current: SessionState, role: str, usage: ContextUsage, config: Config, reached: Store, active_at: int | None
 ) -> list[Text]:
     """What matters now, in a session that lasts, in the middle of a turn."""
     from session import refreshing
 
     percent = usage["percent"]
-    return _attempt(
-        "refresh",
-        reached,
-        lambda: _texts(
-            refreshing.refresh(session_id, role, config, percent=percent, active_at=active_at, reached=reached)
-        ),
-    )
+
+    def refresh() -> list[Text]:
+        if not refreshing.decide(current, config, clock.now_ms(), percent=percent, active_at=active_at)["begun"]:
+            return []  # by the state that was just written
+        return _texts(
+            refreshing.refresh(
+                current["sessionId"], role, config, percent=percent, active_at=active_at, reached=reached
+            )
+        )
+
+    return _attempt("refresh", reached, refresh)
 
 
 def _timed(session_id: str, event: HookEvent, usage: ContextUsage | None, config: Config, reached: Store) -> None:
@@ -185,21 +216,6 @@ def _known(session_id: str) -> SessionState | None:
         return state.peek(session_id)
     except Failure:  # what is damaged is set aside by the next that writes
         return None
-
-
-def _judge(session_id: str, items: Sequence[Item], role: str, reached: Store, *, ended: bool) -> None:
-    """Tell from what was said whether the memories handed out before were used."""
-    from session import feedback
-
-    with state.locked(session_id):
-        current, _ = state.load(session_id)
-        if current is None:
-            return
-        after, verdicts = feedback.judge(current, items, ended=ended)
-        if after is not current:
-            state.store(after)
-    if verdicts:
-        reached.settle(verdicts, role=role or current["role"], session=session_id)
 
 
 def _usage(event: HookEvent, agent: str, config: Config) -> ContextUsage:
