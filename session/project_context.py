@@ -26,6 +26,23 @@ if TYPE_CHECKING:
         content: str
         memories: list[Memory]
 
+    class Decided(TypedDict):
+        """The scope to tell of, None where there is none, and why; `first` names the first of the files' scopes."""
+
+        asked: Scope | None
+        reason: str
+        first: str | None
+
+    class Prepared(TypedDict):
+        """A text before it is handed out."""
+
+        scope: Scope
+        failed: bool
+        """The store did not answer."""
+        made: ProjectText | None
+        began: float
+        """By `time.perf_counter()`."""
+
 
 CUSTOM_TYPE = "project-context"
 HEADING = "## Project Context: "
@@ -43,7 +60,6 @@ def inject(
     *,
     files: Sequence[str],
     cwd: str = "",
-    known: SessionState | None = None,
     reached: Store | None = None,
 ) -> dict[str, Any]:
     """Memories on the scope of the first file whose scope the session has not had, or why there are none.
@@ -52,35 +68,53 @@ def inject(
         role: "" for the role the session has.
         files: what is written or edited, absolute or relative to `cwd`; they need not exist yet.
         cwd: where the agent works; "" for what the session's state knows, else the current folder.
-        known: the state as it was just written; None to read it.
 
     Raises:
         Failure: the state cannot be read or written (STATE_...).
     """
-    began = time.perf_counter()
     now = clock.now_ms()
     role = state.role_name(role)
-    set_aside, is_new = "", False
-    if known is None:
-        with state.locked(session_id):
-            known, set_aside = state.load(session_id)
-        is_new = known is None
-    current = known or shape.blank(session_id, role or "interactive", now)
-    current["role"] = role or current["role"]
-    scopes = _scopes(files, cwd or current["cwd"], config)
-    fresh = [found for found in scopes if found["name"] not in current["injectedScopes"]]
-    busy = bool(fresh) and zones.is_busy(current["injectionInFlight"], now, state.is_alive)
-    asked = fresh[0] if fresh and not busy else None
-    if asked is not None and is_new:
-        with state.locked(session_id):
+    with state.locked(session_id):
+        known, set_aside = state.load(session_id)
+        current = known or shape.blank(session_id, role or "interactive", now)
+        current["role"] = role or current["role"]
+        decided = decide(current, files, cwd, config, now)
+        if decided["asked"] is not None and known is None:
             state.store(current)
     if reached is None:
         from session.store import Store
 
         reached = Store(config, now)
-    if asked is None:
-        reason = NO_SCOPE if not scopes else "in-flight" if busy else ALREADY
-        return {**injection.skipped(session_id, reason, reached, set_aside), "scope": _first(scopes)}
+    if decided["asked"] is None:
+        return {**injection.skipped(session_id, decided["reason"], reached, set_aside), "scope": decided["first"]}
+    prepared = prepare(current, decided["asked"], reached)
+    handed_out: list[SessionState] = []
+
+    def change(known: SessionState) -> SessionState:
+        if is_known(known, prepared):
+            return known
+        handed_out.append(settled({**known, "role": current["role"]}, prepared))
+        return handed_out[0]
+
+    # Without a mark of what is in flight: replacing the file costs 2 ms, and who comes second sees it here.
+    injection.settle(current, reached, change)
+    if not handed_out and not reached.faults:
+        return {**injection.skipped(session_id, ALREADY, reached, set_aside), "scope": prepared["scope"]["name"]}
+    return told(current, prepared, reached, set_aside)
+
+
+def decide(current: SessionState, files: Sequence[str], cwd: str, config: Config, now: int) -> Decided:
+    """Which scope is to be told of, by what `current` says; `now` in ms since the epoch, the others as of `inject`."""
+    scopes = _scopes(files, cwd or current["cwd"], config)
+    fresh = [found for found in scopes if found["name"] not in current["injectedScopes"]]
+    busy = bool(fresh) and zones.is_busy(current["injectionInFlight"], now, state.is_alive)
+    reason = NO_SCOPE if not scopes else "in-flight" if busy else ALREADY
+    return {"asked": fresh[0] if fresh and not busy else None, "reason": reason, "first": _first(scopes)}
+
+
+def prepare(current: SessionState, asked: Scope, reached: Store) -> Prepared:
+    """Recall for a scope and put the text together. Nothing is noted, no lock is held."""
+    began = time.perf_counter()
     found = reached.recall(asked["query"], meanwhile=injection.import_ahead)
     made = None
     if found is not None:
@@ -88,39 +122,49 @@ def inject(
 
         known_ids = refresh.known_ids(current)
         made = compose(asked["name"], [memory for memory in select(found, current) if memory["id"] not in known_ids])
-    name = asked["name"]
-    overtaken = False
+    return {"scope": asked, "failed": found is None, "made": made, "began": began}
 
-    def change(known: SessionState) -> SessionState:
-        nonlocal overtaken
-        overtaken = name in known["injectedScopes"]
-        if overtaken or found is None:
-            return known
-        known = {**known, "role": current["role"], "injectedScopes": [*known["injectedScopes"], name]}
-        return injection.handed_out(known, made["memories"], asked["query"]) if made is not None else known
 
-    # Without a mark of what is in flight: replacing the file costs 2 ms, and who comes second sees it here.
-    injection.settle(current, reached, change)
-    if overtaken:
-        return {**injection.skipped(session_id, ALREADY, reached, set_aside), "scope": name}
+def is_known(current: SessionState, prepared: Prepared) -> bool:
+    """Whether the session has had the scope: another hook was faster."""
+    return prepared["scope"]["name"] in current["injectedScopes"]
+
+
+def settled(current: SessionState, prepared: Prepared) -> SessionState:
+    """The state after the text was handed out, or nothing was found; as it was where recall failed."""
+    if prepared["failed"]:
+        return current
+    asked, made = prepared["scope"], prepared["made"]
+    current = {**current, "injectedScopes": [*current["injectedScopes"], asked["name"]]}
+    return injection.handed_out(current, made["memories"], asked["query"]) if made is not None else current
+
+
+def told(current: SessionState, prepared: Prepared, reached: Store, set_aside: str = "") -> dict[str, Any]:
+    """The result of `inject`, and its events.
+
+    Args:
+        set_aside: where a damaged state was set aside to.
+    """
+    now = clock.now_ms()
+    session_id, made = current["sessionId"], prepared["made"]
     noted = [session_event.set_aside_event(current["role"], session_id, set_aside, now)] if set_aside else []
-    about = {"scope": asked["name"], "query": asked["query"]}
+    about = {"scope": prepared["scope"]["name"], "query": prepared["scope"]["query"]}
     if made is None:
         reached.note(noted)
-        reason = "no-results" if found is not None else "failed"
+        reason = "failed" if prepared["failed"] else "no-results"
         return {**injection.skipped(session_id, reason, reached, set_aside), **about}
     identifiers = [memory["id"] for memory in made["memories"]]
-    told = {
+    handed = {
         **about,
         "hitCount": len(identifiers),
         "memoryIds": identifiers,
         "contentChars": len(made["content"]),
         "estimatedTokens": cost(made["content"]),
-        "duration_ms": round((time.perf_counter() - began) * 1000, 2),
+        "duration_ms": round((time.perf_counter() - prepared["began"]) * 1000, 2),
     }
-    noted.append(session_event.event("project.context.injected", current["role"], session_id, told, now))
+    noted.append(session_event.event("project.context.injected", current["role"], session_id, handed, now))
     reached.note(noted, recalled=identifiers)
-    return injection.injected(session_id, CUSTOM_TYPE, made["content"], told, reached, set_aside)
+    return injection.injected(session_id, CUSTOM_TYPE, made["content"], handed, reached, set_aside)
 
 
 def compose(name: str, memories: Sequence[Memory]) -> ProjectText | None:

@@ -11,7 +11,6 @@ from core import clock
 from core.errors import Failure
 from session import checkpoint, state
 from session.judging import Judging
-from session.store import Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,34 +97,20 @@ def respond(
             session_id, turn, config, reached, message=message, known=before, judging=judging, unsaved=unsaved
         )
         _timed(session_id, event, usage, config, reached)
-        texts += _scoped(session_id, event, role, cwd, config, reached, None)
+        texts += _scoped(session_id, event, role, cwd, config, reached)
         return texts + (_texts(told) if told is not None else [])
-    current = _saved(session_id, turn, config, reached, judging)
+    from session import turn as turns
+
+    files = event["files"] if kind in _REACHING else ()
+    current, scoped = turns.take(
+        session_id, turn, config, reached, files=files, cwd=cwd, known=before, judging=judging, unsaved=unsaved
+    )
     _timed(session_id, event, usage, config, reached)
     if kind in _REACHING:
         active_at = before["updatedAt"] if before else None
-        texts += _scoped(session_id, event, role, cwd, config, reached, current)
+        texts += _texts(scoped) if scoped is not None else []
         texts += _refreshed(current, role, usage, config, reached, active_at)
     return texts
-
-
-def _saved(session_id: str, turn: Turn, config: Config, reached: Store, judging: Judging) -> SessionState:
-    """The state with this turn, as it was written; recall and writing for a new task are left to another process."""
-    written: list[SessionState] = []
-
-    def noted(current: SessionState) -> SessionState:
-        with Step(reached, "feedback"):
-            current = judging.of(current)
-        written.append(current)
-        return current
-
-    saved = checkpoint.save(session_id, turn, config, reached, defer=True, also=noted)
-    _attempt("feedback", reached, lambda: judging.settle(session_id, reached))
-    if "deferred" in (saved["recallReason"], saved["writeReason"]):
-        from session import remembering
-
-        _attempt("task", reached, lambda: remembering.begin(session_id, config, reached))
-    return written[0]
 
 
 def _archive(
@@ -147,7 +132,6 @@ def _scoped(
     cwd: str,
     config: Config,
     reached: Store,
-    known: SessionState | None,
 ) -> list[Text]:
     """Memories for a part of the code that is edited for the first time."""
     if not event["files"]:
@@ -158,9 +142,7 @@ def _scoped(
     return _attempt(
         "project",
         reached,
-        lambda: _texts(
-            project_context.inject(session_id, role, config, files=files, cwd=cwd, known=known, reached=reached)
-        ),
+        lambda: _texts(project_context.inject(session_id, role, config, files=files, cwd=cwd, reached=reached)),
     )
 
 
