@@ -88,17 +88,16 @@ def inject(
     if decided["asked"] is None:
         return {**injection.skipped(session_id, decided["reason"], reached, set_aside), "scope": decided["first"]}
     prepared = prepare(current, decided["asked"], reached)
-    handed_out: list[SessionState] = []
+    overtaken = False
 
     def change(known: SessionState) -> SessionState:
-        if is_known(known, prepared):
-            return known
-        handed_out.append(settled({**known, "role": current["role"]}, prepared))
-        return handed_out[0]
+        nonlocal overtaken
+        overtaken = is_known(known, prepared)
+        return known if overtaken else settled({**known, "role": current["role"]}, prepared)
 
     # Without a mark of what is in flight: replacing the file costs 2 ms, and who comes second sees it here.
     injection.settle(current, reached, change)
-    if not handed_out and not reached.faults:
+    if overtaken:
         return {**injection.skipped(session_id, ALREADY, reached, set_aside), "scope": prepared["scope"]["name"]}
     return told(current, prepared, reached, set_aside)
 

@@ -7,7 +7,7 @@ handed out is decided under the lock.
 from __future__ import annotations
 
 from core import clock
-from session import checkpoint, shape
+from session import checkpoint, shape, zones
 from session.store import Step
 
 TYPE_CHECKING = False
@@ -77,7 +77,7 @@ def take(
     unsaved.clear()
     with Step(reached, "feedback"):
         judging.settle(session_id, reached)
-    if "deferred" in (saved["recallReason"], saved["writeReason"]):
+    if zones.DEFERRED in (saved["recallReason"], saved["writeReason"]):
         from session import remembering
 
         with Step(reached, "task"):

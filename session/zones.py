@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 
 
 IN_FLIGHT_MS = 15_000
+DEFERRED = "deferred"
+"""Why a recall or a writing that a turn calls for was not done: another process does it."""
 
 
 def zone_of(percent: float | None, *, warm: float, hot: float) -> Zone:
@@ -124,9 +126,9 @@ def deferred(plan: Plan) -> Plan:
     return {
         **plan,
         "recall": False,
-        "recallReason": "deferred" if plan["recall"] else plan["recallReason"],
+        "recallReason": DEFERRED if plan["recall"] else plan["recallReason"],
         "write": False,
-        "writeReason": "deferred" if plan["write"] else plan["writeReason"],
+        "writeReason": DEFERRED if plan["write"] else plan["writeReason"],
     }
 
 

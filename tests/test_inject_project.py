@@ -159,6 +159,25 @@ def test_of_two_hooks_for_one_edit_one_hands_it_out(
     assert (state["counts"]["injections"], state["injectedScopes"]) == (1, [BUS["name"]])
 
 
+def test_a_session_that_is_cleared_meanwhile_gets_its_text_and_stays_cleared(
+    run: Run, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stock(run)
+    for name, value in {**NOW, "JOELCLAW_HOME": str(home)}.items():
+        monkeypatch.setenv(name, value)
+    compose = project_context.compose
+
+    def cleared(*arguments: Any) -> Any:
+        run("checkpoint", "clear", "s1", env=NOW)
+        return compose(*arguments)
+
+    monkeypatch.setattr(project_context, "compose", cleared)
+    edited = ["packages/system-bus/src/new.ts"]
+    result = project_context.inject("s1", "", config.load(), files=edited, cwd=str(project))
+    assert result["reason"] == "injected"
+    assert not (home / "sessions" / "s1.json").exists()
+
+
 def test_raw_and_arguments(run: Run, project: Path) -> None:
     stock(run)
     words = ("inject", "project", "--session", "s1", "--file", str(project / "packages/system-bus/a.ts"), "--raw")
