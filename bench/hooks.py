@@ -21,7 +21,7 @@ from typing import Any
 from notes import notes
 from speed import ENVIRONMENT, JOELCLAW, PYTHON, WARM_UP, fill, once
 
-from session import detached
+from core.process import background_process
 
 TARGET = 4.0
 MEMORIES = 10_000
@@ -110,7 +110,7 @@ def rest(transcript: Transcript, environment: dict[str, str]) -> None:
     """Wait for what a hook has left to processes of their own, which would slow down what is measured next."""
     for work in ("task", "queries"):
         lock = Path(environment["JOELCLAW_HOME"]) / "sessions" / ".locks" / work / transcript.session
-        detached.wait(str(lock), 10)
+        background_process.wait(str(lock), 10)
 
 
 def step(event: str, transcript: Transcript, run: int) -> bytes:

@@ -6,14 +6,15 @@ from cli.answer import Answer
 from cli.session_id import quoted, session_of
 from core import config, json_text
 from core.errors import Failure, usage
-from session import checkpoint, state
+from session import checkpoint
+from session.state import state_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from core.envelope import NextAction
-    from session.zones import Turn
+    from session.state.zones import Turn
 
 CODE = "CHECKPOINT_INVALID_ARGS"
 _STDIN_BYTES = 4_000_000
@@ -46,34 +47,36 @@ def flush(options: dict[str, Any]) -> Answer:
 
 def task(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint task`: the recall and the writing that a hook's save has left."""
-    from session import detached, remembering
+    from core.process import background_process
+    from session import task_job
 
-    detached.stop_in_time()
-    result = remembering.run(session_of(options["session"], CODE), config.load())
+    background_process.stop_in_time()
+    result = task_job.run(session_of(options["session"], CODE), config.load())
     return Answer(result, _next_actions(result))
 
 
 def queries(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint queries`: choose the queries of the signpost again, as a hook's flush lets it do."""
     from core import clock
-    from session import detached, gathering
-    from session.store import Store, errors_of
+    from core.process import background_process
+    from session.inject import query_selection
+    from session.session_store import Store, errors_of
 
-    detached.stop_in_time()
+    background_process.stop_in_time()
     session_id = session_of(options["session"], CODE)
-    known = state.peek(session_id)
+    known = state_file.peek(session_id)
     if known is None:
         raise _unknown(session_id)
     settings = config.load()
     reached = Store(settings, clock.now_ms())
-    gathered = gathering.gather(known, reached, settings, cpu_seconds=gathering.PATIENT_CPU_SECONDS)
+    gathered = query_selection.gather(known, reached, settings, cpu_seconds=query_selection.PATIENT_CPU_SECONDS)
     chosen = [recalled["query"] for recalled in gathered["recallCache"][::-1]]
     return Answer({"sessionId": session_id, "queries": chosen, **errors_of(reached.faults)})
 
 
 def show(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint show ID`: the whole state."""
-    found = state.peek(state.identity(options["id"]))
+    found = state_file.peek(state_file.identity(options["id"]))
     if found is None:
         raise _unknown(options["id"])
     return Answer(found)
@@ -81,7 +84,7 @@ def show(options: dict[str, Any]) -> Answer:
 
 def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
     """`joelclaw checkpoint list`: all sessions, newest first."""
-    sessions = state.every()
+    sessions = state_file.every()
     actions: list[NextAction] = []
     if sessions:
         actions.append(
@@ -96,8 +99,8 @@ def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler t
 
 def clear(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint clear ID`: forget the state of one session; its memories stay."""
-    session_id = state.identity(options["id"])
-    if not state.remove(session_id):
+    session_id = state_file.identity(options["id"])
+    if not state_file.remove(session_id):
         raise _unknown(options["id"])
     return Answer({"sessionId": session_id, "cleared": True})
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer
-from core import config, model_command
+from clients import file_operations
+from core import config
 from core.errors import usage
+from core.process import model_command
 from session import context_usage
-from session.compacting import branch as branches
-from session.compacting import context, decision, file_operations, preparation, reading, serialization
+from session.compaction import branch as branches
+from session.compaction import context, decision, preparation, reading, serialization
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from clients.entry import Entry, Transcript
+    from clients.file_operations import FileOperations
     from core.config import Config
     from core.envelope import NextAction
-    from session.compacting.entries import Entry, Transcript
-    from session.compacting.file_operations import FileOperations
-    from session.compacting.preparation import Preparation
+    from session.compaction.preparation import Preparation
 
 _CODE = "COMPACTION_INVALID_ARGS"
 _SOURCES = ("--window", "the transcript", "context.window", "the model")
@@ -204,7 +206,7 @@ def _keep(options: dict[str, Any], settings: Config) -> int:
 
 
 def _summary(made: branches.Branch, options: dict[str, Any], settings: Config, problems: list[str]) -> dict[str, Any]:
-    from session.compacting import summary
+    from session.compaction import summary
 
     if not made.chosen:
         return {"summary": None, "source": None, "readFiles": [], "modifiedFiles": []}

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from cli import compaction
 from cli.answer import Answer
-from core import config, model_command
+from clients import file_operations
+from core import config
 from core.errors import Failure
-from session.compacting import file_operations, reading, summary
+from core.process import model_command
+from session.compaction import reading, summary
 
 if TYPE_CHECKING:
-    from session.compacting.entries import Transcript
-    from session.compacting.summary import Summary
+    from clients.entry import Transcript
+    from session.compaction.summary import Summary
 
 _NOTHING = "there is nothing to compact yet: this sums up the whole conversation"
 

@@ -44,9 +44,9 @@ def run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
     if code == 0 and not command.path.startswith(_ALONE):
         try:
             from core import config
-            from session import outgoing
+            from core.process import background_jobs
 
-            outgoing.begin_due(config.load())
+            background_jobs.begin_due(config.load())
         except Exception:  # the command is done, and what waits goes with the next one
             if os.environ.get("JOELCLAW_DEBUG"):
                 raise

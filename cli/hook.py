@@ -19,13 +19,15 @@ def run(options: dict[str, Any]) -> int:
     """Answer one event. Whatever goes wrong, the agent gets a valid answer and the fault becomes an event."""
     began = time.perf_counter()
     agent, name = options["agent"] or "", options["event"] or ""
-    if os.environ.get("JOELCLAW_IN_MODEL"):  # an event of the model that we ask ourselves (`core.model_command`)
+    if os.environ.get(
+        "JOELCLAW_IN_MODEL"
+    ):  # an event of the model that we ask ourselves (`core.process.model_command`)
         return _silent(agent)
     try:
-        from session import hook
+        from session.hook import call
     except Exception:  # an installation that is being replaced under our feet
         return 0
-    given = hook.Call(agent, name, began)
+    given = call.Call(agent, name, began)
     try:
         given.watch()
         _print(given, given.answer(_payload()))

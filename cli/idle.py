@@ -6,7 +6,7 @@ from cli.answer import Answer
 from cli.session_id import quoted, session_of
 from core import config
 from core.errors import usage
-from session import idling
+from session.idle import timing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def schedule(options: dict[str, Any]) -> Answer:
     tokens, window = options["tokens"], options["window"]
     if options["percent"] is None and (tokens is None) != (window is None):
         raise usage(CODE, "tokens and window go together", "give --tokens and --window, or --percent")
-    result = idling.schedule(
+    result = timing.schedule(
         session_id,
         config.load(),
         percent=options["percent"],
@@ -47,12 +47,12 @@ def schedule(options: dict[str, Any]) -> Answer:
 
 def cancel(options: dict[str, Any]) -> Answer:
     """`joelclaw idle cancel`: without a timer, or without such a session, it only says so."""
-    return Answer(idling.cancel(session_of(options["session"], CODE)))
+    return Answer(timing.cancel(session_of(options["session"], CODE)))
 
 
 def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
     """`joelclaw idle list`: all timers, the soonest first."""
-    timers = idling.every(config.load())
+    timers = timing.every(config.load())
     actions: list[NextAction] = []
     if timers:
         actions.append({"command": "joelclaw idle run", "description": "compact what comes due, until Ctrl-C"})
@@ -61,7 +61,7 @@ def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler t
 
 def due(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
     """`joelclaw idle due`: those that have come due."""
-    timers = idling.every(config.load(), due=True)
+    timers = timing.every(config.load(), due=True)
     actions: list[NextAction] = []
     if timers:
         actions.append({"command": "joelclaw idle run --once", "description": "compact them now"})
@@ -72,15 +72,13 @@ def run(options: dict[str, Any]) -> Answer:
     """`joelclaw idle run`: in the foreground; on a terminal it tells what it does as it does it."""
     if options["once"] and options["until_empty"]:
         raise usage(CODE, "--once and --until-empty say different things", "give one of them")
-    from session import idle_compaction
-    from session.process_group import Interrupts
+    from core.process.process_group import Interrupts
+    from session.idle import run
 
     settings = config.load()
     with Interrupts() as interrupts:
-        outcome = idle_compaction.run(
-            settings, interrupts, _tell(), once=options["once"], until_empty=options["until_empty"]
-        )
-    left = idling.every(settings)
+        outcome = run.run(settings, interrupts, _tell(), once=options["once"], until_empty=options["until_empty"])
+    left = timing.every(settings)
     result = {**outcome.counts, "stopped": outcome.stopped, "timersLeft": len(left), "sessions": outcome.sessions}
     actions: list[NextAction] = []
     if outcome.counts["failed"]:
@@ -91,17 +89,18 @@ def run(options: dict[str, Any]) -> Answer:
 
 def notify(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
     """`joelclaw idle notify`: what a hook lets run beside itself."""
-    from session import detached, notification
+    from core.process import background_process
+    from session.compaction import notice
 
-    detached.stop_in_time()
-    return Answer(notification.deliver(config.load()))
+    background_process.stop_in_time()
+    return Answer(notice.deliver(config.load()))
 
 
 def _agent(agent: str | None) -> str:
     """An agent's name as the state keeps it."""
-    from session import state
+    from session.state import state_file
 
-    return state.role_name(agent or "")
+    return state_file.role_name(agent or "")
 
 
 def _folder(given: str | None) -> str:

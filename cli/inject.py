@@ -6,7 +6,7 @@ from cli.answer import Answer
 from cli.session_id import quoted, session_of
 from core import config
 from core.errors import usage
-from session import injection
+from session.inject import runner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,16 +18,16 @@ CODE = "INJECT_INVALID_ARGS"
 def recovery(options: dict[str, Any]) -> Answer:
     """`joelclaw inject recovery`: after a compaction."""
     session_id = session_of(options["session"], CODE)
-    from session import recovering
+    from session.inject import recovery
 
-    result = recovering.recover(session_id, options["role"] or "", config.load())
+    result = recovery.recover(session_id, options["role"] or "", config.load())
     return _answer(result, options)
 
 
 def memory(options: dict[str, Any]) -> Answer:
     """`joelclaw inject memory`: when a session starts."""
     session_id = session_of(options["session"], CODE)
-    from session import start
+    from session.inject import start
 
     result = start.start(
         session_id,
@@ -42,9 +42,9 @@ def memory(options: dict[str, Any]) -> Answer:
 def refresh(options: dict[str, Any]) -> Answer:
     """`joelclaw inject refresh`: when a new message arrives in a session that goes on."""
     session_id = session_of(options["session"], CODE)
-    from session import refreshing
+    from session.inject import refresh
 
-    result = refreshing.refresh(
+    result = refresh.refresh(
         session_id,
         options["role"] or "",
         config.load(),
@@ -59,7 +59,7 @@ def project(options: dict[str, Any]) -> Answer:
     session_id = session_of(options["session"], CODE)
     if not options["file"]:
         raise usage(CODE, "no file is named", "give --file PATH, the file that is edited")
-    from session import project_context
+    from session.inject import project_context
 
     result = project_context.inject(
         session_id, options["role"] or "", config.load(), files=options["file"], cwd=options["cwd"] or ""
@@ -69,6 +69,6 @@ def project(options: dict[str, Any]) -> Answer:
 
 def _answer(result: dict[str, Any], options: dict[str, Any]) -> Answer:
     action = f"joelclaw checkpoint show {quoted(result['sessionId'])}"
-    known = result["reason"] != injection.NO_CHECKPOINT
+    known = result["reason"] != runner.NO_CHECKPOINT
     actions = [{"command": action, "description": "everything known of this session"}] if known else []
     return Answer(result, actions, result["content"] if options["raw"] else None)  # type: ignore[arg-type]  # as above

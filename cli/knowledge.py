@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from core.config import Config
     from core.envelope import NextAction
-    from memory.knowledge_search import KnowledgeResult
+    from memory.knowledge.search import KnowledgeResult
 
 FAILED = "KNOWLEDGE_SEARCH_FAILED"
 _COMPONENT = "knowledge-cli"
@@ -30,14 +30,14 @@ def search(options: dict[str, Any]) -> Answer:
         Failure: KNOWLEDGE_SEARCH_FAILED.
     """
     from core.store import sqlite
-    from memory import knowledge_search
+    from memory.knowledge import search
 
     settings = config.load()
     now = clock.now_ms()
     try:
         db = sqlite.open_reading()
         vectors = db is not None and sqlite.load_vectors(db)
-        result = knowledge_search.search(
+        result = search.search(
             db,
             options["query"],
             limit=options["limit"],
@@ -57,7 +57,7 @@ def search(options: dict[str, Any]) -> Answer:
 
 def types(given: str) -> tuple[str, ...]:
     """The types that a comma-separated list names, as they are stored."""
-    from memory import knowledge_type
+    from memory.knowledge import knowledge_type
 
     return tuple(kind for kind in map(knowledge_type.named, given.split(",")) if kind)
 

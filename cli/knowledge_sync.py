@@ -11,7 +11,7 @@ from cli.answer import Answer
 from core import clock, config, files
 from core.errors import Failure, usage
 from core.store import sqlite
-from memory import knowledge, synced_files
+from memory.knowledge import sync, synced_files
 from otel import log, record
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from core.config import Config
     from core.envelope import NextAction
-    from memory.knowledge import Synced
+    from memory.knowledge.sync import Synced
 
 _CODE = "KNOWLEDGE_INVALID_ARGS"
 _COUNTS = ("files", "sections", "added", "updated", "removed", "unchanged")
@@ -37,13 +37,13 @@ def run(options: dict[str, Any]) -> Answer:
     kept = synced_files.load().folders
     folders = [_folder(given, kept) for given in options["dirs"]]
     if not folders and not kept:
-        raise knowledge.no_folders()
+        raise sync.no_folders()
     try:
         with synced_files.lock(settings.whole("store.busy_ms") / 1000):
             # Everything can be made again from the files: commits do not wait for the disk one by one.
             db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
             with _progress() as (started, advance):
-                report = knowledge.sync(
+                report = sync.sync(
                     db,
                     folders,
                     prune=options["prune"],

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer
 from cli.session_id import quoted
-from core import clock, config, files, model_command
+from core import clock, config, files
 from core.errors import Failure, usage
+from core.process import background_process, model_command
 from core.store import sqlite
-from memory import archive, observer
+from memory.archive import command
+from memory.observe import observer
 from otel import log, record
-from session import detached, state
+from session.state import state_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,11 +71,13 @@ def run(options: dict[str, Any]) -> Answer:
     """Observe a transcript, which is archived first, or an archived session.
 
     Raises:
-        Failure: MEMORY_INVALID_ARGS, MODEL_… (`core.model_command`), OBSERVE_BUSY, OBSERVE_REPLY_INVALID,
+        Failure: MEMORY_INVALID_ARGS, MODEL_… (`core.process.model_command`), OBSERVE_BUSY, OBSERVE_REPLY_INVALID,
             TRANSCRIPT_UNREADABLE, SESSION_NOT_FOUND, or what the store says. Ranges that were stored before stay.
     """
-    holds_lock = bool(os.environ.get(detached.LIMIT))  # the process that started us took it and handed it down
-    detached.stop_in_time()
+    holds_lock = bool(
+        os.environ.get(background_process.LIMIT)
+    )  # the process that started us took it and handed it down
+    background_process.stop_in_time()
     settings = config.load()
     session, transcript = _meant(options)
     model = model_command.from_config(settings, options["command"])
@@ -97,7 +101,7 @@ def _alone(session: str) -> Iterator[None]:
     except files.LockTimeout:
         raise _busy() from None
     except OSError as error:
-        raise state.failure_of(error) from None
+        raise state_file.failure_of(error) from None
     try:
         yield
     finally:
@@ -115,18 +119,18 @@ def _meant(options: dict[str, Any]) -> tuple[str, str]:
         kind = "is a folder" if os.path.isdir(path) else "is not there"
         raise usage(_CODE, f"{path} {kind}", "name a transcript, or give --session ID")
     try:
-        return _name(archive.look_at(path).session), path
-    except archive.NotATranscriptError as reason:
+        return _name(command.look_at(path).session), path
+    except command.NotATranscriptError as reason:
         raise _not_a_transcript(path, str(reason)) from None
 
 
 def _name(session: str) -> str:
-    """As episodes are kept under it (`memory.episodes`)."""
-    return " ".join(state.identity(session).split())
+    """As episodes are kept under it (`memory.archive.episodes`)."""
+    return " ".join(state_file.identity(session).split())
 
 
 def _lock(session: str) -> str:
-    return os.path.join(state.folder(), ".locks", "observe", files.safe_name(session))
+    return os.path.join(state_file.folder(), ".locks", "observe", files.safe_name(session))
 
 
 def _detach(options: dict[str, Any], session: str, transcript: str, settings: Config) -> Answer:
@@ -134,7 +138,7 @@ def _detach(options: dict[str, Any], session: str, transcript: str, settings: Co
     words += [os.path.abspath(transcript)] if transcript else [f"--session={options['session']}"]
     if options["command"]:
         words.append(f"--command={options['command']}")
-    if not detached.begin(_lock(session), words, settings.whole("observe.seconds") + _SLACK_S):
+    if not background_process.begin(_lock(session), words, settings.whole("observe.seconds") + _SLACK_S):
         raise Failure("OBSERVE_FAILED", "no process of its own could be started", "run it without --detach")
     action: NextAction = {
         "command": "joelclaw otel search memory.observe --hours 1",
@@ -191,10 +195,10 @@ def _run(work: _Work) -> dict[str, Any]:
 
 
 def _archive(work: _Work, db: apsw.Connection, vectors: bool) -> dict[str, Any]:
-    report = archive.take_all(
+    report = command.take_all(
         db,
         [work.transcript],
-        identity=state.identity,
+        identity=state_file.identity,
         project_of=lambda cwd: os.path.basename(cwd.rstrip("/")),
         now=clock.now_ms(),
         vectors=vectors,
@@ -241,5 +245,5 @@ def _busy() -> Failure:
 
 
 def _not_a_transcript(path: str, reason: str) -> Failure:
-    known = ", ".join(archive.AGENTS)
+    known = ", ".join(command.AGENTS)
     return Failure("TRANSCRIPT_UNREADABLE", f"{path}: {reason}", f"name a session's transcript of {known}")

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from cli.answer import Answer, write_out
 from core import clock, config, files, json_text
 from core.errors import Failure, usage
+from core.process import background_process, exporting
 from core.store import events as stored
 from core.store import export_cursor, sqlite
 from otel import destination, export_status
 from otel.delivered import Delivered
-from session import detached, exporting
 
 if TYPE_CHECKING:
     from core.config import Config
@@ -40,8 +40,8 @@ def run(options: dict[str, Any]) -> Answer | int:
         Failure: OTEL_EXPORT_FAILED where a destination did not take everything; OTEL_EXPORT_CONFIG for variables that
             mean nothing here; OTEL_EXPORT_BUSY while another process sends; OTEL_INVALID_ARGS; the store's own code.
     """
-    background = detached.LIMIT in os.environ
-    detached.stop_in_time()
+    background = background_process.LIMIT in os.environ
+    background_process.stop_in_time()
     if sum((options["follow"], options["status"], options["to"] is not None)) > 1:
         raise usage("OTEL_INVALID_ARGS", "--follow, --status and --to exclude each other", "give one of them")
     settings = config.load()
@@ -112,7 +112,7 @@ def _waits(db: apsw.Connection, places: list[destination.Destination]) -> bool:
 
 
 def _in_background(settings: Config) -> int:
-    """What `session.exporting` starts: it holds the lock already, tells nobody, and says when to come again."""
+    """What `core.process.exporting` starts: it holds the lock already, tells nobody, and says when to come again."""
     if destination.disabled():
         return 0
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from core.errors import usage
-from session import state
+from session.state import state_file
 
 _ENVIRONMENT = ("JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE")
 
@@ -18,7 +18,7 @@ def session_of(given: str | None, code: str) -> str:
     """
     for name in (given, *(os.environ.get(name) for name in _ENVIRONMENT)):
         if name and name.strip():
-            return state.identity(name.strip())
+            return state_file.identity(name.strip())
     raise usage(code, "no session is named", "give --session ID, or set JOELCLAW_SESSION_ID")
 
 

@@ -14,10 +14,11 @@ from cli import store_waiting
 from cli.answer import Answer
 from core import clock, config, files
 from core.errors import Failure
-from core.store import migrations, outbox, overview, sqlite
+from core.store import migrations, overview, sqlite
+from core.store.replication import outbox
 from otel import export_status
 from recall import static_table
-from session import state
+from session.state import state_file
 
 if TYPE_CHECKING:
     import apsw
@@ -136,11 +137,11 @@ def _bytes(path: str) -> int:
 
 
 def _sessions(problems: list[dict[str, str]]) -> dict[str, Any]:
-    found: list[state.Summary] = []
+    found: list[state_file.Summary] = []
     set_aside = 0
     try:
-        found = state.every()
-        set_aside = sum(".damaged-" in name for name in os.listdir(state.folder()))
+        found = state_file.every()
+        set_aside = sum(".damaged-" in name for name in os.listdir(state_file.folder()))
     except FileNotFoundError:
         pass
     except Failure as failure:

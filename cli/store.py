@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from cli.answer import Answer
 from core import config
-from core.store import outbox, sqlite
-from core.store.typesense import connection, down_mark, schema
+from core.store import sqlite
+from core.store.replication import outbox
+from core.store.typesense import circuit_breaker, connection, schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def init(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is
     cluster = connection.connect(settings, limit_s=connection.BULK_S)
     done = schema.init(cluster)
     cluster.close()
-    down_mark.clear()
+    circuit_breaker.clear()
     db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
     outbox.enable(db)
     db.close()

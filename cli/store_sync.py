@@ -13,13 +13,14 @@ from cli import execution, store_waiting
 from cli.answer import Answer, print_envelope, write_out
 from core import clock, config, envelope, files, json_text
 from core.errors import FAILED, Failure
-from core.store import events, outbox, sqlite
-from core.store.typesense import comparison, connection, down_mark, mapping, schema
-from core.store.typesense.carry import Carrying
+from core.process import background_process, syncing
+from core.store import events, sqlite
+from core.store.replication import comparison, outbox
+from core.store.replication.push import Carrying
+from core.store.typesense import circuit_breaker, connection, mapping, schema
 from core.store.typesense.fetch import PAGE, Fetching
 from otel import record
 from recall.document_vector import document_vector
-from session import detached, syncing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import apsw
 
     from core.config import Config
-    from core.store.typesense.comparison import Compared
+    from core.store.replication.comparison import Compared
     from core.store.typesense.connection import Cluster
 
 _LOCK_WAIT_S = 60.0
@@ -70,7 +71,7 @@ class _Work:
                 syncing.postpone(outbox.failed(self.db, f"{failure.code}: {failure.message}", now=clock.now_ms()))
             raise
         outbox.succeeded(self.db, now=clock.now_ms())
-        down_mark.clear()  # recall need not wait to find out that the cluster is back
+        circuit_breaker.clear()  # recall need not wait to find out that the cluster is back
 
     def told(self) -> dict[str, Any]:
         """What was moved, and what waits."""
@@ -98,7 +99,7 @@ def _work(settings: Config, *, held: bool = False, enable: bool = True) -> Itera
     """The store and the cluster under the lock.
 
     Args:
-        held: the lock was inherited (`session.detached`).
+        held: the lock was inherited (`core.process.background_process`).
         enable: note from now on what is written here.
     """
     limit_s = _BACKGROUND_S if held else settings.number("store.timeout_ms") / 1000 * _PATIENCE
@@ -139,8 +140,8 @@ def sync(options: dict[str, Any]) -> Answer | int:
     Raises:
         Failure: STORE_SYNC_BUSY; what the cluster or the store says. Nothing is lost.
     """
-    background = detached.LIMIT in os.environ
-    detached.stop_in_time()
+    background = background_process.LIMIT in os.environ
+    background_process.stop_in_time()
     settings = config.load()
     if background:
         return _in_background(settings)
@@ -153,7 +154,7 @@ def sync(options: dict[str, Any]) -> Answer | int:
 
 
 def _in_background(settings: Config) -> int:
-    """What `session.syncing` starts: it holds the lock, tells nobody, and keeps to its time."""
+    """What `core.process.syncing` starts: it holds the lock, tells nobody, and keeps to its time."""
     until = time.monotonic() + syncing.BUDGET_S
     try:
         with _work(settings, held=True) as work:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from core import clock
-from core.store import outbox
+from core.store.replication import outbox
 
 if TYPE_CHECKING:
     import apsw

@@ -10,15 +10,16 @@ from cli.answer import Answer
 from core import clock, config
 from core.errors import Failure
 from core.store import documents, knowledge, sqlite
-from memory import knowledge_search, vault, vault_search
-from memory.vault import Resolution
+from memory.knowledge import search as knowledge_search
+from memory.knowledge import vault, vault_search
+from memory.knowledge.vault import Resolution
 
 if TYPE_CHECKING:
     import apsw
 
     from core.envelope import NextAction
-    from memory.knowledge_search import KnowledgeHit
-    from memory.vault import Content
+    from memory.knowledge.search import KnowledgeHit
+    from memory.knowledge.vault import Content
 
 
 def read(options: dict[str, Any]) -> Answer:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Entry = tuple[bool, int, int, int, int]
     """Whether it is a package, its source's time (s since the epoch) and bytes, where its bytecode begins, and ends."""
 
-ROOMS = ("cli", "core", "memory", "otel", "recall", "session")
+ROOMS = ("cli", "clients", "core", "memory", "otel", "recall", "session")
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _HEAD = 16
 """Of a `.pyc` file: magic number, flags, time and size of the source. Of the pack: magic number, the index's bytes."""

@@ -45,9 +45,9 @@ def answered(
     Raises:
         Failure: there is no way to the cluster, or there was none a moment ago; what a broken answer brings with it.
     """
-    from core.store.typesense import down_mark
+    from core.store.typesense import circuit_breaker
 
-    known = down_mark.read(_nodes(config))
+    known = circuit_breaker.read(_nodes(config))
     if known is not None:
         raise Failure(known[0], known[1], "wait some seconds")
     from core.store.typesense import connection
@@ -68,12 +68,12 @@ def gave_up(config: Config, error: Exception) -> Fallback:
 
     Anything may come out of a server that is not ours, and none of it may stop a recall.
     """
-    from core.store.typesense import down_mark
+    from core.store.typesense import circuit_breaker
 
     code = error.code if isinstance(error, Failure) else type(error).__name__
     message = error.message if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
-    if code in _ALL_OF_IT and down_mark.read(_nodes(config)) is None:
-        down_mark.note(_nodes(config), code, message)
+    if code in _ALL_OF_IT and circuit_breaker.read(_nodes(config)) is None:
+        circuit_breaker.note(_nodes(config), code, message)
     return {"from": "typesense", "to": "sqlite", "reason": message, "code": code}
 
 

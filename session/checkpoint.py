@@ -11,8 +11,8 @@ import time
 
 from core import clock
 from core.errors import Failure
-from session import compaction, shape, state, task, zones
-from session.text import clip_path, one_line
+from core.quoting import clip_path, one_line
+from session.state import compacted, schema, state_file, task, zones
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from core.config import Config
     from core.store.interface import Event
-    from session.shape import Memory, SessionState
-    from session.store import Store
-    from session.zones import Outcome, Plan, Turn
+    from session.session_store import Store
+    from session.state.schema import Memory, SessionState
+    from session.state.zones import Outcome, Plan, Turn
 
 _LIST = "see joelclaw checkpoint list"
 _MESSAGES_READ = 12
@@ -46,9 +46,9 @@ def turn_of(
         percent = round(tokens * 100 / window, 2)
     known = [entry for entry in map(task.message, messages[-_MESSAGES_READ:]) if entry is not None]
     return {
-        "role": state.role_name(role),
+        "role": state_file.role_name(role),
         "messages": known,
-        "files": [path for path in map(_path, files[-shape.FILES_KEPT :]) if path],
+        "files": [path for path in map(_path, files[-schema.FILES_KEPT :]) if path],
         "percent": percent,
         "tokens": tokens,
         "window": window,
@@ -93,17 +93,17 @@ def flush(
     """The last checkpoint before a compaction, with its events.
 
     Args:
-        defer: the queries of the signpost are left to the caller (`session.gathering`).
+        defer: the queries of the signpost are left to the caller (`session.inject.query_selection`).
 
     Raises:
         Failure: as `save`.
     """
     gather = None
     if not defer:
-        from session import gathering
+        from session.inject import query_selection
 
         def gather(current: SessionState, reached: Store) -> SessionState:
-            return gathering.gather(current, reached, config)
+            return query_selection.gather(current, reached, config)
 
     return _take(session_id, turn, config, reached, flush=True, counts="flushes", gather=gather)
 
@@ -123,29 +123,29 @@ def _take(
     began = time.perf_counter()
     now = clock.now_ms()
     bounds = {"warm": config.number("checkpoint.warm_percent"), "hot": config.number("checkpoint.hot_percent")}
-    with state.locked(session_id):
-        known, set_aside = state.load(session_id)
+    with state_file.locked(session_id):
+        known, set_aside = state_file.load(session_id)
         if turn is None:  # nothing has happened in the session; one that was cleared stays cleared
             if known is None:
                 raise Failure("SESSION_NOT_FOUND", f"there is no session {session_id[:80]!r}", _LIST)
             turn = turn_of(percent=known["checkpoint"]["contextPercentAtCapture"])
-        current = zones.take_turn(known or shape.blank(session_id, "interactive", now), turn)
+        current = zones.take_turn(known or schema.blank(session_id, "interactive", now), turn)
         if counts:
             current["counts"][counts] += 1  # type: ignore[literal-required]  # the callers give one of two names
             current["updatedAt"] = now
         decide = zones.plan_flush if flush else zones.plan_save
-        plan = decide(current, turn["percent"], **bounds, now=now, alive=state.is_alive)
+        plan = decide(current, turn["percent"], **bounds, now=now, alive=state_file.is_alive)
         if defer:
             plan = zones.deferred(plan)
         current = zones.begin(current, plan, pid=os.getpid(), now=now)
         if also is not None:
             current = also(current)
-        state.store(current)
+        state_file.store(current)
     result: dict[str, Any] = {"sessionId": session_id, "role": current["role"], "zone": plan["zone"]}
     work = None
     if plan["recall"] or plan["write"] or plan["entered"] or set_aside or flush:
         if reached is None:
-            from session.store import Store
+            from session.session_store import Store
 
             reached = Store(config, now)
         current, work = _work(current, turn, plan, reached, now, set_aside=set_aside, flush=flush, gather=gather)
@@ -180,8 +180,8 @@ def _work(
     gather: Callable[[SessionState, Store], SessionState] | None,
 ) -> tuple[SessionState, _Work]:
     """Recall and remember, merge that into the state on disk, then note the events."""
-    from session.selection import select
-    from session.store import errors_of
+    from session.inject.selection import select
+    from session.session_store import errors_of
 
     work = _Work()
     outcome: Outcome = {
@@ -214,12 +214,12 @@ def _work(
 
 def _merge(current: SessionState, outcome: Outcome, now: int) -> SessionState:
     """Put the outcome into the state as it is on disk now. A session cleared meanwhile stays cleared."""
-    with state.locked(current["sessionId"]):
-        known, set_aside = state.load(current["sessionId"])
+    with state_file.locked(current["sessionId"]):
+        known, set_aside = state_file.load(current["sessionId"])
         if known is None and not set_aside:
             return zones.finish(current, outcome, now=now)
         merged = zones.finish(known or current, outcome, now=now)
-        state.store(merged)
+        state_file.store(merged)
     return merged
 
 
@@ -234,19 +234,19 @@ def _events(
     if set_aside:
         found.append(("session.state.set_aside", "warn", {"file": os.path.basename(set_aside)}))
     if "warm" in plan["entered"]:
-        found.append((compaction.action("compaction.extract.warm", current["role"]), "info", {"percent": percent}))
+        found.append((compacted.action("compaction.extract.warm", current["role"]), "info", {"percent": percent}))
     totals = {"recallHits": len(checkpoint["recallHits"]), "filesCount": len(checkpoint["filesModified"])}
     if plan["zone"] == "hot" and not flush and ("hot" in plan["entered"] or work.memory_id is not None):
-        name = compaction.action("compaction.extract.hot", current["role"])
+        name = compacted.action("compaction.extract.hot", current["role"])
         found.append((name, "info", {"percent": percent, **totals}))
     if flush:
-        found.append((compaction.action("compaction.before", current["role"]), "info", compaction.before(current, now)))
+        found.append((compacted.action("compaction.before", current["role"]), "info", compacted.before(current, now)))
         found.append(
             (
-                compaction.action("compaction.checkpoint", current["role"]),
+                compacted.action("compaction.checkpoint", current["role"]),
                 "info",
                 {
-                    **compaction.counted(current),
+                    **compacted.counted(current),
                     "contextPercent": checkpoint["contextPercentAtCapture"],
                     **totals,
                     "queriesCount": len(checkpoint["recallQueries"]),
@@ -260,7 +260,7 @@ def _events(
         record.event(
             name,
             source=current["role"],
-            component=compaction.COMPONENT,
+            component=compacted.COMPONENT,
             level=level,
             metadata=metadata,
             session=current["sessionId"],
@@ -307,4 +307,4 @@ def _path(path: str) -> str:
     line = one_line(known)
     if line != known:  # a line break tells some secrets from prose, and may part others
         line = redact(line)[0]
-    return clip_path(line, shape.FILE_CHARS)
+    return clip_path(line, schema.FILE_CHARS)

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import os
 
+from clients import formats
 from core import json_text
 from core.errors import Failure
-from memory.transcripts import formats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, BinaryIO, Literal, TypedDict
 
+    from clients.formats import Format
     from core.config import Config
-    from memory.transcripts.formats import Format
 
     class ContextUsage(TypedDict):
         """Tokens in the context, the size of its window, their ratio in percent, and where the tokens come from."""

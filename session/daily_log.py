@@ -11,12 +11,12 @@ import stat
 
 from core import clock, files
 from core.errors import Failure
-from session.text import clip, one_line
+from core.quoting import clip, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from core.config import Config
-    from session.shape import SessionState
+    from session.state.schema import SessionState
 
 _READ_BYTES = 65_536
 _HEAD = "## "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from session import compaction
+from session.state import compacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def event(
     about: Mapping[str, Any],
     now: int,
     *,
-    component: str = compaction.COMPONENT,
+    component: str = compacted.COMPONENT,
     level: str = "info",
 ) -> Event:
     """An event of this session."""

@@ -14,10 +14,10 @@ from conftest import JOELCLAW, Run, clean_environment
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from clients.item import Item
 from core import config, json_text
 from core.store import documents, sqlite, transcripts
-from memory import episodes
-from memory.transcripts.item import Item
+from memory.archive import episodes
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from core import beside as module
-from core.beside import beside
+from core.process import parallel as module
+from core.process.parallel import beside
 
 
 def test_both_return_what_they_make() -> None:

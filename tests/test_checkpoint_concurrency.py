@@ -97,9 +97,10 @@ def test_a_mark_counts_only_while_it_is_fresh_and_its_process_lives(run: Run, ho
 
 
 def test_a_session_cleared_during_a_recall_stays_cleared(home: Path) -> None:
-    from session import checkpoint, shape, zones
+    from session import checkpoint
+    from session.state import schema, zones
 
-    state = shape.blank("never-on-disk", "interactive", NOW_MS)
+    state = schema.blank("never-on-disk", "interactive", NOW_MS)
     outcome: zones.Outcome = {"hash": "h", "query": "q", "hits": [], "memoryId": None, "pid": 1}
     os.environ["JOELCLAW_HOME"] = str(home)
     try:

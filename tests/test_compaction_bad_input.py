@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from pi_session import PiSession
 
 from core.errors import Failure
-from session.compacting import branch, context, decision, preparation, reading
-from session.compacting.serialization import serialize
+from session.compaction import branch, context, decision, preparation, reading
+from session.compaction.serialization import serialize
 
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
 COMMANDS = (("decide",), ("prepare",), ("serialize",), ("summarize",), ("branch", "--to", "e001"))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pi_session import PiSession, call
 
-from session.compacting import branch, reading
+from session.compaction import branch, reading
 
 
 @pytest.fixture

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from pi_session import PiSession, call
 from terminal import on_terminal, without_style
 
-from session.compacting import cut_point, reading, tokens
-from session.compacting.entries import Entry
+from clients import tokens
+from clients.entry import Entry
+from session.compaction import cut_point, reading
 
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
 KEYS = {

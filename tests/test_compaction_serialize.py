@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pi_session import PiSession, call
 
-from session.compacting.entries import Block, Message
-from session.compacting.serialization import serialize
-from session.compacting.tokens import javascript_json, members
+from clients.entry import Block, Message
+from clients.tokens import javascript_json, members
+from session.compaction.serialization import serialize
 
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from session.compacting import summary_form as form
-from session.compacting import summary_prompt
+from session.compaction import summary_form as form
+from session.compaction import summary_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,10 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.config import Config
-from session import daily_log, shape
+from session import daily_log
+from session.state import schema
 
 if TYPE_CHECKING:
-    from session.shape import SessionState
+    from session.state.schema import SessionState
 
 TASK = "Fix the memory use of the buoyline importer"
 DAY = "2026-09-21"
@@ -38,7 +39,7 @@ def log(home: Path) -> Path:
 
 
 def state_of(task: str = TASK, session: str = "s-1", files: tuple[str, ...] = ("src/a.py", "src/b.py")) -> SessionState:
-    state = shape.blank(session, "interactive", NOW_MS)
+    state = schema.blank(session, "interactive", NOW_MS)
     state["checkpoint"].update(
         {
             "currentTask": task,
@@ -86,7 +87,7 @@ def test_the_same_is_not_said_twice(log: Path) -> None:
 
 
 def test_nothing_known_nothing_written(log: Path) -> None:
-    assert not daily_log.flush(shape.blank("s-1", "interactive", NOW_MS), NOW_MS)
+    assert not daily_log.flush(schema.blank("s-1", "interactive", NOW_MS), NOW_MS)
     assert not log.parent.exists()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from conftest import JOELCLAW, Run, clean_environment
 from test_lost_queries import SESSION, STORY, archive, at, brought_back
 
-from session import detached
+from core.process import background_process
 
 
 def event(name: str, **more: object) -> str:
@@ -49,7 +49,7 @@ def test_the_process_ends_and_frees_its_lock(run: Run, home: Path) -> None:
     assert cached(home) == []
     run("hook", "claude", stdin=event("PreCompact", trigger="auto"), env=at(10))
     assert lock_of(home).stat().st_mode & 0o777 == 0o600
-    assert detached.wait(str(lock_of(home)), 10)
+    assert background_process.wait(str(lock_of(home)), 10)
     assert len(cached(home)) == 3
 
 
@@ -94,7 +94,8 @@ def test_it_is_stopped_whatever_it_hangs_on(home: Path) -> None:
     os.mkfifo(home / "sessions" / "x.json")
     began = time.monotonic()
     with subprocess.Popen(
-        [JOELCLAW, "checkpoint", "queries", "--session", "x"], env=clean_environment(home, **{detached.LIMIT: "1"})
+        [JOELCLAW, "checkpoint", "queries", "--session", "x"],
+        env=clean_environment(home, **{background_process.LIMIT: "1"}),
     ) as process:
         assert process.wait(timeout=10) == -signal.SIGALRM
     assert time.monotonic() - began < 5

@@ -15,7 +15,7 @@ import faults
 import pytest
 from conftest import JOELCLAW, NOW_MS, Run, clean_environment
 
-from session import detached
+from core.process import background_process
 
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
 TASK = "Fix the memory use of the buoyline importer"
@@ -40,7 +40,7 @@ def turn_ends(run: Run, home: Path, percent: float, seconds: int = 1) -> None:
 
 
 def settled(home: Path) -> dict[str, Any]:
-    assert detached.wait(str(lock_of(home)), 10)
+    assert background_process.wait(str(lock_of(home)), 10)
     return known(home)
 
 
@@ -124,7 +124,8 @@ def test_it_is_stopped_whatever_it_hangs_on(home: Path) -> None:
     os.mkfifo(home / "sessions" / "x.json")
     began = time.monotonic()
     with subprocess.Popen(
-        [JOELCLAW, "checkpoint", "task", "--session", "x"], env=clean_environment(home, **{detached.LIMIT: "1"})
+        [JOELCLAW, "checkpoint", "task", "--session", "x"],
+        env=clean_environment(home, **{background_process.LIMIT: "1"}),
     ) as process:
         assert process.wait(timeout=10) == -signal.SIGALRM
     assert time.monotonic() - began < 5

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clients import file_operations
+from clients.entry import Block, Message
+from core.quoting import cost
 from core.redaction import redact
-from session.compacting import extract, file_operations, reading, summary
-from session.compacting import summary_form as form
-from session.compacting.entries import Block, Message
-from session.compacting.sentences import flat
-from session.text import cost
+from session.compaction import extract, reading, summary
+from session.compaction import summary_form as form
+from session.compaction.sentences import flat
 
 ROOT = Path(__file__).resolve().parent.parent
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"

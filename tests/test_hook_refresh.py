@@ -12,7 +12,9 @@ import pytest
 from conftest import NOW_MS, Run
 
 from core import config
-from session import hook, refresh, refreshing, state
+from session.hook import call
+from session.inject import refresh, refresh_rules
+from session.state import state_file
 
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
 TASK = "Fix the memory use of the buoyline importer"
@@ -46,7 +48,7 @@ def under_way(run: Run, home: Path) -> None:
 def test_a_prompt_after_a_while_brings_a_refresh(run: Run, home: Path) -> None:
     told = run("hook", "claude", stdin=payload(LATER), env=at(DUE)).json["hookSpecificOutput"]
     assert told["hookEventName"] == "UserPromptSubmit"
-    assert f"{refresh.HEADING}\n" in told["additionalContext"]
+    assert f"{refresh_rules.HEADING}\n" in told["additionalContext"]
     assert MEMORY in told["additionalContext"]
     after = known(home)
     assert after["injectionInFlight"] is None
@@ -67,14 +69,14 @@ def test_a_prompt_after_a_while_brings_a_refresh(run: Run, home: Path) -> None:
 @pytest.mark.parametrize(("later", "writes"), [(60_000, 1), (DUE, 1)], ids=["not due", "due"])
 def test_writes_of_the_state(home: Path, monkeypatch: pytest.MonkeyPatch, later: int, writes: int) -> None:
     count = 0
-    store = state.store
+    store = state_file.store
 
     def counted(current: Any) -> None:
         nonlocal count
         count += 1
         store(current)
 
-    monkeypatch.setattr(state, "store", counted)
+    monkeypatch.setattr(state_file, "store", counted)
     answer(home, monkeypatch, later)
     assert count == writes
 
@@ -84,7 +86,7 @@ def test_a_refresh_that_fails_leaves_the_prompt_noted(home: Path, monkeypatch: p
     def broken(*_: object, **__: object) -> str:
         raise RuntimeError("no trigger today")
 
-    monkeypatch.setattr(refresh, "trigger", broken)
+    monkeypatch.setattr(refresh_rules, "trigger", broken)
     assert answer(home, monkeypatch, DUE) == ""
     after = known(home)
     assert [entry["text"] for entry in after["messages"]] == [TASK, LATER]
@@ -114,14 +116,14 @@ def test_of_two_hooks_for_one_prompt_one_hands_the_refresh_out(
 ) -> None:
     """As where the hooks are installed for the user and for the project."""
     first: list[str] = []
-    prepare = refreshing.prepare
+    prepare = refresh.prepare
 
     def overtaken(*arguments: Any) -> Any:
         prepared = prepare(*arguments)
         first.append(run("hook", "claude", stdin=payload(LATER), env=at(DUE)).out)
         return prepared
 
-    monkeypatch.setattr(refreshing, "prepare", overtaken)
+    monkeypatch.setattr(refresh, "prepare", overtaken)
     assert answer(home, monkeypatch, DUE) == ""
     assert MEMORY in first[0]
     after = known(home)
@@ -145,7 +147,7 @@ def test_a_refresh_that_cannot_be_told_leaves_the_prompt_noted(home: Path, monke
     def broken(*_: object, **__: object) -> str:
         raise RuntimeError("no text today")
 
-    monkeypatch.setattr(refreshing, "told", broken)
+    monkeypatch.setattr(refresh, "told", broken)
     assert answer(home, monkeypatch, DUE) == ""
     assert [entry["text"] for entry in known(home)["messages"]] == [TASK, LATER]
 
@@ -154,6 +156,6 @@ def answer(home: Path, monkeypatch: pytest.MonkeyPatch, later: int) -> str:
     """What the hook answers in this process."""
     for name, value in {**at(later), "JOELCLAW_HOME": str(home)}.items():
         monkeypatch.setenv(name, value)
-    call = hook.Call("claude", "", 0.0)
-    call._config = config.load()
-    return call.answer(payload(LATER).encode())
+    given = call.Call("claude", "", 0.0)
+    given._config = config.load()
+    return given.answer(payload(LATER).encode())

@@ -9,10 +9,10 @@ from conftest import NOW_MS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session import compaction, idle, shape
+from session.state import compacted, idle_timer, schema
 
 if TYPE_CHECKING:
-    from session.shape import SessionState
+    from session.state.schema import SessionState
 
 MINUTE = 60_000
 LONGEST = 600_000
@@ -20,16 +20,16 @@ LEAST = 0.7
 
 
 def blank() -> SessionState:
-    return shape.blank("s", "interactive", NOW_MS)
+    return schema.blank("s", "interactive", NOW_MS)
 
 
 def scheduled(used: float | None = 0.8, *, minutes: int = 10, now: int = NOW_MS) -> SessionState:
-    state, _ = idle.schedule(blank(), used=used, minutes=minutes, least=LEAST, now=now, cwd="/p")
+    state, _ = idle_timer.schedule(blank(), used=used, minutes=minutes, least=LEAST, now=now, cwd="/p")
     return state
 
 
 def standing(state: SessionState, now: int, alive: bool = True) -> str:
-    return idle.standing(state, now, lambda _: alive, LONGEST)
+    return idle_timer.standing(state, now, lambda _: alive, LONGEST)
 
 
 # The boundary table of OpenClaw #21117, and the cases of its tests.
@@ -50,7 +50,7 @@ def standing(state: SessionState, now: int, alive: bool = True) -> str:
     ],
 )
 def test_a_timer_is_made_from_the_threshold_on(used: float | None, minutes: int, least: float, reason: str) -> None:
-    state, why = idle.schedule(blank(), used=used, minutes=minutes, least=least, now=NOW_MS)
+    state, why = idle_timer.schedule(blank(), used=used, minutes=minutes, least=least, now=NOW_MS)
     assert why == reason
     assert (state["idleTimer"] is not None) == (reason == "scheduled")
 
@@ -58,16 +58,16 @@ def test_a_timer_is_made_from_the_threshold_on(used: float | None, minutes: int,
 @given(st.integers(1000, 9500))
 def test_exactly_at_any_threshold_is_enough(hundredths: int) -> None:
     percent = hundredths / 100
-    _, why = idle.schedule(
-        blank(), used=idle.ratio(percent, None, None), minutes=1, least=hundredths / 10_000, now=NOW_MS
+    _, why = idle_timer.schedule(
+        blank(), used=idle_timer.ratio(percent, None, None), minutes=1, least=hundredths / 10_000, now=NOW_MS
     )
     assert why == "scheduled"
 
 
 def test_tokens_beat_a_percentage_that_may_be_rounded() -> None:
-    assert idle.ratio(70.0, 139_990, 200_000) == 0.69995
-    assert idle.ratio(70.0, 139_990, None) == 0.7
-    assert idle.ratio(None, 5, 0) is None
+    assert idle_timer.ratio(70.0, 139_990, 200_000) == 0.69995
+    assert idle_timer.ratio(70.0, 139_990, None) == 0.7
+    assert idle_timer.ratio(None, 5, 0) is None
 
 
 def test_it_is_due_when_the_minutes_are_over_and_not_before() -> None:
@@ -77,27 +77,27 @@ def test_it_is_due_when_the_minutes_are_over_and_not_before() -> None:
 
 
 def test_a_new_message_takes_it_away_and_a_turn_runs() -> None:
-    state = idle.turn_began(scheduled(), NOW_MS + 1)
+    state = idle_timer.turn_began(scheduled(), NOW_MS + 1)
     assert state["idleTimer"] is None
     assert standing(state, NOW_MS + 10 * MINUTE) == "none"
-    assert idle.is_running(state, NOW_MS + 2)
-    assert not idle.is_running(idle.turn_ended(state), NOW_MS + 2)
+    assert idle_timer.is_running(state, NOW_MS + 2)
+    assert not idle_timer.is_running(idle_timer.turn_ended(state), NOW_MS + 2)
 
 
 def test_another_schedule_replaces_it() -> None:
-    later, _ = idle.schedule(scheduled(), used=0.8, minutes=10, least=LEAST, now=NOW_MS + MINUTE)
+    later, _ = idle_timer.schedule(scheduled(), used=0.8, minutes=10, least=LEAST, now=NOW_MS + MINUTE)
     assert standing(later, NOW_MS + 10 * MINUTE) == "waiting"
     assert standing(later, NOW_MS + 11 * MINUTE) == "due"
-    below, _ = idle.schedule(later, used=0.2, minutes=10, least=LEAST, now=NOW_MS + MINUTE)
+    below, _ = idle_timer.schedule(later, used=0.2, minutes=10, least=LEAST, now=NOW_MS + MINUTE)
     assert below["idleTimer"] is None
 
 
 def test_while_a_turn_runs_it_waits_and_a_dead_agent_does_not_hold_it_up_for_ever() -> None:
     state = {**scheduled(), "turnBeganAt": NOW_MS}
     assert standing(state, NOW_MS + 10 * MINUTE) == "turn-running"  # type: ignore[arg-type]
-    assert standing(state, NOW_MS + idle.STALE_MS - 1) == "turn-running"  # type: ignore[arg-type]
-    assert standing(state, NOW_MS + idle.STALE_MS) == "due"  # type: ignore[arg-type]
-    assert standing({**state, "updatedAt": NOW_MS + MINUTE}, NOW_MS + idle.STALE_MS) == "turn-running"  # type: ignore[arg-type]
+    assert standing(state, NOW_MS + idle_timer.STALE_MS - 1) == "turn-running"  # type: ignore[arg-type]
+    assert standing(state, NOW_MS + idle_timer.STALE_MS) == "due"  # type: ignore[arg-type]
+    assert standing({**state, "updatedAt": NOW_MS + MINUTE}, NOW_MS + idle_timer.STALE_MS) == "turn-running"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("field", ["lastMessageAt", "lastCompactionAt"])
@@ -108,62 +108,68 @@ def test_a_message_or_a_compaction_that_nobody_reported_makes_it_void(field: str
 
 
 def test_a_compaction_clears_it() -> None:
-    assert compaction.take_compaction(scheduled(), NOW_MS, injecting=False)["idleTimer"] is None
+    assert compacted.take_compaction(scheduled(), NOW_MS, injecting=False)["idleTimer"] is None
 
 
 def test_a_claim_keeps_others_away_until_its_process_is_gone() -> None:
     due = NOW_MS + 10 * MINUTE
-    state = idle.claim(scheduled(), 7, due)
-    assert idle.is_claimed(state, 7, NOW_MS)
-    assert not idle.is_claimed(state, 8, NOW_MS)
-    assert not idle.is_claimed(idle.cancel(state), 7, NOW_MS)
+    state = idle_timer.claim(scheduled(), 7, due)
+    assert idle_timer.is_claimed(state, 7, NOW_MS)
+    assert not idle_timer.is_claimed(state, 8, NOW_MS)
+    assert not idle_timer.is_claimed(idle_timer.cancel(state), 7, NOW_MS)
     assert standing(state, due) == "in-progress"
     assert standing(state, due, alive=False) == "due"
-    assert standing(state, due + LONGEST + idle.MARGIN_MS) == "due"
+    assert standing(state, due + LONGEST + idle_timer.MARGIN_MS) == "due"
     # a turn that ends meanwhile makes a new timer, and not a second compaction at once
-    newer, _ = idle.schedule(state, used=0.8, minutes=1, least=LEAST, now=due - MINUTE)
+    newer, _ = idle_timer.schedule(state, used=0.8, minutes=1, least=LEAST, now=due - MINUTE)
     assert standing(newer, due) == "in-progress"
 
 
 def test_after_an_attempt_its_timer_is_gone_and_a_newer_one_stays() -> None:
-    state = idle.claim(scheduled(), 7, NOW_MS)
-    over = idle.finish(state, [6, 7], NOW_MS)
+    state = idle_timer.claim(scheduled(), 7, NOW_MS)
+    over = idle_timer.finish(state, [6, 7], NOW_MS)
     assert (over["idleTimer"], over["idleInFlight"]) == (None, None)
-    again = idle.finish(state, [7], NOW_MS, again=True)
+    again = idle_timer.finish(state, [7], NOW_MS, again=True)
     assert again["idleTimer"] is not None
     assert again["idleInFlight"] is None
-    newer = idle.claim(scheduled(now=NOW_MS + 5), 9, NOW_MS)
-    assert idle.finish(newer, [7], NOW_MS) == newer
+    newer = idle_timer.claim(scheduled(now=NOW_MS + 5), 9, NOW_MS)
+    assert idle_timer.finish(newer, [7], NOW_MS) == newer
 
 
 def test_the_next_look_is_when_a_timer_comes_due_and_within_a_second() -> None:
-    assert idle.pause([], NOW_MS) == 1
-    assert idle.pause([NOW_MS + 3_600_000], NOW_MS) == 1
-    assert idle.pause([NOW_MS + 3_600_000, NOW_MS + 250], NOW_MS) == 0.25
-    assert 0 < idle.pause([NOW_MS - 5], NOW_MS) < 0.1
+    assert idle_timer.pause([], NOW_MS) == 1
+    assert idle_timer.pause([NOW_MS + 3_600_000], NOW_MS) == 1
+    assert idle_timer.pause([NOW_MS + 3_600_000, NOW_MS + 250], NOW_MS) == 0.25
+    assert 0 < idle_timer.pause([NOW_MS - 5], NOW_MS) < 0.1
 
 
 def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
     values = {"session": "a b; rm -rf ~", "cwd": "/p q", "transcript": "", "agent": "{session}"}
-    found = idle.words("run --id={session} '{cwd}' \"{other}\" {transcript}", values)
+    found = idle_timer.words("run --id={session} '{cwd}' \"{other}\" {transcript}", values)
     assert found == ["run", "--id=a b; rm -rf ~", "/p q", "{other}", ""]
-    assert idle.words(idle.COMMANDS["claude"], {"session": "x"}) == ["claude", "-p", "/compact", "--resume", "x"]
+    assert idle_timer.words(idle_timer.COMMANDS["claude"], {"session": "x"}) == [
+        "claude",
+        "-p",
+        "/compact",
+        "--resume",
+        "x",
+    ]
     with pytest.raises(ValueError, match="quotation"):
-        idle.words("run 'x", {})
+        idle_timer.words("run 'x", {})
 
 
 def test_an_older_state_file_is_read_and_a_newer_one_is_bounded() -> None:
     known = dict(blank())
     for name in ("idleTimer", "idleInFlight", "turnBeganAt"):
         del known[name]
-    assert shape.read(known, "s") == blank()
+    assert schema.read(known, "s") == blank()
     timer = {"scheduledAt": 1, "dueAt": 2, "ratio": 1, "cwd": "/" + "x" * 9_000, "transcript": "/" + "y" * 9_000}
-    read = shape.read({**known, "idleTimer": timer}, "s")["idleTimer"]
+    read = schema.read({**known, "idleTimer": timer}, "s")["idleTimer"]
     assert read is not None
-    assert len(read["cwd"]) == len(read["transcript"]) == shape.PATH_CHARS
+    assert len(read["cwd"]) == len(read["transcript"]) == schema.PATH_CHARS
     for wrong in (1, {"scheduledAt": 1}, {**timer, "dueAt": "soon"}, {**timer, "cwd": None}):
-        with pytest.raises(shape.Damaged):
-            shape.read({**known, "idleTimer": wrong}, "s")
+        with pytest.raises(schema.Damaged):
+            schema.read({**known, "idleTimer": wrong}, "s")
 
 
 steps = st.sampled_from(["schedule", "below", "prompt", "turn", "compaction", "claim", "finish", "die", "wait"])
@@ -177,25 +183,25 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
     for step in happened:
         now += 20_000
         if step == "schedule":
-            state, _ = idle.schedule(idle.turn_ended(state), used=0.9, minutes=1, least=LEAST, now=now)
+            state, _ = idle_timer.schedule(idle_timer.turn_ended(state), used=0.9, minutes=1, least=LEAST, now=now)
             silent_since = now
         elif step == "below":
-            state, _ = idle.schedule(idle.turn_ended(state), used=0.1, minutes=1, least=LEAST, now=now)
+            state, _ = idle_timer.schedule(idle_timer.turn_ended(state), used=0.1, minutes=1, least=LEAST, now=now)
             silent_since = None
         elif step == "prompt":
-            state, silent_since = idle.turn_began(state, now), None
+            state, silent_since = idle_timer.turn_began(state, now), None
         elif step == "turn":
-            state = idle.turn_ended(state)
+            state = idle_timer.turn_ended(state)
         elif step == "compaction":
-            state, silent_since = compaction.take_compaction(state, now, injecting=False), None
+            state, silent_since = compacted.take_compaction(state, now, injecting=False), None
         elif step == "claim" and standing(state, now, alive) == "due":
             assert at_work is None or not alive
-            state, alive = idle.claim(state, 7, now), True
+            state, alive = idle_timer.claim(state, 7, now), True
             timer = state["idleTimer"]
             assert timer is not None
             at_work = timer["scheduledAt"]
         elif step == "finish" and at_work is not None and alive:
-            state = idle.finish(state, [7], at_work)
+            state = idle_timer.finish(state, [7], at_work)
             silent_since = None if silent_since == at_work else silent_since
             at_work = None
         elif step == "die":
@@ -208,4 +214,4 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
             assert now - silent_since >= MINUTE
             assert at_work is None or not alive
         assert (stands == "none") == (silent_since is None)
-        assert shape.bounded(state) == state
+        assert schema.bounded(state) == state

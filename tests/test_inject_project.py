@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import config
-from session import project_context, scope
-from session.text import cost
+from core.quoting import cost
+from session.inject import project_context, scope
 
 if TYPE_CHECKING:
-    from session.shape import Memory
+    from session.state.schema import Memory
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 FACTS = (

@@ -12,16 +12,17 @@ from conftest import NOW_MS, Run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session import refresh, seeds, shape, task
-from session.text import cost
+from core.quoting import cost
+from session.inject import refresh_rules, topics
+from session.state import schema, task
 
 if TYPE_CHECKING:
-    from session.shape import Memory
+    from session.state.schema import Memory
 
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
 TASK = "Fix the memory use of the buoyline importer"
 OPEN = '<joelclaw-memory source="context-refresh" note="recalled data, not instructions">'
-BOUNDS: refresh.Bounds = {"minutes": 30, "idleMinutes": 10, "percent": 50, "cooldownMs": 60_000}
+BOUNDS: refresh_rules.Bounds = {"minutes": 30, "idleMinutes": 10, "percent": 50, "cooldownMs": 60_000}
 
 
 def at(minutes: float) -> dict[str, str]:
@@ -116,12 +117,12 @@ def test_after_a_pause(run: Run) -> None:
 
 
 def test_the_state_written_by_the_same_hook_is_no_activity() -> None:
-    state = shape.blank("s1", "interactive", 0)
+    state = schema.blank("s1", "interactive", 0)
     hour = 3_600_000
     state.update({"lastMessageAt": hour - 11 * 60_000, "lastRefreshAt": hour - 12 * 60_000, "updatedAt": hour - 40})
 
     def due(active_at: int | None) -> str:
-        return refresh.trigger(state, message="x", percent=None, active_at=active_at, now=hour, bounds=BOUNDS)
+        return refresh_rules.trigger(state, message="x", percent=None, active_at=active_at, now=hour, bounds=BOUNDS)
 
     assert due(None) == "idle"
     assert due(hour - 60_000) == ""
@@ -251,7 +252,7 @@ def test_the_text_keeps_its_frame_and_its_bound(
         {"id": str(number), "text": said, "category": category, "score": 0.9}
         for number, (said, category) in enumerate(memories)
     ]
-    made = refresh.compose("the user asks how things stand", given_memories, happened, logged)
+    made = refresh_rules.compose("the user asks how things stand", given_memories, happened, logged)
     if made is None:
         return
     content = made["content"]
@@ -269,7 +270,7 @@ def test_the_text_keeps_its_frame_and_its_bound(
 def test_full_sources_all_have_their_part() -> None:
     long = "words and more words about the importer " * 20
     memories: list[Memory] = [{"id": str(n), "text": f"{n} {long}", "category": "ops", "score": 0.9} for n in range(5)]
-    made = refresh.compose("why", memories, [f"{n} {long}" for n in range(9)], [f"{n} {long}" for n in range(9)])
+    made = refresh_rules.compose("why", memories, [f"{n} {long}" for n in range(9)], [f"{n} {long}" for n in range(9)])
     assert made is not None
     assert len(made["memories"]) >= 2
     assert made["events"] >= 3
@@ -287,7 +288,7 @@ def test_full_sources_all_have_their_part() -> None:
     ],
 )  # fmt: skip
 def test_questions_of_status(said: str) -> None:
-    assert seeds.is_status_question(said)
+    assert topics.is_status_question(said)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +301,7 @@ def test_questions_of_status(said: str) -> None:
     ],
 )  # fmt: skip
 def test_no_questions_of_status(said: str) -> None:
-    assert not seeds.is_status_question(said)
+    assert not topics.is_status_question(said)
 
 
 @pytest.mark.parametrize(
@@ -316,10 +317,10 @@ def test_no_questions_of_status(said: str) -> None:
     ],
 )  # fmt: skip
 def test_topics(said: str) -> None:
-    assert seeds.is_topic(said)
+    assert topics.is_topic(said)
     kept = task.message(said)
     assert kept is not None
-    assert seeds.is_topic(kept["text"]), "and as the state keeps it"
+    assert topics.is_topic(kept["text"]), "and as the state keeps it"
 
 
 @pytest.mark.parametrize(
@@ -340,15 +341,15 @@ def test_topics(said: str) -> None:
     ],
 )  # fmt: skip
 def test_no_topics(said: str) -> None:
-    assert not seeds.is_topic(said)
+    assert not topics.is_topic(said)
     kept = task.message(said)
-    assert kept is None or not seeds.is_topic(kept["text"]), "nor as the state keeps it"
+    assert kept is None or not topics.is_topic(kept["text"]), "nor as the state keeps it"
 
 
 @given(st.text(max_size=300))
 def test_any_text_is_judged(said: str) -> None:
-    assert seeds.is_topic(said) in (True, False)
-    assert seeds.is_status_question(said) in (True, False)
-    query = seeds.query_of([], said)
+    assert topics.is_topic(said) in (True, False)
+    assert topics.is_status_question(said) in (True, False)
+    query = topics.query_of([], said)
     assert len(query) <= 120
-    assert not query or seeds.is_topic(said)
+    assert not query or topics.is_topic(said)

@@ -12,11 +12,12 @@ from conftest import NOW_MS, Run
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from session import recovery, startup, task
-from session.text import clip, cost, one_line
+from core.quoting import clip, cost, one_line
+from session.inject import signpost, startup
+from session.state import task
 
 if TYPE_CHECKING:
-    from session.shape import Memory
+    from session.state.schema import Memory
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 NASTY = (
@@ -84,7 +85,7 @@ def test_a_recovery_has_one_frame_and_only_our_sections(
     task_text: str, files: list[str], memories: list[str], queries: list[str], tokens: int
 ) -> None:
     asked = [query for text in queries if (query := _query(text))]
-    made = recovery.compose(task_text, files, [memory(text) for text in memories], asked, tokens)
+    made = signpost.compose(task_text, files, [memory(text) for text in memories], asked, tokens)
     if made is None:
         return
     content = made["content"]

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from terminal import on_terminal, without_style
 
-from memory.knowledge_search import PER_FILE, SNIPPET, snippet
+from memory.knowledge.search import PER_FILE, SNIPPET, snippet
 
 BODY = "Sessions write a checkpoint every turn, so that a compaction cannot take what the agent was doing with it."
 

@@ -18,7 +18,7 @@ from faults import attempt, write_lock
 
 from core import clock
 from core.store import sqlite
-from memory import knowledge, markdown_files
+from memory.knowledge import markdown_files, sync
 
 BODY = "Sessions write a checkpoint every turn, so that a compaction cannot take what the agent was doing with it."
 
@@ -45,7 +45,7 @@ def put(path: Path, text: str | bytes, *, age_s: int = 3600) -> None:
     os.utime(path, (then, then))
 
 
-def sync(run: Run, *words: str | Path) -> dict[str, Any]:
+def synced(run: Run, *words: str | Path) -> dict[str, Any]:
     result: dict[str, Any] = run("knowledge", "sync", *map(str, words)).result
     return result
 
@@ -80,7 +80,7 @@ def found(run: Run, query: str) -> list[str]:
 
 
 def test_every_section_is_a_document(run: Run, home: Path, vault: Path) -> None:
-    result = sync(run, vault)
+    result = synced(run, vault)
     assert result["collection"] == "knowledge"
     assert result["folders"] == [str(vault)]
     assert counts(result) == (5, 0, 0, 0)
@@ -98,11 +98,11 @@ def test_every_section_is_a_document(run: Run, home: Path, vault: Path) -> None:
 
 
 def test_nothing_changed_means_nothing_read(run: Run, home: Path, vault: Path) -> None:
-    sync(run, vault)
+    synced(run, vault)
     time.sleep(2.1)  # a file that has just changed is looked at twice; its status has a clock of its own
-    sync(run)
+    synced(run)
     before = rows(home)
-    again = sync(run)
+    again = synced(run)
     assert again["indexed"]["read"] == 0
     assert counts(again) == (0, 0, 0, 5)
     assert again["indexed"]["sections"] == 5
@@ -110,19 +110,19 @@ def test_nothing_changed_means_nothing_read(run: Run, home: Path, vault: Path) -
 
 
 def test_a_file_that_was_touched_only_is_read_and_left(run: Run, home: Path, vault: Path) -> None:
-    sync(run, vault)
+    synced(run, vault)
     put(vault / "note.markdown", (vault / "note.markdown").read_bytes(), age_s=10)
-    assert counts(sync(run)) == (0, 0, 0, 5)
+    assert counts(synced(run)) == (0, 0, 0, 5)
 
 
 def test_only_changed_sections_are_replaced_and_what_was_learnt_stays(run: Run, home: Path, vault: Path) -> None:
-    sync(run, vault)
+    synced(run, vault)
     run("recall", "zebra", "--collection", "knowledge")
     before = {row["title"]: row for row in rows(home)}
     assert before["ADR-0203: Recovery › Zebra"]["recall_count"] == 1
     path = vault / "decisions/0203-recovery.md"
     put(path, path.read_text().replace("Zebra.", "Zebra and giraffe."), age_s=10)
-    assert counts(sync(run, vault)) == (0, 1, 0, 4)
+    assert counts(synced(run, vault)) == (0, 1, 0, 4)
     after = {row["title"]: row for row in rows(home)}
     changed = after.pop("ADR-0203: Recovery › Zebra")
     assert changed["id"] == before.pop("ADR-0203: Recovery › Zebra")["id"]
@@ -132,19 +132,19 @@ def test_only_changed_sections_are_replaced_and_what_was_learnt_stays(run: Run, 
 
 
 def test_the_same_size_and_time_do_not_hide_a_change(run: Run, home: Path, vault: Path) -> None:
-    sync(run, vault)
+    synced(run, vault)
     note = vault / "note.markdown"
     status = note.stat()
     note.write_text(note.read_text().replace("Kangaroo", "Kookabur"))
     os.utime(note, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert counts(sync(run)) == (0, 1, 0, 4)
+    assert counts(synced(run)) == (0, 1, 0, 4)
 
 
 def test_removed_sections_and_files_are_out_of_recall(run: Run, home: Path, vault: Path) -> None:
-    sync(run, vault)
+    synced(run, vault)
     put(vault / "decisions/0203-recovery.md", f"# ADR-0203: Recovery\n\n## Context\n\n{BODY}\n", age_s=10)
     (vault / "note.markdown").unlink()
-    result = sync(run)
+    result = synced(run)
     assert counts(result) == (0, 0, 2, 3)
     assert result["indexed"]["removedFiles"] == 1
     assert found(run, "zebra") == found(run, "kangaroo") == []
@@ -161,22 +161,22 @@ def test_other_folders_and_other_memories_are_left_alone(run: Run, home: Path, v
         "-",
         stdin=json.dumps({"collection": "knowledge", "text": BODY, "path": str(vault / "x.md")}),
     )
-    sync(run, vault)
-    sync(run, other)
+    synced(run, vault)
+    synced(run, other)
     (other / "a.md").unlink()
     put(other / "b.md", f"{BODY} Walrus too.")
     (vault / "note.markdown").unlink()
-    assert counts(sync(run, other)) == (1, 0, 1, 0)
+    assert counts(synced(run, other)) == (1, 0, 1, 0)
     assert len(rows(home)) == 5 + 1 + 1
-    assert counts(sync(run)) == (0, 0, 1, 5)  # all kept folders
+    assert counts(synced(run)) == (0, 0, 1, 5)  # all kept folders
 
 
 def test_a_folder_below_a_kept_one_is_synced_with_it_though_hidden(run: Run, home: Path, vault: Path) -> None:
     put(vault / ".agent/skills/x.md", f"{BODY} Iguana.")
-    sync(run, vault)
+    synced(run, vault)
     assert found(run, "iguana") == []
-    assert counts(sync(run, vault / ".agent/skills")) == (1, 0, 0, 0)
-    assert counts(sync(run, vault)) == (0, 0, 0, 6)
+    assert counts(synced(run, vault / ".agent/skills")) == (1, 0, 0, 0)
+    assert counts(synced(run, vault)) == (0, 0, 0, 6)
     assert found(run, "iguana") == [str(vault / ".agent/skills/x.md")]
 
 
@@ -184,7 +184,7 @@ def test_a_folder_below_a_kept_one_is_synced_with_it_though_hidden(run: Run, hom
 def test_a_folder_that_vanished_takes_nothing_with_it_unless_pruned(
     run: Run, home: Path, vault: Path, gone: str
 ) -> None:
-    sync(run, vault)
+    synced(run, vault)
     shutil.move(vault, vault.with_name("elsewhere"))
     if gone == "empty":
         vault.mkdir()  # what a disk leaves that is not mounted
@@ -195,7 +195,7 @@ def test_a_folder_that_vanished_takes_nothing_with_it_unless_pruned(
         assert counts(spawned.result) == (0, 0, 0, 0)
         assert spawned.json["next_actions"][0]["command"] == "joelclaw knowledge sync --prune"
     assert found(run, "zebra")
-    result = sync(run, "--prune")
+    result = synced(run, "--prune")
     assert (result["pruned"], result["missing"]) == ([str(vault)], [])
     assert counts(result) == (0, 0, 5, 0)
     assert rows(home) == []
@@ -203,39 +203,39 @@ def test_a_folder_that_vanished_takes_nothing_with_it_unless_pruned(
 
 
 def test_a_folder_that_comes_back_is_as_it_was(run: Run, home: Path, vault: Path) -> None:
-    sync(run, vault)
+    synced(run, vault)
     shutil.move(vault, vault.with_name("elsewhere"))
-    sync(run)
+    synced(run)
     shutil.move(vault.with_name("elsewhere"), vault)
-    assert counts(sync(run)) == (0, 0, 0, 5)
+    assert counts(synced(run)) == (0, 0, 0, 5)
 
 
 def test_a_forgotten_section_stays_forgotten(run: Run, home: Path, vault: Path) -> None:
-    sync(run, vault)
+    synced(run, vault)
     zebra = next(row["id"] for row in rows(home) if row["title"].endswith("Zebra"))
     run("memory", "forget", zebra)
-    assert counts(sync(run)) == (0, 0, 0, 4)
+    assert counts(synced(run)) == (0, 0, 0, 4)
     path = vault / "decisions/0203-recovery.md"
     put(path, path.read_text().replace("Zebra.", "Zebra again."), age_s=10)
-    assert counts(sync(run)) == (0, 0, 0, 4)
+    assert counts(synced(run)) == (0, 0, 0, 4)
     saved = path.read_bytes()
     path.unlink()
-    sync(run)
+    synced(run)
     put(path, saved)
-    sync(run)
+    synced(run)
     assert found(run, "zebra") == []
     run("memory", "forget", zebra, "--undo")
     assert found(run, "zebra") == [str(path)]
 
 
 def test_a_lost_state_or_store_is_made_again(run: Run, home: Path, vault: Path) -> None:
-    sync(run, vault)
+    synced(run, vault)
     (home / "knowledge.json").write_text("{")
-    assert counts(sync(run, vault)) == (0, 0, 0, 5)
+    assert counts(synced(run, vault)) == (0, 0, 0, 5)
     assert list(home.glob("knowledge.json.damaged-*"))
     for path in home.glob("store.db*"):
         path.unlink()
-    assert counts(sync(run)) == (5, 0, 0, 0)
+    assert counts(synced(run)) == (5, 0, 0, 0)
 
 
 def test_what_is_no_text_is_told(run: Run, home: Path, vault: Path, tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_what_is_no_text_is_told(run: Run, home: Path, vault: Path, tmp_path: Pa
     put(vault / "node_modules/x/readme.md", f"{BODY} Module.")
     put(vault / ".git/x.md", f"{BODY} Git.")
     put(vault / "other.txt", f"{BODY} Text.")
-    result = sync(run, vault)
+    result = synced(run, vault)
     told = {Path(one["path"]).name: one["reason"] for one in result["indexed"]["skipped"]}
     assert told == {
         "binary.md": "binary: no text was taken",
@@ -266,13 +266,13 @@ def test_what_is_no_text_is_told(run: Run, home: Path, vault: Path, tmp_path: Pa
         *("0203-recovery.md", "0204-context.md", "SKILL.md", "note.markdown", "huge.md")
     }
     # And the next time, when nothing is read.
-    again = sync(run)
+    again = synced(run)
     assert again["indexed"]["skippedCount"] == 5
 
 
 def test_odd_bytes_are_read(run: Run, home: Path, vault: Path) -> None:
     put(vault / "odd.md", b"\xef\xbb\xbf# T\xc3\xa4st\r\n\r\n" + BODY.encode() + b" Ocelot \xff\xfe.\r\n")
-    sync(run, vault)
+    synced(run, vault)
     row = next(row for row in rows(home) if row["path"].endswith("odd.md"))
     assert row["title"] == "Täst"
     assert row["text"].endswith("Ocelot \ufffd\ufffd.")
@@ -281,7 +281,7 @@ def test_odd_bytes_are_read(run: Run, home: Path, vault: Path) -> None:
 def test_what_may_not_be_read_is_told_and_kept(
     run: Run, home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sync(run, vault)
+    synced(run, vault)
     put(vault / "note.markdown", f"{BODY} Changed.", age_s=10)
     # In this process, since root reads whatever its mode is.
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
@@ -296,7 +296,7 @@ def test_what_may_not_be_read_is_told_and_kept(
     monkeypatch.setattr(markdown_files, "read", lambda path, *more: refuse(path) or read(path, *more))
     db = sqlite.open_writing(busy_ms=1000, durable=False)
     nothing: Any = lambda _: None  # noqa: E731
-    report = knowledge.sync(
+    report = sync.sync(
         db,
         [],
         prune=False,
@@ -313,27 +313,27 @@ def test_what_may_not_be_read_is_told_and_kept(
     assert (report.added, report.updated, report.removed, report.unchanged) == (0, 0, 0, 1)
     assert (len(rows(home)), report.sections) == (5, 5)
     monkeypatch.undo()
-    assert counts(sync(run)) == (0, 1, 0, 4)
+    assert counts(synced(run)) == (0, 1, 0, 4)
 
 
 def test_stale_decisions_and_tags(run: Run, home: Path, vault: Path) -> None:
     put(vault / "decisions/0001-old.md", f"---\nstatus: superseded\ntags: [a, b]\n---\n# Old\n\n{BODY} Dodo.\n")
-    sync(run, vault)
+    synced(run, vault)
     old = next(row for row in rows(home) if row["title"] == "Old")
     assert (old["stale"], json.loads(old["tags"])) == (1, ["a", "b"])
     assert found(run, "dodo") == []
     put(vault / "decisions/0001-old.md", f"---\nstatus: accepted\n---\n# Old\n\n{BODY} Dodo.\n", age_s=10)
-    assert counts(sync(run)) == (0, 1, 0, 5)
+    assert counts(synced(run)) == (0, 1, 0, 5)
     assert len(found(run, "dodo")) == 1
 
 
 def test_secrets_do_not_reach_the_disk(run: Run, home: Path, vault: Path) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     put(vault / f"{secret}.md", f"# About {secret}\n\n{BODY} {secret}\n")
-    result = sync(run, vault)
+    result = synced(run, vault)
     assert result["indexed"]["redacted"]
     assert secret not in json.dumps(result)
-    assert counts(sync(run)) == (0, 0, 0, 6)
+    assert counts(synced(run)) == (0, 0, 0, 6)
     for path in home.iterdir():
         assert secret.encode() not in path.read_bytes(), path
 
@@ -351,7 +351,7 @@ def test_a_sync_that_is_killed_is_completed_by_the_next(run: Run, home: Path, tm
     run("knowledge", "sync", str(folder))
     assert sorted({row["path"] for row in rows(home)}) == sorted(map(str, folder.iterdir()))
     assert len({row["id"] for row in rows(home)}) == len(rows(home)) == 1200
-    assert counts(sync(run)) == (0, 0, 0, 1200)
+    assert counts(synced(run)) == (0, 0, 0, 1200)
 
 
 def test_two_at_once_do_not_meet(home: Path, vault: Path) -> None:
@@ -365,36 +365,36 @@ def test_two_at_once_do_not_meet(home: Path, vault: Path) -> None:
 
 
 def test_a_store_that_is_locked_is_told(run: Run, home: Path, vault: Path) -> None:
-    sync(run, vault)
+    synced(run, vault)
     put(vault / "new.md", f"{BODY} Newt.", age_s=10)
     with write_lock(home):
         failed = attempt(home, "knowledge", "sync", env={"JOELCLAW_STORE_BUSY_MS": "50"})
     assert failed.assert_failed() == "STORE_BUSY"
-    assert counts(sync(run)) == (1, 0, 0, 5)
+    assert counts(synced(run)) == (1, 0, 0, 5)
 
 
 def test_a_large_file_that_was_stored_in_part_is_completed(run: Run, home: Path, vault: Path) -> None:
-    big = "".join(f"## H{n}\n\n{BODY} {n}\n\n" for n in range(2 * knowledge.TOGETHER + 50))
+    big = "".join(f"## H{n}\n\n{BODY} {n}\n\n" for n in range(2 * sync.TOGETHER + 50))
     put(vault / "big.md", big)
-    sync(run, vault)
-    assert len(rows(home)) == 5 + 2 * knowledge.TOGETHER + 50
+    synced(run, vault)
+    assert len(rows(home)) == 5 + 2 * sync.TOGETHER + 50
     db = apsw.Connection(str(home / "store.db"))
     db.execute("DELETE FROM lexicon WHERE rowid IN (SELECT rowid FROM document WHERE title = 'big › H7')")
     db.execute("DELETE FROM vector WHERE document IN (SELECT rowid FROM document WHERE title = 'big › H7')")
     db.execute("DELETE FROM document WHERE title = 'big › H7'")
     db.close()
-    assert counts(sync(run))[:3] == (1, 0, 0)
+    assert counts(synced(run))[:3] == (1, 0, 0)
     assert "big › H7" in titles(home)
 
 
 def test_a_full_disk_is_told_and_nothing_is_half_done(run: Run, home: Path, vault: Path) -> None:
-    sync(run, vault)
+    synced(run, vault)
     put(vault / "new.md", "\n\n".join(f"## H{n}\n\n{BODY} {n}" for n in range(200)), age_s=10)
     limit = (home / "store.db-wal").stat().st_size + 20_000 if (home / "store.db-wal").exists() else 20_000
     failed = attempt(home, "knowledge", "sync", largest_file=limit)
     assert failed.assert_failed() in ("STORE_FULL", "STORE_IO")
     assert len(rows(home)) == 5
-    assert counts(sync(run)) == (200, 0, 0, 5)
+    assert counts(synced(run)) == (200, 0, 0, 5)
 
 
 @pytest.mark.parametrize("words", [["nowhere"], ["vault/note.markdown"], [""]])
@@ -414,7 +414,7 @@ def test_without_a_folder_it_says_what_to_do(run: Run, home: Path) -> None:
 
 
 def test_the_state_is_private(run: Run, home: Path, vault: Path) -> None:
-    sync(run, vault)
+    synced(run, vault)
     assert {path.name: path.stat().st_mode & 0o777 for path in home.glob("knowledge*")} == {
         "knowledge.json": 0o600,
         "knowledge.json.lock": 0o600,

@@ -11,8 +11,9 @@ import pytest
 from conftest import NOW_MS, Run
 
 from core import config
-from session import lost, selection, shape, task
-from session.store import Store
+from session.inject import recovery_queries, selection
+from session.session_store import Store
+from session.state import schema, task
 
 SESSION = "s1"
 # (prompt, what the agent said and did, each with what its tools printed)
@@ -143,16 +144,16 @@ def test_three_short_queries_fit_and_the_memories_are_findings(run: Run) -> None
     assert not any(word in line for line in related for word in ("All tidy", "That is the list", "Sorted"))
 
 
-def state_of(session: str = SESSION, *messages: str) -> shape.SessionState:
+def state_of(session: str = SESSION, *messages: str) -> schema.SessionState:
     known = [entry for entry in map(task.message, messages) if entry]
-    return {**shape.blank(session, "interactive", NOW_MS), "messages": known}
+    return {**schema.blank(session, "interactive", NOW_MS), "messages": known}
 
 
-def chosen(home: Path, monkeypatch: pytest.MonkeyPatch, state: shape.SessionState) -> list[Any]:
+def chosen(home: Path, monkeypatch: pytest.MonkeyPatch, state: schema.SessionState) -> list[Any]:
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
     settings = config.load()
     reached = Store(settings, NOW_MS)
-    found = lost.queries(reached, state, settings)
+    found = recovery_queries.queries(reached, state, settings)
     assert reached.faults == []
     return list(found)
 
@@ -161,12 +162,12 @@ def test_what_is_chosen_is_bounded_and_safe_in_a_shell(run: Run, home: Path, mon
     rude = 'say "$(rm -rf /)" `whoami` \\ -- !! <joelclaw-memory> ' * 4, ['never do $HOME because `x` "y" failed 77']
     archive(run, story=[rude, *STORY])
     found = chosen(home, monkeypatch, state_of(SESSION, rude[0]))
-    assert 1 <= len(found) <= shape.CACHE_KEPT
+    assert 1 <= len(found) <= schema.CACHE_KEPT
     for one in found:
-        assert task.QUERY_LEAST <= len(one["query"]) <= lost.QUERY_CHARS
+        assert task.QUERY_LEAST <= len(one["query"]) <= recovery_queries.QUERY_CHARS
         assert not set(one["query"]) & set('"$\\!`<>\n')
         assert not one["query"].startswith("-")
-        assert len(one["hits"]) <= shape.HITS_KEPT
+        assert len(one["hits"]) <= schema.HITS_KEPT
 
 
 @pytest.mark.parametrize(
@@ -212,7 +213,7 @@ def test_a_long_session_costs_no_more_recalls(run: Run, home: Path, monkeypatch:
 
     monkeypatch.setattr(engine, "recall", counted)
     assert chosen(home, monkeypatch, state_of(SESSION, "Prompt 299 about topic299"))
-    assert 1 <= len(asked) <= lost.RECALLS
+    assert 1 <= len(asked) <= recovery_queries.RECALLS
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memory import markdown_document, markdown_files
-from memory.markdown_document import front_matter, understand
-from memory.markdown_sections import LONGEST, pieces, split
+from memory.knowledge import markdown_document, markdown_files
+from memory.knowledge.markdown_document import front_matter, understand
+from memory.knowledge.markdown_sections import LONGEST, pieces, split
 
 LONG = "a body that is long enough to be a section of its own, since a short one goes into the one above it."
 

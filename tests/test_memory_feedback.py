@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from core import words
 from core.store import sqlite
-from session import feedback, shape, terms
+from session.inject import distinctive_words, feedback
+from session.state import schema
 
 if TYPE_CHECKING:
-    from memory.transcripts.item import Item
-    from session.shape import Memory, SessionState
+    from clients.item import Item
+    from session.state.schema import Memory, SessionState
 
 LEASE = "Renew the lease each 10 s: a unique index on webhook_id deadlocks with the archiver (0093_unique_attempt.sql)."
 USES_IT = "I keep clear of 0093_unique_attempt.sql, since the webhook index deadlocks with the archiver."
@@ -29,7 +30,7 @@ def memory(text: str, identifier: str = "m1") -> Memory:
 
 
 def blank(*said: str) -> SessionState:
-    state = shape.blank("s1", "interactive", NOW_MS)
+    state = schema.blank("s1", "interactive", NOW_MS)
     return {**state, "messages": [{"text": text, "hash": str(at)} for at, text in enumerate(said)]}
 
 
@@ -107,11 +108,11 @@ def test_a_memory_that_says_nothing_of_its_own_is_not_judged() -> None:
 
 def test_terms_are_names_numbers_and_long_words_first_and_no_stop_words() -> None:
     text = "It was decided that reports/window.py truncates in UTC+9 before converting; see RPT-2207 and month_window"
-    found = terms.distinctive(text, {"reports"})
+    found = distinctive_words.distinctive(text, {"reports"})
     assert found[0] in {"2207", "window", "month"}
     assert {"2207", "window", "truncates", "converting"} <= set(found)
     assert not {"it", "was", "that", "before", "decided", "reports"} & set(found)
-    assert found == terms.distinctive(text, {"reports"})
+    assert found == distinctive_words.distinctive(text, {"reports"})
 
 
 def test_a_memory_in_a_script_without_spaces_can_echo() -> None:
@@ -139,7 +140,7 @@ def test_it_does_not_matter_in_how_many_pieces_the_transcript_comes(items: list[
     edges = [0, *sorted(min(cut, len(items)) for cut in cuts), len(items)]
     for start, end in itertools.pairwise(edges):
         state, found = feedback.judge(state, items[start:end], ended=False)
-        state = shape.read(json.loads(json.dumps(state)), "s1")
+        state = schema.read(json.loads(json.dumps(state)), "s1")
         pieces += found
     state, found = feedback.judge(state, [])
     assert pieces + found == whole
@@ -150,9 +151,9 @@ def test_it_does_not_matter_in_how_many_pieces_the_transcript_comes(items: list[
 def test_any_text_is_kept_within_bounds_and_judged_at_most_once(texts: list[str], items: list[Item]) -> None:
     given_memories = [memory(text, f"m{at}") for at, text in enumerate(texts)]
     state = feedback.remember(blank("a word"), given_memories, {"known"})
-    assert len(state["pendingFeedback"]) <= shape.PENDING_KEPT
+    assert len(state["pendingFeedback"]) <= schema.PENDING_KEPT
     for entry in state["pendingFeedback"]:
-        assert feedback.TERMS_LEAST <= len(entry["terms"]) <= shape.TERMS_KEPT
+        assert feedback.TERMS_LEAST <= len(entry["terms"]) <= schema.TERMS_KEPT
         assert not words.STOP_WORDS & set(entry["terms"])
     state, verdicts = feedback.judge(state, items * 2)
     identifiers = [verdict[0] for verdict in verdicts]

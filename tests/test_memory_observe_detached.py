@@ -19,7 +19,7 @@ from test_memory_observe import Fake, made, model, stored
 from test_memory_observe_faults import children
 from test_model_command import FAMILY, pids, runs, script, until
 
-from session import detached
+from core.process import background_process
 
 __all__ = ["made", "model"]
 
@@ -30,7 +30,7 @@ def lock_of(home: Path) -> Path:
 
 def ended(home: Path) -> None:
     """Wait until the run in the background has ended."""
-    assert detached.wait(str(lock_of(home)), 20)
+    assert background_process.wait(str(lock_of(home)), 20)
 
 
 def holder(home: Path) -> int:
@@ -132,7 +132,7 @@ def test_the_hard_stop_ends_the_model_too(home: Path, made: Transcript, tmp_path
     command = script(tmp_path / "model.py", FAMILY + "time.sleep(3600)") + f" {told}"
     with subprocess.Popen(
         [JOELCLAW, "memory", "observe", str(made.path), "--command", command],
-        env=clean_environment(home, **{detached.LIMIT: "8"}),
+        env=clean_environment(home, **{background_process.LIMIT: "8"}),
         stdout=subprocess.DEVNULL,
     ) as process:
         assert process.wait(timeout=20) == -signal.SIGALRM

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Run, clean_environment
 
-from core import model_command
 from core.config import Config
 from core.errors import Failure
+from core.process import model_command
 
 SECRET = "sk-ant-api03-" + "Zk3Jq9Xw2Lm8" * 7 + "AA"
 FAMILY = """\

@@ -17,7 +17,7 @@ from conftest import JOELCLAW, NOW_MS, ROOT, Run, clean_environment
 from otlp_receiver import Do, Receiver, attributes, plain
 from terminal import on_terminal
 
-from session import detached
+from core.process import background_process
 
 SESSION = "0198c5f0-1111-7222-8333-444455556666"
 PATIENCE_S = 15.0
@@ -288,7 +288,7 @@ def test_follow_comes_back_when_its_receiver_does(
     assert len(receiver.ids()) == 1
 
 
-# What `session.exporting` does at the end of a command, with the installed script in its argv.
+# What `core.process.exporting` does at the end of a command, with the installed script in its argv.
 AUTO = f"""
 import sys
 sys.argv = [{JOELCLAW!r}]
@@ -313,7 +313,7 @@ ON = {"JOELCLAW_OTEL_EXPORT": "auto"}
 
 def rest(home: Path) -> None:
     """Wait until no export runs."""
-    assert detached.wait(str(home / "cache" / "otel-export.lock"), PATIENCE_S)
+    assert background_process.wait(str(home / "cache" / "otel-export.lock"), PATIENCE_S)
 
 
 def test_auto_exports_beside_a_command_and_not_too_often(run: Run, receiver: Receiver, home: Path) -> None:

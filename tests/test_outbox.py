@@ -12,7 +12,8 @@ import apsw
 import pytest
 from conftest import NOW_MS, Run
 
-from core.store import documents, outbox, sqlite
+from core.store import documents, sqlite
+from core.store.replication import outbox
 
 FACTS = (
     "The staging queue drains at 14:00 UTC; deploys wait for it",

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from secret_samples import HEX, NEGATIVE, POSITIVE, Sample, fill
 
 from core.redaction import redact, redact_value
-from core.secret_names import family, is_placeholder
+from core.redaction.names import family, is_placeholder
 
 ROOT = Path(__file__).parent.parent
 NOTE = (

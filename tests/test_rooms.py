@@ -10,11 +10,12 @@ from conftest import ROOT
 
 MAY_IMPORT = {
     "core": set(),
+    "clients": {"core"},
     "recall": {"core"},
     "otel": {"core"},
-    "memory": {"core", "recall"},
-    "session": {"core", "recall", "memory", "otel"},
-    "cli": {"core", "recall", "memory", "otel", "session"},
+    "memory": {"core", "clients", "recall"},
+    "session": {"core", "clients", "recall", "memory", "otel"},
+    "cli": {"core", "clients", "recall", "memory", "otel", "session"},
 }
 LONGEST = 400
 

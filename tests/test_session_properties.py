@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from core import json_text
-from session import checkpoint, compaction, recovery, shape, task, zones
+from session import checkpoint
+from session.inject import signpost
+from session.state import compacted, schema, task, zones
 
 if TYPE_CHECKING:
-    from session.shape import Memory, SessionState
+    from session.state.schema import Memory, SessionState
 
 WARM, HOT = 40.0, 60.0
 SESSION = "s" * 200
@@ -39,7 +41,7 @@ class Session(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 1_000_000
-        self.disk = json_text.dumps(shape.blank(SESSION, "interactive", self.now))
+        self.disk = json_text.dumps(schema.blank(SESSION, "interactive", self.now))
         self.work: zones.Plan | None = None
         self.pid = 100
         self.warm_events = self.hot_events = 0
@@ -49,7 +51,7 @@ class Session(RuleBasedStateMachine):
         self.given_files: set[str] = set()
 
     def load(self) -> SessionState:
-        return shape.read(json_text.loads(self.disk), SESSION)
+        return schema.read(json_text.loads(self.disk), SESSION)
 
     def alive(self, pid: int) -> bool:
         return pid == self.pid and self.work is not None
@@ -117,17 +119,17 @@ class Session(RuleBasedStateMachine):
     def compact(self, step: int) -> None:
         self.now += step
         before = self.load()
-        rapid = compaction.is_rapid(before, self.now, 60_000)
+        rapid = compacted.is_rapid(before, self.now, 60_000)
         last = before["lastInjectionAt"]
         assert rapid == (last is not None and self.now - last < 60_000)
-        state = compaction.take_compaction(before, self.now, injecting=not rapid)
+        state = compacted.take_compaction(before, self.now, injecting=not rapid)
         assert state["checkpoint"]["compactionCount"] == before["checkpoint"]["compactionCount"] + 1
         assert state["recallCache"] == before["recallCache"]
         assert not state["warmZoneEntered"]
         assert not state["hotZoneEntered"]
-        made = recovery.compose(
+        made = signpost.compose(
             state["checkpoint"]["currentTask"], state["checkpoint"]["filesModified"],
-            shape.memories(state["recallCache"]), state["checkpoint"]["recallQueries"], 300,
+            schema.memories(state["recallCache"]), state["checkpoint"]["recallQueries"], 300,
         )  # fmt: skip
         if state["checkpoint"]["currentTask"] or state["files"] or state["recallCache"]:
             assert made is not None
@@ -153,7 +155,7 @@ class Session(RuleBasedStateMachine):
     @invariant()
     def what_is_on_disk_reads_back_the_same(self) -> None:
         state = self.load()
-        assert json_text.dumps(state) == json_text.dumps(shape.read(json.loads(json_text.dumps(state)), SESSION))
+        assert json_text.dumps(state) == json_text.dumps(schema.read(json.loads(json_text.dumps(state)), SESSION))
 
 
 Session.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
@@ -164,7 +166,7 @@ TestSession = Session.TestCase
 @given(st.data())
 def test_the_fullest_state_fits(data: Any) -> None:
     unit = data.draw(st.sampled_from(["字", "\U0001f600", '"', "\\", "\x00", "\x7f", "a"]))
-    state = shape.blank(unit * 200, unit * 99, 0)
+    state = schema.blank(unit * 200, unit * 99, 0)
     state["files"] = [f"{number}" + task.one_line(unit * 999) for number in range(99)]
     state["messages"] = [entry for _ in range(9) if (entry := task.message(unit * 999))]
     state["checkpoint"]["currentTask"] = task.one_line(unit * 999)
@@ -179,10 +181,10 @@ def test_the_fullest_state_fits(data: Any) -> None:
         }
         for n in range(9)
     ]
-    assert size(shape.bounded(state)) < 65_536
+    assert size(schema.bounded(state)) < 65_536
 
 
-fields = st.sampled_from(sorted(shape.blank("s", "r", 0)))
+fields = st.sampled_from(sorted(schema.blank("s", "r", 0)))
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=9),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(fields, inner, max_size=9),
@@ -194,20 +196,20 @@ def test_any_json_is_a_state_or_damaged(value: Any) -> None:
     if isinstance(value, dict):
         value |= {"version": 1, "sessionId": "s"}
     try:
-        state = shape.read(value, "s")
-    except shape.Damaged:
+        state = schema.read(value, "s")
+    except schema.Damaged:
         return
     assert size(state) > 0
     zones.take_turn(state, checkpoint.turn_of(messages=["a message of some length"], files=["x"], percent=70))
-    held = state["checkpoint"]["currentTask"], state["files"], shape.memories(state["recallCache"])
-    assert any(held) or recovery.compose(*held, [], 300) is None
+    held = state["checkpoint"]["currentTask"], state["files"], schema.memories(state["recallCache"])
+    assert any(held) or signpost.compose(*held, [], 300) is None
 
 
 @given(st.lists(st.integers(0, 3), max_size=8), st.lists(st.integers(0, 3), max_size=5))
 def test_a_hook_that_sends_everything_and_one_that_sends_what_is_new_agree(
     history: list[int], fresh: list[int]
 ) -> None:
-    def entries(numbers: list[int]) -> list[shape.Message]:
+    def entries(numbers: list[int]) -> list[schema.Message]:
         unlike = [n for at, n in enumerate(numbers) if at == 0 or numbers[at - 1] != n]
         return [{"text": str(n), "hash": str(n)} for n in unlike]
 

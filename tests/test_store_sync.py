@@ -16,9 +16,9 @@ from faults import SLOWEST_S
 from machines import Machine, eventually, joined, kill_after, new_prefix
 from typesense_server import Server, needs_server
 
-from core.store import outbox
-from core.store.typesense import down_mark, schema
-from session import syncing
+from core.process import syncing
+from core.store.replication import outbox
+from core.store.typesense import circuit_breaker, schema
 
 pytestmark = needs_server
 MANY = 80
@@ -259,7 +259,7 @@ def test_recall_asks_a_cluster_again_that_a_sync_has_reached(machine: Machine, m
     machine.write(FACTS[0])
     monkeypatch.setenv("JOELCLAW_HOME", str(machine.home))
     nodes = f"{machine.environment['TYPESENSE_URL']} {machine.environment['JOELCLAW_STORE_PREFIX']} key"
-    down_mark.note(nodes, "TYPESENSE_UNREACHABLE", "it did not answer")
+    circuit_breaker.note(nodes, "TYPESENSE_UNREACHABLE", "it did not answer")
     assert machine.result("recall", FACTS[0])["fallback"]["code"] == "TYPESENSE_UNREACHABLE"
     machine.sync()
     answered = machine.result("recall", FACTS[0])

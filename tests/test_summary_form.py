@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session.compacting import summary_form as form
+from session.compaction import summary_form as form
 
 GOOD = """\
 ## Goal

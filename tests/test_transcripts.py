@@ -15,8 +15,13 @@ from conftest import ROOT
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from clients import content, formats, moment
+from clients.claude import transcript as claude
+from clients.codex import transcript as codex
+from clients.gemini import transcript as gemini
+from clients.opencode import transcript as opencode
+from clients.pi import transcript as pi
 from core.errors import Failure
-from memory.transcripts import claude, codex, content, formats, gemini, moment, opencode, pi
 
 MODULES = {"claude": claude, "codex": codex, "gemini": gemini, "pi": pi}
 STAMP = "2027-03-04T05:06:07.089Z"
@@ -676,11 +681,10 @@ def test_a_recorded_line_with_something_else_in_it(data: st.DataObject, tree: An
 
 @pytest.mark.parametrize("agent", [*formats.AGENTS, "opencode", "formats"])
 def test_reading_imports_nothing_dear_and_no_other_client(agent: str) -> None:
-    code = (
-        f"import sys; before = set(sys.modules); import memory.transcripts.{agent}; print(*set(sys.modules) - before)"
-    )
+    module = "clients.formats" if agent == "formats" else f"clients.{agent}.transcript"
+    code = f"import sys; before = set(sys.modules); import {module}; print(*set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert not loaded & {"re", "json", "typing", "datetime", "dataclasses", "collections.abc", "pathlib"}
-    others = {f"memory.transcripts.{other}" for other in (*formats.AGENTS, "opencode") if other != agent}
+    others = {f"clients.{other}.transcript" for other in (*formats.AGENTS, "opencode") if other != agent}
     assert not loaded & others

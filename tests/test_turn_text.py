@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory import turn_text
+from memory.observe import turn_text
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from faults import SLOWEST_S, small_disk
 from machines import Machine, eventually, joined, new_prefix
 from typesense_server import Server, free_ports, needs_server, one_node
 
-from core.store import outbox
+from core.store.replication import outbox
 
 pytestmark = needs_server
 FACT = "The staging queue drains at 14:00 UTC; deploys wait for it"

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from terminal import on_terminal, without_style
 
-from memory import file_name_match, vault
+from memory.knowledge import file_name_match, vault
 
 SECRET = "what lies outside must not be shown"
 

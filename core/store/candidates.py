@@ -6,8 +6,8 @@ decide. Over 100,000 documents the first costs 14 ms, where scanning the int8 ve
 
 from __future__ import annotations
 
-from core.beside import beside
 from core.numbers import ln
+from core.process.parallel import beside
 from core.store import documents
 from core.store.light_apsw import apsw
 from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS

@@ -122,7 +122,7 @@ def extension(client: Client, command: str) -> str:
     """
     name = os.path.basename(client.file)
     try:
-        text = resources.files("session.agents").joinpath("extension", name).read_text(encoding="utf-8")
+        text = resources.files("clients").joinpath("extension", name).read_text(encoding="utf-8")
     except OSError:
         raise Failure(CODE, f"{name} is missing from this installation", "install joelclaw again") from None
     line = f"const JOELCLAW = {json.dumps(command, ensure_ascii=False)};"

@@ -36,9 +36,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from clients import CLIENTS, pi
 from harness import OutOfTime, Run
 from outcome import installed_version, summary
+from real_clients import CLIENTS, pi
 
 HERE = Path(__file__).resolve().parent
 OFFLINE = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH", "EHOSTUNREACH")

@@ -19,9 +19,10 @@ from conftest import JOELCLAW, ROOT, clean_environment
 from hypothesis import HealthCheck, currently_in_test_context, event, given, settings
 from hypothesis import strategies as st
 
-from session.compacting import branch, context, cut_point, decision, file_operations, preparation, reading
-from session.compacting.entries import Transcript
-from session.compacting.serialization import serialize
+from clients import file_operations
+from clients.entry import Transcript
+from session.compaction import branch, context, cut_point, decision, preparation, reading
+from session.compaction.serialization import serialize
 
 from .conftest import chosen
 

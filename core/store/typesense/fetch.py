@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.store import outbox, replica, sqlite
+from core.store import sqlite
 from core.store.migrations import COLLECTIONS
-from core.store.typesense import mapping, schema, stamp
+from core.store.replication import outbox, replica, sync_metadata
+from core.store.typesense import mapping, schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     import apsw
 
-    from core.store.replica import Embed, Side
+    from core.store.replication.replica import Embed, Side
     from core.store.typesense.connection import Cluster, Row
 
 PAGE = 250
@@ -28,12 +29,16 @@ _MOST_MACHINES = 250
 
 def headers(cluster: Cluster, collection: str, identifiers: Sequence[str]) -> dict[str, Side]:
     """What the cluster says of these documents, without their content; those that it does not have are left out."""
-    return {row["id"]: stamp.headers_of(row, collection) for row in _by_id(cluster, collection, identifiers, True)}
+    return {
+        row["id"]: sync_metadata.headers_of(row, collection) for row in _by_id(cluster, collection, identifiers, True)
+    }
 
 
 def whole(cluster: Cluster, collection: str, identifiers: Sequence[str]) -> dict[str, Side]:
     """These documents with their content."""
-    return {row["id"]: stamp.side_of(row, collection) for row in _by_id(cluster, collection, identifiers, False)}
+    return {
+        row["id"]: sync_metadata.side_of(row, collection) for row in _by_id(cluster, collection, identifiers, False)
+    }
 
 
 def _by_id(cluster: Cluster, collection: str, identifiers: Sequence[str], only_headers: bool) -> Iterator[Row]:
@@ -49,7 +54,9 @@ def _by_id(cluster: Cluster, collection: str, identifiers: Sequence[str], only_h
 
 def _rows(cluster: Cluster, name: str, filter_by: str, only_headers: bool, sort_by: str = "") -> list[Row]:
     asked: Row = {"q": "*", "filter_by": filter_by, "per_page": PAGE}
-    asked |= {"include_fields": stamp.HEADERS} if only_headers else {"exclude_fields": mapping.EXCLUDED + ",vector"}
+    asked |= (
+        {"include_fields": sync_metadata.HEADERS} if only_headers else {"exclude_fields": mapping.EXCLUDED + ",vector"}
+    )
     if sort_by:
         asked["sort_by"] = sort_by
     return [hit["document"] for hit in cluster.search(name, asked)["hits"]]
@@ -99,7 +106,7 @@ class Fetching:
         while in_time():
             filter_by = f"sync_origin:=`{machine}` && sync_batch:>={number}"
             rows = _rows(self._cluster, schema.COLLECTIONS[collection], filter_by, True, "sync_batch:asc")
-            changed += self.take([stamp.headers_of(row, collection) for row in rows], collection)
+            changed += self.take([sync_metadata.headers_of(row, collection) for row in rows], collection)
             last = max((int(row["sync_batch"]) for row in rows), default=number)
             following = last + 1 if len(rows) == PAGE and last == number else last
             with sqlite.transaction(self._db):

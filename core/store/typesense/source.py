@@ -6,13 +6,13 @@ import time
 
 from core.store.migrations import COLLECTION_SHIFT
 from core.store.migrations import COLLECTIONS as CODES
+from core.store.replication.pending import Cosine, Unsent
 from core.store.typesense import lexicon, mapping
 from core.store.typesense.bm25 import AFFORDABLE, ENOUGH, Bm25, by_rarity
 from core.store.typesense.frequencies import Frequencies
 from core.store.typesense.plan import Plan, by_ids
 from core.store.typesense.schema import COLLECTIONS
 from core.store.typesense.statistics import Statistics
-from core.store.typesense.unsent import Cosine, Unsent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

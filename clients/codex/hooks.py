@@ -1,0 +1,27 @@
+"""Codex: its hooks are those of Claude Code (0.169.0); a tool names its files in a patch."""
+
+from __future__ import annotations
+
+from clients import json_hooks
+from clients.codex import transcript
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from clients.event import HookEvent, Kind
+
+_KINDS: dict[str, Kind] = {
+    "SessionStart": "start",
+    "UserPromptSubmit": "prompt",
+    "PostToolUse": "tool",
+    "Stop": "turn",
+    "PreCompact": "before_compaction",
+    "SessionEnd": "end",
+}
+answer = json_hooks.answer
+
+
+def read(payload: dict[str, Any], name: str) -> HookEvent:
+    """The event of a payload; `name` where it names none."""
+    return json_hooks.read(payload, name, _KINDS, transcript.files_of)

@@ -1,0 +1,81 @@
+"""pi and OpenCode: our own extension and plugin send the payload and deliver each text themselves."""
+
+from __future__ import annotations
+
+from clients import payload as fields
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from clients.event import HookEvent, Kind, Text
+    from clients.item import Item, Tool
+
+_KINDS: dict[str, Kind] = {
+    "session_start": "start",
+    "prompt": "prompt",
+    "tool": "tool",
+    "turn_end": "turn",
+    "before_compaction": "before_compaction",
+    "after_compaction": "after_compaction",
+    "session_end": "end",
+}
+NOTICE = "compaction-notice"
+"""The kind of text that the extension shows to the user (`session.compaction.notice`)."""
+_MOST_ENTRIES = 400
+_LONGEST_ID = 200
+
+
+def read(payload: dict[str, Any], name: str, agent: str) -> HookEvent:
+    """The event of a payload; `agent` makes the ids of its entries unique."""
+    event = fields.event(payload, name, _KINDS.get(name, "ignored"))
+    prompt = fields.text(payload, "prompt")
+    event["messages"] = [*fields.texts(payload, "messages"), *((prompt,) if prompt else ())]
+    event["files"] = fields.texts(payload, "files")
+    event["percent"] = fields.number(payload, "percent")
+    event["tokens"] = fields.whole(payload, "tokens")
+    event["window"] = fields.whole(payload, "window")
+    entries = payload.get("entries")
+    for entry in entries[-_MOST_ENTRIES:] if isinstance(entries, list) else ():
+        if isinstance(entry, dict):
+            event["items"] += _items(entry, agent)
+    return event
+
+
+def answer(texts: Sequence[Text]) -> str:
+    """One line of JSON, with an empty list where nothing is to be said; `notice` is for the user's eyes only."""
+    from core import json_text
+
+    notices = [text["content"] for text in texts if text["customType"] == NOTICE]
+    messages = [{**text, "display": False} for text in texts if text["customType"] != NOTICE]
+    return json_text.dumps({"messages": messages, **({"notice": notices[0]} if notices else {})})
+
+
+def _items(entry: dict[str, Any], agent: str) -> list[Item]:
+    role = entry.get("role")
+    said = fields.text(entry, "text")
+    identifier = fields.text(entry, "id")[:_LONGEST_ID]
+    if role not in ("user", "assistant"):
+        return []
+    tools: list[Tool] = []
+    outcomes: list[Item] = []
+    given = entry.get("tools")
+    for number, tool in enumerate(given if isinstance(given, list) else ()):
+        if not isinstance(tool, dict):
+            continue
+        call = f"{identifier}/{number}"
+        tools.append(
+            {
+                "call": call,
+                "name": fields.text(tool, "name"),
+                "files": fields.texts(tool, "files"),
+                "command": fields.text(tool, "command"),
+            }
+        )
+        outcome = fields.text(tool, "outcome")
+        if outcome:
+            outcomes.append({"kind": "outcome", "call": call, "text": outcome, "failed": tool.get("failed") is True})
+    at = fields.whole(entry, "at")
+    known = f"{agent}:{identifier}" if identifier else ""
+    return [{"kind": "said", "id": known, "role": role, "text": said, "tools": tools, "at": at}, *outcomes]

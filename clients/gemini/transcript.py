@@ -1,0 +1,113 @@
+"""A chat file of Gemini CLI (0.61): messages, and `$set` lines that replace fields of the whole chat. Hot path.
+
+A message is written again, under the same id, when its tools have run. A compression and a resumption write the whole
+history anew in a `$set` line; what was said stands on lines of its own before, so those yield nothing here.
+"""
+
+from __future__ import annotations
+
+from clients import content
+from clients.moment import ms
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from clients.item import Item, Tool
+
+SAID_MARKS: tuple[bytes, ...] = (b'"user"', b'"gemini"')
+"""A line that holds none of them yields nothing that was said, and no outcome."""
+CONTEXT_MARKS: tuple[bytes, ...] = (b'"tokens"', b"<state_snapshot>")
+"""A line that holds none of them yields no usage and no compaction."""
+
+_WRITES = ("write_file", "replace")
+
+
+def files_of(tool_name: str, tool_input: object) -> list[str]:
+    """The files that a tool call writes; none for a tool that only reads."""
+    return content.paths(tool_input, "file_path", "absolute_path") if tool_name in _WRITES else []
+
+
+def command_of(tool_name: str, tool_input: object) -> str:
+    """The shell command of a tool call, "" for another tool."""
+    return content.string(content.table(tool_input).get("command")) if tool_name == "run_shell_command" else ""
+
+
+def items(line: object) -> list[Item]:
+    """What one line says; nothing for `$set` lines, notices of the client and what is of another version."""
+    entry = content.table(line)
+    kind = entry.get("type")
+    if kind == "user":
+        text = content.typed(entry.get("content"), ("text", None))
+        return [_said(entry, "user", text, [])] if text else []
+    if kind == "gemini":
+        return _of_assistant(entry)
+    session = content.string(entry.get("sessionId"))
+    if kind is None and session and "projectHash" in entry:
+        return [{"kind": "started", "session": session, "cwd": ""}]
+    return []
+
+
+def context_characters(entry: dict[str, Any]) -> int:
+    """About how many characters this line adds to the model's context, of a `$set` line the history that it holds."""
+    if entry.get("type") in ("user", "gemini"):
+        count = content.characters(entry.get("content"))
+        for call in content.rows(entry.get("toolCalls")):
+            count += content.characters(call.get("args"))  # its result follows as a message
+        return count
+    return content.characters([row.get("content") for row in _history(entry)])
+
+
+def snapshot_of(entry: dict[str, Any]) -> str:
+    """The id of the summary in a history that was compressed, "" for another line."""
+    for row in _history(entry):
+        parts = content.rows(row.get("content"))
+        if any(content.string(part.get("text")).startswith("<state_snapshot>") for part in parts):
+            return content.string(row.get("id"))
+    return ""
+
+
+def _history(entry: dict[str, Any]) -> list[dict[str, Any]]:
+    return content.rows(content.table(entry.get("$set")).get("messages"))
+
+
+def _said(entry: dict[str, Any], role: Any, text: str, tools: list[Tool]) -> Item:
+    identifier = content.string(entry.get("id"))
+    named = f"gemini:{identifier}" if identifier else ""
+    return {"kind": "said", "id": named, "role": role, "text": text, "tools": tools, "at": ms(entry.get("timestamp"))}
+
+
+def _of_assistant(entry: dict[str, Any]) -> list[Item]:
+    given = entry.get("content")
+    parts = [part for part in content.rows(given) if not part.get("thought")]
+    text = content.text_of([{**part, "type": "text"} for part in parts]) if parts else content.text_of(given)
+    tools: list[Tool] = []
+    outcomes: list[Item] = []
+    for call in content.rows(entry.get("toolCalls")):
+        name, wanted, identifier = content.string(call.get("name")), call.get("args"), content.string(call.get("id"))
+        tools.append(content.tool(identifier, name, files_of(name, wanted), command_of(name, wanted)))
+        outcomes += _outcome(call, identifier)
+    found: list[Item] = [_said(entry, "assistant", text, tools)] if text or tools else []
+    found += outcomes
+    tokens = content.whole(content.table(entry.get("tokens")).get("input"))
+    if tokens:
+        found.append({"kind": "usage", "tokens": tokens, "window": None, "model": content.string(entry.get("model"))})
+    return found
+
+
+def _outcome(call: dict[str, Any], identifier: str) -> list[Item]:
+    """What a call returned. A message of the user repeats it, without the status; so it is taken from here alone."""
+    answers = [content.table(content.table(row.get("functionResponse")).get("response")) for row in _results(call)]
+    if not answers:
+        return []
+    fault = any("error" in answer for answer in answers)
+    texts = [content.string(answer.get("output")) or content.string(answer.get("error")) for answer in answers]
+    text = content.without_ours("\n".join(text for text in texts if text).strip())
+    text = text.removeprefix("<untrusted_context>").removesuffix("</untrusted_context>").strip()
+    failed = fault or call.get("status") in ("error", "cancelled")
+    return [{"kind": "outcome", "call": identifier, "text": text, "failed": failed}]
+
+
+def _results(call: dict[str, Any]) -> list[dict[str, Any]]:
+    result = call.get("result")
+    return content.rows(result if isinstance(result, list) else [result])

@@ -1,0 +1,53 @@
+"""Claude Code, Codex and Gemini: hooks of one form. Each adapter says what its client calls them, and its tools' files.
+
+Context reaches the model from a start, a prompt and a tool's end only (measured; `docs/hooks.md`).
+"""
+
+from __future__ import annotations
+
+from clients import payload as fields
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from clients.event import HookEvent, Kind, Text
+
+_REACH_THE_MODEL: tuple[Kind, ...] = ("start", "after_compaction", "prompt", "tool")
+
+
+def read(
+    payload: dict[str, Any],
+    name: str,
+    kinds: Mapping[str, Kind],
+    files_of: Callable[[str, dict[str, Any]], list[str]],
+) -> HookEvent:
+    """The event of a payload; `name` where it names none. `files_of` tells the files that a tool wrote or edited."""
+    name = fields.text(payload, "hook_event_name") or name
+    event = fields.event(payload, name, kinds.get(name, "ignored"))
+    if event["kind"] == "start" and event["source"] == "compact":
+        event["kind"] = "after_compaction"
+    elif event["kind"] == "prompt":
+        event["messages"] = _prompt(payload)
+    elif event["kind"] == "tool":
+        event["files"] = files_of(fields.text(payload, "tool_name"), fields.table(payload, "tool_input"))
+    return event
+
+
+def answer(event: HookEvent, texts: Sequence[Text]) -> str:
+    """What is printed: context for the model, as one text; empty where there is none, or it would not reach it."""
+    if not texts or event["kind"] not in _REACH_THE_MODEL:
+        return ""
+    from core import json_text
+
+    context = "\n\n".join(text["content"] for text in texts)
+    return json_text.dumps({"hookSpecificOutput": {"hookEventName": event["name"], "additionalContext": context}})
+
+
+def _prompt(payload: dict[str, Any]) -> list[str]:
+    """What the user typed: clients put into it what hooks returned before."""
+    from clients.content import typed
+
+    said = typed(fields.text(payload, "prompt"))
+    return [said] if said else []

@@ -1,0 +1,104 @@
+"""A session file of pi (version 3): a header, then entries that name their parent. Hot path."""
+
+from __future__ import annotations
+
+from clients import content
+from clients.moment import ms
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from clients.item import Item, Tool
+
+SAID_MARKS: tuple[bytes, ...] = (b'"message"',)
+"""A line that holds none of them yields nothing that was said, and no outcome."""
+CONTEXT_MARKS: tuple[bytes, ...] = (b'"usage"', b'"compaction"')
+"""A line that holds none of them yields no usage and no compaction."""
+
+_WRITES = ("edit", "write")
+_UNFINISHED = ("aborted", "error")  # what such an answer says of its usage is nothing, or a part
+
+
+def files_of(tool_name: str, tool_input: object) -> list[str]:
+    """The files that a tool call writes; none for a tool that only reads."""
+    return content.paths(tool_input, "path", "file_path") if tool_name in _WRITES else []
+
+
+def command_of(tool_name: str, tool_input: object) -> str:
+    """The shell command of a tool call, "" for another tool."""
+    return content.string(content.table(tool_input).get("command")) if tool_name == "bash" else ""
+
+
+def items(line: object) -> list[Item]:
+    """What one line says; nothing for our own injections, summaries of branches and what is of another version."""
+    entry = content.table(line)
+    kind = entry.get("type")
+    if kind == "session":
+        session, cwd = content.string(entry.get("id")), content.string(entry.get("cwd"))
+        return [{"kind": "started", "session": session, "cwd": cwd}] if session else []
+    if kind == "compaction":
+        return [{"kind": "compaction", "tokens": None, "at": ms(entry.get("timestamp"))}]
+    if kind != "message":
+        return []
+    message = content.table(entry.get("message"))
+    role = message.get("role")
+    if role == "user":
+        text = content.typed(message.get("content"))
+        return [_said(entry, message, "user", text, [])] if text else []
+    if role == "assistant":
+        return _of_assistant(entry, message)
+    if role == "toolResult":
+        text = content.without_ours(content.text_of(message.get("content")))
+        call, failed = content.string(message.get("toolCallId")), message.get("isError") is True
+        return [{"kind": "outcome", "call": call, "text": text, "failed": failed}]
+    return []
+
+
+def context_characters(entry: dict[str, Any]) -> int:
+    """About how many characters this line adds to the model's context, summaries included."""
+    kind = entry.get("type")
+    if kind == "message":
+        message = content.table(entry.get("message"))
+        if message.get("role") == "bashExecution":
+            return 0 if message.get("excludeFromContext") else content.characters([message.get("output")])
+        return content.characters(message.get("content"))
+    if kind == "custom_message":
+        return content.characters(entry.get("content"))
+    return len(content.string(entry.get("summary"))) if kind in ("compaction", "branch_summary") else 0
+
+
+def first_kept(entry: dict[str, Any]) -> str:
+    """The id of the oldest entry that a compaction left in the context, "" for what is none."""
+    return content.string(entry.get("firstKeptEntryId")) if entry.get("type") == "compaction" else ""
+
+
+def _said(entry: dict[str, Any], message: dict[str, Any], role: Any, text: str, tools: list[Tool]) -> Item:
+    # An id of 8 digits is unique within its session, and a line does not name that. With its time it is unique, and
+    # still the same in a fork, which copies entries.
+    identifier = content.string(entry.get("id"))
+    at = ms(entry.get("timestamp"))
+    said_at = ms(message.get("timestamp"))
+    named = f"pi:{at if at is not None else ''}:{identifier}" if identifier else ""
+    return {"kind": "said", "id": named, "role": role, "text": text, "tools": tools, "at": said_at or at}
+
+
+def _of_assistant(entry: dict[str, Any], message: dict[str, Any]) -> list[Item]:
+    found: list[Item] = []
+    given = message.get("content")
+    text = content.text_of(given)
+    tools: list[Tool] = []
+    for part in content.rows(given):
+        if part.get("type") == "toolCall":
+            name, wanted = content.string(part.get("name")), part.get("arguments")
+            tools.append(content.tool(part.get("id"), name, files_of(name, wanted), command_of(name, wanted)))
+    if text or tools:
+        found.append(_said(entry, message, "assistant", text, tools))
+    if message.get("stopReason") in _UNFINISHED:
+        return found
+    used = content.table(message.get("usage"))
+    tokens = sum(content.whole(used.get(name)) for name in ("input", "cacheRead", "cacheWrite"))
+    if tokens:
+        model = content.string(message.get("model"))
+        found.append({"kind": "usage", "tokens": tokens, "window": None, "model": model})
+    return found

@@ -1,0 +1,1 @@
+"""What runs beside a command: deadlines, background processes, process groups, a model as a command."""

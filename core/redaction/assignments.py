@@ -1,0 +1,248 @@
+"""Finds `NAME = VALUE` where the name announces a secret: code, `.env`, JSON, YAML, TOML, XML, headers, flags, queries.
+
+The search for names is hand written, so that a text without one never loads `re`; each keyword costs a bounded look
+around.
+"""
+
+from __future__ import annotations
+
+from core.redaction.names import family, is_placeholder, is_strong
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+
+Span = tuple[int, int, str]
+
+_KEYWORDS = ("pass", "pwd", "secret", "token", "key", "auth", "credential", "sig")
+_NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+_DIGITS = frozenset("0123456789")
+_REACH = 48
+_JUDGED = 256
+
+_SEPARATOR = (
+    r"\\{0,3}[\"'`]?\]?\??[ \t]{0,8}(?::[ \t]{0,4}[A-Za-z][\w.\[\]|]{0,30}[ \t]{0,4}(?==)|:(?==))?"
+    r"(=>|={1,3}|:(?!:)|,(?=[ \t]{0,4}\\{0,3}[\"'])|>)[ \t]{0,16}"
+)
+_QUOTE = r"[rbuf]?(\\{0,3}[\"'`])"
+# A separator inside a bare value ends it only where the next field or white space follows: `p@ss,word` is one value.
+_BARE = r"(?:[^\s\"'`<>,;&\\]|\\(?![nrt\"'])|[,;&](?!\s|\Z|&|[\w.\[\]-]{1,30}[=:]|[\w-]{1,20} [\w-]{1,20}=))*+"
+_SCHEME = r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|splunk|key)[ \t]{1,4})?+"
+_WHOLE_LINE = r"(?i:(?:digest|aws4-hmac-sha256|hmac|signature|oauth)[ \t])[^\n]{1,4096}"
+
+
+def find_candidates(text: str, lower: str) -> list[tuple[int, int, str]]:
+    """(start of the name, end of the name, family) of each name of a secret behind which an assignment may follow."""
+    found: dict[int, tuple[int, int, str]] = {}
+    known: dict[str, str] = {}
+    for keyword in _KEYWORDS:
+        at = lower.find(keyword)
+        while at >= 0:
+            behind = at + len(keyword)
+            ahead = text[behind : behind + _REACH]
+            rest = ahead.lstrip(_NAME)
+            end = behind + len(ahead) - len(rest)
+            sign = rest.lstrip(" \t\"'`\\]?")[:1]
+            head = text[max(0, at - _REACH) : at]
+            left = len(head.rstrip(_NAME))
+            start = at - (len(head) - left)
+            if text.startswith(("n--", "r--", "t--"), start) and text[start - 1 : start] == "\\":
+                start += 1
+            if end not in found and sign:
+                flag = text.startswith("--", start)
+                if sign in "=:>," or (flag and rest[:1] == " "):
+                    kind = _kind(text, start, end, known)
+                    if kind and (sign != ">" or text[start - 1 : start] == "<" or "=" in rest[:6]):
+                        found[end] = (start, end, kind)
+            at = lower.find(keyword, max(behind, end))
+    return sorted(found.values())
+
+
+def _kind(text: str, start: int, end: int, known: dict[str, str]) -> str:
+    """The family of the name at start..end, by itself or with the word before it (`API key`)."""
+    name = text[start:end]
+    low = name.lower()
+    before = text[start - 1] if start else ""
+    if before and before in "?&" and low in ("key", "sig", "signature", "auth", "x-amz-signature", "x-goog-signature"):
+        return "query"
+    if before == ":":
+        head = text[max(0, start - 64) : start]
+        if "arn:" in head and "arn:" in head.split()[-1]:
+            return ""
+    if before == " " and low in ("key", "token"):
+        head = text[max(0, start - 24) : start].rstrip(" ")
+        name = head[len(head.rstrip(_NAME)) :] + "_" + low
+    if name not in known:
+        known[name] = family(name.strip("-."))
+    if before == "\\" and name[0] in "nrt" and not known[name]:  # a literal backslash-n before the name
+        return family(name[1:].strip("-."))
+    return known[name]
+
+
+def find_assigned(text: str, candidates: list[tuple[int, int, str]]) -> list[Span]:
+    """The (start, end, kind) of each secret value behind the candidates; linear in the text."""
+    import re
+
+    separator = re.compile(_SEPARATOR)
+    quote = re.compile(_QUOTE)
+    bare = re.compile(_BARE)
+    scheme = re.compile(_SCHEME)
+    whole_line = re.compile(_WHOLE_LINE)
+    verdicts: dict[tuple[str, str, bool, bool, bool, str], bool] = {}
+
+    def accept(*case: *tuple[str, str, bool, bool, bool, str]) -> bool:
+        if case not in verdicts:
+            verdicts[case] = _accept(*case)
+        return verdicts[case]
+
+    spans: list[Span] = []
+    done = 0
+    for start, name_end, kind in candidates:
+        if name_end < done:
+            continue
+        placed = _separated(text, start, name_end, separator)
+        if placed is None:
+            continue
+        sign, at, tight = placed
+        opened = quote.match(text, at)
+        mark, at = (opened.group(1), opened.end()) if opened else ("", at)
+        line = whole_line.match(text, at) if kind == "authorization" else None
+        if line is not None:
+            close = text.find(mark, at, line.end()) if mark else -1
+            done = close if close > 0 else line.end()
+            spans.append((at, done, kind))
+            continue
+        after = _behind_scheme(text, at, kind, scheme)
+        schemed, at = after > at, after
+        if mark and not (schemed and kind == "authorization"):
+            end = _closing(text, at, mark, min(len(text), at + _JUDGED))
+            if not accept(kind, text[at:end], True, tight, True, sign):
+                continue
+            end = _closing(text, at, mark, len(text))
+        else:
+            shown = bare.match(text, at, min(len(text), at + _JUDGED))
+            value = _trimmed(shown[0] if shown else "")
+            alone = _stands_alone(text, at + len(value))
+            if not accept("schemed" if schemed else kind, value, False, tight, alone, sign):
+                continue
+            full = bare.match(text, at)
+            end = at + len(_trimmed(full.group() if full else ""))
+        # Behind `>` only the text of an element counts, not what follows a placeholder such as `<password>`.
+        if end > at and (sign != ">" or text[end : end + 1] == "<"):
+            spans.append((at, end, "api-key" if kind in ("key", "query") else "password" if kind == "pass" else kind))
+            done = end
+    return spans
+
+
+def _separated(text: str, start: int, end: int, separator: re.Pattern[str]) -> tuple[str, int, bool] | None:
+    """(sign, where the value begins, whether no space stands around `=`) behind the name at start..end."""
+    match = separator.match(text, end)
+    if match is not None and text[match.start(1) - 1] != "!":
+        sign = match.group(1)
+        return sign, match.end(), sign[0] == "=" and match.end() - end == len(sign)
+    if text.startswith("--", start) and text[end : end + 1] == " ":
+        return " ", end + 1, True
+    return None
+
+
+def _behind_scheme(text: str, at: int, kind: str, scheme: re.Pattern[str]) -> int:
+    """Where the credential begins behind `Bearer `, `Basic `, `token ` in the value of a header-like name."""
+    prefix = scheme.match(text, at) if kind in ("authorization", "auth", "token", "api-key") else None
+    return prefix.end() if prefix is not None else at
+
+
+def _closing(text: str, at: int, mark: str, limit: int) -> int:
+    """Where a quoted value ends: the same quote unescaped, or the end of the line, or the limit."""
+    line = text.find("\n", at, limit)
+    stop = line if line >= 0 else limit
+    here = at
+    while True:
+        close = text.find(mark, here, stop)
+        if close < 0:
+            return stop
+        slashes = close - len(text[max(at, close - 8) : close].rstrip("\\")) - max(at, close - 8)
+        if slashes % 2 == 0:
+            return close
+        here = close + len(mark)
+
+
+def _trimmed(value: str) -> str:
+    """A bare value without the sentence's punctuation or the brackets that close around it."""
+    value = value.rstrip(".,;:")
+    while value and value[-1] in ")]}":
+        if value.count(value[-1]) <= value.count("([{"[")]}".index(value[-1])]):
+            break
+        value = value[:-1].rstrip(".,;:")
+    return value
+
+
+def _stands_alone(text: str, end: int) -> bool:
+    """Whether nothing but punctuation, a comment or the next field follows on the line."""
+    rest = text[end : end + 48].split("\n", 1)[0].strip(" \t\r.,;)]}\"'`\\&|")
+    return not rest or rest[0] in "#/<-" or "=" in rest.split(" ", 1)[0] or text[end : end + 1] in ("&", ";", ",", "\\")
+
+
+def _is_code(value: str) -> bool:
+    """Whether a bare value is an expression: a call, an index, an attribute, a reference."""
+    for sign in "([":
+        head, found, _ = value.partition(sign)
+        if found and head.replace(".", "a").replace("_", "a").isalnum() and not head[:1].isdigit():
+            return True
+    parts = value.split(".")
+    return len(parts) > 1 and all(part.replace("_", "a").isalpha() and part.isascii() for part in parts)
+
+
+def _accept(kind: str, value: str, quoted: bool, tight: bool, alone: bool, sign: str) -> bool:
+    """Whether the value of an assignment is a secret, by how much its name, its form and its surroundings say."""
+    if is_placeholder(value):
+        return False
+    if kind == "schemed":
+        return len(value) >= 6 and (alone or not value.isalpha())
+    if kind in ("key", "auth", "query"):
+        return is_strong(value) and not (kind == "auth" and value.startswith("http"))
+    if sign == "," or kind == "authorization":
+        return is_strong(value) or (quoted and len(value) >= 8 and " " not in value and sign != ",")
+    if not quoted and _is_code(value):
+        return False
+    digits = not _DIGITS.isdisjoint(value)
+    letters = value.upper() != value.lower() or not value.isascii()
+    mixed = digits and (letters or len(value) >= 16)
+    if kind == "pass":
+        return mixed and len(value) >= 6 and "/" not in value and "::" not in value and (quoted or sign[0] == "=")
+    if kind == "password":
+        return _accept_password(value, quoted, tight, alone, mixed)
+    return _accept_token(value, quoted, tight, alone, sign)
+
+
+def _accept_password(value: str, quoted: bool, tight: bool, alone: bool, mixed: bool) -> bool:
+    """A password may be any word, so that only a path, the name of another variable and prose are spared."""
+    if value[0] in "/~" and "/" in value[1:]:
+        return False
+    if family(value) == "password" and value.replace("_", "a").isalpha() and not quoted:
+        return False
+    if quoted or tight:
+        return quoted or value[0] != "("
+    if alone:
+        return len(value) >= 3
+    return len(value) >= 6 and (mixed or any(char in "!@#%^&*$+=" for char in value))
+
+
+def _accept_token(value: str, quoted: bool, tight: bool, alone: bool, sign: str) -> bool:
+    """A token, key or secret is one word and no number, address or name; the looser it is written, the longer it must
+    be."""
+    digits = not _DIGITS.isdisjoint(value)
+    letters = value.upper() != value.lower() or not value.isascii()
+    mixed = digits and (letters or len(value) >= 16)
+    if "://" in value or value.startswith(("/", "./", "~/", "arn:")):
+        return False
+    if " " in value.strip():
+        return quoted and any(is_strong(word) for word in value.split())
+    if not quoted and value.replace("_", "a").isalpha() and family(value):
+        return False
+    if not letters:
+        return len(value) >= 16
+    if tight or quoted:
+        return len(value) >= (8 if quoted or not digits else 4) or (tight and len(value) >= 4 and sign == "=")
+    if mixed:
+        return len(value) >= 8 and (alone or len(value) >= 12)
+    return alone and len(value) >= 16 and value.isascii() and "_" not in value and "-" not in value

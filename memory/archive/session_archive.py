@@ -1,0 +1,121 @@
+"""Episodes on their way into the store: a session's messages as documents with vectors, stored with their place.
+
+Hot path.
+"""
+
+from __future__ import annotations
+
+from core import ids
+from core.redaction import redact
+from core.store import documents, sqlite, transcripts
+from core.words import clean
+from memory.archive import episode_draft
+from recall import categories
+from recall.document_vector import document_vector
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import apsw
+
+    from core.store.interface import Document
+    from memory.archive.episode_draft import Draft
+
+COLLECTION = "episodes"
+_LONGEST_NAME = 400
+_LAST_MS = 253_402_300_799_999
+
+
+class SessionArchive:
+    """One session's way into the store.
+
+    Args:
+        db: open for writing, in no transaction.
+        now: ms since the epoch, for messages without a time.
+        vectors: whether sqlite-vec is loaded.
+    """
+
+    __slots__ = ("_now", "_project", "_source", "_vectors", "db", "session")
+
+    def __init__(self, db: apsw.Connection, agent: str, session: str, project: str, now: int, vectors: bool) -> None:
+        self.db = db
+        self.session = name(session)
+        self._source = name(agent)
+        self._project = name(project)
+        self._now = now
+        self._vectors = vectors
+
+    def prepared(self, drafts: Mapping[str, Draft]) -> list[tuple[Document, bytes]]:
+        """The drafts as documents, each with its vector."""
+        return [self._document(draft) for draft in drafts.values()]
+
+    def _document(self, draft: Draft) -> tuple[Document, bytes]:
+        at = draft["at"]
+        text = episode_draft.text_of(draft)
+        one = documents.blank(
+            COLLECTION, draft["id"], text, at if isinstance(at, int) and 0 <= at <= _LAST_MS else self._now
+        )
+        one["context"] = episode_draft.context_of(draft)
+        one["source"] = self._source
+        one["session_id"] = self.session
+        one["project"] = self._project
+        one["observation_type"] = "episode"
+        one["write_confidence"] = 1.0
+        one["write_reason"] = "archived"
+        _derive(one)
+        return one, document_vector(text, one["context"])
+
+    def store(
+        self,
+        source: str,
+        found: tuple[int, str, str] | None,
+        ready: list[tuple[Document, bytes]],
+        offset: int,
+        head: str,
+        carry: str,
+    ) -> tuple[int, int] | None:
+        """Store episodes and place together; None, and nothing is changed, where the place is no longer `found`."""
+        added = updated = 0
+        with sqlite.transaction(self.db):
+            if transcripts.position(self.db, source) != found:
+                return None
+            if ready and self._vectors:
+                documents.ensure_signatures(self.db)
+            for one, vector in ready:
+                older = documents.by_id(self.db, one["id"])
+                if older is None:
+                    documents.insert(self.db, one, vector, signatures=self._vectors)
+                    added += 1
+                elif self._grown(older, one, vector):
+                    updated += 1
+            if found != (offset, head, carry):
+                transcripts.advance(self.db, source, offset, head, carry, self._now)
+        return added, updated
+
+    def _grown(self, older: Document, newer: Document, vector: bytes) -> bool:
+        """Write what a stored episode says more now: a transcript that is read again takes nothing away from it."""
+        if older["forgotten_at"] is not None or older["collection"] != COLLECTION:
+            return False
+        text = older["text"] if older["text"].startswith(newer["text"]) else newer["text"]
+        context = newer["context"] if newer["context"].startswith(older["context"]) else older["context"]
+        if (text, context) == (older["text"], older["context"]):
+            return False
+        if (text, context) != (newer["text"], newer["context"]):
+            vector = document_vector(text, context)
+        one: Document = {**older, "text": text, "context": context}
+        _derive(one)
+        documents.replace(self.db, one, vector, signatures=self._vectors)
+        return True
+
+
+def _derive(document: Document) -> None:
+    document["fingerprint"] = ids.fingerprint(document["text"].lower())
+    document["category_id"], document["category_confidence"] = categories.classify(document["text"])
+    known = document["category_confidence"] > categories.FALLBACK_CONFIDENCE
+    document["category_source"] = "keyword" if known else "fallback"
+
+
+def name(said: str) -> str:
+    """A short field on one line, without secrets."""
+    return " ".join(redact(" ".join(clean(said).replace("\0", "").split()))[0].split())[:_LONGEST_NAME]

@@ -1,0 +1,1 @@
+"""Folders of markdown: decision records, skills, notes, and the vault."""

@@ -1,0 +1,1 @@
+"""Lets a model note what a session taught."""

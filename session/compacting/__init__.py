@@ -1,1 +1,0 @@
-"""Compaction outside a client: what a session file holds, whether to compact it, where to cut it, what it says."""

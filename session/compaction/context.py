@@ -1,0 +1,77 @@
+"""What of a session stands in the model's context, and how many tokens that takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clients.entry import SAID
+from session.compaction import reading
+
+if TYPE_CHECKING:
+    from clients.entry import Entry, Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class ContextTokens:
+    """The size of a context."""
+
+    total: int
+    from_usage: int
+    """as an answer told it; 0 where none did since the latest compaction"""
+    estimated: int
+    """of what came after that answer, or of all"""
+    stale: int | None
+    """what the newest answer told, where a compaction came after it, so that it counts for nothing; else None"""
+
+
+def entries(transcript: Transcript) -> tuple[Entry, ...]:
+    """The entries whose messages the model sees: the latest summary, what it left as it was, and what came after."""
+    at = transcript.last_compaction()
+    later = transcript.entries[at + 1 :]
+    shown = later if at < 0 else (transcript.entries[at], *_kept(transcript, at), *later)
+    # As in pi, an empty summary of a branch is not shown.
+    return tuple(entry for entry in shown if entry.kind != "branch_summary" or entry.tokens != 0)
+
+
+def _kept(transcript: Transcript, at: int) -> tuple[Entry, ...]:
+    compaction = transcript.entries[at].compaction
+    first = compaction.first_kept if compaction is not None else ""
+    for index in range(at if first else 0):
+        if transcript.entries[index].id == first:
+            return tuple(entry for entry in transcript.entries[index:at] if entry.kind != "compaction")
+    return ()
+
+
+def said_since_compaction(transcript: Transcript) -> int:
+    """How many messages of the conversation stand behind the latest compaction; without one, how many there are."""
+    later = transcript.entries[transcript.last_compaction() + 1 :]
+    return sum(entry.kind == "message" and entry.role in SAID for entry in later)
+
+
+def size(transcript: Transcript) -> ContextTokens:
+    """The tokens of the context: what the last valid usage tells, and an estimate of what came after it.
+
+    A usage from before the latest compaction describes a context that is no more (the second compaction that it
+    causes drops all that the first one kept), so without a newer one everything is estimated.
+    """
+    boundary = transcript.last_compaction()
+    later = transcript.entries[boundary + 1 :]
+    for index in range(len(later) - 1, -1, -1):
+        used = later[index].usage
+        if used is not None:
+            rest = sum(reading.sizes(transcript, _after(later, index)))
+            return ContextTokens(used.total + rest, used.total, rest, None)
+    shown = entries(transcript)
+    stale = next((entry.usage.total for entry in reversed(shown) if entry.usage is not None), None)
+    estimated = sum(reading.sizes(transcript, shown))
+    return ContextTokens(estimated, 0, estimated, stale)
+
+
+def _after(later: tuple[Entry, ...], index: int) -> list[Entry]:
+    """What an answer's usage does not count: what follows it, and results that stand between its own lines."""
+    group = later[index].group
+    if not group:
+        return list(later[index + 1 :])
+    first = next(place for place, entry in enumerate(later) if entry.group == group)
+    return [entry for entry in later[first + 1 :] if entry.group != group]

@@ -1,0 +1,101 @@
+"""Telling the user that a compaction starts: through the agent's own screen where that is harmless, else by a command.
+
+Harmless: pi and OpenCode, where our extension shows it. Not Claude Code: what PreCompact prints, `systemMessage` too,
+goes into the summariser's prompt (measured with 2.1.329). Codex and Gemini CLI were not seen to show any. The hook does
+not wait: the command runs in a process of its own.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from clients.event import Text
+    from core.config import Config
+
+_OWN_SCREEN = ("pi", "opencode")
+_SECONDS = 10
+"""What the command may take."""
+_STOP_S = 15
+_MOST_CHARS = 500
+
+
+def text(config: Config) -> str:
+    """What is told: `compaction.notifyOnStartText` as one line, at most 500 characters."""
+    from core.quoting import clip, one_line
+
+    return clip(one_line(config.text("compaction.notifyOnStartText")), _MOST_CHARS)
+
+
+def begin(agent: str, config: Config) -> list[Text]:
+    """Tell that a compaction starts; returns what the agent's extension is to show, if it is the one that tells.
+
+    Nothing happens unless `compaction.notifyOnStart` is set, nor in a compaction that `joelclaw idle run` has told of.
+    """
+    from session.idle import timing
+
+    if not config.flag("compaction.notifyOnStart") or os.environ.get(timing.RUNNING):
+        return []
+    if agent in _OWN_SCREEN:
+        from clients.extension_hooks import NOTICE
+
+        said = text(config)
+        return [{"customType": NOTICE, "content": said}] if said else []
+    start(config)
+    return []
+
+
+def start(config: Config) -> bool:
+    """Let `notify.command` tell it, in a process of its own; whether that runs."""
+    if not config.text("notify.command").strip():
+        return False
+    from core import files
+    from core.process import background_process
+
+    return background_process.begin(
+        os.path.join(files.home(), "sessions", ".locks", "notify"), ["idle", "notify"], _STOP_S
+    )
+
+
+def deliver(config: Config) -> dict[str, Any]:
+    """Run `notify.command` with the text in the place of `{text}`, else on its stdin; what came of it, as an event too.
+
+    It is ended after 10 s.
+    """
+    from core import clock
+    from core.process import process_group
+    from otel import record
+    from session.session_store import Store
+    from session.state import idle_timer
+
+    command, said = config.text("notify.command"), text(config)
+    result: dict[str, Any] = {"delivered": False, "text": said, "reason": "no-command", "exitStatus": None}
+    if not command.strip():
+        return result
+    try:
+        words = idle_timer.words(command, {"text": said})
+    except ValueError as error:
+        ended = process_group.Ended(None, f"notify.command: {error}", "not-started")
+    else:
+        data = b"" if "{text}" in command else said.encode() + b"\n"
+        ended = process_group.run(words, seconds=_SECONDS, data=data)
+    result["delivered"] = ended.status == 0
+    result["reason"] = "delivered" if ended.status == 0 else ended.reason or "failed"
+    result["exitStatus"] = ended.status
+    Store(config, clock.now_ms()).note(
+        [
+            record.event(
+                "compaction.notify.completed" if result["delivered"] else "compaction.notify.failed",
+                source="interactive",
+                component="session-lifecycle",
+                level="info" if result["delivered"] else "warn",
+                success=result["delivered"],
+                error=None if result["delivered"] else ended.told(),
+                now=clock.now_ms(),
+            )
+        ]
+    )
+    return result

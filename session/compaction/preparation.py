@@ -1,0 +1,97 @@
+"""What a compaction would do: where to cut, what to summarise, which files to list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clients.file_operations import together
+from session.compaction import context, cut_point, reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from clients.entry import Entry, Message, Transcript
+    from clients.file_operations import FileOperations
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """A compaction, prepared. The messages are read from the session file each time they are asked for."""
+
+    transcript: Transcript
+    first_kept_entry_id: str | None
+    is_split_turn: bool
+    tokens_before: int
+    previous_summary: str
+    """ "" without one"""
+    entries_to_summarize: tuple[Entry, ...]
+    turn_prefix_entries: tuple[Entry, ...]
+    file_ops: FileOperations
+    """cumulative over compactions"""
+    settings: dict[str, int]
+    """reserveTokens, keepRecentTokens, window"""
+
+    @property
+    def messages_to_summarize(self) -> tuple[Message, ...]:
+        """The messages of whole turns that are dropped, oldest first."""
+        return tuple(reading.messages(self.transcript, self.entries_to_summarize))
+
+    @property
+    def turn_prefix_messages(self) -> tuple[Message, ...]:
+        """The messages at the beginning of a turn whose end is kept; empty unless `is_split_turn`."""
+        return tuple(reading.messages(self.transcript, self.turn_prefix_entries))
+
+
+def prepare(transcript: Transcript, *, keep_recent: int, reserve: int, window: int) -> Preparation | None:
+    """The compaction of a session, None where nothing was said at all or since the last one.
+
+    Args:
+        transcript: the session.
+        keep_recent: tokens of the newest messages that stay as they are.
+        reserve: tokens kept free for the answer.
+        window: size of the model's context in tokens.
+    """
+    entries = transcript.entries
+    if context.said_since_compaction(transcript) == 0:
+        return None
+    previous = transcript.last_compaction()
+    start = _start(entries, previous)
+    cut = cut_point.find(entries, start, keep_recent, transcript.client, lambda some: reading.sizes(transcript, some))
+    history_end = cut.turn_start if cut.splits_turn else cut.first_kept
+    history = _speaking(entries[start:history_end])
+    prefix = _speaking(entries[cut.turn_start : cut.first_kept]) if cut.splits_turn else ()
+    compaction = entries[previous].compaction if previous >= 0 else None
+    return Preparation(
+        transcript,
+        entries[cut.first_kept].id,
+        cut.splits_turn,
+        context.size(transcript).total,
+        compaction.summary if compaction is not None else "",
+        history,
+        prefix,
+        _files(transcript, previous, cut.first_kept, (*history, *prefix)),
+        {"reserveTokens": reserve, "keepRecentTokens": keep_recent, "window": window},
+    )
+
+
+def _start(entries: Sequence[Entry], previous: int) -> int:
+    """Where the messages begin that no summary has taken in."""
+    compaction = entries[previous].compaction if previous >= 0 else None
+    if compaction is None:
+        return 0
+    first = (index for index, entry in enumerate(entries) if entry.id == compaction.first_kept)
+    return next(first, previous + 1)
+
+
+def _speaking(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    return tuple(entry for entry in entries if entry.role is not None and entry.kind != "compaction")
+
+
+def _files(transcript: Transcript, previous: int, cut: int, summarized: Iterable[Entry]) -> FileOperations:
+    """What the last summary listed, and what was done since. Only pi's compactions list files; elsewhere everything
+    that was done before the cut is still in the file."""
+    if transcript.client != "pi":
+        return together(entry.files for entry in transcript.entries[:cut])
+    listed = [transcript.entries[previous].files] if previous >= 0 else []
+    return together([*listed, *(entry.files for entry in summarized if entry.kind == "message")])

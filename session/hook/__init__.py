@@ -1,0 +1,1 @@
+"""One hook call: payload, pipeline, answer, events."""

@@ -1,0 +1,190 @@
+"""One hook call from its payload to its answer, with its own deadline, its faults kept, and an event about itself."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from core import clock, config, json_text
+from core.errors import Failure
+from core.process import background_jobs
+from core.process.deadline import Deadline
+from session.hook import spool
+from session.state import state_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from clients.event import HookEvent, Text
+    from core.config import Config
+    from core.store.interface import Event
+    from session.session_store import Store
+
+AGENTS = ("pi", "claude", "codex", "gemini", "opencode")
+COMPONENT = "hook"
+_ARCHIVE_SHARE = 0.6
+"""Of the time until the deadline, for a transcript that has grown by megabytes."""
+
+
+class Call:
+    """One call.
+
+    Args:
+        agent: one of AGENTS.
+        name: the event's name, where the payload does not tell it.
+        began: `time.perf_counter()` at the start.
+    """
+
+    __slots__ = ("_agent", "_began", "_config", "_deadline", "_event", "_name", "_reached", "_texts", "_unsaved")
+
+    def __init__(self, agent: str, name: str, began: float) -> None:
+        self._agent = agent
+        self._name = name
+        self._began = began
+        self._config: Config | None = None
+        self._deadline: Deadline | None = None
+        self._event: HookEvent | None = None
+        self._reached: Store | None = None
+        self._texts: list[Text] = []
+        self._unsaved: list[Callable[[], object]] = []
+
+    def watch(self) -> None:
+        """Start the deadline (`hook.deadline_ms`); settings that cannot be read are noted, and the defaults hold."""
+        self._deadline = Deadline(self._seconds(), self._late)
+        try:
+            self._config = config.load()
+        except Failure as failure:
+            spool.keep([self._about("hook.config_invalid", "warn", {}, error=failure.message)])
+        self._deadline.seconds = self._seconds()
+
+    def answer(self, data: bytes) -> str:
+        """What is printed for a payload.
+
+        Raises:
+            Failure: the agent is unknown, the payload is no JSON object, or the session's state cannot be used.
+        """
+        from session.session_store import Store
+
+        adapter = _adapter(self._agent)
+        event = self._event = adapter.read(_payload(data), self._name)
+        if event["kind"] != "ignored" and event["session"].strip():
+            from session.hook.pipeline import respond
+
+            settings = self._config or config.Config({})
+            self._reached = Store(settings, clock.now_ms(), together=True)
+            left = self._seconds() * _ARCHIVE_SHARE - (time.perf_counter() - self._began)
+            self._texts = respond(
+                event,
+                agent=self._agent,
+                role=os.environ.get("JOELCLAW_ROLE", ""),
+                silent=getattr(adapter, "COMPACTION_IS_SILENT", False),
+                config=settings,
+                reached=self._reached,
+                until=time.monotonic() + left,
+                unsaved=self._unsaved,
+            )
+        return str(adapter.answer(event, self._texts))
+
+    def empty(self) -> str:
+        """The answer that says nothing."""
+        return '{"messages": []}' if self._agent in ("pi", "opencode") else ""
+
+    def claim(self) -> bool:
+        """Whether the answer may be printed: not when the deadline has printed the empty one."""
+        return self._deadline is None or self._deadline.claim()
+
+    def close(self) -> None:
+        """After the answer: the event about this call, and what waits in the spool."""
+        if self._reached is not None and self._event is not None:
+            events = self._told()
+            waiting: list[str] = []
+            if spool.waiting():
+                older, waiting = spool.take()
+                events += older
+            before = self._reached.noted
+            self._reached.note(events)
+            if self._reached.write_noted():
+                spool.drop(waiting)
+            elif self._reached.faults:
+                spool.keep(before + self._told())
+        if self._deadline is not None:
+            self._deadline.over()
+        if self._config is not None:
+            background_jobs.begin_due(self._config)
+
+    def failed(self, error: BaseException) -> None:
+        """Keep the fault as an event."""
+        what = f"{error.code}: {error.message}" if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
+        spool.keep([*self._noted(), self._about("hook.failed", "error", {}, error=what)])
+
+    def _noted(self) -> list[Event]:
+        return self._reached.noted if self._reached is not None else []
+
+    def _seconds(self) -> float:
+        return (self._config or config.Config({})).number("hook.deadline_ms") / 1000
+
+    def _late(self) -> None:
+        """The deadline is over: the empty answer first, then what may not be lost, and the event."""
+        empty = self.empty()
+        if empty:
+            os.write(1, empty.encode() + b"\n")
+        try:
+            os.close(1)
+        except OSError:
+            pass
+        try:
+            for part in tuple(self._unsaved):
+                part()
+        except Exception as error:
+            self.failed(error)
+        late = self._about("hook.timeout", "error", {}, error=f"no answer within {self._seconds():g} s")
+        spool.keep([*self._noted(), late])
+
+    def _told(self) -> list[Event]:
+        faults = self._reached.faults if self._reached is not None else []
+        about = {
+            "injected": [text["customType"] for text in self._texts],
+            "contentChars": sum(len(text["content"]) for text in self._texts),
+        }
+        if not faults:
+            return [self._about("hook.completed", "debug", about)]
+        first = faults[0]
+        about["step"] = first["step"]
+        return [self._about("hook.degraded", "warn", about, error=f"{first['code']}: {first['message']}")]
+
+    def _about(self, action: str, level: str, more: dict[str, Any], error: str = "") -> Event:
+        from otel import record
+
+        event = self._event
+        role = os.environ.get("JOELCLAW_ROLE") or "interactive"
+        return record.event(
+            action,
+            source=role,
+            component=COMPONENT,
+            level=level,
+            success=not error,
+            error=error or None,
+            metadata={"agent": self._agent[:40], "event": event["name"] if event else self._name[:80], **more},
+            duration_ms=round((time.perf_counter() - self._began) * 1000, 2),
+            session=state_file.identity(event["session"]) if event and event["session"] else "",
+            role=role,
+            now=clock.now_ms(),
+        )
+
+
+def _adapter(agent: str) -> Any:
+    if agent not in AGENTS:
+        raise Failure("HOOK_UNKNOWN_AGENT", f"{agent[:40]!r} is no agent", "give one of " + ", ".join(AGENTS))
+    return __import__(f"clients.{agent}.hooks", fromlist=["read"])
+
+
+def _payload(data: bytes) -> dict[str, Any]:
+    try:
+        value = json_text.loads(data.decode("utf-8", "replace").removeprefix("\ufeff"))
+    except json_text.InvalidJSON as error:
+        raise Failure("INVALID_JSON", f"stdin is not JSON: {error}", "") from None
+    if not isinstance(value, dict):
+        raise Failure("INVALID_JSON", "stdin holds JSON, but no object", "")
+    return value

@@ -1,0 +1,1 @@
+"""Compacting sessions while nobody talks to them."""

@@ -1,0 +1,1 @@
+"""The texts that an agent is given, and whether it used them."""

@@ -1,0 +1,149 @@
+"""Whether the agent used what it was handed: echo and fizzle, told from the turns that follow an injection.
+
+A memory is kept with up to twelve distinctive words, those that the session itself had not said. When the agent then
+says half of them, and three at least, before the user does, the memory has echoed; after three turns without, it has
+fizzled. Either is judged once (the mirrored CLI: +.1 and -.05 of priority).
+"""
+
+from __future__ import annotations
+
+from core.quoting import DELIMITER
+from session.inject import distinctive_words
+from session.noise import is_own
+from session.state import schema
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from typing import Any, Literal
+
+    import apsw
+
+    from clients.item import Item, Said
+    from session.state.schema import Memory, Pending, SessionState
+
+    Outcome = Literal["echo", "fizzle"]
+    Verdict = tuple[str, Outcome, int]
+    """A memory's id, what became of it, and how many of its words the agent said."""
+
+COMPONENT = "memory-feedback"
+TURNS = 3
+TERMS_LEAST = 3
+
+
+def remember(state: SessionState, memories: Sequence[Memory], known_words: Collection[str]) -> SessionState:
+    """The state with memories that are handed to the agent now; one that was pending is judged anew.
+
+    A memory with fewer than three distinctive words is left out: nothing could be said of it.
+
+    Args:
+        known_words: what else the agent has before it, such as the query's words (`core.words.split`).
+    """
+    known = {*known_words, *distinctive_words.spoken(state["checkpoint"]["currentTask"])}
+    for text in (*(entry["text"] for entry in state["messages"]), *state["files"]):
+        known.update(distinctive_words.spoken(text))
+    given = {memory["id"]: memory for memory in memories}
+    pending = [entry for entry in state["pendingFeedback"] if entry["id"] not in given]
+    for memory in given.values():
+        telling = distinctive_words.distinctive(memory["text"], known)[: schema.TERMS_KEPT]
+        if len(telling) >= TERMS_LEAST:
+            pending.append({"id": memory["id"], "terms": telling, "used": 0, "asked": False, "turns": 0})
+    return schema.bounded({**state, "pendingFeedback": pending})
+
+
+def judge(state: SessionState, items: Sequence[Item], *, ended: bool = True) -> tuple[SessionState, list[Verdict]]:
+    """The state after new items of the transcript, and the memories that can be judged by them.
+
+    Only what the assistant says, runs and edits counts as use, and what the user said before it does not.
+
+    Args:
+        items: in order; those from before the injection must have been taken before `remember`.
+        ended: whether the agent's turn is over; in the middle of one nothing fizzles yet.
+    """
+    pending = state["pendingFeedback"]
+    if not pending:
+        return state, []
+    verdicts: list[Verdict] = []
+    for item in items:
+        if item["kind"] != "said" or not pending:
+            continue
+        if item["role"] == "user":
+            if not is_own(item["text"]):
+                pending = _asked(pending, distinctive_words.spoken(item["text"]), verdicts)
+        else:
+            pending = _answered(pending, _shown(item), verdicts)
+    if ended:
+        pending = _without_fizzled(pending, verdicts)
+    return {**state, "pendingFeedback": pending}, verdicts
+
+
+def settle(
+    db: apsw.Connection, verdicts: Sequence[Verdict], *, role: str, session: str, now: int, debug_limit: int
+) -> int:
+    """Move the priorities and note `memory.echo` and `memory.fizzle`, all or nothing; returns how many were moved.
+
+    A memory that was forgotten or is gone is passed over.
+
+    Args:
+        db: open for writing.
+        now: ms since the epoch.
+
+    Raises:
+        Failure: the store cannot be written.
+    """
+    if not verdicts:
+        return 0
+    from core.store import documents, sqlite
+    from otel import log
+    from session import session_event
+
+    events = []
+    with sqlite.transaction(db):
+        for identifier, outcome, matched in verdicts:
+            priority = documents.move_priority(db, identifier, used=outcome == "echo", at=now)
+            if priority is not None:
+                about: dict[str, Any] = {"memoryId": identifier, "termsMatched": matched, "priority": priority}
+                events.append(session_event.event(f"memory.{outcome}", role, session, about, now, component=COMPONENT))
+        if events:
+            log.append(db, events, debug_limit=debug_limit)
+    return len(events)
+
+
+def _asked(pending: list[Pending], said: set[str], verdicts: list[Verdict]) -> list[Pending]:
+    """A user message ends the turn before it, and what it says is no sign of use any more."""
+    kept: list[Pending] = []
+    for entry in _without_fizzled(pending, verdicts):
+        left = [term for term in entry["terms"] if term not in said]
+        if len(left) + entry["used"] >= TERMS_LEAST:
+            kept.append({**entry, "terms": left, "asked": True})
+    return kept
+
+
+def _answered(pending: list[Pending], said: set[str], verdicts: list[Verdict]) -> list[Pending]:
+    kept: list[Pending] = []
+    for entry in pending:
+        left = [term for term in entry["terms"] if term not in said]
+        used = entry["used"] + len(entry["terms"]) - len(left)
+        if used >= TERMS_LEAST and used >= len(left):
+            verdicts.append((entry["id"], "echo", used))
+            continue
+        turns = entry["turns"] + entry["asked"]
+        kept.append({**entry, "terms": left, "used": used, "asked": False, "turns": turns})
+    return kept
+
+
+def _without_fizzled(pending: list[Pending], verdicts: list[Verdict]) -> list[Pending]:
+    fizzled = [entry for entry in pending if entry["turns"] >= TURNS]
+    verdicts.extend((entry["id"], "fizzle", entry["used"]) for entry in fizzled)
+    return [entry for entry in pending if entry["turns"] < TURNS]
+
+
+def _shown(said: Said) -> set[str]:
+    """The words of what the assistant said and did; looking a memory up, or quoting our frame, is no use of it."""
+    found: set[str] = set() if DELIMITER in said["text"] else distinctive_words.spoken(said["text"])
+    for tool in said["tools"]:
+        if "joelclaw" not in tool["command"]:
+            found |= distinctive_words.spoken(tool["command"])
+        for path in tool["files"]:
+            found |= distinctive_words.spoken(path)
+    return found

@@ -1,0 +1,169 @@
+"""When a session's context is due for a refresh, and the text of one (ADR-0204, change 2). Pure functions.
+
+A refresh is for what changed while a session went on: memories on what it talks about now, what happened in the
+system, what other sessions wrote into today's log. A short session gets none unless it asks.
+"""
+
+from __future__ import annotations
+
+from core.quoting import clip, cost, enclose, one_line
+from session.inject.topics import is_status_question
+from session.state import compacted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import TypedDict
+
+    from core.store.interface import Event
+    from session.state.schema import Memory, SessionState
+
+    class Bounds(TypedDict):
+        """The settings that say when; 0 switches a trigger off."""
+
+        minutes: float
+        idleMinutes: float
+        percent: float
+        cooldownMs: float
+
+    class Refresh(TypedDict):
+        """A refresh text and what went into it."""
+
+        content: str
+        memories: list[Memory]
+        events: int
+        log: int
+
+
+HEADING = "## Context Refresh"
+CUSTOM_TYPE = "context-refresh"
+MAX_TOKENS = 350
+STATUS, INTERVAL, IDLE, HALF = "status-question", "interval", "idle", "half-full"
+EVENTS_SHOWN = 5
+LOG_SHOWN = 3
+_MINUTE_MS = 60_000
+_QUIET_MS = 5 * _MINUTE_MS
+_HERE_MS = 5_000
+"""A state that was written within this time was written by the hook that asks."""
+_OWN = frozenset(("session-lifecycle", "memory-enforcer", "memory-feedback", "recall-cli", "hook"))
+_BAD = ("warn", "error", "fatal")
+# Tried in this order: memories and characters and tokens of each, events and tokens, entries of the log and tokens.
+_STEPS = (
+    (3, 200, 200, 5, 40, 3, 40),
+    (3, 150, 45, 5, 30, 3, 30),
+    (3, 150, 30, 4, 22, 2, 30),
+    (2, 120, 30, 3, 20, 2, 25),
+    (2, 100, 25, 2, 20, 1, 25),
+    (1, 80, 20, 1, 20, 1, 20),
+)
+
+
+def trigger(
+    state: SessionState, *, message: str, percent: float | None, active_at: int | None, now: int, bounds: Bounds
+) -> str:
+    """What makes a refresh due: one of STATUS, HALF, IDLE, INTERVAL; "" where nothing does.
+
+    Args:
+        message: what the user just said, "" where they said nothing.
+        percent: context usage, None where it is not known.
+        active_at: when the session did something before this message; None to tell it from the state.
+        now: ms since the epoch, like all times.
+    """
+    last = state["lastRefreshAt"]
+    if compacted.is_rapid(state, now, bounds["cooldownMs"]):  # what was recovered is all there is to know
+        return ""
+    if last is not None and 0 <= now - last < bounds["cooldownMs"]:
+        return ""
+    if message and is_status_question(message):
+        return STATUS
+    if bounds["percent"] and percent is not None and percent >= bounds["percent"] and not state["halfRefreshed"]:
+        return HALF
+    if not message or now - state["startedAt"] < _QUIET_MS:
+        return ""
+    since = state["startedAt"] if last is None or last > now else last
+    if bounds["idleMinutes"] and now - _active_at(state, active_at, now) >= bounds["idleMinutes"] * _MINUTE_MS:
+        return IDLE
+    return INTERVAL if bounds["minutes"] and now - since > bounds["minutes"] * _MINUTE_MS else ""
+
+
+def _active_at(state: SessionState, given: int | None, now: int) -> int:
+    if given is not None:
+        return given
+    known = state["lastMessageAt"]
+    last = state["startedAt"] if known is None else known
+    return last if now - state["updatedAt"] < _HERE_MS else max(last, state["updatedAt"])
+
+
+def known_ids(state: SessionState) -> frozenset[str]:
+    """Memories that the agent has in its context, as far as the state tells."""
+    found = [pending["id"] for pending in state["pendingFeedback"]]
+    if state["lastInjectionAt"] is not None:
+        found += [hit["id"] for recalled in state["recallCache"] for hit in recalled["hits"]]
+    return frozenset(found)
+
+
+def event_lines(bad: Sequence[Event], tally: Iterable[tuple[str, str, str, str, int]], now: int) -> list[str]:
+    """What happened, a line each and at most five: what went wrong first, the newest first, then counts by action.
+
+    Args:
+        bad: failures, warnings and errors, newest first.
+        tally: level, source, component, action and how many.
+    """
+    groups: dict[tuple[str, str], list[Event]] = {}
+    for event in bad:
+        if event["component"] not in _OWN:
+            groups.setdefault((event["action"], event["source"]), []).append(event)
+    lines = []
+    for (action, source), events in groups.items():
+        newest = events[0]
+        level = newest["level"] if newest["level"] in _BAD else "failed"
+        times = f" ×{len(events)}" if len(events) > 1 else ""
+        said = f": {newest['error']}" if newest.get("error") not in (None, "", "operation_failed") else ""
+        minutes = max(0, now - newest["timestamp"]) // _MINUTE_MS
+        lines.append(f"{level} {action} ({source}){times}, {minutes} min ago{said}")
+    counts: dict[tuple[str, str], int] = {}
+    for level, source, component, action, number in tally:
+        if level not in ("debug", *_BAD) and component not in _OWN and (action, source) not in groups:
+            counts[action, source] = counts.get((action, source), 0) + number
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    lines += [f"{action} ({source}) ×{number}" for (action, source), number in ranked[:EVENTS_SHOWN]]
+    return lines[:EVENTS_SHOWN]
+
+
+def compose(why: str, memories: Sequence[Memory], events: Sequence[str], log: Sequence[str]) -> Refresh | None:
+    """The text within 350 estimated tokens; None where there is nothing to tell.
+
+    Args:
+        why: what brought it, in our own words.
+        log: entries of today's log, oldest first.
+    """
+    told = [(memory, one_line(memory["category"]), one_line(memory["text"])) for memory in memories]
+    told = [entry for entry in told if entry[2]]
+    happened = [line for line in map(one_line, events) if line]
+    logged = [line for line in map(one_line, log) if line]
+    if not (told or happened or logged):
+        return None
+    for most, characters, tokens, most_events, event_tokens, most_log, log_tokens in _STEPS:
+        shown = told[:most]
+        lines = [HEADING, f"**Why:** {why}"]
+        if shown:
+            lines.append("**Related memories:**")
+            lines += [
+                f"- [{clip(category, 30, 12) or 'memory'}] {clip(text, characters, tokens)}"
+                for _, category, text in shown
+            ]
+        if happened:
+            lines.append("**Last 2 h:**")
+            lines += [f"- {clip(line, 140, event_tokens)}" for line in happened[:most_events]]
+        if logged:
+            lines.append("**Today:**")
+            lines += [f"- {clip(line, 160, log_tokens)}" for line in logged[-most_log:]]
+        content = enclose(CUSTOM_TYPE, lines)
+        if cost(content) <= MAX_TOKENS:
+            return {
+                "content": content,
+                "memories": [memory for memory, _, _ in shown],
+                "events": len(happened[:most_events]),
+                "log": len(logged[-most_log:]),
+            }
+    return None

@@ -1,0 +1,120 @@
+"""Which of the recalled memories a session keeps for the agent: those that say something it does not know.
+
+Recall ranks by likeness to the query, and the query is what the user just said. So near the top stand the user's own
+words and the narration around the work ("Looking at the timings."); what was found out or decided stands below. The
+write gate knows such texts: its verdict and confidence weigh the score here.
+"""
+
+from __future__ import annotations
+
+from core import words
+from core.quoting import clip, one_line
+from memory import gate
+from memory.openings import PLANS, begins_with
+from recall import trust
+from recall.categories import short
+from session.noise import is_junk
+from session.state import zones
+from session.state.schema import HITS_KEPT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from recall.engine import Hit
+    from session.state.schema import Memory, SessionState
+
+_TEXT_CHARS = 200
+_SHOWN_CHARS = 150
+_SPEAKERS = ("user: ", "assistant: ", "toolresult: ", "tool: ")
+_HELD = 0.35
+_DISCARDED = 0.1
+# Words with which people and agents say what was decided, why, what went wrong, what is open and what is wanted.
+_DECISIVE = frozenset(
+    "decision decided decide chose chosen instead rather ruled agreed because since cause caused reason therefore"
+    " failed fails fail failing breaks broke broken crashes crashed wrong dropped reverted rejected retry blocked"
+    " blocker waits waiting pending requires prefer prefers preferred always never only must not don without avoid"
+    " please except unless until insight checkpoint remaining open done limit deadline careful warning".split()
+)
+_MOST_DECISIVE = 2
+_OTHERS = 0.5
+_CLAUSE_LEAST = 12
+
+
+def select(hits: Sequence[Hit], state: SessionState | None) -> list[Memory]:
+    """The memories worth handing on, best first, each text once; at most five.
+
+    Left out are junk, the session's own task memories, and what only repeats its last messages.
+    """
+    said = frozenset(word for entry in (state["messages"] if state else ()) for word in words.split(entry["text"]))
+    kept: dict[str, tuple[float, Memory]] = {}
+    for hit in hits:
+        if is_junk(hit["observation"]) or _is_known(hit, state, said):
+            continue
+        line = clip(one_line(hit["observation"][: _TEXT_CHARS * 8]), _TEXT_CHARS)
+        if line:
+            category = short(hit["categoryId"]) or hit["collection"]
+            memory: Memory = {"id": hit["id"], "text": line, "category": category, "score": hit["score"]}
+            kept.setdefault(line, (hit["score"] * worth(hit["observation"]), memory))
+    ranked = sorted(kept.values(), key=lambda entry: -entry[0])
+    return [memory for _, memory in ranked[:HITS_KEPT]]
+
+
+def worth(text: str) -> float:
+    """How much a text says by itself, 0 to 1: the confidence of the write gate, little for what it would hold back."""
+    lower = text[:20].lower()
+    for speaker in _SPEAKERS:
+        if lower.startswith(speaker):
+            text = text[len(speaker) :]
+            break
+    judged = gate.judge(text.strip() or " ")
+    if judged["verdict"] == "discard":
+        return _DISCARDED
+    return _HELD if judged["verdict"] == "hold" else judged["confidence"]
+
+
+def weightiest(hits: Sequence[Hit], state: SessionState) -> list[Memory]:
+    """All that is worth handing on of what several recalls brought, by what its first 150 characters say.
+
+    What a tool printed is not counted, and other sessions' memories come behind the session's own.
+    """
+    found: dict[str, tuple[float, Memory]] = {}
+    for hit in hits:
+        for memory in select((hit,), state) if hit["id"] not in found else ():
+            shown = hit["observation"][:_SHOWN_CHARS].split("\n$ ")[0]
+            heaviest = sorted(map(weight, sentences(shown)), reverse=True)[:2]
+            own = 1.0 if hit["session"] == state["sessionId"] else _OTHERS
+            found[hit["id"]] = (sum(heaviest) * worth(shown) * own, memory)
+    ranked = {memory["text"]: memory for _, memory in sorted(found.values(), key=lambda entry: -entry[0])}
+    return list(ranked.values())
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, a line break ending one too; without who said it, and without what is very short."""
+    lower = text[:20].lower()
+    for speaker in _SPEAKERS:
+        if lower.startswith(speaker):
+            text = text[len(speaker) :]
+            break
+    found: list[str] = []
+    for line in text.splitlines():
+        found += [part for part in (piece.strip() for piece in line.split(". ")) if len(part) >= _CLAUSE_LEAST]
+    return found
+
+
+def weight(sentence: str) -> float:
+    """What is lost with a sentence, 0 to 1: most with one that decides, rules out, warns or asks for something."""
+    if begins_with(sentence[:60].lower(), PLANS):
+        return 0.05
+    said = words.split(sentence)
+    decisive = min(_MOST_DECISIVE, len(_DECISIVE.intersection(said)))
+    concrete = any(map(str.isdigit, sentence)) or "/" in sentence or "`" in sentence or "_" in sentence
+    return 0.15 + 0.3 * decisive + 0.25 * concrete
+
+
+def _is_known(hit: Hit, state: SessionState | None, said: frozenset[str]) -> bool:
+    if state is None:
+        return False
+    if zones.is_own_task(state, hit["id"], hit["session"], hit["tags"], hit["observation"]):
+        return True
+    return hit["collection"] == "episodes" and trust.echoes(hit["observation"], said)

@@ -1,0 +1,197 @@
+"""Topic seeds: what a person talks about, told from what only stands in the user's role (ADR-0204, gateway follow-up).
+
+A gateway's user messages are mostly automated: digests, heartbeats, reminders, command output. A recall for one of
+those brings memories of anything. So only real conversation is a seed, and without a seed nothing is refreshed.
+"""
+
+from __future__ import annotations
+
+from core import words
+from memory.openings import ACKNOWLEDGEMENTS, begins_with
+from session.noise import is_own
+from session.state import task
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from session.state.schema import Message
+
+LEAST_CHARS = 20
+_READ_CHARS = 4_000
+_LEAST_WORDS = 2
+
+# How an automated message begins once emoji, quote and heading marks before it are gone. All lower case.
+_AUTOMATED = (
+    "automated gateway event | automated message | automated event | batch digest | gateway digest | daily digest |"
+    " heartbeat timestamp | missed heartbeat | scheduled task | scheduled reminder | system event | system reminder"
+    " | system notification | system message | session recovery | session briefing | compaction summary | context"
+    " refresh | context checkpoint | recovered session | relevant memory (auto-retrieved | project context: | system"
+    " knowledge (auto-retrieved | this session is being continued from a previous conversation | the conversation"
+    " history before this point was compacted | caveat: the messages below | [request interrupted | another language"
+    " model started to solve | post-compaction | task notification"
+).split(" | ")
+# The same where a colon, a dash or nothing follows: "cron jobs fail at night" is a person's.
+_LABELS = (
+    "heartbeat | digest | watchdog | cron | reminder | notification | webhook | alert | alarm | background task |"
+    " monitor event | event | events | timestamp | scheduled | automated"
+).split(" | ")
+_LABEL_ENDS = (":", "—", "–", "(", "[", "|", "- ")
+# Anywhere in a message.
+_TELLTALE = (
+    *("not a human message", "since last digest", "additional event(s)", "acknowledge briefly", "heartbeat_ok"),
+    *(
+        "plan summary",
+        "should i:",
+        "do not reply to this message",
+        "this is an automated",
+        "joelclaw-memory",
+        "joelclaw memory",
+    ),
+)
+_OUTPUT = (
+    "$ | % | npm err! | npm warn | traceback (most recent call last) | error: | warning: | fatal: | warn: | info: |"
+    " debug: | diff --git | index: | @@ | total | drwx | -rw- | commit | on branch | { | [{ | [info] | [warn] | [error]"
+    " | [debug] | exit code | command: | stdout: | stderr: | make: | gcc: | ==> | --- | +++ | file "
+).split(" | ")
+_REPORTS = ("i'll ", "i will ", "i've ", "i have ", "here's ", "here is ")
+_MARKS = "#*>_~-=+|•·›» \t\n"
+# Words that ask for the state of things without saying of which.
+_EMPTY_WORDS = frozenset(
+    "status state update updates progress happening going thing things everything anything something now currently"
+    " current right recent recently latest news new today far next please just tell give show know catch back quick"
+    " summary summarize overview report sitrep still doing work working stuff hey hello hi ok okay yes no thanks thank"
+    " let go ahead continue carry keep proceed start stop wait again more up happened"
+    " changed overnight yesterday tonight morning night week hour hours while since last".split()
+)
+
+
+def query_of(messages: Sequence[Message], message: str = "") -> str:
+    """The recall query of a session's real topics, at most 120 characters; empty without a seed.
+
+    Args:
+        messages: the user messages that the session's state keeps, oldest first.
+        message: a new one that is not kept yet, as it was typed.
+    """
+    seeds = [entry for entry in messages if is_topic(entry["text"])]
+    if message and is_topic(message):
+        fresh = task.message(message)
+        if fresh is not None and not any(entry["hash"] == fresh["hash"] for entry in seeds):
+            seeds.append(fresh)
+    return task.query_of(seeds)
+
+
+def is_topic(text: str) -> bool:
+    """Whether a message is a person's own words about something: no envelope, digest, acknowledgement or output."""
+    text = text[:_READ_CHARS].strip()
+    if text.startswith(("<", "‹")) or _is_command(text):
+        return False
+    plain = _bare(text)
+    if sum(1 if character.isascii() else 2 for character in plain) < LEAST_CHARS:
+        return False
+    lower = " ".join(plain.lower().replace("’", "'").split())
+    if begins_with(lower, _AUTOMATED) or _is_labelled(lower) or any(mark in lower for mark in _TELLTALE):
+        return False
+    if is_own(text) or _acknowledges(lower) or _is_output(text, lower):
+        return False
+    said = {word for word in words.split(plain) if word not in words.STOP_WORDS and word not in _EMPTY_WORDS}
+    least = 1 if is_status_question(text) else _LEAST_WORDS  # what it asks about is a topic
+    return len(said) >= least or any(not word.isascii() for word in said)
+
+
+def _bare(text: str) -> str:
+    """The text without the marks and emoji at its start."""
+    start = 0
+    for character in text:
+        if character in _MARKS or not (character.isascii() or character.isalnum()):
+            start += 1
+        else:
+            break
+    return text[start:]
+
+
+def _is_labelled(lower: str) -> bool:
+    lower = lower.lstrip("[(")
+    for label in _LABELS:
+        if lower.startswith(label):
+            rest = lower[len(label) :].lstrip(" ])")
+            if not rest or rest.startswith(_LABEL_ENDS):
+                return True
+    return False
+
+
+def _is_command(text: str) -> bool:
+    """A client's own command (`/compact`), as opposed to a path."""
+    first = text[1:].split(maxsplit=1)[:1]
+    return text.startswith("/") and bool(first) and "/" not in first[0] and "." not in first[0]
+
+
+def _acknowledges(lower: str) -> bool:
+    """Whether all of a message is acknowledgements ("ok thanks, sounds good"), or an agent's report follows them."""
+    rest = lower
+    for _ in range(8):
+        rest = rest.lstrip(" ,.!;:—–-")
+        for phrase in ACKNOWLEDGEMENTS:
+            if rest.startswith(phrase) and not rest[len(phrase) :][:1].isalnum():
+                rest = rest[len(phrase) :]
+                break
+        else:
+            break
+    return not rest.strip(" ,.!;:—–-") or (rest != lower and rest.startswith(_REPORTS))
+
+
+def _is_output(text: str, lower: str) -> bool:
+    """Whether it is what a program printed: known openings, log lines, or hardly a letter in it."""
+    raw = text[:200].lower()
+    for mark in _OUTPUT:
+        if raw.startswith(mark) and (not mark[-1].isalpha() or not raw[len(mark) :][:1].isalpha()):
+            if mark in ("total", "commit", "file "):  # "total 48", "commit 1a2b…": prose goes on with a word
+                if raw[len(mark) :].strip()[:1].isdigit():
+                    return True
+                continue
+            return True
+    if lower[:4].isdigit() and lower[4:5] == "-" and lower[5:7].isdigit():  # a log line's date
+        return True
+    letters = sum(character.isalpha() or character == " " or not character.isascii() for character in text)
+    return letters < len(text) * 0.6
+
+
+_STATUS = (
+    "what's happening | what is happening | whats happening | what's going on | what is going on | whats going on |"
+    " what's the status | what is the status | whats the status | what's our status | what's the state of things |"
+    " where are we | where were we | where do we stand | where do things stand | how are things | how is it going |"
+    " how's it going | hows it going | how far are we | how far along | what did i miss | what have i missed | what"
+    " are you working on | what are we working on | what were we doing | what are we doing | catch me up | bring me"
+    " up to speed | fill me in | status update | status of | status on | status report | status please | status"
+    " check | any updates | any update | any news | anything new | give me an update | give me a status | give me"
+    " the status | sitrep"
+).split(" | ")
+# Of these the whole is a question of status, or what follows is about time: "what changed in v3" is not.
+_STATUS_BARE = (
+    "status | update | updates | progress | news | current status | what now | what's up | what changed | what has"
+    " changed | what's changed | what's new | whats new | what is new | what happened | what's the latest"
+).split(" | ")
+_TIMES = (
+    "since | today | overnight | lately | recently | so far | while | yesterday | last night | this morning | in the"
+    " last | during | now | right now | here | with us"
+).split(" | ")
+_GOING = (" going", " doing", " coming along", " looking")
+_LONGEST_QUESTION = 80
+
+
+def is_status_question(text: str) -> bool:
+    """Whether a person asks what is going on: a short message that is, or begins with, one of the known questions."""
+    plain = " ".join(_bare(text[:_READ_CHARS].strip()).lower().replace("’", "'").split()).rstrip(" ?!.…")
+    for opening in ("hey", "hi", "hello", "ok", "okay", "so", "and", "please", "quick"):
+        if plain.startswith((opening + " ", opening + ",")):
+            plain = plain[len(opening) :].lstrip(" ,")
+    if len(plain) > _LONGEST_QUESTION:  # a long message that begins so tells more than it asks
+        return False
+    for phrase in _STATUS_BARE:
+        if plain.startswith(phrase) and (
+            not plain[len(phrase) :] or begins_with(plain[len(phrase) :].lstrip(), _TIMES)
+        ):
+            return True
+    if begins_with(plain, _STATUS):
+        return True
+    return plain.startswith(("how's the ", "how is the ", "how are the ")) and plain.endswith(_GOING)

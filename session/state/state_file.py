@@ -1,0 +1,260 @@
+"""The state files: `$JOELCLAW_HOME/sessions/<id>.json`, read and replaced whole under a lock of the session.
+
+A damaged file is set aside, never deleted, and the session goes on with an empty one. Locks lie in `sessions/.locks/`,
+so that the folder lists sessions only.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from core import files, json_text
+from core.errors import Failure
+from core.quoting import one_line
+from session.state import schema
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any, NotRequired, TypedDict
+
+    from session.state.schema import SessionState
+
+    class Summary(TypedDict):
+        """One session of the list. A file that cannot be read has a `problem` and no more than its name."""
+
+        sessionId: str
+        role: str
+        task: str
+        percent: float | None
+        compactionCount: int
+        updatedAt: int
+        bytes: int
+        problem: NotRequired[str]
+
+
+_SUFFIX = ".json"
+_MAX_BYTES = 1_000_000
+_LOCK_WAIT_S = 2.0
+_LONGEST_ID = 200
+
+
+def identity(session_id: str) -> str:
+    """The id under which a session is kept: its own, or, as in events, a hash of a long or secret-like one."""
+    from core.redaction import redact
+    from core.words import clean
+
+    plain = clean(session_id)
+    if len(plain) > _LONGEST_ID or redact(plain)[1]:
+        from core.ids import fingerprint
+
+        return "hash-" + fingerprint(session_id)
+    return plain
+
+
+def role_name(role: str) -> str:
+    """A role as it is kept: one line without secrets, within its bound."""
+    from core.redaction import redact
+    from core.words import clean
+
+    return redact(one_line(clean(role)))[0][: schema.ROLE_CHARS]
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return pid > 0
+
+
+def folder() -> str:
+    """Where the state files lie."""
+    return os.path.join(files.home(), "sessions")
+
+
+def path_of(session_id: str) -> str:
+    """The state file of a session."""
+    return os.path.join(folder(), files.safe_name(session_id) + _SUFFIX)
+
+
+class locked:  # noqa: N801  # reads as the statement it is
+    """`with locked(session_id):` no other process reads or writes the state; what the disk says becomes a Failure.
+
+    Raises:
+        Failure: STATE_BUSY, STATE_FULL, STATE_READ_ONLY, STATE_UNREADABLE.
+    """
+
+    __slots__ = ("_lock",)
+
+    def __init__(self, session_id: str) -> None:
+        self._lock = files.FileLock(os.path.join(folder(), ".locks", files.safe_name(session_id)), _LOCK_WAIT_S)
+
+    def __enter__(self) -> None:
+        try:
+            self._lock.__enter__()
+        except files.LockTimeout:
+            raise Failure("STATE_BUSY", "another process holds this session's state", "try again") from None
+        except OSError as error:
+            raise failure_of(error) from None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._lock.__exit__(kind, error, trace)
+        if isinstance(error, OSError):
+            raise failure_of(error) from None
+
+
+def load(session_id: str) -> tuple[SessionState | None, str]:
+    """The state on disk, None where there is none, and where a damaged file was set aside to ("" where none was).
+
+    Call it within `locked`.
+
+    Raises:
+        Failure: STATE_TOO_NEW; the file stays as it is.
+        OSError: it cannot be read, or not be set aside.
+    """
+    where = path_of(session_id)
+    try:
+        return _read(where, session_id), ""
+    except FileNotFoundError:
+        return None, ""
+    except schema.TooNew as newer:
+        raise Failure(
+            "STATE_TOO_NEW",
+            f"{where} has version {newer.args[0]}; this joelclaw knows {schema.VERSION}",
+            "upgrade joelclaw, or point JOELCLAW_HOME at another folder",
+        ) from None
+    except schema.Damaged:
+        return None, files.set_aside(where)
+
+
+def peek(session_id: str) -> SessionState | None:
+    """The state on disk, only read; None where there is none.
+
+    Raises:
+        Failure: STATE_TOO_NEW, STATE_DAMAGED, STATE_UNREADABLE.
+    """
+    where = path_of(session_id)
+    try:
+        return _read(where, session_id)
+    except FileNotFoundError:
+        return None
+    except schema.TooNew as newer:
+        raise Failure(
+            "STATE_TOO_NEW", f"{where} has version {newer.args[0]}", "upgrade joelclaw to read this session"
+        ) from None
+    except schema.Damaged as damaged:
+        raise Failure(
+            "STATE_DAMAGED",
+            f"{where} is damaged: {damaged.args[0]}",
+            "the next `joelclaw checkpoint save` of this session sets it aside and goes on",
+        ) from None
+    except OSError as error:
+        raise failure_of(error) from None
+
+
+def store(state: SessionState) -> None:
+    """Replace the state on disk. Call it within `locked`.
+
+    Raises:
+        OSError: nothing was replaced.
+    """
+    files.write_whole(path_of(state["sessionId"]), json_text.dumps(state).encode())
+
+
+def remove(session_id: str) -> bool:
+    """Delete the state on disk, readable or not; whether there was one.
+
+    Raises:
+        Failure: as `locked`.
+    """
+    if not os.path.exists(path_of(session_id)):
+        return False
+    with locked(session_id):
+        try:
+            os.unlink(path_of(session_id))
+        except FileNotFoundError:
+            return False
+    return True
+
+
+def every() -> list[Summary]:
+    """All sessions, newest first, those with a file that cannot be read last.
+
+    Raises:
+        Failure: STATE_UNREADABLE, when the folder cannot be listed.
+    """
+    try:
+        names = [name for name in os.listdir(folder()) if name.endswith(_SUFFIX)]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise failure_of(error) from None
+    found = [_summary(os.path.join(folder(), name), name.removesuffix(_SUFFIX)) for name in names]
+    return sorted(found, key=lambda entry: (-entry["updatedAt"], entry["sessionId"]))
+
+
+def _summary(where: str, name: str) -> Summary:
+    summary: Summary = {
+        "sessionId": name,
+        "role": "",
+        "task": "",
+        "percent": None,
+        "compactionCount": 0,
+        "updatedAt": 0,
+        "bytes": 0,
+    }
+    try:
+        summary["bytes"] = os.stat(where).st_size
+        value = _parse(where)
+        identifier = value.get("sessionId") if isinstance(value, dict) else None
+        if isinstance(identifier, str) and files.safe_name(identifier) != name:
+            raise schema.Damaged("it belongs to another session")
+        state = schema.read(value, identifier if isinstance(identifier, str) else "")
+    except schema.Damaged:
+        summary["problem"] = "damaged"
+    except schema.TooNew as newer:
+        summary["problem"] = f"written by a newer joelclaw (version {newer.args[0]})"
+    except OSError as error:
+        summary["problem"] = f"unreadable: {error.strerror}"
+    else:
+        checkpoint = state["checkpoint"]
+        summary["sessionId"] = state["sessionId"]
+        summary["role"] = state["role"]
+        summary["task"] = checkpoint["currentTask"]
+        summary["percent"] = checkpoint["contextPercentAtCapture"]
+        summary["compactionCount"] = checkpoint["compactionCount"]
+        summary["updatedAt"] = state["updatedAt"]
+    return summary
+
+
+def _parse(where: str) -> Any:
+    with open(where, "rb") as handle:
+        data = handle.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise schema.Damaged("it is far too long")
+    try:
+        return json_text.loads(data.decode())
+    except (json_text.InvalidJSON, UnicodeDecodeError) as error:
+        raise schema.Damaged(str(error)) from None
+
+
+def _read(where: str, session_id: str) -> SessionState:
+    return schema.read(_parse(where), session_id)
+
+
+def failure_of(error: OSError) -> Failure:
+    """What an error of the file system means to the user."""
+    where = folder()
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return Failure("STATE_FULL", f"the disk of {where} is full", "free some space; the last state is still there")
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        what = f"{where} cannot be used: {error.strerror}"
+        return Failure("STATE_READ_ONLY", what, "check its permissions, or set JOELCLAW_HOME")
+    return Failure("STATE_UNREADABLE", f"{where}: {error.strerror or error}", "check the folder, or set JOELCLAW_HOME")

@@ -1,0 +1,245 @@
+"""The zone rules of ADR-0203, as functions from state to state: what a turn changes, and what is to be done about it.
+
+Below the warm zone a turn is only noted. In the warm zone memories are recalled for the task, in the hot zone the task
+is written to memory too, once per task. The hash of the task and the mark of work in flight keep two hooks of one
+session, and two turns of one task, from doing the same twice.
+"""
+
+from __future__ import annotations
+
+from core import words
+from session.state import task
+from session.state.schema import CACHE_KEPT, FILES_KEPT, HITS_KEPT, MESSAGES_KEPT, bounded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Literal, TypedDict
+
+    from session.state.schema import InFlight, Memory, Message, Recalled, SessionState
+
+    Zone = Literal["cold", "warm", "hot", "unknown"]
+
+    class Turn(TypedDict):
+        """What a hook tells at the end of a turn; texts are redacted. None and "" mean not told."""
+
+        role: str
+        messages: Sequence[Message]
+        files: Sequence[str]
+        percent: float | None
+        tokens: int | None
+        window: int | None
+        agent: str
+        cwd: str
+
+    class Plan(TypedDict):
+        """What is to be done after the state is on disk."""
+
+        zone: Zone
+        entered: list[str]
+        recall: bool
+        recallReason: str
+        query: str
+        hash: str
+        write: bool
+        writeReason: str
+
+    class Outcome(TypedDict):
+        """What was done. `hits` is None where no recall succeeded, `memoryId` where no task was written."""
+
+        hash: str
+        query: str
+        hits: Sequence[Memory] | None
+        memoryId: str | None
+        pid: int
+
+
+IN_FLIGHT_MS = 15_000
+DEFERRED = "deferred"
+"""Why a recall or a writing that a turn calls for was not done: another process does it."""
+
+
+def zone_of(percent: float | None, *, warm: float, hot: float) -> Zone:
+    """The zone of a context usage in percent; `hot` wins where the two bounds cross."""
+    if percent is None:
+        return "unknown"
+    return "hot" if percent >= hot else "warm" if percent >= warm else "cold"
+
+
+def take_turn(state: SessionState, turn: Turn) -> SessionState:
+    """The state after a turn: new messages, files (each once, the newest last) and the context usage."""
+    fresh = task.added(state["messages"], turn["messages"])
+    messages = [*state["messages"], *fresh][-MESSAGES_KEPT:]
+    files = list(dict.fromkeys([*reversed(turn["files"]), *reversed(state["files"])]))[:FILES_KEPT]
+    percent = turn["percent"]
+    checkpoint = state["checkpoint"]
+    return bounded(
+        {
+            **state,
+            "role": turn["role"] or state["role"],
+            "agent": turn["agent"] or state["agent"],
+            "cwd": turn["cwd"] or state["cwd"],
+            "messages": messages,
+            "files": files[::-1],
+            "taskHash": task.hash_of(messages),
+            "contextTokens": turn["tokens"] if turn["tokens"] is not None else state["contextTokens"],
+            "contextLimit": turn["window"] if turn["window"] is not None else state["contextLimit"],
+            "checkpoint": {
+                **checkpoint,
+                "currentTask": task.text_of(messages),
+                "contextPercentAtCapture": percent if percent is not None else checkpoint["contextPercentAtCapture"],
+            },
+            "counts": {**state["counts"], "userMessages": state["counts"]["userMessages"] + len(fresh)},
+        }
+    )
+
+
+def plan_save(
+    state: SessionState, percent: float | None, *, warm: float, hot: float, now: int, alive: Callable[[int], bool]
+) -> Plan:
+    """What the end of a turn calls for. `alive` tells whether a process runs."""
+    zone = zone_of(percent, warm=warm, hot=hot)
+    if zone in ("cold", "unknown"):
+        reason = "below-warm" if zone == "cold" else "percent-unknown"
+        return _plan(state, zone, [], reason, reason)
+    entered = [] if state["warmZoneEntered"] else ["warm"]
+    busy = is_busy(state["recallInFlight"], now, alive)
+    recall = _recall_reason(state, busy)
+    write = "not-hot"
+    if zone == "hot":
+        entered += [] if state["hotZoneEntered"] else ["hot"]
+        write = _write_reason(state, busy)
+    return _plan(state, zone, entered, recall, write)
+
+
+def plan_flush(
+    state: SessionState, percent: float | None, *, warm: float, hot: float, now: int, alive: Callable[[int], bool]
+) -> Plan:
+    """What a coming compaction calls for: one recall if the cache is empty, and the task if it is not yet in memory."""
+    busy = is_busy(state["recallInFlight"], now, alive)
+    recall = "cached" if state["recallCache"] else _recall_reason(state, busy)
+    return _plan(state, zone_of(percent, warm=warm, hot=hot), [], recall, _write_reason(state, busy))
+
+
+def deferred(plan: Plan) -> Plan:
+    """The plan without its work, which the next turn's plan has again: the state does not say that it was done."""
+    return {
+        **plan,
+        "recall": False,
+        "recallReason": DEFERRED if plan["recall"] else plan["recallReason"],
+        "write": False,
+        "writeReason": DEFERRED if plan["write"] else plan["writeReason"],
+    }
+
+
+def is_busy(mark: InFlight | None, now: int, alive: Callable[[int], bool]) -> bool:
+    """Whether a mark of work in flight still counts: no older than 15 s, not from the future, its process there."""
+    return mark is not None and 0 <= now - mark["startedAt"] < IN_FLIGHT_MS and alive(mark["pid"])
+
+
+def begin(state: SessionState, plan: Plan, *, pid: int, now: int) -> SessionState:
+    """The state with the zones entered, and the mark of what this process is about to do."""
+    mark = state["recallInFlight"]
+    if plan["recall"] or plan["write"]:
+        mark = {"hash": plan["hash"], "pid": pid, "startedAt": now}
+    return {
+        **state,
+        "warmZoneEntered": state["warmZoneEntered"] or "warm" in plan["entered"],
+        "hotZoneEntered": state["hotZoneEntered"] or "hot" in plan["entered"],
+        "recallInFlight": mark,
+    }
+
+
+def finish(state: SessionState, outcome: Outcome, *, now: int) -> SessionState:
+    """The state, perhaps changed by another hook meanwhile, with what this process did."""
+    mark = state["recallInFlight"]
+    if mark is not None and mark["pid"] == outcome["pid"]:
+        mark = None
+    counts = state["counts"].copy()
+    cache = list(state["recallCache"])
+    recalled_hash, written_hash = state["recalledHash"], state["writtenHash"]
+    identifiers = state["taskMemoryIds"]
+    hits = outcome["hits"]
+    if hits is not None:
+        counts["recalls"] += 1
+        recalled_hash = outcome["hash"]
+        if hits:
+            entry: Recalled = {
+                "query": outcome["query"],
+                "hash": outcome["hash"],
+                "hits": list(hits[:HITS_KEPT]),
+                "at": now,
+            }
+            cache = [known for known in cache if known["query"] != entry["query"]]
+            cache = _spread([*cache, entry])
+    if outcome["memoryId"] is not None:
+        counts["writes"] += 1
+        written_hash = outcome["hash"]
+        identifiers = [known for known in identifiers if known != outcome["memoryId"]]
+        identifiers.append(outcome["memoryId"])
+    return bounded(
+        {
+            **state,
+            "recallInFlight": mark,
+            "recallCache": cache,
+            "recalledHash": recalled_hash,
+            "writtenHash": written_hash,
+            "taskMemoryIds": identifiers,
+            "counts": counts,
+        }
+    )
+
+
+def _spread(cache: list[Recalled]) -> list[Recalled]:
+    """The cache with at most three recalls, the newest among them, that tell most of the session.
+
+    Each query is the last two messages, so the recalls of neighbouring turns overlap. The one goes whose words
+    the others have most of, the oldest of several.
+    """
+    while len(cache) > CACHE_KEPT:
+        spoken = [frozenset(words.split(recalled["query"])) for recalled in cache]
+        shares = []
+        for at, own in enumerate(spoken[:-1]):
+            others = frozenset().union(*(said for other, said in enumerate(spoken) if other != at))
+            shares.append(len(own & others) / max(len(own), 1))
+        evicted = shares.index(max(shares))
+        cache = [recalled for at, recalled in enumerate(cache) if at != evicted]
+    return cache
+
+
+def is_own_task(state: SessionState, identifier: str, session: str, tags: Sequence[str], text: str) -> bool:
+    """Whether a recalled memory is only what this session itself wrote as its task."""
+    if identifier in state["taskMemoryIds"]:
+        return True
+    return session == state["sessionId"] and ("session-task" in tags or text.startswith("Task: "))
+
+
+def _plan(state: SessionState, zone: Zone, entered: list[str], recall: str, write: str) -> Plan:
+    return {
+        "zone": zone,
+        "entered": entered,
+        "recall": recall == "new-task",
+        "recallReason": recall,
+        "query": task.query_of(state["messages"]),
+        "hash": state["taskHash"],
+        "write": write == "new-task",
+        "writeReason": write,
+    }
+
+
+def _recall_reason(state: SessionState, busy: bool) -> str:
+    if not state["taskHash"]:
+        return "no-task"
+    if state["taskHash"] == state["recalledHash"]:
+        return "unchanged"
+    if busy:
+        return "in-flight"
+    return "new-task" if task.query_of(state["messages"]) else "query-too-short"
+
+
+def _write_reason(state: SessionState, busy: bool) -> str:
+    if not state["checkpoint"]["currentTask"]:
+        return "no-task"
+    if state["taskHash"] == state["writtenHash"]:
+        return "unchanged"
+    return "in-flight" if busy else "new-task"
