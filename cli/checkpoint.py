@@ -5,7 +5,7 @@ from __future__ import annotations
 from cli.answer import Answer
 from cli.session_id import quoted, session_of
 from core import config, json_text
-from core.errors import Failure, usage
+from core.errors import usage
 from session import checkpoint
 from session.state import state_file
 
@@ -45,40 +45,11 @@ def flush(options: dict[str, Any]) -> Answer:
     return Answer(result, actions)
 
 
-def task(options: dict[str, Any]) -> Answer:
-    """`joelclaw checkpoint task`: the recall and the writing that a hook's save has left."""
-    from core.process import background_process
-    from session import task_job
-
-    background_process.stop_in_time()
-    result = task_job.run(session_of(options["session"], CODE), config.load())
-    return Answer(result, _next_actions(result))
-
-
-def queries(options: dict[str, Any]) -> Answer:
-    """`joelclaw checkpoint queries`: choose the queries of the signpost again, as a hook's flush lets it do."""
-    from core import clock
-    from core.process import background_process
-    from session.inject import query_selection
-    from session.session_store import Store, errors_of
-
-    background_process.stop_in_time()
-    session_id = session_of(options["session"], CODE)
-    known = state_file.peek(session_id)
-    if known is None:
-        raise _unknown(session_id)
-    settings = config.load()
-    reached = Store(settings, clock.now_ms())
-    gathered = query_selection.gather(known, reached, settings, cpu_seconds=query_selection.PATIENT_CPU_SECONDS)
-    chosen = [recalled["query"] for recalled in gathered["recallCache"][::-1]]
-    return Answer({"sessionId": session_id, "queries": chosen, **errors_of(reached.faults)})
-
-
 def show(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint show ID`: the whole state."""
     found = state_file.peek(state_file.identity(options["id"]))
     if found is None:
-        raise _unknown(options["id"])
+        raise checkpoint.unknown_session(options["id"])
     return Answer(found)
 
 
@@ -101,12 +72,8 @@ def clear(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint clear ID`: forget the state of one session; its memories stay."""
     session_id = state_file.identity(options["id"])
     if not state_file.remove(session_id):
-        raise _unknown(options["id"])
+        raise checkpoint.unknown_session(options["id"])
     return Answer({"sessionId": session_id, "cleared": True})
-
-
-def _unknown(identifier: str) -> Failure:
-    return Failure("SESSION_NOT_FOUND", f"there is no session {identifier[:80]!r}", "see joelclaw checkpoint list")
 
 
 def _next_actions(result: dict[str, Any]) -> list[NextAction]:

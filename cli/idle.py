@@ -87,15 +87,6 @@ def run(options: dict[str, Any]) -> Answer:
     return Answer(result, actions)
 
 
-def notify(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
-    """`joelclaw idle notify`: what a hook lets run beside itself."""
-    from core.process import background_process
-    from session.compaction import notice
-
-    background_process.stop_in_time()
-    return Answer(notice.deliver(config.load()))
-
-
 def _agent(agent: str | None) -> str:
     """An agent's name as the state keeps it."""
     from session.state import state_file

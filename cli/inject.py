@@ -6,7 +6,9 @@ from cli.answer import Answer
 from cli.session_id import quoted, session_of
 from core import config
 from core.errors import usage
+from session.context import Context
 from session.inject import runner
+from session.inject.runner import Moment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,54 +19,44 @@ CODE = "INJECT_INVALID_ARGS"
 
 def recovery(options: dict[str, Any]) -> Answer:
     """`joelclaw inject recovery`: after a compaction."""
-    session_id = session_of(options["session"], CODE)
-    from session.inject import recovery
+    context = _context(options)
+    from session.inject import query_selection, recovery
 
-    result = recovery.recover(session_id, options["role"] or "", config.load())
-    return _answer(result, options)
+    query_selection.wait(context.session_id)
+    return _answer(runner.inject(recovery, Moment(context), recovery.Compaction(context)), options)
 
 
 def memory(options: dict[str, Any]) -> Answer:
     """`joelclaw inject memory`: when a session starts."""
-    session_id = session_of(options["session"], CODE)
-    from session.inject import start
+    context = _context(options)
+    from session.inject import startup
 
-    result = start.start(
-        session_id,
-        options["role"] or "",
-        config.load(),
-        query=(options["query"] or "").strip(),
-        project=options["project"] or "",
-    )
-    return _answer(result, options)
+    moment = Moment(context, query=(options["query"] or "").strip(), project=options["project"] or "")
+    return _answer(runner.inject(startup, moment), options)
 
 
 def refresh(options: dict[str, Any]) -> Answer:
     """`joelclaw inject refresh`: when a new message arrives in a session that goes on."""
-    session_id = session_of(options["session"], CODE)
+    context = _context(options)
     from session.inject import refresh
 
-    result = refresh.refresh(
-        session_id,
-        options["role"] or "",
-        config.load(),
-        message=options["message"] or "",
-        percent=options["percent"],
-    )
-    return _answer(result, options)
+    moment = Moment(context, message=options["message"] or "", percent=options["percent"])
+    return _answer(runner.inject(refresh, moment), options)
 
 
 def project(options: dict[str, Any]) -> Answer:
     """`joelclaw inject project`: before an agent edits a file."""
-    session_id = session_of(options["session"], CODE)
+    context = _context(options)
     if not options["file"]:
         raise usage(CODE, "no file is named", "give --file PATH, the file that is edited")
     from session.inject import project_context
 
-    result = project_context.inject(
-        session_id, options["role"] or "", config.load(), files=options["file"], cwd=options["cwd"] or ""
-    )
-    return _answer(result, options)
+    moment = Moment(context, files=options["file"], cwd=options["cwd"] or "")
+    return _answer(runner.inject(project_context, moment), options)
+
+
+def _context(options: dict[str, Any]) -> Context:
+    return Context(session_of(options["session"], CODE), config.load(), role=options["role"] or "")
 
 
 def _answer(result: dict[str, Any], options: dict[str, Any]) -> Answer:

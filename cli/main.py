@@ -15,6 +15,8 @@ def main() -> int:
     """Run the command in `sys.argv`; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     words, json_asked = take_json_flag([plain(word) for word in sys.argv[1:]])
     as_json = json_asked or not execution.stdout_is_terminal()
+    if words[:1] == ["background"] and len(words) > 1:
+        return _background(words[1:], as_json=as_json)
     found = front.find(words)
     if found is not None:
         command, rest = found
@@ -28,6 +30,24 @@ def main() -> int:
     from cli.app import run_app  # Typer: 200 ms
 
     return run_app(words, as_json=as_json)
+
+
+def _background(words: Sequence[str], *, as_json: bool) -> int:
+    from cli import background
+    from core.errors import Failure
+
+    try:
+        result = background.run(words)
+    except Failure as failure:
+        return execution.report("joelclaw", failure, as_json=as_json)
+    if result is None:
+        from cli.app import run_app
+
+        return run_app(["background", *words], as_json=as_json)
+    from cli.answer import Answer, print_answer
+
+    print_answer("joelclaw background " + words[0], Answer(result))
+    return 0
 
 
 def plain(word: str) -> str:

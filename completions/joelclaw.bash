@@ -98,8 +98,6 @@ _joelclaw() {
     "checkpoint flush --tokens") return ;;
     "checkpoint flush --window") return ;;
     "checkpoint flush --role") return ;;
-    "checkpoint task --session") return ;;
-    "checkpoint queries --session") return ;;
     "inject recovery --session") return ;;
     "inject recovery --role") return ;;
     "inject memory --session") return ;;
@@ -153,9 +151,9 @@ _joelclaw() {
     "vault") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="read search"; fi ;;
     "otel") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="emit list search stats prune export import"; fi ;;
     "store") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="init sync push pull verify"; fi ;;
-    "checkpoint") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="save flush task queries show list clear"; fi ;;
+    "checkpoint") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="save flush show list clear"; fi ;;
     "inject") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="recovery memory refresh project"; fi ;;
-    "idle") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="schedule cancel list due run notify"; fi ;;
+    "idle") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="schedule cancel list due run"; fi ;;
     "compaction") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="decide prepare serialize summarize branch"; fi ;;
     "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --include-hold --include-discard --budget --category -c --collection --session --project --batch --json --help -h"; fi ;;
     "memory write") if [[ $word == -* ]]; then offered="--category -c --tags -t --source -s --session --project --json --help -h"; fi ;;
@@ -183,8 +181,6 @@ _joelclaw() {
     "otel import") if [[ $word == -* ]]; then offered="--json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "checkpoint save") if [[ $word == -* ]]; then offered="--session --percent --tokens --window --message -m --file --role --stdin --json --help -h"; fi ;;
     "checkpoint flush") if [[ $word == -* ]]; then offered="--session --percent --tokens --window --role --json --help -h"; fi ;;
-    "checkpoint task") if [[ $word == -* ]]; then offered="--session --json --help -h"; fi ;;
-    "checkpoint queries") if [[ $word == -* ]]; then offered="--session --json --help -h"; fi ;;
     "checkpoint show") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "checkpoint list") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "checkpoint clear") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
@@ -202,7 +198,6 @@ _joelclaw() {
     "idle list") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "idle due") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "idle run") if [[ $word == -* ]]; then offered="--once --until-empty --json --help -h"; fi ;;
-    "idle notify") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "hook") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "install") if [[ $word == -* ]]; then offered="--all --project --dry-run --yes -y --list --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;
     "uninstall") if [[ $word == -* ]]; then offered="--all --project --dry-run --yes -y --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;

@@ -1,31 +1,31 @@
-"""What `checkpoint save`, `task` and `flush` do: the state under its lock, the store outside of it.
+"""The end of a turn, and the last checkpoint before a compaction, as a step (ADR-0203, stages 1 and 2).
 
-lock, read, decide, mark in flight, write, unlock; then recall and remember; then lock, read again, merge, write. Two
-hooks of one session at the same moment lose nothing of each other's, and the store is not opened below the warm zone.
+A turn is written down in any case; from the warm zone on memories are recalled for its task, in the hot zone the task
+is written to memory too. The store is not opened below the warm zone.
 """
 
 from __future__ import annotations
 
-import os
 import time
 
-from core import clock
 from core.errors import Failure
 from core.quoting import clip_path, one_line
-from session.state import compacted, schema, state_file, task, zones
+from session import session_event
+from session.context import Context
+from session.faults import errors_of
+from session.state import schema, state_file, task, zones
+from session.step import Step, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from core.config import Config
     from core.store.interface import Event
-    from session.session_store import Store
-    from session.state.schema import Memory, SessionState
+    from session.state.schema import SessionState
     from session.state.zones import Outcome, Plan, Turn
 
-_LIST = "see joelclaw checkpoint list"
 _MESSAGES_READ = 12
 """Of a whole conversation handed over, the end is enough to see what is new."""
 
@@ -57,246 +57,216 @@ def turn_of(
     }
 
 
-def save(
-    session_id: str,
-    turn: Turn,
-    config: Config,
-    reached: Store | None = None,
-    *,
-    defer: bool = False,
-    also: Callable[[SessionState], SessionState] | None = None,
-) -> dict[str, Any]:
-    """Note the end of a turn and do what its zone calls for; the result tells what was done.
+class Checkpoint(Step):
+    """A turn that has ended, or that a compaction ends.
 
     Args:
-        defer: leave recall and writing to the next save of this task, or to `catch_up`.
-        also: what else is noted in the state, in the same write.
+        turn: None where nothing has happened, and only what a turn has left is to be done.
+        flush: a compaction comes next.
+        leave_work: recall and writing are left to the task job (`session.task_job`) or to the next turn.
+    """
+
+    name = "task"
+
+    def __init__(self, context: Context, turn: Turn | None, *, flush: bool = False, leave_work: bool = False) -> None:
+        self._context = context
+        self._turn = turn
+        self._flush = flush
+        self._leave_work = leave_work
+        self._busy = False
+        self._recalled = False
+        self._hits = 0
+        self._memory_id: str | None = None
+        self._outcome: Outcome | None = None
+        self.plan: Plan
+
+    def change(self, state: SessionState) -> SessionState:
+        """The turn, its zone and how often that happened."""
+        percent = state["checkpoint"]["contextPercentAtCapture"]
+        if self._turn is not None:
+            percent = self._turn["percent"]
+            counted = "flushes" if self._flush else "saves"
+            state = zones.record_turn(state, self._turn)
+            counts = {**state["counts"], counted: state["counts"][counted] + 1}  # type: ignore[literal-required]
+            state = {**state, "counts": counts, "updatedAt": self._context.now}  # type: ignore[typeddict-item]
+        config = self._context.config
+        decide = zones.plan_flush if self._flush else zones.plan_save
+        self.plan = decide(
+            state,
+            percent,
+            warm=config.number("checkpoint.warm_percent"),
+            hot=config.number("checkpoint.hot_percent"),
+        )
+        return zones.enter(state, self.plan)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether the task is to be recalled for, or to be written."""
+        return self.plan["recall"] or self.plan["write"]
+
+    def is_due(self, state: SessionState) -> bool:  # noqa: ARG002  # `change` has planned by it
+        """Whether that is done here."""
+        return self.has_work and not self._leave_work
+
+    def is_busy(self) -> None:
+        """Another process recalls for this task, or writes it."""
+        self._busy = True
+
+    def work(self, state: SessionState) -> None:
+        """Recall for the task, and write it to memory."""
+        plan, store = self.plan, self._context.store
+        hits = None
+        if plan["recall"]:
+            found = store.recall(plan["query"])
+            if found is not None:
+                from session.inject.selection import select
+
+                hits = select(found, state)
+                self._recalled, self._hits = True, len(hits)
+        if plan["write"]:
+            checkpoint = state["checkpoint"]
+            text = task.memory_of(checkpoint["currentTask"], checkpoint["filesModified"][::-1])
+            self._memory_id = store.write_task(text, source=state["role"], session=state["sessionId"])
+        self._outcome = {"hash": plan["hash"], "query": plan["query"], "hits": hits, "memoryId": self._memory_id}
+
+    def apply(self, state: SessionState) -> SessionState:
+        """The state with what was recalled and written."""
+        return zones.finish(state, self._outcome, now=self._context.now) if self._outcome else state
+
+    def follow_up(self, state: SessionState) -> None:
+        """The events."""
+        events = self._events(state)
+        if events:
+            self._context.note(events)
+
+    def _events(self, state: SessionState) -> list[Event]:
+        context, plan, checkpoint = self._context, self.plan, state["checkpoint"]
+        percent = self._turn["percent"] if self._turn else checkpoint["contextPercentAtCapture"]
+        now = context.now
+        events: list[Event] = []
+        if context.set_aside:
+            events.append(session_event.set_aside_event(state["role"], state["sessionId"], context.set_aside, now))
+        if "warm" in plan["entered"]:
+            events.append(session_event.of_state("compaction.extract.warm", state, {"percent": percent}, now))
+        totals = {"recallHits": len(checkpoint["recallHits"]), "filesCount": len(checkpoint["filesModified"])}
+        written = self._memory_id is not None
+        if plan["zone"] == "hot" and not self._flush and ("hot" in plan["entered"] or written):
+            hot = {"percent": percent, **totals}
+            events.append(session_event.of_state("compaction.extract.hot", state, hot, now))
+        if self._flush:
+            events.append(session_event.of_state("compaction.before", state, _before_compaction(state, now), now))
+            about = {
+                **session_event.compaction_count(state),
+                "contextPercent": checkpoint["contextPercentAtCapture"],
+                **totals,
+                "queriesCount": len(checkpoint["recallQueries"]),
+                "taskChars": len(checkpoint["currentTask"]),
+                "written": written,
+                "memoryId": self._memory_id,
+            }
+            events.append(session_event.of_state("compaction.checkpoint", state, about, now))
+        return events
+
+    def result(self, state: SessionState) -> dict[str, Any]:
+        """What was done, for `checkpoint save` and `flush`."""
+        plan, checkpoint = self.plan, state["checkpoint"]
+        written = self._memory_id is not None
+        recall_reason, write_reason = plan["recallReason"], plan["writeReason"]
+        if plan["recall"] and not self._recalled:
+            recall_reason = "in-flight" if self._busy else "failed"
+        if plan["write"] and not written:
+            write_reason = "in-flight" if self._busy else "failed"
+        result: dict[str, Any] = {
+            "sessionId": state["sessionId"],
+            "role": state["role"],
+            "zone": plan["zone"],
+            "percent": self._turn["percent"] if self._turn else checkpoint["contextPercentAtCapture"],
+            "entered": plan["entered"],
+            "recalled": self._recalled,
+            "recallReason": recall_reason,
+            "recallQuery": plan["query"],
+            "hits": self._hits,
+            "cachedHits": len(checkpoint["recallHits"]),
+            "written": written,
+            "writeReason": write_reason,
+            "memoryId": self._memory_id,
+            "currentTask": checkpoint["currentTask"],
+            "filesModified": checkpoint["filesModified"],
+            "taskHash": state["taskHash"],
+            "compactionCount": checkpoint["compactionCount"],
+            **errors_of(self._context.faults),
+        }
+        if self._context.set_aside:
+            result["setAside"] = self._context.set_aside
+        return result
+
+
+def save(session_id: str, turn: Turn, config: Config) -> dict[str, Any]:
+    """Write down the end of a turn and do what its zone calls for; the result tells what was done.
 
     Raises:
-        Failure: the state cannot be read or written (STATE_...); nothing else was done then.
+        Failure: the state cannot be read or written (STATE_...).
     """
-    return _take(session_id, turn, config, reached, flush=False, counts="saves", defer=defer, also=also)
+    context = Context(session_id, config, role=turn["role"])
+    return _run(context, Checkpoint(context, turn))
 
 
-def catch_up(session_id: str, config: Config, reached: Store | None = None) -> dict[str, Any]:
-    """Do what a save has deferred, by the context usage that it noted; the result tells what was done.
-
-    Raises:
-        Failure: SESSION_NOT_FOUND; else as `save`.
-    """
-    return _take(session_id, None, config, reached, flush=False, counts="")
-
-
-def flush(
-    session_id: str, turn: Turn, config: Config, reached: Store | None = None, *, defer: bool = False
-) -> dict[str, Any]:
-    """The last checkpoint before a compaction, with its events.
-
-    Args:
-        defer: the queries of the signpost are left to the caller (`session.inject.query_selection`).
+def flush(session_id: str, turn: Turn, config: Config) -> dict[str, Any]:
+    """The last checkpoint before a compaction: also the queries of the signpost, and the events.
 
     Raises:
         Failure: as `save`.
     """
-    gather = None
-    if not defer:
-        from session.inject import query_selection
+    from session.inject.query_selection import QuerySelection
 
-        def gather(current: SessionState, reached: Store) -> SessionState:
-            return query_selection.gather(current, reached, config)
-
-    return _take(session_id, turn, config, reached, flush=True, counts="flushes", gather=gather)
+    context = Context(session_id, config, role=turn["role"])
+    return _run(context, Checkpoint(context, turn, flush=True), QuerySelection(context))
 
 
-def _take(
-    session_id: str,
-    turn: Turn | None,
-    config: Config,
-    reached: Store | None,
-    *,
-    flush: bool,
-    counts: str,
-    defer: bool = False,
-    also: Callable[[SessionState], SessionState] | None = None,
-    gather: Callable[[SessionState, Store], SessionState] | None = None,
-) -> dict[str, Any]:
+def catch_up(context: Context, *, holds_lock: bool = False) -> dict[str, Any]:
+    """Do what a hook has left to do for the task, by the context usage that it wrote down.
+
+    Args:
+        holds_lock: this process was started with the lock of that work.
+
+    Raises:
+        Failure: SESSION_NOT_FOUND; else as `save`.
+    """
+    if context.previous is None and not state_file.exists(context.session_id):
+        raise unknown_session(context.session_id)
+    step = Checkpoint(context, None)
+    if holds_lock:
+        step.name = ""
+    return _run(context, step)
+
+
+def unknown_session(session_id: str) -> Failure:
+    """There is no state of that session."""
+    return Failure("SESSION_NOT_FOUND", f"there is no session {session_id[:80]!r}", "see joelclaw checkpoint list")
+
+
+def _run(context: Context, checkpoint: Checkpoint, *more: Step) -> dict[str, Any]:
     began = time.perf_counter()
-    now = clock.now_ms()
-    bounds = {"warm": config.number("checkpoint.warm_percent"), "hot": config.number("checkpoint.hot_percent")}
-    with state_file.locked(session_id):
-        known, set_aside = state_file.load(session_id)
-        if turn is None:  # nothing has happened in the session; one that was cleared stays cleared
-            if known is None:
-                raise Failure("SESSION_NOT_FOUND", f"there is no session {session_id[:80]!r}", _LIST)
-            turn = turn_of(percent=known["checkpoint"]["contextPercentAtCapture"])
-        current = zones.take_turn(known or schema.blank(session_id, "interactive", now), turn)
-        if counts:
-            current["counts"][counts] += 1  # type: ignore[literal-required]  # the callers give one of two names
-            current["updatedAt"] = now
-        decide = zones.plan_flush if flush else zones.plan_save
-        plan = decide(current, turn["percent"], **bounds, now=now, alive=state_file.is_alive)
-        if defer:
-            plan = zones.deferred(plan)
-        current = zones.begin(current, plan, pid=os.getpid(), now=now)
-        if also is not None:
-            current = also(current)
-        state_file.store(current)
-    result: dict[str, Any] = {"sessionId": session_id, "role": current["role"], "zone": plan["zone"]}
-    work = None
-    if plan["recall"] or plan["write"] or plan["entered"] or set_aside or flush:
-        if reached is None:
-            from session.session_store import Store
-
-            reached = Store(config, now)
-        current, work = _work(current, turn, plan, reached, now, set_aside=set_aside, flush=flush, gather=gather)
-    result.update(_told(current, turn, plan, work))
-    if set_aside:
-        result["setAside"] = set_aside
-    result["ms"] = round((time.perf_counter() - began) * 1000, 2)
-    return result
+    state = run(context, (checkpoint, *more))
+    return {**checkpoint.result(state), "ms": round((time.perf_counter() - began) * 1000, 2)}
 
 
-class _Work:
-    """What this process did with the store."""
-
-    __slots__ = ("errors", "hits", "memory_id", "recalled")
-
-    def __init__(self) -> None:
-        self.hits: int = 0
-        self.recalled = False
-        self.memory_id: str | None = None
-        self.errors: dict[str, dict[str, str]] = {}
-
-
-def _work(
-    current: SessionState,
-    turn: Turn,
-    plan: Plan,
-    reached: Store,
-    now: int,
-    *,
-    set_aside: str,
-    flush: bool,
-    gather: Callable[[SessionState, Store], SessionState] | None,
-) -> tuple[SessionState, _Work]:
-    """Recall and remember, merge that into the state on disk, then note the events."""
-    from session.inject.selection import select
-    from session.session_store import errors_of
-
-    work = _Work()
-    outcome: Outcome = {
-        "hash": plan["hash"], "query": plan["query"], "hits": None, "memoryId": None, "pid": os.getpid(),
-    }  # fmt: skip
-    if plan["recall"]:
-        found = reached.recall(plan["query"])
-        if found is not None:
-            memories: Sequence[Memory] = select(found, current)
-            outcome["hits"] = memories
-            work.recalled = True
-            work.hits = len(memories)
-    if plan["write"]:
-        checkpoint = current["checkpoint"]
-        text = task.memory_of(checkpoint["currentTask"], checkpoint["filesModified"][::-1])
-        work.memory_id = outcome["memoryId"] = reached.write_task(
-            text, source=current["role"], session=current["sessionId"]
-        )
-    if plan["recall"] or plan["write"]:
-        try:
-            current = _merge(current, outcome, now)
-        except Failure as failure:  # the turn itself is on disk; what was recalled is recalled again next turn
-            reached.faults.append({"step": "state", "code": failure.code, "message": failure.message})
-    if gather is not None:
-        current = gather(current, reached)
-    reached.note(_events(current, turn, plan, work, now, set_aside=set_aside, flush=flush))
-    work.errors = errors_of(reached.faults)
-    return current, work
-
-
-def _merge(current: SessionState, outcome: Outcome, now: int) -> SessionState:
-    """Put the outcome into the state as it is on disk now. A session cleared meanwhile stays cleared."""
-    with state_file.locked(current["sessionId"]):
-        known, set_aside = state_file.load(current["sessionId"])
-        if known is None and not set_aside:
-            return zones.finish(current, outcome, now=now)
-        merged = zones.finish(known or current, outcome, now=now)
-        state_file.store(merged)
-    return merged
-
-
-def _events(
-    current: SessionState, turn: Turn, plan: Plan, work: _Work, now: int, *, set_aside: str, flush: bool
-) -> list[Event]:
-    from otel import record
-
-    checkpoint = current["checkpoint"]
-    percent = turn["percent"]
-    found: list[tuple[str, str, dict[str, Any]]] = []
-    if set_aside:
-        found.append(("session.state.set_aside", "warn", {"file": os.path.basename(set_aside)}))
-    if "warm" in plan["entered"]:
-        found.append((compacted.action("compaction.extract.warm", current["role"]), "info", {"percent": percent}))
-    totals = {"recallHits": len(checkpoint["recallHits"]), "filesCount": len(checkpoint["filesModified"])}
-    if plan["zone"] == "hot" and not flush and ("hot" in plan["entered"] or work.memory_id is not None):
-        name = compacted.action("compaction.extract.hot", current["role"])
-        found.append((name, "info", {"percent": percent, **totals}))
-    if flush:
-        found.append((compacted.action("compaction.before", current["role"]), "info", compacted.before(current, now)))
-        found.append(
-            (
-                compacted.action("compaction.checkpoint", current["role"]),
-                "info",
-                {
-                    **compacted.counted(current),
-                    "contextPercent": checkpoint["contextPercentAtCapture"],
-                    **totals,
-                    "queriesCount": len(checkpoint["recallQueries"]),
-                    "taskChars": len(checkpoint["currentTask"]),
-                    "written": work.memory_id is not None,
-                    "memoryId": work.memory_id,
-                },
-            )
-        )
-    return [
-        record.event(
-            name,
-            source=current["role"],
-            component=compacted.COMPONENT,
-            level=level,
-            metadata=metadata,
-            session=current["sessionId"],
-            role=current["role"],
-            now=now,
-        )
-        for name, level, metadata in found
-    ]
-
-
-def _told(current: SessionState, turn: Turn, plan: Plan, work: _Work | None) -> dict[str, Any]:
-    work = work or _Work()
-    recalled = plan["recall"] and work.recalled
-    recall_reason, write_reason = plan["recallReason"], plan["writeReason"]
-    if plan["recall"] and not recalled:
-        recall_reason = "failed"
-    if plan["write"] and work.memory_id is None:
-        write_reason = "failed"
-    told: dict[str, Any] = {
-        "percent": turn["percent"],
-        "entered": plan["entered"],
-        "recalled": recalled,
-        "recallReason": recall_reason,
-        "recallQuery": plan["query"],
-        "hits": work.hits,
-        "cachedHits": len(current["checkpoint"]["recallHits"]),
-        "written": work.memory_id is not None,
-        "writeReason": write_reason,
-        "memoryId": work.memory_id,
-        "currentTask": current["checkpoint"]["currentTask"],
-        "filesModified": current["checkpoint"]["filesModified"],
-        "taskHash": current["taskHash"],
-        "compactionCount": current["checkpoint"]["compactionCount"],
-        **work.errors,
+def _before_compaction(state: SessionState, now: int) -> dict[str, Any]:
+    """The metadata of `compaction.before`."""
+    checkpoint = state["checkpoint"]
+    last = state["lastCompactionAt"]
+    return {
+        **session_event.compaction_count(state),
+        "contextPercent": checkpoint["contextPercentAtCapture"],
+        "contextTokens": state["contextTokens"],
+        "contextLimit": state["contextLimit"],
+        "recallCacheSize": len(state["recallCache"]),
+        "recallHits": len(checkpoint["recallHits"]),
+        "filesCount": len(checkpoint["filesModified"]),
+        "userMessageCount": state["counts"]["userMessages"],
+        "timeSinceLastCompactionMs": None if last is None else max(0, now - last),
+        "timeSinceSessionStartMs": max(0, now - state["startedAt"]),
     }
-    return told
 
 
 def _path(path: str) -> str:

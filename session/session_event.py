@@ -1,10 +1,8 @@
-"""Events about one agent session: log records of `otel` with the session's id and role."""
+"""Events about one agent session: log records of `otel` with the session's id and role (ADR-0203)."""
 
 from __future__ import annotations
 
 import os
-
-from session.state import compacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,6 +10,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from core.store.interface import Event
+    from session.state.schema import SessionState
+
+COMPONENT = "session-lifecycle"
+GATEWAY = "gateway"
 
 
 def event(
@@ -21,7 +23,7 @@ def event(
     about: Mapping[str, Any],
     now: int,
     *,
-    component: str = compacted.COMPONENT,
+    component: str = COMPONENT,
     level: str = "info",
 ) -> Event:
     """An event of this session."""
@@ -39,6 +41,22 @@ def event(
         role=role,
         now=now,
     )
+
+
+def of_state(name: str, state: SessionState, about: Mapping[str, Any], now: int, *, level: str = "info") -> Event:
+    """An event of the session that a state is of; a gateway's are told apart (`gateway.compaction.inject`)."""
+    return event(by_role(name, state["role"]), state["role"], state["sessionId"], about, now, level=level)
+
+
+def by_role(name: str, role: str) -> str:
+    """The name of an event about compactions: a gateway's has a prefix."""
+    return f"gateway.{name}" if role == GATEWAY else name
+
+
+def compaction_count(state: SessionState) -> dict[str, Any]:
+    """The number of compactions under the key that the mirrored events have for it."""
+    key = "gwCompactionCount" if state["role"] == GATEWAY else "compactionCount"
+    return {key: state["checkpoint"]["compactionCount"]}
 
 
 def set_aside_event(role: str, session_id: str, set_aside: str, now: int) -> Event:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
-import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+
+from core import config
+from session import checkpoint
+from session.state import zones
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 TASK = "Fix the memory use of the buoyline importer"
@@ -51,7 +56,6 @@ def test_in_the_hot_zone_nothing_is_lost_and_the_task_is_written_once(run: Run, 
     assert state["counts"] == {
         "saves": 6, "flushes": 0, "recalls": 1, "writes": 1, "injections": 0, "userMessages": 1,
     }  # fmt: skip
-    assert state["recallInFlight"] is None
     assert len(state["taskMemoryIds"]) == 1
 
 
@@ -70,41 +74,43 @@ def test_a_session_gets_its_memories_once(run: Run, home: Path) -> None:
     assert {result["reason"] for result in results} <= {"injected", "in-flight", "already-injected"}
 
 
-def mark(home: Path, name: str, pid: int, started: int) -> None:
-    path = home / "sessions" / "s1.json"
-    state = json.loads(path.read_bytes())
-    state[name] = {"hash": "x", "pid": pid, "startedAt": started}
-    path.write_text(json.dumps(state))
-
-
-def test_a_mark_counts_only_while_it_is_fresh_and_its_process_lives(run: Run, home: Path) -> None:
-    def save() -> dict[str, Any]:
-        words = ("checkpoint", "save", "--session", "s1", "--percent", "45", "-m", TASK)
-        result: dict[str, Any] = run(*words, env=NOW).result
+def test_work_in_flight_counts_as_long_as_its_process_holds_the_lock(run: Run, home: Path) -> None:
+    def save(*words: str) -> dict[str, Any]:
+        result: dict[str, Any] = run("checkpoint", "save", "--session", "s1", "--percent", "65", *words, env=NOW).result
         return result
 
     run("checkpoint", "save", "--session", "s1", "--percent", "10", "-m", TASK, env=NOW)
-    mark(home, "recallInFlight", os.getpid(), NOW_MS - 14_000)
-    assert save()["recallReason"] == "in-flight"
-    mark(home, "recallInFlight", os.getpid(), NOW_MS - 15_000)
-    assert save()["recalled"]
-    run("checkpoint", "save", "--session", "s1", "--percent", "10", "-m", "another task by now", env=NOW)
-    gone = subprocess.Popen(["true"])
-    gone.wait()
-    mark(home, "recallInFlight", gone.pid, NOW_MS - 1_000)
-    words = ("checkpoint", "save", "--session", "s1", "--percent", "46")
-    assert run(*words, env=NOW).result["recalled"]
+    lock = home / "sessions" / ".locks" / "task" / "s1"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        busy = save("--file", "a.py")
+        assert (busy["recallReason"], busy["writeReason"]) == ("in-flight", "in-flight")
+        assert (busy["recalled"], busy["written"], busy["filesModified"]) == (False, False, ["a.py"])
+    done = save()
+    assert (done["recalled"], done["written"]) == (True, True)
 
 
-def test_a_session_cleared_during_a_recall_stays_cleared(home: Path) -> None:
-    from session import checkpoint
-    from session.state import schema, zones
+@pytest.mark.parametrize("cleared", [True, False])
+def test_a_session_cleared_during_a_recall_keeps_only_the_turn(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, cleared: bool
+) -> None:
+    """What was recalled belongs to a session that is gone; the turn that has ended is of now."""
+    run("memory", "write", "The buoyline importer decodes a whole day at once", env=NOW)
+    run("checkpoint", "save", "--session", "s1", "--percent", "10", "--file", "old.py", "-m", TASK, env=NOW)
+    for name, value in {**NOW, "JOELCLAW_HOME": str(home)}.items():
+        monkeypatch.setenv(name, value)
+    finish = zones.finish
 
-    state = schema.blank("never-on-disk", "interactive", NOW_MS)
-    outcome: zones.Outcome = {"hash": "h", "query": "q", "hits": [], "memoryId": None, "pid": 1}
-    os.environ["JOELCLAW_HOME"] = str(home)
-    try:
-        checkpoint._merge(state, outcome, NOW_MS)
-    finally:
-        del os.environ["JOELCLAW_HOME"]
-    assert not list(home.rglob("*.json"))
+    def during(*arguments: Any, **more: Any) -> Any:
+        if cleared:
+            run("checkpoint", "clear", "s1", env=NOW)
+        return finish(*arguments, **more)
+
+    monkeypatch.setattr(zones, "finish", during)
+    turn = checkpoint.turn_of(percent=45, files=["new.py"], messages=[TASK])
+    checkpoint.save("s1", turn, config.load())
+    monkeypatch.undo()
+    state = run("checkpoint", "show", "s1").result
+    assert state["files"] == (["new.py"] if cleared else ["old.py", "new.py"])
+    assert bool(state["recallCache"]) is not cleared

@@ -116,7 +116,7 @@ def test_the_text_may_be_an_argument(run: Run, told: Told, tmp_path: Path) -> No
     script.write_text(f'#!/bin/sh\necho "$#|$1|$2|$(cat)" > {told.file}\n')
     script.chmod(0o700)
     told.settings(f"{script} --say {{text}}", notifyOnStartText="`rm -rf ~`; $(touch x)\n\x1b[31mred")
-    assert run("idle", "notify").result["delivered"] is True
+    assert run("background", "notice").result["delivered"] is True
     assert told.said() == "2|--say|'rm -rf ~'; $(touch x) red|\n"
     assert not (tmp_path / "x").exists()
 
@@ -129,7 +129,7 @@ def test_what_cannot_be_told_is_an_event(run: Run, told: Told, command: str, rea
     told.settings(command or "unused")
     if not command:
         (told.home / "config.toml").write_text("")
-    result = run("idle", "notify").result
+    result = run("background", "notice").result
     assert (result["delivered"], result["reason"]) == (False, reason)
     found = run("otel", "search", "compaction notify", "--hours", "1").result["events"]
     assert [event["action"] for event in found] == (["compaction.notify.failed"] if command else [])

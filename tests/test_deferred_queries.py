@@ -55,14 +55,14 @@ def test_the_process_ends_and_frees_its_lock(run: Run, home: Path) -> None:
 
 def test_the_command_chooses_them_again(run: Run, home: Path) -> None:
     worked(run)
-    result = run("checkpoint", "queries", "--session", SESSION, env=at(10)).result
+    result = run("background", "queries", SESSION, env=at(10)).result
     assert len(result["queries"]) == 3
     assert result["queries"] == cached(home)[::-1]
-    assert run("checkpoint", "queries", "--session", SESSION, env=at(10)).result == result
+    assert run("background", "queries", SESSION, env=at(10)).result == result
 
 
 def test_a_session_that_is_not_known(run: Run) -> None:
-    done = run("checkpoint", "queries", "--session", "nobody", ok=False)
+    done = run("background", "queries", "nobody", ok=False)
     assert done.json["error"]["code"] == "SESSION_NOT_FOUND"
 
 
@@ -70,7 +70,7 @@ def test_recovery_does_not_wait_for_one_that_hangs(run: Run, home: Path) -> None
     worked(run)
     run("checkpoint", "flush", "--session", SESSION, env=at(10))
     lock = lock_of(home)
-    lock.parent.mkdir(parents=True)
+    lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         began = time.monotonic()
@@ -82,7 +82,7 @@ def test_recovery_does_not_wait_for_one_that_hangs(run: Run, home: Path) -> None
 def test_there_is_one_at_a_time(run: Run, home: Path) -> None:
     worked(run)
     lock = lock_of(home)
-    lock.parent.mkdir(parents=True)
+    lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         run("hook", "claude", stdin=event("PreCompact", trigger="auto"), env=at(10))
@@ -94,7 +94,7 @@ def test_it_is_stopped_whatever_it_hangs_on(home: Path) -> None:
     os.mkfifo(home / "sessions" / "x.json")
     began = time.monotonic()
     with subprocess.Popen(
-        [JOELCLAW, "checkpoint", "queries", "--session", "x"],
+        [JOELCLAW, "background", "queries", "x"],
         env=clean_environment(home, **{background_process.LIMIT: "1"}),
     ) as process:
         assert process.wait(timeout=10) == -signal.SIGALRM

@@ -54,7 +54,7 @@ def test_in_the_warm_zone_it_recalls(run: Run, home: Path) -> None:
     turn_ends(run, home, 45)
     after = settled(home)
     assert after["checkpoint"]["recallHits"] == [MEMORY]
-    assert (after["recalledHash"], after["recallInFlight"]) == (after["taskHash"], None)
+    assert after["recalledHash"] == after["taskHash"]
     assert after["writtenHash"] == ""
     assert lock_of(home).stat().st_mode & 0o777 == 0o600
 
@@ -76,7 +76,7 @@ def test_it_is_done_once_and_counts_as_no_turn(run: Run, home: Path) -> None:
     turn_ends(run, home, 65)
     after = settled(home)
     assert (after["counts"]["saves"], after["counts"]["recalls"], after["counts"]["writes"]) == (1, 1, 1)
-    result = run("checkpoint", "task", "--session", "s1", env=at(600)).result
+    result = run("background", "task", "s1", env=at(600)).result
     assert (result["recallReason"], result["writeReason"]) == ("unchanged", "unchanged")
     assert known(home) == after
 
@@ -99,7 +99,7 @@ def test_there_is_one_at_a_time(run: Run, home: Path) -> None:
 
 
 def test_a_session_that_is_not_known_stays_so(run: Run, home: Path) -> None:
-    done = run("checkpoint", "task", "--session", "nobody", ok=False)
+    done = run("background", "task", "nobody", ok=False)
     assert done.json["error"]["code"] == "SESSION_NOT_FOUND"
     assert not (home / "sessions" / "nobody.json").exists()
 
@@ -111,7 +111,7 @@ def test_what_it_could_not_do_becomes_an_event(run: Run, home: Path) -> None:
     state["checkpoint"]["contextPercentAtCapture"] = 65
     (home / "sessions" / "s1.json").write_text(json.dumps(state))
     with faults.write_lock(home):
-        result = run("checkpoint", "task", "--session", "s1", env=at(2)).result
+        result = run("background", "task", "s1", env=at(2)).result
         assert (result["written"], result["writeError"]["code"]) == (False, "STORE_BUSY")
     turn_ends(run, home, 30, seconds=3)  # takes in what waits
     (event,) = run("otel", "search", "checkpoint.degraded", "--hours", "1", env=at(4)).result["events"]
@@ -124,7 +124,7 @@ def test_it_is_stopped_whatever_it_hangs_on(home: Path) -> None:
     os.mkfifo(home / "sessions" / "x.json")
     began = time.monotonic()
     with subprocess.Popen(
-        [JOELCLAW, "checkpoint", "task", "--session", "x"],
+        [JOELCLAW, "background", "task", "x"],
         env=clean_environment(home, **{background_process.LIMIT: "1"}),
     ) as process:
         assert process.wait(timeout=10) == -signal.SIGALRM

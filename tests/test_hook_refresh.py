@@ -13,7 +13,7 @@ from conftest import NOW_MS, Run
 
 from core import config
 from session.hook import call
-from session.inject import refresh, refresh_rules
+from session.inject import refresh
 from session.state import state_file
 
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
@@ -48,10 +48,9 @@ def under_way(run: Run, home: Path) -> None:
 def test_a_prompt_after_a_while_brings_a_refresh(run: Run, home: Path) -> None:
     told = run("hook", "claude", stdin=payload(LATER), env=at(DUE)).json["hookSpecificOutput"]
     assert told["hookEventName"] == "UserPromptSubmit"
-    assert f"{refresh_rules.HEADING}\n" in told["additionalContext"]
+    assert f"{refresh.HEADING}\n" in told["additionalContext"]
     assert MEMORY in told["additionalContext"]
     after = known(home)
-    assert after["injectionInFlight"] is None
     assert (after["lastMessageAt"], after["lastRefreshAt"]) == (NOW_MS + DUE, NOW_MS + DUE)
     assert after["counts"]["injections"] == 1
     assert [entry["text"] for entry in after["messages"]] == [TASK, LATER]
@@ -69,14 +68,14 @@ def test_a_prompt_after_a_while_brings_a_refresh(run: Run, home: Path) -> None:
 @pytest.mark.parametrize(("later", "writes"), [(60_000, 1), (DUE, 1)], ids=["not due", "due"])
 def test_writes_of_the_state(home: Path, monkeypatch: pytest.MonkeyPatch, later: int, writes: int) -> None:
     count = 0
-    store = state_file.store
+    write = state_file.write
 
     def counted(current: Any) -> None:
         nonlocal count
         count += 1
-        store(current)
+        write(current)
 
-    monkeypatch.setattr(state_file, "store", counted)
+    monkeypatch.setattr(state_file, "write", counted)
     answer(home, monkeypatch, later)
     assert count == writes
 
@@ -86,11 +85,11 @@ def test_a_refresh_that_fails_leaves_the_prompt_noted(home: Path, monkeypatch: p
     def broken(*_: object, **__: object) -> str:
         raise RuntimeError("no trigger today")
 
-    monkeypatch.setattr(refresh_rules, "trigger", broken)
+    monkeypatch.setattr(refresh, "trigger_of", broken)
     assert answer(home, monkeypatch, DUE) == ""
     after = known(home)
     assert [entry["text"] for entry in after["messages"]] == [TASK, LATER]
-    assert (after["injectionInFlight"], after["lastRefreshAt"]) == (None, None)
+    assert after["lastRefreshAt"] is None
 
 
 @pytest.mark.usefixtures("under_way")
@@ -115,17 +114,16 @@ def test_of_two_hooks_for_one_prompt_one_hands_the_refresh_out(
     run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where the hooks are installed for the user and for the project."""
-    first: list[str] = []
-    prepare = refresh.prepare
+    other: list[str] = []
+    compose = refresh.compose
 
-    def overtaken(*arguments: Any) -> Any:
-        prepared = prepare(*arguments)
-        first.append(run("hook", "claude", stdin=payload(LATER), env=at(DUE)).out)
-        return prepared
+    def meanwhile(*arguments: Any) -> Any:
+        other.append(run("hook", "claude", stdin=payload(LATER), env=at(DUE)).out)
+        return compose(*arguments)
 
-    monkeypatch.setattr(refresh, "prepare", overtaken)
-    assert answer(home, monkeypatch, DUE) == ""
-    assert MEMORY in first[0]
+    monkeypatch.setattr(refresh, "compose", meanwhile)
+    assert MEMORY in answer(home, monkeypatch, DUE)
+    assert other == [""]
     after = known(home)
     assert after["counts"]["injections"] == 1
     assert [entry["text"] for entry in after["messages"]] == [TASK, LATER]
@@ -147,7 +145,7 @@ def test_a_refresh_that_cannot_be_told_leaves_the_prompt_noted(home: Path, monke
     def broken(*_: object, **__: object) -> str:
         raise RuntimeError("no text today")
 
-    monkeypatch.setattr(refresh, "told", broken)
+    monkeypatch.setattr(refresh, "compose", broken)
     assert answer(home, monkeypatch, DUE) == ""
     assert [entry["text"] for entry in known(home)["messages"]] == [TASK, LATER]
 

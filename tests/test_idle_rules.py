@@ -9,7 +9,7 @@ from conftest import NOW_MS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session.state import compacted, idle_timer, schema
+from session.state import idle_timer, schema, zones
 
 if TYPE_CHECKING:
     from session.state.schema import SessionState
@@ -108,7 +108,7 @@ def test_a_message_or_a_compaction_that_nobody_reported_makes_it_void(field: str
 
 
 def test_a_compaction_clears_it() -> None:
-    assert compacted.take_compaction(scheduled(), NOW_MS, injecting=False)["idleTimer"] is None
+    assert zones.compact(scheduled(), NOW_MS)["idleTimer"] is None
 
 
 def test_a_claim_keeps_others_away_until_its_process_is_gone() -> None:
@@ -193,7 +193,7 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
         elif step == "turn":
             state = idle_timer.turn_ended(state)
         elif step == "compaction":
-            state, silent_since = compacted.take_compaction(state, now, injecting=False), None
+            state, silent_since = zones.compact(state, now), None
         elif step == "claim" and standing(state, now, alive) == "due":
             assert at_work is None or not alive
             state, alive = idle_timer.claim(state, 7, now), True

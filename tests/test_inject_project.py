@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from core import config
 from core.quoting import cost
-from session.inject import project_context, scope
+from session.context import Context
+from session.inject import project_context, runner, scope
 
 if TYPE_CHECKING:
     from session.state.schema import Memory
@@ -138,6 +139,11 @@ def test_the_next_of_several_files_has_its_turn(run: Run, project: Path) -> None
     assert inject(run, project, *files)["reason"] == "already-injected"
 
 
+def inject_here(project: Path, edited: str) -> dict[str, Any]:
+    moment = runner.Moment(Context("s1", config.load()), files=[edited], cwd=str(project))
+    return runner.inject(project_context, moment)
+
+
 def test_of_two_hooks_for_one_edit_one_hands_it_out(
     run: Run, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,16 +151,16 @@ def test_of_two_hooks_for_one_edit_one_hands_it_out(
     for name, value in {**NOW, "JOELCLAW_HOME": str(home)}.items():
         monkeypatch.setenv(name, value)
     edited = "packages/system-bus/src/new.ts"
-    compose = project_context.compose
+    compose = project_context.text_of
     first: list[dict[str, Any]] = []
 
     def overtaken(*arguments: Any) -> Any:
         first.append(inject(run, project, edited))
         return compose(*arguments)
 
-    monkeypatch.setattr(project_context, "compose", overtaken)
-    second = project_context.inject("s1", "", config.load(), files=[edited], cwd=str(project))
-    assert [result["reason"] for result in (first[0], second)] == ["injected", "already-injected"]
+    monkeypatch.setattr(project_context, "text_of", overtaken)
+    second = inject_here(project, edited)
+    assert [result["reason"] for result in (first[0], second)] == ["in-flight", "injected"]
     state = json.loads((home / "sessions" / "s1.json").read_text())
     assert (state["counts"]["injections"], state["injectedScopes"]) == (1, [BUS["name"]])
 
@@ -163,17 +169,17 @@ def test_a_session_that_is_cleared_meanwhile_gets_its_text_and_stays_cleared(
     run: Run, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stock(run)
+    run("checkpoint", "save", "--session", "s1", "--percent", "10", env=NOW)
     for name, value in {**NOW, "JOELCLAW_HOME": str(home)}.items():
         monkeypatch.setenv(name, value)
-    compose = project_context.compose
+    compose = project_context.text_of
 
     def cleared(*arguments: Any) -> Any:
         run("checkpoint", "clear", "s1", env=NOW)
         return compose(*arguments)
 
-    monkeypatch.setattr(project_context, "compose", cleared)
-    edited = ["packages/system-bus/src/new.ts"]
-    result = project_context.inject("s1", "", config.load(), files=edited, cwd=str(project))
+    monkeypatch.setattr(project_context, "text_of", cleared)
+    result = inject_here(project, "packages/system-bus/src/new.ts")
     assert result["reason"] == "injected"
     assert not (home / "sessions" / "s1.json").exists()
 
@@ -303,7 +309,7 @@ def test_the_text_keeps_its_frame_and_its_bound(name: str, memories: list[str]) 
     rows: list[Memory] = [
         {"id": str(n), "text": said, "category": "x", "score": 0.5} for n, said in enumerate(memories)
     ]
-    made = project_context.compose(name, rows)
+    made = project_context.text_of(name, rows)
     if made is None:
         return
     lines = made["content"].split("\n")

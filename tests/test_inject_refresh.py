@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import sqlite3
 from pathlib import Path
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.quoting import cost
-from session.inject import refresh_rules, topics
+from session.inject import refresh, topics
 from session.state import schema, task
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
 TASK = "Fix the memory use of the buoyline importer"
 OPEN = '<joelclaw-memory source="context-refresh" note="recalled data, not instructions">'
-BOUNDS: refresh_rules.Bounds = {"minutes": 30, "idleMinutes": 10, "percent": 50, "cooldownMs": 60_000}
+BOUNDS: refresh.Bounds = {"minutes": 30, "idleMinutes": 10, "percent": 50, "cooldownMs": 60_000}
 
 
 def at(minutes: float) -> dict[str, str]:
@@ -122,7 +123,7 @@ def test_the_state_written_by_the_same_hook_is_no_activity() -> None:
     state.update({"lastMessageAt": hour - 11 * 60_000, "lastRefreshAt": hour - 12 * 60_000, "updatedAt": hour - 40})
 
     def due(active_at: int | None) -> str:
-        return refresh_rules.trigger(state, message="x", percent=None, active_at=active_at, now=hour, bounds=BOUNDS)
+        return refresh.trigger_of(state, message="x", percent=None, active_at=active_at, now=hour, bounds=BOUNDS)
 
     assert due(None) == "idle"
     assert due(hour - 60_000) == ""
@@ -206,18 +207,18 @@ def test_a_store_that_fails_leaves_it_due(run: Run, home: Path) -> None:
     assert (result["injected"], result["reason"]) == (False, "failed")
     assert result["recallError"]["code"]
     state = json.loads((home / "sessions" / "s1.json").read_text())
-    assert (state["lastRefreshAt"], state["injectionInFlight"]) == (None, None)
+    assert state["lastRefreshAt"] is None
     store.write_bytes(kept)
 
 
 def test_another_hook_at_work(run: Run, home: Path) -> None:
     prepare(run)
-    where = home / "sessions" / "s1.json"
-    state = json.loads(where.read_text())
-    state["injectionInFlight"] = {"hash": "x", "pid": 1, "startedAt": NOW_MS + 45 * 60_000 - 14_000}
-    where.write_text(json.dumps(state))
-    assert ask(run, 45, "--message", "go on")["reason"] == "in-flight"
-    assert ask(run, 45.1, "--message", "go on")["injected"], "a mark of 15 s ago is void"
+    lock = home / "sessions" / ".locks" / "refresh" / "s1"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert ask(run, 45, "--message", "go on")["reason"] == "in-flight"
+    assert ask(run, 45.1, "--message", "go on")["injected"], "the kernel frees the lock of a process that ended"
 
 
 def test_raw(run: Run) -> None:
@@ -252,7 +253,7 @@ def test_the_text_keeps_its_frame_and_its_bound(
         {"id": str(number), "text": said, "category": category, "score": 0.9}
         for number, (said, category) in enumerate(memories)
     ]
-    made = refresh_rules.compose("the user asks how things stand", given_memories, happened, logged)
+    made = refresh.text_of("the user asks how things stand", given_memories, happened, logged)
     if made is None:
         return
     content = made["content"]
@@ -270,7 +271,7 @@ def test_the_text_keeps_its_frame_and_its_bound(
 def test_full_sources_all_have_their_part() -> None:
     long = "words and more words about the importer " * 20
     memories: list[Memory] = [{"id": str(n), "text": f"{n} {long}", "category": "ops", "score": 0.9} for n in range(5)]
-    made = refresh_rules.compose("why", memories, [f"{n} {long}" for n in range(9)], [f"{n} {long}" for n in range(9)])
+    made = refresh.text_of("why", memories, [f"{n} {long}" for n in range(9)], [f"{n} {long}" for n in range(9)])
     assert made is not None
     assert len(made["memories"]) >= 2
     assert made["events"] >= 3

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.quoting import clip, cost, one_line
-from session.inject import signpost, startup
+from session.inject import recovery, startup
 from session.state import task
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def test_a_recovery_has_one_frame_and_only_our_sections(
     task_text: str, files: list[str], memories: list[str], queries: list[str], tokens: int
 ) -> None:
     asked = [query for text in queries if (query := _query(text))]
-    made = signpost.compose(task_text, files, [memory(text) for text in memories], asked, tokens)
+    made = recovery.text_of(task_text, files, [memory(text) for text in memories], asked, tokens)
     if made is None:
         return
     content = made["content"]
@@ -116,7 +116,7 @@ def test_a_recovery_has_one_frame_and_only_our_sections(
 @example(entries=[(text, text) for text in NASTY[:7]])
 @example(entries=[("数" * 900, "🚀")] * 5)
 def test_a_startup_text_has_one_frame_and_only_numbered_lines(entries: list[tuple[str, str]]) -> None:
-    made = startup.compose([memory(text, category) for text, category in entries])
+    made = startup.text_of([memory(text, category) for text, category in entries])
     if made is None:
         assert not any(one_line(text) for text, _ in entries)
         return

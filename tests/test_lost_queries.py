@@ -12,7 +12,7 @@ from conftest import NOW_MS, Run
 
 from core import config
 from session.inject import recovery_queries, selection
-from session.session_store import Store
+from session.session_store import SessionStore
 from session.state import schema, task
 
 SESSION = "s1"
@@ -152,9 +152,9 @@ def state_of(session: str = SESSION, *messages: str) -> schema.SessionState:
 def chosen(home: Path, monkeypatch: pytest.MonkeyPatch, state: schema.SessionState) -> list[Any]:
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
     settings = config.load()
-    reached = Store(settings, NOW_MS)
-    found = recovery_queries.queries(reached, state, settings)
-    assert reached.faults == []
+    store = SessionStore(settings, NOW_MS)
+    found = recovery_queries.queries(store, state, settings)
+    assert store.faults == []
     return list(found)
 
 

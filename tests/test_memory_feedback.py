@@ -178,7 +178,7 @@ def settle(home: Path, monkeypatch: pytest.MonkeyPatch, *verdicts: feedback.Verd
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
     db = sqlite.open_writing(busy_ms=1000, durable=True)
     try:
-        return feedback.settle(db, verdicts, role="interactive", session="s1", now=NOW_MS + 5, debug_limit=12)
+        return feedback.move_priorities(db, verdicts, role="interactive", session="s1", now=NOW_MS + 5, debug_limit=12)
     finally:
         db.close()
 

@@ -11,8 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from core import json_text
 from session import checkpoint
-from session.inject import signpost
-from session.state import compacted, schema, task, zones
+from session.inject import recovery
+from session.state import schema, task, zones
 
 if TYPE_CHECKING:
     from session.state.schema import Memory, SessionState
@@ -43,7 +43,6 @@ class Session(RuleBasedStateMachine):
         self.now = 1_000_000
         self.disk = json_text.dumps(schema.blank(SESSION, "interactive", self.now))
         self.work: zones.Plan | None = None
-        self.pid = 100
         self.warm_events = self.hot_events = 0
         self.recalled: list[str] = []
         self.written: list[str] = []
@@ -53,24 +52,17 @@ class Session(RuleBasedStateMachine):
     def load(self) -> SessionState:
         return schema.read(json_text.loads(self.disk), SESSION)
 
-    def alive(self, pid: int) -> bool:
-        return pid == self.pid and self.work is not None
-
     @rule(said=messages, touched=files, percent=percents, flush=st.booleans(), step=st.integers(0, 20_000))
     def turn(self, said: list[str], touched: list[str], percent: float | None, flush: bool, step: int) -> None:
         self.now += step
         turn = checkpoint.turn_of(messages=said, files=touched, percent=percent)
         before = self.load()
-        state = zones.take_turn(before, turn)
+        state = zones.record_turn(before, turn)
         decide = zones.plan_flush if flush else zones.plan_save
-        plan = decide(state, percent, warm=WARM, hot=HOT, now=self.now, alive=self.alive)
+        plan = decide(state, percent, warm=WARM, hot=HOT)
         assert set(turn["files"]) <= set(state["files"])
         if turn["messages"]:
             assert state["messages"][-1] == turn["messages"][-1]
-        busy = self.work is not None and zones.is_busy(before["recallInFlight"], self.now, self.alive)
-        if busy:
-            assert not plan["recall"]
-            assert not plan["write"]
         if not flush:
             assert (plan["zone"] in ("warm", "hot")) or not (plan["recall"] or plan["write"] or plan["entered"])
             assert plan["zone"] == "hot" or not plan["write"]
@@ -81,10 +73,9 @@ class Session(RuleBasedStateMachine):
             assert 5 <= len(plan["query"]) <= 120
         if plan["write"]:
             assert plan["hash"] != state["writtenHash"]
-        if not busy and (plan["recall"] or plan["write"]):
+        if self.work is None and (plan["recall"] or plan["write"]):
             self.work = plan
-            self.pid += 1
-        self.disk = json_text.dumps(zones.begin(state, plan, pid=self.pid, now=self.now))
+        self.disk = json_text.dumps(zones.enter(state, plan))
 
     @precondition(lambda self: self.work is not None)
     @rule(found=st.none() | hits, stored=st.booleans(), dies=st.booleans())
@@ -98,13 +89,11 @@ class Session(RuleBasedStateMachine):
             "query": plan["query"],
             "hits": memories(found) if plan["recall"] and found is not None else None,
             "memoryId": f"task-{plan['hash']}" if plan["write"] and stored else None,
-            "pid": self.pid,
         }
         before = self.load()
         state = zones.finish(before, outcome, now=self.now)
         assert state["messages"] == before["messages"]
         assert state["files"] == before["files"]
-        assert state["recallInFlight"] is None
         if outcome["hits"] is not None:
             assert state["recalledHash"] == plan["hash"]
             if outcome["hits"]:
@@ -119,15 +108,17 @@ class Session(RuleBasedStateMachine):
     def compact(self, step: int) -> None:
         self.now += step
         before = self.load()
-        rapid = compacted.is_rapid(before, self.now, 60_000)
+        rapid = zones.is_rapid(before, self.now, 60_000)
         last = before["lastInjectionAt"]
         assert rapid == (last is not None and self.now - last < 60_000)
-        state = compacted.take_compaction(before, self.now, injecting=not rapid)
+        state = zones.compact(before, self.now)
+        if not rapid:
+            state = {**state, "lastInjectionAt": self.now}
         assert state["checkpoint"]["compactionCount"] == before["checkpoint"]["compactionCount"] + 1
         assert state["recallCache"] == before["recallCache"]
         assert not state["warmZoneEntered"]
         assert not state["hotZoneEntered"]
-        made = signpost.compose(
+        made = recovery.text_of(
             state["checkpoint"]["currentTask"], state["checkpoint"]["filesModified"],
             schema.memories(state["recallCache"]), state["checkpoint"]["recallQueries"], 300,
         )  # fmt: skip
@@ -200,9 +191,9 @@ def test_any_json_is_a_state_or_damaged(value: Any) -> None:
     except schema.Damaged:
         return
     assert size(state) > 0
-    zones.take_turn(state, checkpoint.turn_of(messages=["a message of some length"], files=["x"], percent=70))
+    zones.record_turn(state, checkpoint.turn_of(messages=["a message of some length"], files=["x"], percent=70))
     held = state["checkpoint"]["currentTask"], state["files"], schema.memories(state["recallCache"])
-    assert any(held) or signpost.compose(*held, [], 300) is None
+    assert any(held) or recovery.text_of(*held, [], 300) is None
 
 
 @given(st.lists(st.integers(0, 3), max_size=8), st.lists(st.integers(0, 3), max_size=5))

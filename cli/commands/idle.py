@@ -66,12 +66,4 @@ COMMANDS: tuple[Command, ...] = (
         code=_CODE,
         view="cli.views.idle:ran",
     ),
-    Command(
-        "idle notify",
-        "cli.idle:notify",
-        "Tell the user that a compaction starts, by notify.command; hooks do it where compaction.notifyOnStart is set.",
-        (),
-        code=_CODE,
-        view="cli.views.idle:notified",
-    ),
 )

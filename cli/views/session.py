@@ -61,14 +61,6 @@ def save(answer: Answer) -> None:
     next_steps(answer, screen)
 
 
-def queries(answer: Answer) -> None:
-    """The queries of the signpost, the best one first."""
-    result: Any = answer.result
-    screen = console()
-    screen.print(pairs({"session": result["sessionId"], "queries": result["queries"] or "none"}))
-    _odd(result, screen.print)
-
-
 def show(answer: Answer) -> None:
     """One session: its checkpoint first, then the cache and the counts."""
     state: Any = answer.result

@@ -57,14 +57,15 @@ def begin(lock: str, words: Sequence[str], seconds: int) -> bool:
     return True
 
 
-def stop_in_time() -> None:
-    """In the command: let the kernel end this process when its time is over, whatever it hangs on."""
+def stop_in_time() -> bool:
+    """In the command: let the kernel end this process when its time is over; whether it was started by `begin`."""
     seconds = os.environ.pop(LIMIT, "")
     if seconds.isdecimal():
         import signal
 
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(int(seconds))
+    return bool(seconds)
 
 
 def wait(lock: str, seconds: float) -> bool:

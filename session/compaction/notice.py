@@ -56,7 +56,7 @@ def start(config: Config) -> bool:
     from core.process import background_process
 
     return background_process.begin(
-        os.path.join(files.home(), "sessions", ".locks", "notify"), ["idle", "notify"], _STOP_S
+        os.path.join(files.home(), "sessions", ".locks", "notify"), ["background", "notice"], _STOP_S
     )
 
 
@@ -68,7 +68,7 @@ def deliver(config: Config) -> dict[str, Any]:
     from core import clock
     from core.process import process_group
     from otel import record
-    from session.session_store import Store
+    from session.session_store import SessionStore
     from session.state import idle_timer
 
     command, said = config.text("notify.command"), text(config)
@@ -85,7 +85,7 @@ def deliver(config: Config) -> dict[str, Any]:
     result["delivered"] = ended.status == 0
     result["reason"] = "delivered" if ended.status == 0 else ended.reason or "failed"
     result["exitStatus"] = ended.status
-    Store(config, clock.now_ms()).note(
+    SessionStore(config, clock.now_ms()).append(
         [
             record.event(
                 "compaction.notify.completed" if result["delivered"] else "compaction.notify.failed",

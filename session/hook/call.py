@@ -14,13 +14,12 @@ from session.state import state_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from clients.event import HookEvent, Text
     from core.config import Config
     from core.store.interface import Event
-    from session.session_store import Store
+    from session.context import Context
 
 AGENTS = ("pi", "claude", "codex", "gemini", "opencode")
 COMPONENT = "hook"
@@ -37,7 +36,7 @@ class Call:
         began: `time.perf_counter()` at the start.
     """
 
-    __slots__ = ("_agent", "_began", "_config", "_deadline", "_event", "_name", "_reached", "_texts", "_unsaved")
+    __slots__ = ("_agent", "_began", "_config", "_context", "_deadline", "_event", "_name", "_texts")
 
     def __init__(self, agent: str, name: str, began: float) -> None:
         self._agent = agent
@@ -46,9 +45,8 @@ class Call:
         self._config: Config | None = None
         self._deadline: Deadline | None = None
         self._event: HookEvent | None = None
-        self._reached: Store | None = None
+        self._context: Context | None = None
         self._texts: list[Text] = []
-        self._unsaved: list[Callable[[], object]] = []
 
     def watch(self) -> None:
         """Start the deadline (`hook.deadline_ms`); settings that cannot be read are noted, and the defaults hold."""
@@ -65,26 +63,19 @@ class Call:
         Raises:
             Failure: the agent is unknown, the payload is no JSON object, or the session's state cannot be used.
         """
-        from session.session_store import Store
-
         adapter = _adapter(self._agent)
         event = self._event = adapter.read(_payload(data), self._name)
         if event["kind"] != "ignored" and event["session"].strip():
-            from session.hook.pipeline import respond
+            from session.context import Context
+            from session.hook import pipeline
 
-            settings = self._config or config.Config({})
-            self._reached = Store(settings, clock.now_ms(), together=True)
+            session_id = state_file.identity(event["session"])
+            settings, role = self._config or config.Config({}), os.environ.get("JOELCLAW_ROLE", "")
+            self._context = Context(session_id, settings, role=role, agent=self._agent, deferred=True)
             left = self._seconds() * _ARCHIVE_SHARE - (time.perf_counter() - self._began)
-            self._texts = respond(
-                event,
-                agent=self._agent,
-                role=os.environ.get("JOELCLAW_ROLE", ""),
-                silent=getattr(adapter, "COMPACTION_IS_SILENT", False),
-                config=settings,
-                reached=self._reached,
-                until=time.monotonic() + left,
-                unsaved=self._unsaved,
-            )
+            silent = getattr(adapter, "COMPACTION_IS_SILENT", False)
+            until = time.monotonic() + left
+            self._texts = pipeline.answer(event, self._context, silent=silent, until=until)
         return str(adapter.answer(event, self._texts))
 
     def empty(self) -> str:
@@ -96,19 +87,19 @@ class Call:
         return self._deadline is None or self._deadline.claim()
 
     def close(self) -> None:
-        """After the answer: the event about this call, and what waits in the spool."""
-        if self._reached is not None and self._event is not None:
-            events = self._told()
-            waiting: list[str] = []
+        """After the answer: the events, the one about this call last, and what waits in the spool."""
+        context = self._context
+        if context is not None:
+            unstored = context.events[:]
+            files: list[str] = []
+            context.note([self._completed()])
             if spool.waiting():
-                older, waiting = spool.take()
-                events += older
-            before = self._reached.noted
-            self._reached.note(events)
-            if self._reached.write_noted():
-                spool.drop(waiting)
-            elif self._reached.faults:
-                spool.keep(before + self._told())
+                older, files = spool.take()
+                context.note(older)
+            if context.write_events():
+                spool.drop(files)
+            else:
+                spool.keep([*unstored, self._completed()])
         if self._deadline is not None:
             self._deadline.over()
         if self._config is not None:
@@ -117,10 +108,10 @@ class Call:
     def failed(self, error: BaseException) -> None:
         """Keep the fault as an event."""
         what = f"{error.code}: {error.message}" if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
-        spool.keep([*self._noted(), self._about("hook.failed", "error", {}, error=what)])
+        spool.keep([*self._events(), self._about("hook.failed", "error", {}, error=what)])
 
-    def _noted(self) -> list[Event]:
-        return self._reached.noted if self._reached is not None else []
+    def _events(self) -> list[Event]:
+        return self._context.events[:] if self._context is not None else []
 
     def _seconds(self) -> float:
         return (self._config or config.Config({})).number("hook.deadline_ms") / 1000
@@ -135,24 +126,24 @@ class Call:
         except OSError:
             pass
         try:
-            for part in tuple(self._unsaved):
-                part()
+            if self._context is not None and self._context.on_deadline is not None:
+                self._context.on_deadline()
         except Exception as error:
             self.failed(error)
         late = self._about("hook.timeout", "error", {}, error=f"no answer within {self._seconds():g} s")
-        spool.keep([*self._noted(), late])
+        spool.keep([*self._events(), late])
 
-    def _told(self) -> list[Event]:
-        faults = self._reached.faults if self._reached is not None else []
-        about = {
+    def _completed(self) -> Event:
+        faults = self._context.faults if self._context is not None else []
+        about: dict[str, Any] = {
             "injected": [text["customType"] for text in self._texts],
             "contentChars": sum(len(text["content"]) for text in self._texts),
         }
         if not faults:
-            return [self._about("hook.completed", "debug", about)]
+            return self._about("hook.completed", "debug", about)
         first = faults[0]
         about["step"] = first["step"]
-        return [self._about("hook.degraded", "warn", about, error=f"{first['code']}: {first['message']}")]
+        return self._about("hook.degraded", "warn", about, error=f"{first['code']}: {first['message']}")
 
     def _about(self, action: str, level: str, more: dict[str, Any], error: str = "") -> Event:
         from otel import record

@@ -1,4 +1,7 @@
-"""What each moment of an agent's session calls for; the same for every client.
+"""What happens at a hook's event, the same for every client, in this order:
+
+archive what was said → read the state → look which injections are due → recall for them → lock the state, look again,
+apply, write once → what follows: events, background processes. The runner of the steps is `session.step.run`.
 
 The archive comes first: what was said is in the store before anything is recalled, and before a compaction drops it.
 """
@@ -7,208 +10,189 @@ from __future__ import annotations
 
 import os
 
-from core import clock
-from core.errors import Failure
 from session import checkpoint
-from session.inject.judging import Judging
-from session.state import state_file
+from session.faults import fault_boundary
+from session.inject.runner import InjectionStep, Moment
+from session.step import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
     from clients.event import HookEvent, Text
     from clients.item import Item
-    from core.config import Config
+    from session.context import Context
     from session.context_usage import ContextUsage
-    from session.session_store import Store
     from session.state.schema import SessionState
     from session.state.zones import Turn
+    from session.step import Step
 
 SHRUNK = 0.6
 """A prompt this much smaller than the one before was compacted, where the client does not say so."""
-_TURN = ("prompt", "tool", "turn")
-"""The events of a turn: each notes something in the state."""
+_IN_A_TURN = ("prompt", "tool", "turn")
 _REACHING = ("prompt", "tool")
 """Those of them in which context reaches the model, in every client."""
 _UNKNOWN: ContextUsage = {"tokens": None, "window": None, "percent": None, "source": "none"}
 
 
-def respond(
-    event: HookEvent,
-    *,
-    agent: str,
-    role: str,
-    silent: bool,
-    config: Config,
-    reached: Store,
-    until: float,
-    unsaved: list[Callable[[], object]],
-) -> list[Text]:
+def answer(event: HookEvent, context: Context, *, silent: bool, until: float) -> list[Text]:
     """The texts for the model, mostly none.
 
     Args:
         silent: the client does not tell of a compaction; it is seen in the fall of the context.
         until: `time.monotonic()` after which the archive stops, and goes on at the next event.
-        unsaved: gets what must be done even when the time is over before the answer is there.
 
     Raises:
         Failure: the session's state cannot be read or written.
     """
-    session_id = state_file.identity(event["session"])
-    before = _known(session_id)
-    cwd = event["cwd"] or (before["cwd"] if before else "")
-    items = _archive(event, session_id, agent, os.path.basename(cwd.rstrip("/")), reached, until)
+    items = _archive(event, context, until)
     kind = event["kind"]
-    judging = Judging(items, ended=kind != "tool", role=role)
-    if before is not None and before["pendingFeedback"] and items and kind not in _TURN:
-        _attempt("feedback", reached, lambda: judging.alone(session_id, reached))
+    if kind in _IN_A_TURN:
+        return _turn(event, context, items, silent=silent)
+    steps = _feedback(context, items)
     if kind == "start":
-        from session.inject import recovery, start
-
-        texts = _texts(start.start(session_id, role, config, reached=reached))
-        if event["source"] == "compact":  # an earlier process of the client had the signpost, and took it along
-            texts += _texts(recovery.again(session_id, reached))
-        return texts
+        return _start(event, context, steps)
     if kind == "after_compaction":
-        return _recovered(session_id, role, config, reached)
-    if kind == "end":
-        _timed(session_id, event, None, config, reached)
-        return []
-    usage = _usage(event, agent, config)
+        return _recover(context, steps)
     if kind == "before_compaction":
-        texts = _announced(agent, config, reached)
-        _flush(session_id, event, agent, role, usage, config, reached, defer=True)
-        return texts
-    texts = []
-    if silent:
-        compacted = before is not None and _has_shrunk(before, usage)
-        if compacted and kind in _REACHING:
-            _flush(session_id, event, agent, role, _UNKNOWN, config, reached, defer=False)
-            texts += _recovered(session_id, role, config, reached)
-        elif compacted or usage["source"] != "usage":
+        return _before_compaction(event, context, steps)
+    run(context, [*steps, *_idle_timer(event, context, None)])
+    return []
+
+
+def _turn(event: HookEvent, context: Context, items: Sequence[Item], *, silent: bool) -> list[Text]:
+    """A prompt, a tool that was used, or the end of a turn."""
+    kind, before = event["kind"], context.previous
+    texts: list[Text] = []
+    usage = _usage(event, context)
+    if silent and before is not None:
+        was_compacted = _has_shrunk(before, usage)
+        if was_compacted and kind in _REACHING:
+            _flush(event, context, _UNKNOWN, [], in_background=False)
+            texts += _recover(context, [])
+            context.read_previous()
+        elif was_compacted or usage["source"] != "usage":
             usage = {**usage, "tokens": None}  # the next event that reaches the model is to see the fall
-    turn = _turn(event, agent, role, usage)
-    if kind == "prompt":
-        from session.hook import prompt
+    turn = checkpoint.Checkpoint(context, _turn_of(event, context, usage), leave_work=True)
+    steps: list[Step] = [turn, *_feedback(context, items, ended=kind != "tool")]
+    if kind != "tool":
+        steps += _idle_timer(event, context, usage)
+    injections = _injections(event, context, usage, before) if kind in _REACHING else []
+    run(context, [*steps, *injections])
+    if turn.has_work and kind != "prompt":
+        from session import task_job
 
-        message = event["messages"][-1] if event["messages"] else ""
-        told = prompt.take(
-            session_id, turn, config, reached, message=message, known=before, judging=judging, unsaved=unsaved
-        )
-        _timed(session_id, event, usage, config, reached)
-        texts += _scoped(session_id, event, role, cwd, config, reached)
-        return texts + (_texts(told) if told is not None else [])
-    from session.hook import turn as turns
-
-    files = event["files"] if kind in _REACHING else ()
-    current, scoped = turns.take(
-        session_id, turn, config, reached, files=files, cwd=cwd, known=before, judging=judging, unsaved=unsaved
-    )
-    _timed(session_id, event, usage, config, reached)
-    if kind in _REACHING:
-        active_at = before["updatedAt"] if before else None
-        texts += _texts(scoped) if scoped is not None else []
-        texts += _refreshed(current, role, usage, config, reached, active_at)
+        with fault_boundary(context.faults, "task"):
+            task_job.begin(context)
+    for injection in injections:
+        texts += injection.message()
     return texts
 
 
-def _archive(
-    event: HookEvent, session_id: str, agent: str, project: str, reached: Store, until: float
-) -> Sequence[Item]:
-    """Take in what is new of what was said; returns it."""
+def _injections(
+    event: HookEvent, context: Context, usage: ContextUsage, before: SessionState | None
+) -> list[InjectionStep]:
+    """What may be due in the middle of a turn: memories on what is edited first, and what changed meanwhile."""
+    from session.inject import refresh
+
+    found = []
+    if event["files"]:
+        from session.inject import project_context
+
+        cwd = event["cwd"] or (before["cwd"] if before else "")
+        found.append(InjectionStep(project_context, Moment(context, files=event["files"], cwd=cwd)))
+    message = event["messages"][-1] if event["kind"] == "prompt" and event["messages"] else ""
+    active_at = before["updatedAt"] if before is not None else None
+    moment = Moment(context, message=message, percent=usage["percent"], active_at=active_at)
+    return [*found, InjectionStep(refresh, moment)]
+
+
+def _start(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
+    from session.inject import recovery, startup
+
+    memories = InjectionStep(startup, Moment(context))
+    run(context, [*steps, memories])
+    texts = memories.message()
+    if event["source"] == "compact":  # an earlier process of the client had the signpost, and took it along
+        texts += recovery.repeat(context)
+    return texts
+
+
+def _recover(context: Context, steps: list[Step]) -> list[Text]:
+    from session.inject import query_selection, recovery
+
+    query_selection.wait(context.session_id)
+    signpost = InjectionStep(recovery, Moment(context))
+    run(context, [*steps, recovery.Compaction(context), signpost])
+    return signpost.message()
+
+
+def _before_compaction(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
+    texts: list[Text] = []
+    if context.config.flag("compaction.notifyOnStart"):
+        from session.compaction import notice
+
+        with fault_boundary(context.faults, "notify"):
+            texts = notice.begin(context.agent, context.config)
+    _flush(event, context, _usage(event, context), steps, in_background=True)
+    return texts
+
+
+def _flush(event: HookEvent, context: Context, usage: ContextUsage, steps: list[Step], *, in_background: bool) -> None:
+    """The last checkpoint, and the queries of the signpost."""
+    from session import daily_log
+    from session.inject import query_selection
+
+    last = checkpoint.Checkpoint(context, _turn_of(event, context, usage), flush=True)
+    more = [] if in_background else [query_selection.QuerySelection(context)]
+    state = run(context, [last, *steps, *more])
+    daily_log.flush(state, context.now, config=context.config)
+    if in_background and not query_selection.begin(context.session_id):
+        run(context, [query_selection.QuerySelection(context)])
+
+
+def _archive(event: HookEvent, context: Context, until: float) -> Sequence[Item]:
+    """Store what is new of what was said; returns it."""
+    before = context.previous
+    cwd = event["cwd"] or (before["cwd"] if before else "")
+    about = {"agent": context.agent, "session": context.session_id, "project": os.path.basename(cwd.rstrip("/"))}
     if event["items"]:
-        reached.archive_items(event["items"], agent=agent, session=session_id, project=project)
+        context.store.archive_items(event["items"], **about)
         return event["items"]
     if not event["transcript"]:
         return []
-    return reached.archive(event["transcript"], agent=agent, session=session_id, project=project, until=until)
+    return context.store.archive(event["transcript"], **about, until=until)
 
 
-def _scoped(
-    session_id: str,
-    event: HookEvent,
-    role: str,
-    cwd: str,
-    config: Config,
-    reached: Store,
-) -> list[Text]:
-    """Memories for a part of the code that is edited for the first time."""
-    if not event["files"]:
+def _feedback(context: Context, items: Sequence[Item], *, ended: bool = True) -> list[Step]:
+    """Whether memories that were injected before are used, where any are pending."""
+    before = context.previous
+    if not items or before is None or not before["pendingFeedback"]:
         return []
-    from session.inject import project_context
+    from session.inject.feedback import Feedback
 
-    files = event["files"]
-    return _attempt(
-        "project",
-        reached,
-        lambda: _texts(project_context.inject(session_id, role, config, files=files, cwd=cwd, reached=reached)),
-    )
+    return [Feedback(context, items, ended=ended)]
 
 
-def _refreshed(
-    current: SessionState, role: str, usage: ContextUsage, config: Config, reached: Store, active_at: int | None
-) -> list[Text]:
-    """What matters now, in a session that lasts, in the middle of a turn."""
-    from session.inject import refresh
-
-    percent = usage["percent"]
-
-    def refreshed() -> list[Text]:
-        if not refresh.decide(current, config, clock.now_ms(), percent=percent, active_at=active_at)["begun"]:
-            return []  # by the state that was just written
-        return _texts(
-            refresh.refresh(current["sessionId"], role, config, percent=percent, active_at=active_at, reached=reached)
-        )
-
-    return _attempt("refresh", reached, refreshed)
-
-
-def _timed(session_id: str, event: HookEvent, usage: ContextUsage | None, config: Config, reached: Store) -> None:
+def _idle_timer(event: HookEvent, context: Context, usage: ContextUsage | None) -> list[Step]:
     """The timer of idle compaction, where that is switched on."""
-    if event["kind"] in ("prompt", "turn", "end") and config.whole("compaction.idleTriggerMinutes"):
-        from session.idle import timing
-
-        _attempt("idle", reached, lambda: timing.follow(session_id, event, usage, config))
-
-
-def _announced(agent: str, config: Config, reached: Store) -> list[Text]:
-    """That a compaction starts, for the user, where that is switched on."""
-    if not config.flag("compaction.notifyOnStart"):
+    if not context.config.whole("compaction.idleTriggerMinutes"):
         return []
-    from session.compaction import notice
+    from session.idle.timing import IdleTimer
 
-    return _attempt("notify", reached, lambda: notice.begin(agent, config))
-
-
-def _attempt(step: str, reached: Store, part: Callable[[], list[Text] | None]) -> list[Text]:
-    """A part that the others do not depend on: where it fails, they are done all the same."""
-    try:
-        return part() or []
-    except Exception as error:
-        code = error.code if isinstance(error, Failure) else type(error).__name__
-        reached.faults.append({"step": step, "code": code, "message": str(error)})
-        return []
+    return [IdleTimer(context, event, usage)]
 
 
-def _known(session_id: str) -> SessionState | None:
-    try:
-        return state_file.peek(session_id)
-    except Failure:  # what is damaged is set aside by the next that writes
-        return None
-
-
-def _usage(event: HookEvent, agent: str, config: Config) -> ContextUsage:
+def _usage(event: HookEvent, context: Context) -> ContextUsage:
     """How full the context is: as the client tells it, else from its transcript."""
     tokens, window, percent = event["tokens"], event["window"], event["percent"]
     if percent is None and tokens is not None and window:
         percent = round(tokens * 100 / window, 2)
-    if percent is not None or not event["transcript"] or agent in ("pi", "opencode"):
+    if percent is not None or not event["transcript"] or context.agent in ("pi", "opencode"):
         return {"tokens": tokens, "window": window, "percent": percent, "source": "usage"}
     from session import context_usage
 
-    return context_usage.of_transcript(event["transcript"], agent, model=event["model"], config=config)
+    return context_usage.of_transcript(event["transcript"], context.agent, model=event["model"], config=context.config)
 
 
 def _has_shrunk(before: SessionState, usage: ContextUsage) -> bool:
@@ -216,51 +200,14 @@ def _has_shrunk(before: SessionState, usage: ContextUsage) -> bool:
     return tokens is not None and known is not None and usage["source"] == "usage" and 0 < tokens < SHRUNK * known
 
 
-def _turn(event: HookEvent, agent: str, role: str, usage: ContextUsage) -> Turn:
+def _turn_of(event: HookEvent, context: Context, usage: ContextUsage) -> Turn:
     return checkpoint.turn_of(
-        role=role,
+        role=context.role,
         messages=event["messages"],
         files=event["files"],
         percent=usage["percent"],
         tokens=usage["tokens"],
         window=usage["window"],
-        agent=agent,
+        agent=context.agent,
         cwd=event["cwd"],
     )
-
-
-def _flush(
-    session_id: str,
-    event: HookEvent,
-    agent: str,
-    role: str,
-    usage: ContextUsage,
-    config: Config,
-    reached: Store,
-    *,
-    defer: bool,
-) -> None:
-    checkpoint.flush(session_id, _turn(event, agent, role, usage), config, reached, defer=defer)
-    current = _known(session_id)
-    if current is not None:
-        from core import clock
-        from session import daily_log
-
-        daily_log.flush(current, clock.now_ms(), config=config)
-        if defer:
-            from session.inject import query_selection
-
-            if not query_selection.begin(session_id):
-                query_selection.gather(current, reached, config)
-
-
-def _recovered(session_id: str, role: str, config: Config, reached: Store) -> list[Text]:
-    from session.inject import recovery
-
-    return _texts(recovery.recover(session_id, role, config, reached))
-
-
-def _texts(result: Mapping[str, Any]) -> list[Text]:
-    if not result["injected"]:
-        return []
-    return [{"customType": result["customType"], "content": result["content"]}]

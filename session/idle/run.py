@@ -11,11 +11,12 @@ from core import clock
 from core.errors import Failure
 from core.process import process_group
 from otel import record
+from session import session_event
 from session.compaction import notice
 from session.hook import spool
 from session.idle import outcome, timing
-from session.session_store import Store
-from session.state import compacted, idle_timer, schema, state_file
+from session.session_store import SessionStore
+from session.state import idle_timer, schema, state_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,7 +92,7 @@ def run(
 def compact(session_id: str, config: Config, interrupts: Interrupts, tell: Tell) -> dict[str, Any] | None:
     """Compact one session whose timer is due; None where it turns out not to be. Raises nothing: faults are events."""
     began = time.monotonic()
-    reached = Store(config, clock.now_ms())
+    store = SessionStore(config, clock.now_ms())
     attempt = _Attempt(session_id, config)
     try:
         current, timer = attempt.claim()
@@ -99,14 +100,14 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, tell: Tell)
         return None
     except Exception as fault:
         error = _said(fault)
-        _note(reached, "failed", schema.blank(session_id, "interactive", 0), {}, error=error)
+        _note(store, "failed", schema.blank(session_id, "interactive", 0), {}, error=error)
         return {"sessionId": session_id, "agent": "", "outcome": "failed", "error": error}
     result: dict[str, Any] = {"sessionId": session_id, "agent": current["agent"], "outcome": "completed"}
     about = {"ratio": timer["ratio"], "scheduledAt": timer["scheduledAt"]}
     ended: Ended | None = None
     try:
         words, folder = _command(current, timer, config)
-        _note(reached, "started", current, {**about, "command": words[0]})
+        _note(store, "started", current, {**about, "command": words[0]})
         attempt.confirm()
         tell("started", {**result, "command": words, "cwd": folder})
         if config.flag("compaction.notifyOnStart"):
@@ -126,7 +127,7 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, tell: Tell)
     except NotNow:
         attempt.finish(again=False)
         result["outcome"] = "cancelled"
-        _note(reached, "cancelled", current, about)
+        _note(store, "cancelled", current, about)
         tell("finished", result)
         return result
     except Exception as fault:  # whatever it is, the next session is compacted all the same
@@ -137,7 +138,7 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, tell: Tell)
     about |= {"exitStatus": result["exitStatus"], "messageMeanwhile": result["messageMeanwhile"]}
     if error:
         result |= {"outcome": "failed", "error": error}
-    _note(reached, "failed" if error else "completed", current, about, error=error, took=result["ms"])
+    _note(store, "failed" if error else "completed", current, about, error=error, took=result["ms"])
     tell("finished", result)
     return result
 
@@ -169,7 +170,7 @@ class _Attempt:
                 raise NotNow(stands)
             self._scheduled_at = timer["scheduledAt"]
             claimed = idle_timer.claim(known, os.getpid(), now)
-            state_file.store(claimed)
+            state_file.write(claimed)
         return claimed, timer
 
     def confirm(self) -> None:
@@ -192,7 +193,7 @@ class _Attempt:
                 known, _ = state_file.load(self._session_id)
                 mark = known["idleInFlight"] if known is not None else None
                 if known is not None and mark is not None and mark["pid"] == os.getpid():
-                    state_file.store(idle_timer.claim(known, pid, mark["startedAt"]))
+                    state_file.write(idle_timer.claim(known, pid, mark["startedAt"]))
         except (Failure, OSError):
             pass
 
@@ -216,7 +217,7 @@ class _Attempt:
                     return False
                 after = idle_timer.finish(known, self._pids, self._scheduled_at, again=again)
                 if after != known:
-                    state_file.store(after)
+                    state_file.write(after)
         except (Failure, OSError):
             return False  # the mark is void once its process is gone
         at = known["lastMessageAt"]
@@ -255,7 +256,7 @@ def _said(fault: Exception) -> str:
 
 
 def _note(
-    reached: Store,
+    store: SessionStore,
     what: str,
     current: SessionState,
     about: dict[str, Any],
@@ -264,17 +265,17 @@ def _note(
     took: float | None = None,
 ) -> None:
     event = record.event(
-        compacted.action(f"compaction.idle.{what}", current["role"]),
+        session_event.by_role(f"compaction.idle.{what}", current["role"]),
         source=current["role"],
-        component=compacted.COMPONENT,
+        component=session_event.COMPONENT,
         level="error" if error else "info",
         success=not error,
         error=error or None,
-        metadata={"agent": current["agent"], **about, **compacted.counted(current)},
+        metadata={"agent": current["agent"], **about, **session_event.compaction_count(current)},
         duration_ms=took,
         session=current["sessionId"],
         role=current["role"],
         now=clock.now_ms(),
     )
-    if not reached.note([event]):
+    if not store.append([event]):
         spool.keep([event])

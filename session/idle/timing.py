@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 
 from core import clock, files, json_text
+from session.faults import fault_boundary
 from session.state import idle_timer, schema, state_file
+from session.step import Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from clients.event import HookEvent
     from core.config import Config
+    from session.context import Context
     from session.context_usage import ContextUsage
     from session.state.schema import SessionState
 
@@ -24,26 +27,30 @@ RUNNING = "JOELCLAW_IDLE_RUN"
 _MAX_BYTES = 1_000_000
 
 
-def follow(session_id: str, event: HookEvent, usage: ContextUsage | None, config: Config) -> None:
-    """What a hook's event means to the timer: a prompt takes it away, the end of a turn sets it anew.
+class IdleTimer(Step):
+    """What a hook's event means to the timer: a prompt takes it away, the end of a turn sets it anew."""
 
-    Raises:
-        Failure: the state cannot be read or written.
-    """
-    if os.environ.get(RUNNING):
-        return
-    kind = event["kind"]
-    now = clock.now_ms()
-    with state_file.locked(session_id):
-        known, _ = state_file.load(session_id)
-        if known is None:
-            return
-        after = idle_timer.turn_began(known, now) if kind == "prompt" else idle_timer.turn_ended(known)
-        if kind == "turn" and usage is not None:
-            used = idle_timer.ratio(usage["percent"], usage["tokens"], usage["window"])
-            after, _ = _scheduled(after, used, 0, event["cwd"], event["transcript"], config, now)
-        if after != known:
-            state_file.store(after)
+    name = "idle"
+
+    def __init__(self, context: Context, event: HookEvent, usage: ContextUsage | None) -> None:
+        self._context = context
+        self._event = event
+        self._usage = usage
+
+    def change(self, state: SessionState) -> SessionState:
+        """The state with its timer; what a compaction command's own hooks tell is no user's turn."""
+        if os.environ.get(RUNNING):
+            return state
+        event, usage, now = self._event, self._usage, self._context.now
+        if event["kind"] == "prompt":
+            return idle_timer.turn_began(state, now)
+        state = idle_timer.turn_ended(state)
+        if event["kind"] == "turn" and usage is not None:
+            with fault_boundary(self._context.faults, self.name):
+                used = idle_timer.ratio(usage["percent"], usage["tokens"], usage["window"])
+                where = event["cwd"], event["transcript"]
+                state, _ = _scheduled(state, used, 0, *where, self._context.config, now)
+        return state
 
 
 def schedule(
@@ -79,7 +86,7 @@ def schedule(
         after, reason = _scheduled(current, used, minutes, cwd or current["cwd"] or _here(), transcript, config, now)
         after = {**after, "agent": agent or after["agent"]}
         if after != current:
-            state_file.store(after)
+            state_file.write(after)
     scheduled = reason == idle_timer.SCHEDULED
     return {
         "sessionId": session_id,
@@ -103,7 +110,7 @@ def cancel(session_id: str) -> dict[str, Any]:
         with state_file.locked(session_id):
             known, _ = state_file.load(session_id)
             if known is not None and known["idleTimer"] is not None:
-                state_file.store(idle_timer.cancel(known))
+                state_file.write(idle_timer.cancel(known))
                 result["cancelled"] = True
     return result
 

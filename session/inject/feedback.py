@@ -8,9 +8,11 @@ fizzled. Either is judged once (the mirrored CLI: +.1 and -.05 of priority).
 from __future__ import annotations
 
 from core.quoting import DELIMITER
+from session.faults import fault_boundary
 from session.inject import distinctive_words
 from session.noise import is_own
 from session.state import schema
+from session.step import Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     import apsw
 
     from clients.item import Item, Said
+    from session.context import Context
     from session.state.schema import Memory, Pending, SessionState
 
     Outcome = Literal["echo", "fizzle"]
@@ -29,6 +32,36 @@ if TYPE_CHECKING:
 COMPONENT = "memory-feedback"
 TURNS = 3
 TERMS_LEAST = 3
+
+
+class Feedback(Step):
+    """Judges memories that were injected before by what a transcript has that is new.
+
+    Args:
+        items: what is new, in order.
+        ended: whether the agent's turn is over.
+    """
+
+    name = "feedback"
+
+    def __init__(self, context: Context, items: Sequence[Item], *, ended: bool) -> None:
+        self._context = context
+        self._items = items
+        self._ended = ended
+        self._verdicts: list[Verdict] = []
+
+    def change(self, state: SessionState) -> SessionState:
+        """What is still pending; the verdicts of the last call count."""
+        self._verdicts = []
+        if self._items and state["pendingFeedback"]:
+            with fault_boundary(self._context.faults, self.name):
+                state, self._verdicts = judge(state, self._items, ended=self._ended)
+        return state
+
+    def follow_up(self, state: SessionState) -> None:
+        """Move the priorities of what was judged."""
+        if self._verdicts:
+            self._context.store.move_priorities(self._verdicts, role=state["role"], session=state["sessionId"])
 
 
 def remember(state: SessionState, memories: Sequence[Memory], known_words: Collection[str]) -> SessionState:
@@ -77,7 +110,7 @@ def judge(state: SessionState, items: Sequence[Item], *, ended: bool = True) -> 
     return {**state, "pendingFeedback": pending}, verdicts
 
 
-def settle(
+def move_priorities(
     db: apsw.Connection, verdicts: Sequence[Verdict], *, role: str, session: str, now: int, debug_limit: int
 ) -> int:
     """Move the priorities and note `memory.echo` and `memory.fizzle`, all or nothing; returns how many were moved.

@@ -1,64 +1,84 @@
-"""The queries of the signpost, chosen from the session's archive when it is flushed (`recovery_queries`).
+"""The queries of the signpost, chosen from the session's archive before a compaction (`recovery_queries`), as a step.
 
-`checkpoint flush` does it before it answers. A hook, for which the agent waits, leaves it to `checkpoint queries` in a
-process of its own; the compaction takes the model seconds, and recovery waits for that process if need be.
+`checkpoint flush` chooses them before it answers. A hook, for which the agent waits, starts a background process; the
+compaction takes the model seconds, and recovery waits for that process if need be.
 """
 
 from __future__ import annotations
 
 import os
 
-from core.errors import Failure
-from session.state import schema, state_file
+from session import checkpoint
+from session.context import Context, work_lock
+from session.faults import errors_of
+from session.inject import recovery_queries
+from session.state import schema
+from session.step import Step, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from core.config import Config
-    from session.session_store import Store
-    from session.state.schema import SessionState
+    from typing import Any
 
-PATIENT_CPU_SECONDS = 0.2
+    from session.state.schema import Recalled, SessionState
+
+BACKGROUND_CPU_SECONDS = 0.2
 """Where nobody waits."""
 _STOP_S = 2
 _WAIT_S = 1.0
+_LOCK = "queries"
 
 
-def gather(current: SessionState, reached: Store, config: Config, *, cpu_seconds: float | None = None) -> SessionState:
-    """The state with the queries that bring back what this compaction drops, where the archive has any."""
-    from session.inject import recovery_queries
+class QuerySelection(Step):
+    """Replaces the recall cache by the queries that bring back what this compaction drops, where there are any."""
 
-    found = recovery_queries.queries(reached, current, config, cpu_seconds=cpu_seconds or recovery_queries.CPU_SECONDS)
-    if not found:
-        return current
-    try:
-        with state_file.locked(current["sessionId"]):
-            known, set_aside = state_file.load(current["sessionId"])
-            if known is None and not set_aside:
-                return current
-            current = schema.bounded({**(known or current), "recallCache": found})
-            state_file.store(current)
-    except Failure as failure:
-        reached.faults.append({"step": "state", "code": failure.code, "message": failure.message})
-    return current
+    name = _LOCK
+
+    def __init__(self, context: Context, *, cpu_seconds: float = recovery_queries.CPU_SECONDS) -> None:
+        self._context = context
+        self._cpu_seconds = cpu_seconds
+        self._chosen: list[Recalled] = []
+
+    def is_due(self, state: SessionState) -> bool:  # noqa: ARG002  # always
+        """A step of this kind is only made where it is due."""
+        return True
+
+    def work(self, state: SessionState) -> None:
+        """Try queries against the archive."""
+        context = self._context
+        self._chosen = recovery_queries.queries(context.store, state, context.config, cpu_seconds=self._cpu_seconds)
+
+    def apply(self, state: SessionState) -> SessionState:
+        """The state with the chosen queries and what they bring back."""
+        return schema.bounded({**state, "recallCache": self._chosen}) if self._chosen else state
 
 
 def begin(session_id: str) -> bool:
-    """Gather in a process of its own; whether that runs."""
+    """Choose them in a background process; whether that runs."""
     from core.process import background_process
 
-    return background_process.begin(_lock(session_id), ["checkpoint", "queries", f"--session={session_id}"], _STOP_S)
+    return background_process.begin(work_lock(session_id, _LOCK), ["background", "queries", session_id], _STOP_S)
+
+
+def run_in_background(context: Context, *, holds_lock: bool) -> dict[str, Any]:
+    """What that process does.
+
+    Raises:
+        Failure: SESSION_NOT_FOUND; else as `checkpoint.save`.
+    """
+    if context.previous is None:
+        raise checkpoint.unknown_session(context.session_id)
+    step = QuerySelection(context, cpu_seconds=BACKGROUND_CPU_SECONDS)
+    if holds_lock:
+        step.name = ""
+    state = run(context, (step,))
+    queries = [recalled["query"] for recalled in state["recallCache"][::-1]]
+    return {"sessionId": context.session_id, "queries": queries, **errors_of(context.faults)}
 
 
 def wait(session_id: str) -> None:
     """Wait for that process, at most one second: what it has not found by then is told without it."""
-    lock = _lock(session_id)
+    lock = work_lock(session_id, _LOCK)
     if os.path.exists(lock):
         from core.process import background_process
 
         background_process.wait(lock, _WAIT_S)
-
-
-def _lock(session_id: str) -> str:
-    from core import files
-
-    return os.path.join(state_file.folder(), ".locks", "queries", files.safe_name(session_id))

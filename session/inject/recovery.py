@@ -1,142 +1,206 @@
-"""What `inject recovery` does: decide under the lock, recall and note outside it."""
+"""The signpost after a compaction (ADR-0203, stage 3): task, files, real memories, and queries that are known to work.
+
+It stays within its budget of estimated tokens whatever goes in: first texts get a little shorter, then the third query
+goes, then texts get shorter still, then whole entries go. Nothing is cut in the middle of our markup, and a query is
+left out rather than shortened: a shortened one is not the query that returned something.
+"""
 
 from __future__ import annotations
 
-import os
-import time
-
-from core import clock
-from core.errors import Failure
-from core.quoting import cost
+from core.quoting import clip, clip_evenly, clip_path, cost, enclose, one_line
 from session import session_event
-from session.inject import query_selection, runner, signpost
-from session.state import compacted, schema, state_file
+from session.inject.runner import NO_CHECKPOINT
+from session.session_event import GATEWAY
+from session.state import schema, task, zones
+from session.state.task import JOINT
+from session.step import Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, TypedDict
 
-    from core.config import Config
-    from session.inject.signpost import Signpost
-    from session.session_store import Store
+    from clients.event import Text as InjectedText
+    from recall.engine import Hit
+    from session.context import Context
+    from session.inject.runner import Moment, Text
     from session.state.schema import Memory, SessionState
 
+    class Signpost(TypedDict):
+        """A recovery text and what went into it."""
+
+        content: str
+        files: int
+        memories: list[Memory]
+        queries: list[str]
+
+
+NAME = "recovery"
+LEAST = "inject.min_score"
+NEEDS_RECALL = False
 RAPID = "rapid-recompaction"
+HEADING = "## Session Recovery"
+SOURCE = "session-recovery"
+TASK_CHARS = 200
+MEMORY_CHARS = 150
+PATH_CHARS = 120
+# Tried in this order: characters and tokens of the task, files, memories and tokens of each, queries.
+_STEPS = (
+    (TASK_CHARS, 200, 5, 3, 150, 3),
+    (TASK_CHARS, 60, 5, 3, 38, 3),
+    (TASK_CHARS, 60, 3, 3, 33, 3),
+    (TASK_CHARS, 200, 5, 3, 150, 2),
+    (TASK_CHARS, 60, 5, 3, 45, 2),
+    (TASK_CHARS, 60, 3, 3, 38, 2),
+    (TASK_CHARS, 60, 3, 3, 38, 1),
+    (140, 50, 2, 2, 38, 1),
+    (120, 40, 2, 2, 25, 1),
+    (100, 30, 1, 1, 25, 1),
+    (100, 30, 1, 1, 25, 0),
+    (100, 25, 1, 0, 0, 0),
+    (80, 20, 0, 0, 0, 0),
+    (0, 0, 0, 1, 18, 0),
+    (0, 0, 1, 0, 0, 0),
+    (0, 0, 0, 0, 0, 1),
+)
+_FILE_TOKENS = 40
 
 
-def recover(session_id: str, role: str, config: Config, reached: Store | None = None) -> dict[str, Any]:
-    """The signpost after a compaction, or why there is none.
-
-    Raises:
-        Failure: the state cannot be read or written (STATE_...).
-    """
-    began = time.perf_counter()
-    now = clock.now_ms()
-    role = state_file.role_name(role)
-    set_aside = ""
-    current: SessionState | None = None
-    rapid = False
-    query_selection.wait(session_id)
-    if os.path.exists(state_file.path_of(session_id)):
-        with state_file.locked(session_id):
-            current, set_aside = state_file.load(session_id)
-            if current is not None:
-                current["role"] = role or current["role"]
-                rapid = compacted.is_rapid(current, now, config.number("inject.cooldown_seconds") * 1000)
-                current = compacted.take_compaction(current, now, injecting=not rapid and _says_something(current))
-                if not rapid and _says_something(current):
-                    current["counts"]["injections"] += 1
-                state_file.store(current)
-    if reached is None:
-        from session.session_store import Store
-
-        reached = Store(config, now)
-    if current is None:
-        if set_aside:
-            reached.note([session_event.set_aside_event(role, session_id, set_aside, now)])
-        return runner.skipped(session_id, runner.NO_CHECKPOINT, reached, set_aside)
-    name = compacted.action("compaction.inject", current["role"])
-    if rapid:
-        about = {**compacted.counted(current), "reason": RAPID}
-        reached.note([session_event.event(name + ".skipped", current["role"], session_id, about, now)])
-        return {**runner.skipped(session_id, RAPID, reached), **compacted.counted(current)}
-    signpost = _signpost(current, reached, config)
-    if signpost is None:
-        return {**runner.skipped(session_id, runner.NO_CHECKPOINT, reached), **compacted.counted(current)}
-    identifiers = [memory["id"] for memory in signpost["memories"]]
-    told = {
-        **compacted.counted(current),
-        "filesCount": signpost["files"],
-        "recallHitsCount": len(identifiers),
-        "queriesCount": len(signpost["queries"]),
-        "contentChars": len(signpost["content"]),
-        "estimatedTokens": cost(signpost["content"]),
-        "timeSinceSessionStartMs": max(0, now - current["startedAt"]),
-        "memoryIds": identifiers,
-        "duration_ms": round((time.perf_counter() - began) * 1000, 2),
-    }
-    reached.note([session_event.event(name, current["role"], session_id, told, now)], recalled=identifiers)
-    try:
-        with state_file.locked(session_id):
-            known, _ = state_file.load(session_id)
-            if known is not None:
-                known["signpost"] = {"text": signpost["content"], "memoryIds": identifiers}
-                state_file.store(runner.remember(known, signpost["memories"], known["checkpoint"]["currentTask"]))
-    except Failure:
-        pass  # whether they are used is not seen then, and no more is lost
-    return runner.injected(session_id, _custom(current), signpost["content"], told, reached)
+def due(state: SessionState, moment: Moment) -> str:
+    """Where something is known of the session, and the text of the last injection has left the context."""
+    context, checkpoint = moment.context, state["checkpoint"]
+    if context.is_new:
+        return NO_CHECKPOINT
+    moment.about = session_event.compaction_count(state)
+    if zones.is_rapid(state, context.now, context.config.number("inject.cooldown_seconds") * 1000):
+        moment.skipped_event = session_event.by_role("compaction.inject.skipped", state["role"])
+        return RAPID
+    says_something = checkpoint["currentTask"] or checkpoint["filesModified"] or checkpoint["recallHits"]
+    return "" if says_something else NO_CHECKPOINT
 
 
-def again(session_id: str, reached: Store) -> dict[str, Any]:
-    """The last signpost once more, for another process of a client that takes up a session; no compaction is counted.
-
-    Raises:
-        Failure: the state cannot be read (STATE_...).
-    """
-    current = state_file.peek(session_id)
-    signpost = current["signpost"] if current is not None else None
-    if current is None or signpost is None:
-        return runner.skipped(session_id, runner.NO_CHECKPOINT, reached)
-    told = {
-        **compacted.counted(current),
-        "memoryIds": signpost["memoryIds"],
-        "contentChars": len(signpost["text"]),
-        "estimatedTokens": cost(signpost["text"]),
-        "duration_ms": 0,
-    }
-    name = compacted.action("compaction.inject.repeated", current["role"])
-    reached.note(
-        [session_event.event(name, current["role"], session_id, told, clock.now_ms())], recalled=signpost["memoryIds"]
-    )
-    return runner.injected(session_id, _custom(current), signpost["text"], told, reached)
+def query(state: SessionState, moment: Moment) -> str:
+    """What the cache holds was recalled before the compaction; only an empty one needs a recall for the task."""
+    return "" if state["checkpoint"]["recallQueries"] else task.query_of(state["messages"])
 
 
-def _says_something(current: SessionState) -> bool:
-    checkpoint = current["checkpoint"]
-    return bool(checkpoint["currentTask"] or checkpoint["filesModified"] or checkpoint["recallHits"])
-
-
-def _custom(current: SessionState) -> str:
-    return "gateway-recovery" if current["role"] == compacted.GATEWAY else "compaction-recovery"
-
-
-def _signpost(current: SessionState, reached: Store, config: Config) -> Signpost | None:
-    """The signpost from the state; where the cache is empty, from one recall for the task."""
-    checkpoint = current["checkpoint"]
-    memories: Sequence[Memory] = schema.memories(current["recallCache"])
+def compose(state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | None:
+    """The signpost from the state and, where the cache is empty, from what was recalled."""
+    checkpoint = state["checkpoint"]
+    memories: Sequence[Memory] = schema.memories(state["recallCache"])
     queries = checkpoint["recallQueries"]
     if not queries:
-        from session.state import task
-
-        query = task.query_of(current["messages"])
-        found = reached.recall(query) if query else None
-        if found:
+        if hits:
             from session.inject.selection import select
 
-            memories = select(found, current)
+            memories = select(hits, state)
         # Found or not, the query leads to whatever is written about the task from now on.
-        queries = [query] if query else []
-    return signpost.compose(
-        checkpoint["currentTask"], checkpoint["filesModified"], memories, queries, config.whole("inject.max_tokens")
+        queries = [asked] if (asked := query(state, moment)) else []
+    context = moment.context
+    made = text_of(
+        checkpoint["currentTask"],
+        checkpoint["filesModified"],
+        memories,
+        queries,
+        context.config.whole("inject.max_tokens"),
     )
+    if made is None:
+        return None
+    about = {
+        "filesCount": made["files"],
+        "recallHitsCount": len(made["memories"]),
+        "queriesCount": len(made["queries"]),
+        "timeSinceSessionStartMs": max(0, context.now - state["startedAt"]),
+    }
+    return _text(state, "compaction.inject", made["content"], made["memories"], about)
+
+
+def apply(state: SessionState, moment: Moment, text: Text | None) -> SessionState:
+    """When it was injected, and the text: another process of the client may ask for it again."""
+    if text is None:
+        return state
+    identifiers = [memory["id"] for memory in text["memories"]]
+    signpost: schema.Signpost = {"text": text["content"], "memoryIds": identifiers}
+    return {**state, "lastInjectionAt": moment.context.now, "signpost": signpost}
+
+
+class Compaction(Step):
+    """A compaction is over: counted, and the zones start anew. Of a session that is not known nothing is kept."""
+
+    name = "compaction"
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def change(self, state: SessionState) -> SessionState:
+        """The state after it."""
+        return state if self._context.is_new else zones.compact(state, self._context.now)
+
+
+def repeat(context: Context) -> list[InjectedText]:
+    """The last signpost once more, for another process of a client that takes up a session; nothing is counted."""
+    context.read_previous()
+    state = context.previous
+    signpost = state["signpost"] if state is not None else None
+    if state is None or signpost is None:
+        return []
+    text = _text(state, "compaction.inject.repeated", signpost["text"], [], {})
+    about = {
+        **session_event.compaction_count(state),
+        "memoryIds": signpost["memoryIds"],
+        "contentChars": len(text["content"]),
+        "estimatedTokens": cost(text["content"]),
+        "duration_ms": 0,
+    }
+    event = session_event.event(text["event"], state["role"], state["sessionId"], about, context.now)
+    context.note([event], recalled=signpost["memoryIds"])
+    return [{"customType": text["customType"], "content": text["content"]}]
+
+
+def _text(state: SessionState, event: str, content: str, memories: list[Memory], about: dict[str, Any]) -> Text:
+    is_gateway = state["role"] == GATEWAY
+    return {
+        "content": content,
+        "memories": memories,
+        "customType": "gateway-recovery" if is_gateway else "compaction-recovery",
+        "event": session_event.by_role(event, state["role"]),
+        "about": about,
+    }
+
+
+def text_of(
+    task: str, files: Sequence[str], memories: Sequence[Memory], queries: Sequence[str], max_tokens: int
+) -> Signpost | None:
+    """The signpost within `max_tokens` estimated tokens, or None where there is nothing to say.
+
+    Args:
+        files: oldest first; the newest five are shown, newest first.
+        queries: as they were run, safe between double quotes of a shell (`session.state.task.query_of`).
+    """
+    task = one_line(task)
+    paths = [path for path in map(one_line, reversed(files)) if path]
+    quoted = [(memory, one_line(memory["text"])) for memory in memories]
+    shown = [(memory, line) for memory, line in quoted if line]
+    for characters, tokens, most_files, most_memories, memory_tokens, most_queries in _STEPS:
+        lines = [HEADING]
+        task_line = clip_evenly(task.split(JOINT), JOINT, characters, tokens)
+        if task_line:
+            lines.append(f"**Task:** {task_line}")
+        named = [clip(clip_path(path, PATH_CHARS), PATH_CHARS, _FILE_TOKENS) for path in paths[:most_files]]
+        if named:
+            lines.append(f"**Modified:** {', '.join(named)}")
+        related = [(memory, clip(line, MEMORY_CHARS, memory_tokens)) for memory, line in shown[:most_memories]]
+        if related:
+            lines += ["**Related memories:**", *(f"- {line}" for _, line in related)]
+        asked = list(queries[:most_queries])
+        if asked:
+            lines.append("**Deeper context:** " + " or ".join(f'`recall "{query}"`' for query in asked))
+        content = enclose(SOURCE, lines)
+        if len(lines) > 1 and cost(content) <= max_tokens:
+            return {
+                "content": content,
+                "files": len(named),
+                "memories": [memory for memory, _ in related],
+                "queries": asked,
+            }
+    return None

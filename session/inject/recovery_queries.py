@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from core.config import Config
     from recall.engine import Hit
-    from session.session_store import Store
+    from session.session_store import SessionStore
     from session.state.schema import Recalled, SessionState
 
 QUERY_CHARS = 70
@@ -46,17 +46,19 @@ _REDACTED = "redacted"
 _PROBE = "decision because failed blocked never prefer"
 
 
-def queries(reached: Store, state: SessionState, config: Config, *, cpu_seconds: float = CPU_SECONDS) -> list[Recalled]:
+def queries(
+    store: SessionStore, state: SessionState, config: Config, *, cpu_seconds: float = CPU_SECONDS
+) -> list[Recalled]:
     """Up to three recalls for the signpost, in the order in which the cache keeps them: the best one last.
 
     Empty where the archive holds nothing of the session, or cannot be read: then what is cached stays.
     """
-    if reached.faults:
+    if store.faults:
         return []
     try:
         from core.store import session_episodes
 
-        db, vectors = reached.reading()
+        db, vectors = store.reading()
         if db is None:
             return []
         turns = session_episodes.texts(db, state["sessionId"], first=_FIRST, last=_LAST, characters=_TURN_CHARS)
@@ -65,7 +67,7 @@ def queries(reached: Store, state: SessionState, config: Config, *, cpu_seconds:
         chosen = _Search(db, vectors, turns, state, config, cpu_seconds).cover()
     except Exception as error:  # nothing of this may stop a flush; what was cached before is told then
         code = getattr(error, "code", type(error).__name__)
-        reached.faults.append({"step": "lost", "code": str(code), "message": str(error)})
+        store.faults.append({"step": "lost", "code": str(code), "message": str(error)})
         return []
     return _dealt(chosen, state)
 

@@ -1,207 +1,243 @@
-"""What `inject refresh` does: decide under the lock, recall and look around outside it, note what was handed out."""
+"""What a session that lasts is told from time to time (ADR-0204, change 2).
+
+A refresh is for what changed while a session went on: memories on what it talks about now, what happened in the
+system, what other sessions wrote into today's log. A short session gets none unless it asks.
+"""
 
 from __future__ import annotations
 
-import os
-import time
-
 from core import clock
-from core.quoting import cost
-from session.inject import refresh_rules as rules
+from core.quoting import clip, cost, enclose, one_line
 from session.inject import topics
-from session.state import schema, state_file, zones
+from session.inject.topics import is_status_question
+from session.state import zones
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypedDict
+    from collections.abc import Iterable, Sequence
+    from typing import TypedDict
 
     from core.config import Config
-    from session.inject.refresh_rules import Bounds, Refresh
-    from session.session_store import Store
-    from session.state.schema import SessionState
+    from core.store.interface import Event
+    from recall.engine import Hit
+    from session.inject.runner import Moment, Text
+    from session.state.schema import Memory, SessionState
 
-    class Decided(TypedDict):
-        """Whether a refresh is due."""
+    class Bounds(TypedDict):
+        """The settings that say when; 0 switches a trigger off."""
 
-        now: int
-        due: str
-        """What makes it due, "" where nothing does."""
-        query: str
-        begun: bool
-        """It is due, and no other process is at it."""
-        reason: str
-        """Why it is not begun."""
-        why: str
-        """What brought it, for the agent."""
+        minutes: float
+        idleMinutes: float
+        percent: float
+        cooldownMs: float
 
-    class Prepared(TypedDict):
-        """A refresh before it is handed out."""
+    class Refresh(TypedDict):
+        """A refresh text and what went into it."""
 
-        decided: Decided
-        failed: bool
-        """The store did not answer."""
-        made: Refresh | None
-        """None where there is nothing to tell."""
-        began: float
-        """By `time.perf_counter()`."""
+        content: str
+        memories: list[Memory]
+        events: int
+        log: int
 
 
-NOT_DUE = "not-due"
-NO_SEED = "no-seed"
+NAME = "refresh"
+LEAST = "inject.min_score"
+NEEDS_RECALL = True
+NOT_DUE, NO_TOPIC = "not-due", "no-seed"
+HEADING = "## Context Refresh"
+CUSTOM_TYPE = "context-refresh"
+MAX_TOKENS = 350
+STATUS, INTERVAL, IDLE, HALF = "status-question", "interval", "idle", "half-full"
+EVENTS_SHOWN = 5
+LOG_SHOWN = 3
+_MINUTE_MS = 60_000
+_QUIET_MS = 5 * _MINUTE_MS
 _WINDOW_MS = 2 * clock.HOUR_MS
+_HERE_MS = 5_000
+"""A state that was written within this time was written by the hook that asks."""
+_OWN = frozenset(("session-lifecycle", "memory-enforcer", "memory-feedback", "recall-cli", "hook"))
+_BAD = ("warn", "error", "fatal")
+# Tried in this order: memories and characters and tokens of each, events and tokens, entries of the log and tokens.
+_STEPS = (
+    (3, 200, 200, 5, 40, 3, 40),
+    (3, 150, 45, 5, 30, 3, 30),
+    (3, 150, 30, 4, 22, 2, 30),
+    (2, 120, 30, 3, 20, 2, 25),
+    (2, 100, 25, 2, 20, 1, 25),
+    (1, 80, 20, 1, 20, 1, 20),
+)
 
 
-def refresh(
-    session_id: str,
-    role: str,
-    config: Config,
-    *,
-    message: str = "",
-    percent: float | None = None,
-    active_at: int | None = None,
-    reached: Store | None = None,
-) -> dict[str, Any]:
-    """What changed since the session began or was last told, where that is due, or why there is nothing.
-
-    Args:
-        role: "" for the role the session has.
-        message: what the user just said, as typed; "" where they said nothing.
-        percent: context usage, None where it is not known.
-        active_at: when the session did something before this message (ms since the epoch); None to tell it from the
-            state, which knows it unless this very hook has written the state.
-
-    Raises:
-        Failure: the state cannot be read or written (STATE_...).
-    """
-    now = clock.now_ms()
-    role = state_file.role_name(role)
-    with state_file.locked(session_id):
-        known, set_aside = state_file.load(session_id)
-        current = known or schema.blank(session_id, role or "interactive", now)
-        current["role"] = role or current["role"]
-        decided = decide(current, config, now, message=message, percent=percent, active_at=active_at)
-        if decided["begun"]:
-            current["injectionInFlight"] = {"hash": rules.CUSTOM_TYPE, "pid": os.getpid(), "startedAt": now}
-        if message.strip():
-            current["lastMessageAt"] = now
-        if message.strip() or decided["begun"]:
-            state_file.store(current)
-    from session.inject import runner
-
-    if reached is None:
-        from session.session_store import Store
-
-        reached = Store(config, now)
-    if not decided["begun"]:
-        return {**runner.skipped(session_id, decided["reason"], reached, set_aside), "trigger": decided["due"]}
-    prepared = prepare(current, decided, config, reached)
-    runner.settle(current, reached, lambda known: settled(known, prepared))
-    return told(current, prepared, reached, set_aside)
+def due(state: SessionState, moment: Moment) -> str:
+    """Where the user asks, the context is half full, a pause is over, or half an hour has passed; and on a topic."""
+    context = moment.context
+    active_at = moment.active_at
+    if active_at is None and context.previous is not None:  # this event is in `state` already
+        active_at = _active_at(context.previous, context.now)
+    trigger = trigger_of(
+        state,
+        message=moment.message,
+        percent=moment.percent,
+        active_at=active_at,
+        now=context.now,
+        bounds=_bounds(context.config),
+    )
+    moment.about = {"trigger": trigger}
+    if not trigger:
+        return NOT_DUE
+    asked = query(state, moment)
+    moment.about["query"] = asked
+    return "" if asked else NO_TOPIC
 
 
-def decide(
-    current: SessionState,
-    config: Config,
-    now: int,
-    *,
-    message: str = "",
-    percent: float | None = None,
-    active_at: int | None = None,
-) -> Decided:
-    """Whether a refresh is due by what `current` says, and whether it may begin.
-
-    Args:
-        now: ms since the epoch; the others as of `refresh`.
-    """
-    message = message.strip()
-    due = rules.trigger(current, message=message, percent=percent, active_at=active_at, now=now, bounds=_bounds(config))
-    query = topics.query_of(current["messages"], message) if due else ""
-    busy = bool(query) and zones.is_busy(current["injectionInFlight"], now, state_file.is_alive)
-    return {
-        "now": now,
-        "due": due,
-        "query": query,
-        "begun": bool(query) and not busy,
-        "reason": NOT_DUE if not due else NO_SEED if not query else "in-flight" if busy else "",
-        "why": _why(due, current, percent, now),
-    }
+def query(state: SessionState, moment: Moment) -> str:
+    """What the session talks about."""
+    return topics.query_of(state["messages"], moment.message)
 
 
-def prepare(current: SessionState, decided: Decided, config: Config, reached: Store) -> Prepared:
-    """Recall for a refresh that is due, and put it together. Nothing is noted, no lock is held."""
-    began = time.perf_counter()
-    query, now = decided["query"], decided["now"]
-    found = reached.recall(query, meanwhile=_import_ahead)
-    made = None
-    if found is not None:
-        from session import daily_log
-        from session.inject.selection import select
+def compose(state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | None:
+    """Memories that the agent does not have before it, what happened, and what other sessions wrote today."""
+    from session import daily_log
+    from session.inject.selection import select
 
-        known_ids = rules.known_ids(current)
-        memories = [memory for memory in select(found, current) if memory["id"] not in known_ids]
-        happened = reached.happened(now - _WINDOW_MS)
-        events = rules.event_lines(*happened, now) if happened else []
-        logged = daily_log.today(now, rules.LOG_SHOWN, without=current["sessionId"], config=config)
-        made = rules.compose(decided["why"], memories, events, logged)
-    return {"decided": decided, "failed": found is None, "made": made, "began": began}
-
-
-def settled(current: SessionState, prepared: Prepared) -> SessionState:
-    """The state after the refresh was handed out, or after there was nothing to tell; as it was where recall failed."""
-    if prepared["failed"]:  # the refresh stays due
-        return current
-    from session.inject import runner
-
-    decided, made = prepared["decided"], prepared["made"]
-    current = {
-        **current,
-        "lastRefreshAt": decided["now"],
-        "halfRefreshed": current["halfRefreshed"] or decided["due"] == rules.HALF,
-    }
-    return runner.handed_out(current, made["memories"], decided["query"]) if made is not None else current
-
-
-def told(current: SessionState, prepared: Prepared, reached: Store, set_aside: str = "") -> dict[str, Any]:
-    """The result of `refresh`, and its events.
-
-    Args:
-        set_aside: where a damaged state was set aside to.
-    """
-    from session import session_event
-    from session.inject import runner
-
-    session_id = current["sessionId"]
-    decided, made = prepared["decided"], prepared["made"]
-    due, query, now = decided["due"], decided["query"], decided["now"]
-    noted = [session_event.set_aside_event(current["role"], session_id, set_aside, now)] if set_aside else []
+    context = moment.context
+    already = injected_ids(state)
+    memories = [memory for memory in select(hits, state) if memory["id"] not in already]
+    happened = context.store.happened(context.now - _WINDOW_MS)
+    events = event_lines(*happened, context.now) if happened else []
+    logged = daily_log.today(context.now, LOG_SHOWN, without=state["sessionId"], config=context.config)
+    trigger = moment.about["trigger"]
+    made = text_of(_why(trigger, state, moment.percent, context.now), memories, events, logged)
     if made is None:
-        reached.note(noted)
-        reason = "failed" if prepared["failed"] else "no-results"
-        return {**runner.skipped(session_id, reason, reached, set_aside), "trigger": due, "query": query}
-    identifiers = [memory["id"] for memory in made["memories"]]
-    about = {
-        "trigger": due,
-        "query": query,
-        "memoryIds": identifiers,
-        "eventsCount": made["events"],
-        "dailyLog": made["log"] > 0,
-        "contentChars": len(made["content"]),
-        "estimatedTokens": cost(made["content"]),
-        "duration_ms": round((time.perf_counter() - prepared["began"]) * 1000, 2),
+        return None
+    return {
+        "content": made["content"],
+        "memories": made["memories"],
+        "customType": CUSTOM_TYPE,
+        "event": "context.refresh.injected",
+        "about": {"eventsCount": made["events"], "dailyLog": made["log"] > 0},
+        "eventAbout": {"reason": trigger},
     }
-    action = "context.refresh.injected"
-    noted.append(session_event.event(action, current["role"], session_id, {"reason": due, **about}, now))
-    reached.note(noted, recalled=identifiers)
-    return runner.injected(session_id, rules.CUSTOM_TYPE, made["content"], about, reached, set_aside)
 
 
-def _import_ahead() -> None:
-    try:
-        from core.store import events  # noqa: F401
-        from session.inject import runner
-    except Exception:  # the module that imports it again says so
-        return
-    runner.import_ahead()
+def apply(state: SessionState, moment: Moment, text: Text | None) -> SessionState:
+    """When it was looked at, with or without anything to tell."""
+    is_half = moment.about["trigger"] == HALF
+    return {
+        **state,
+        "lastRefreshAt": moment.context.now,
+        "halfRefreshed": state["halfRefreshed"] or is_half,
+    }
+
+
+def trigger_of(
+    state: SessionState, *, message: str, percent: float | None, active_at: int | None, now: int, bounds: Bounds
+) -> str:
+    """What makes a refresh due: one of STATUS, HALF, IDLE, INTERVAL; "" where nothing does.
+
+    Args:
+        message: what the user just said, "" where they said nothing.
+        percent: context usage, None where it is not known.
+        active_at: when the session did something before this message; None to tell it from the state.
+        now: ms since the epoch, like all times.
+    """
+    last = state["lastRefreshAt"]
+    if zones.is_rapid(state, now, bounds["cooldownMs"]):  # what was recovered is all there is to know
+        return ""
+    if last is not None and 0 <= now - last < bounds["cooldownMs"]:
+        return ""
+    if message and is_status_question(message):
+        return STATUS
+    if bounds["percent"] and percent is not None and percent >= bounds["percent"] and not state["halfRefreshed"]:
+        return HALF
+    if not message or now - state["startedAt"] < _QUIET_MS:
+        return ""
+    since = state["startedAt"] if last is None or last > now else last
+    active_at = _active_at(state, now) if active_at is None else active_at
+    if bounds["idleMinutes"] and now - active_at >= bounds["idleMinutes"] * _MINUTE_MS:
+        return IDLE
+    return INTERVAL if bounds["minutes"] and now - since > bounds["minutes"] * _MINUTE_MS else ""
+
+
+def _active_at(state: SessionState, now: int) -> int:
+    known = state["lastMessageAt"]
+    last = state["startedAt"] if known is None else known
+    return last if now - state["updatedAt"] < _HERE_MS else max(last, state["updatedAt"])
+
+
+def injected_ids(state: SessionState) -> frozenset[str]:
+    """Memories that the agent has in its context, as far as the state tells."""
+    found = [pending["id"] for pending in state["pendingFeedback"]]
+    if state["lastInjectionAt"] is not None:
+        found += [hit["id"] for recalled in state["recallCache"] for hit in recalled["hits"]]
+    return frozenset(found)
+
+
+def event_lines(bad: Sequence[Event], tally: Iterable[tuple[str, str, str, str, int]], now: int) -> list[str]:
+    """What happened, a line each and at most five: what went wrong first, the newest first, then counts by action.
+
+    Args:
+        bad: failures, warnings and errors, newest first.
+        tally: level, source, component, action and how many.
+    """
+    groups: dict[tuple[str, str], list[Event]] = {}
+    for event in bad:
+        if event["component"] not in _OWN:
+            groups.setdefault((event["action"], event["source"]), []).append(event)
+    lines = []
+    for (action, source), events in groups.items():
+        newest = events[0]
+        level = newest["level"] if newest["level"] in _BAD else "failed"
+        times = f" ×{len(events)}" if len(events) > 1 else ""
+        said = f": {newest['error']}" if newest.get("error") not in (None, "", "operation_failed") else ""
+        minutes = max(0, now - newest["timestamp"]) // _MINUTE_MS
+        lines.append(f"{level} {action} ({source}){times}, {minutes} min ago{said}")
+    counts: dict[tuple[str, str], int] = {}
+    for level, source, component, action, number in tally:
+        if level not in ("debug", *_BAD) and component not in _OWN and (action, source) not in groups:
+            counts[action, source] = counts.get((action, source), 0) + number
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    lines += [f"{action} ({source}) ×{number}" for (action, source), number in ranked[:EVENTS_SHOWN]]
+    return lines[:EVENTS_SHOWN]
+
+
+def text_of(why: str, memories: Sequence[Memory], events: Sequence[str], log: Sequence[str]) -> Refresh | None:
+    """The text within 350 estimated tokens; None where there is nothing to tell.
+
+    Args:
+        why: what brought it, in our own words.
+        log: entries of today's log, oldest first.
+    """
+    told = [(memory, one_line(memory["category"]), one_line(memory["text"])) for memory in memories]
+    told = [entry for entry in told if entry[2]]
+    happened = [line for line in map(one_line, events) if line]
+    logged = [line for line in map(one_line, log) if line]
+    if not (told or happened or logged):
+        return None
+    for most, characters, tokens, most_events, event_tokens, most_log, log_tokens in _STEPS:
+        shown = told[:most]
+        lines = [HEADING, f"**Why:** {why}"]
+        if shown:
+            lines.append("**Related memories:**")
+            lines += [
+                f"- [{clip(category, 30, 12) or 'memory'}] {clip(text, characters, tokens)}"
+                for _, category, text in shown
+            ]
+        if happened:
+            lines.append("**Last 2 h:**")
+            lines += [f"- {clip(line, 140, event_tokens)}" for line in happened[:most_events]]
+        if logged:
+            lines.append("**Today:**")
+            lines += [f"- {clip(line, 160, log_tokens)}" for line in logged[-most_log:]]
+        content = enclose(CUSTOM_TYPE, lines)
+        if cost(content) <= MAX_TOKENS:
+            return {
+                "content": content,
+                "memories": [memory for memory, _, _ in shown],
+                "events": len(happened[:most_events]),
+                "log": len(logged[-most_log:]),
+            }
+    return None
 
 
 def _bounds(config: Config) -> Bounds:
@@ -215,11 +251,11 @@ def _bounds(config: Config) -> Bounds:
 
 def _why(due: str, current: SessionState, percent: float | None, now: int) -> str:
     """What brought the refresh, for the agent."""
-    if due == rules.STATUS:
+    if due == STATUS:
         return "the user asks how things stand"
-    if due == rules.HALF:
+    if due == HALF:
         return f"the context is {percent or 0:.0f} % full"
-    if due == rules.IDLE:
+    if due == IDLE:
         return "the conversation goes on after a pause"
     last = current["lastRefreshAt"]
     since = current["startedAt"] if last is None else last

@@ -1,110 +1,256 @@
-"""What every injection answers, and what it leaves in the state."""
+"""The one runner of injections: asks whether a text is due, recalls, lets it be composed, and says what came of it.
+
+An injection is a module with four small functions (`Injection` below). Hooks and `joelclaw inject …` run them alike.
+"""
 
 from __future__ import annotations
 
-import os
+import time
 
-from core.errors import Failure
 from core.quoting import cost
-from session.state import state_file
+from session import session_event
+from session.faults import errors_of
+from session.step import Step, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Sequence
+    from typing import Any, NotRequired, Protocol, TypedDict
 
-    from session.session_store import Store
+    from clients.event import Text as InjectedText
+    from recall.engine import Hit
+    from session.context import Context
     from session.state.schema import Memory, SessionState
 
+    class Composed(TypedDict):
+        """A text and the memories in it."""
 
+        content: str
+        memories: list[Memory]
+
+    class Text(TypedDict):
+        """A composed text."""
+
+        content: str
+        memories: list[Memory]
+        customType: str
+        event: str
+        """The event that tells of it."""
+        component: NotRequired[str]
+        about: dict[str, Any]
+        """What result and event say of it besides."""
+        eventAbout: NotRequired[dict[str, Any]]
+        """What only the event says."""
+
+    class Injection(Protocol):
+        """A module of `session.inject`."""
+
+        NAME: str
+        LEAST: str
+        """The setting with the least score of a memory."""
+        NEEDS_RECALL: bool
+        """Nothing is said where the store does not answer; it stays due."""
+
+        def due(self, state: SessionState, moment: Moment) -> str:
+            """Why it is not due, "" where it is; fills in `moment.about` and `moment.subject`."""
+
+        def query(self, state: SessionState, moment: Moment) -> str:
+            """What to recall for it, "" for nothing."""
+
+        def compose(self, state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | None:
+            """The text, None where there is nothing to say."""
+
+        def apply(self, state: SessionState, moment: Moment, text: Text | None) -> SessionState:
+            """What the state is to know of it, beside what holds for all injections."""
+
+
+IN_FLIGHT, ALREADY, FAILED, NO_RESULTS = "in-flight", "already-injected", "failed", "no-results"
 NO_CHECKPOINT = "no-checkpoint"
 
 
-def import_ahead() -> None:
-    """What every injection needs after its recall: 2 ms, and SQLite is at work as long (`recall.engine.recall`)."""
-    try:
-        from otel import log  # noqa: F401
-        from session.inject import feedback, selection  # noqa: F401
-    except Exception:  # the module that imports it again says so
-        pass
-
-
-def settle(current: SessionState, reached: Store, change: Callable[[SessionState], SessionState]) -> None:
-    """After an injection, or none: the state as it is on disk now without its mark, with what `change` notes in it.
-
-    A state that cannot be written is a fault of `reached`; the text goes out all the same.
-    """
-    try:
-        with state_file.locked(current["sessionId"]):
-            known, set_aside = state_file.load(current["sessionId"])
-            if known is None and not set_aside:
-                return
-            known = known or current
-            mark = known["injectionInFlight"]
-            if mark is not None and mark["pid"] == os.getpid():
-                known["injectionInFlight"] = None
-            state_file.store(change(known))
-    except Failure as failure:
-        reached.faults.append({"step": "state", "code": failure.code, "message": failure.message})
-
-
-def handed_out(current: SessionState, memories: Sequence[Memory], query: str) -> SessionState:
-    """The state after an injection.
+class Moment:
+    """What the caller knows of the moment; each injection reads its own part.
 
     Args:
-        memories: those handed out, to see whether they are used.
-        query: what they were recalled for.
+        message: what the user just said, as typed; "" where they said nothing.
+        percent: context usage, None where it is not known.
+        active_at: when the session did something before this (ms since the epoch); None to tell it from the state.
+        files: what is edited, absolute or relative to `cwd`; they need not exist yet.
+        cwd: where the agent works; "" for what the state knows, else the current folder.
+        query: "" for the injection's own.
+        project: "" for any.
     """
-    current = {**current, "counts": {**current["counts"], "injections": current["counts"]["injections"] + 1}}
-    return remember(current, memories, query)
+
+    __slots__ = (
+        *("about", "active_at", "context", "cwd", "files"),
+        *("message", "percent", "project", "query", "skipped_event", "subject"),
+    )
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        message: str = "",
+        percent: float | None = None,
+        active_at: int | None = None,
+        files: Sequence[str] = (),
+        cwd: str = "",
+        query: str = "",
+        project: str = "",
+    ) -> None:
+        self.context = context
+        self.message = message.strip()
+        self.percent = percent
+        self.active_at = active_at
+        self.files = files
+        self.cwd = cwd
+        self.query = query
+        self.project = project
+        self.subject = ""
+        """What the text is on, where an injection has several; what was composed on one is not injected for another."""
+        self.about: dict[str, Any] = {}
+        """What result and event say of the occasion."""
+        self.skipped_event = ""
+        """The event that tells why it is not due, "" for none."""
 
 
-def remember(current: SessionState, memories: Sequence[Memory], query: str) -> SessionState:
-    """The state with what must be seen of these memories, handed out for a query, to tell whether they are used."""
-    if not memories:
-        return current
-    from core import words
-    from session.inject import feedback
+class InjectionStep(Step):
+    """One injection as a step of an event."""
 
-    return feedback.remember(current, memories, words.split(query))
+    def __init__(self, injection: Injection, moment: Moment) -> None:
+        self.name = injection.NAME
+        self._injection = injection
+        self._moment = moment
+        self._reason = ""
+        """Why nothing is injected."""
+        self._query = ""
+        self._text: Text | None = None
+        self._began = time.perf_counter()
+        self._took = 0.0
+
+    def change(self, state: SessionState) -> SessionState:
+        """When the user last said something."""
+        return {**state, "lastMessageAt": self._moment.context.now} if self._moment.message else state
+
+    def is_due(self, state: SessionState) -> bool:
+        """As the injection says, and for the same subject where its text is composed already."""
+        moment = self._moment
+        composed = (moment.subject, moment.about) if self._text is not None else None
+        reason = self._injection.due(state, moment)
+        if composed is not None:
+            if not reason and moment.subject != composed[0]:
+                reason = ALREADY
+            moment.subject, moment.about = composed
+        self._reason = reason or self._reason
+        return not reason
+
+    def is_busy(self) -> None:
+        """Another process has it in hand."""
+        self._reason = IN_FLIGHT
+
+    def is_overtaken(self) -> None:
+        """Another process has injected it, or what made it due is over."""
+        self._text = None
+
+    def work(self, state: SessionState) -> None:
+        """Recall and compose."""
+        moment = self._moment
+        self._query = self._injection.query(state, moment)
+        found = None
+        if self._query:
+            found = moment.context.store.recall(self._query, project=moment.project, least=self._injection.LEAST)
+        if self._query and found is None and self._injection.NEEDS_RECALL:
+            self._reason = FAILED
+        else:
+            self._text = self._injection.compose(state, moment, found or ())
+            self._reason = "" if self._text is not None else NO_RESULTS
+        self._took = time.perf_counter() - self._began
+
+    def apply(self, state: SessionState) -> SessionState:
+        """Count it, and remember the memories in it, so that their use can be seen."""
+        if self._reason == FAILED:
+            return state
+        text = self._text
+        state = self._injection.apply(state, self._moment, text)
+        if text is None:
+            return state
+        state = {**state, "counts": {**state["counts"], "injections": state["counts"]["injections"] + 1}}
+        if not text["memories"]:
+            return state
+        from core import words
+        from session.inject import feedback
+
+        return feedback.remember(state, text["memories"], words.split(self._query))
+
+    def follow_up(self, state: SessionState) -> None:
+        """The event of an injection, and that its memories were handed to the agent."""
+        text, moment = self._text, self._moment
+        name, component, identifiers = moment.skipped_event, session_event.COMPONENT, []
+        about = {**moment.about, "reason": self._reason}
+        if text is not None:
+            name, component = text["event"], text.get("component") or component
+            about = {**self._about(text), **text.get("eventAbout", {})}
+            identifiers = about["memoryIds"]
+        if name:
+            now = moment.context.now
+            event = session_event.event(name, state["role"], state["sessionId"], about, now, component=component)
+            moment.context.note([event], recalled=identifiers)
+
+    def message(self) -> list[InjectedText]:
+        """The text for the model, empty without one."""
+        text = self._text
+        return [{"customType": text["customType"], "content": text["content"]}] if text is not None else []
+
+    def result(self, state: SessionState) -> dict[str, Any]:
+        """The result of `joelclaw inject …`."""
+        if self._text is None:
+            return result_of(self._moment.context, state, self._reason, None, self._moment.about)
+        return result_of(self._moment.context, state, "injected", self._text, self._about(self._text))
+
+    def _about(self, text: Text) -> dict[str, Any]:
+        return {
+            **self._moment.about,
+            **text["about"],
+            "memoryIds": [memory["id"] for memory in text["memories"]],
+            "contentChars": len(text["content"]),
+            "estimatedTokens": cost(text["content"]),
+            "duration_ms": round(self._took * 1000, 2),
+        }
 
 
-def injected(
-    session_id: str, custom: str, content: str, told: Mapping[str, Any], reached: Store, set_aside: str = ""
+def inject(injection: Injection, moment: Moment, *before: Step) -> dict[str, Any]:
+    """One injection on its own; the result says what is injected, or why nothing is.
+
+    Args:
+        before: steps that come first.
+
+    Raises:
+        Failure: the state cannot be read or written (STATE_...).
+    """
+    context = moment.context
+    step = InjectionStep(injection, moment)
+    state = run(context, (*before, step))
+    if context.set_aside:
+        context.note([session_event.set_aside_event(state["role"], state["sessionId"], context.set_aside, context.now)])
+    return step.result(state)
+
+
+def result_of(
+    context: Context, state: SessionState, reason: str, text: Text | None, about: dict[str, Any]
 ) -> dict[str, Any]:
-    """The result of an injection."""
-    return {
-        "injected": True,
-        "reason": "injected",
-        "customType": custom,
+    """What a command answers of an injection, or of one that was left out."""
+    content = text["content"] if text is not None else ""
+    result: dict[str, Any] = {
+        "injected": text is not None,
+        "reason": reason,
+        "customType": text["customType"] if text is not None else None,
         "content": content,
         "display": False,
         "chars": len(content),
         "estimatedTokens": cost(content),
-        "sessionId": session_id,
-        **told,
-        **_odd(reached, set_aside),
+        "sessionId": state["sessionId"],
+        **about,
     }
-
-
-def skipped(session_id: str, reason: str, reached: Store, set_aside: str = "") -> dict[str, Any]:
-    """The result where nothing is injected."""
-    return {
-        "injected": False,
-        "reason": reason,
-        "customType": None,
-        "content": "",
-        "display": False,
-        "chars": 0,
-        "estimatedTokens": 0,
-        "sessionId": session_id,
-        **_odd(reached, set_aside),
-    }
-
-
-def _odd(reached: Store, set_aside: str) -> dict[str, Any]:
-    """What did not go as it should: a damaged file, a store that could not be used."""
-    odd: dict[str, Any] = {"setAside": set_aside} if set_aside else {}
-    from session.session_store import errors_of
-
-    return {**odd, **errors_of(reached.faults)}
+    if context.set_aside:
+        result["setAside"] = context.set_aside
+    return {**result, **errors_of(context.faults)}

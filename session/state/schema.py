@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         turns: int
 
     class InFlight(TypedDict):
-        """Who is at work right now; void after 15 s or when the process is gone."""
+        """Who compacts the session right now; void when the process is gone."""
 
         hash: str
         pid: int
@@ -106,8 +106,6 @@ if TYPE_CHECKING:
         recalledHash: str
         writtenHash: str
         taskMemoryIds: list[str]
-        recallInFlight: InFlight | None
-        injectionInFlight: InFlight | None
         lastCompactionAt: int | None
         lastInjectionAt: int | None
         injectedScopes: list[str]
@@ -185,8 +183,6 @@ def blank(session_id: str, role: str, now: int) -> SessionState:
         "recalledHash": "",
         "writtenHash": "",
         "taskMemoryIds": [],
-        "recallInFlight": None,
-        "injectionInFlight": None,
         "lastCompactionAt": None,
         "lastInjectionAt": None,
         "injectedScopes": [],
@@ -242,8 +238,6 @@ _IDLE_TIMER: IdleTimer = {"scheduledAt": 0, "dueAt": 0, "ratio": 0.0, "cwd": "",
 _SIGNPOST: Signpost = {"text": "", "memoryIds": []}
 _OBJECTS: dict[str, Any] = {
     "signpost": _SIGNPOST,
-    "recallInFlight": _IN_FLIGHT,
-    "injectionInFlight": _IN_FLIGHT,
     "idleInFlight": _IN_FLIGHT,
     "idleTimer": _IDLE_TIMER,
 }

@@ -82,6 +82,11 @@ def path_of(session_id: str) -> str:
     return os.path.join(folder(), files.safe_name(session_id) + _SUFFIX)
 
 
+def exists(session_id: str) -> bool:
+    """Whether there is a state file of a session."""
+    return os.path.exists(path_of(session_id))
+
+
 class locked:  # noqa: N801  # reads as the statement it is
     """`with locked(session_id):` no other process reads or writes the state; what the disk says becomes a Failure.
 
@@ -159,7 +164,7 @@ def peek(session_id: str) -> SessionState | None:
         raise failure_of(error) from None
 
 
-def store(state: SessionState) -> None:
+def write(state: SessionState) -> None:
     """Replace the state on disk. Call it within `locked`.
 
     Raises:

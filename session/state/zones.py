@@ -1,8 +1,7 @@
-"""The zone rules of ADR-0203, as functions from state to state: what a turn changes, and what is to be done about it.
+"""The zone rules of ADR-0203, as functions from state to state: what a turn or a compaction changes and calls for.
 
 Below the warm zone a turn is only noted. In the warm zone memories are recalled for the task, in the hot zone the task
-is written to memory too, once per task. The hash of the task and the mark of work in flight keep two hooks of one
-session, and two turns of one task, from doing the same twice.
+is written to memory too, once per task, which its hash tells. A compaction starts the zones anew.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from session.state.schema import CACHE_KEPT, FILES_KEPT, HITS_KEPT, MESSAGES_KEP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Literal, TypedDict
 
-    from session.state.schema import InFlight, Memory, Message, Recalled, SessionState
+    from session.state.schema import Memory, Message, Recalled, SessionState
 
     Zone = Literal["cold", "warm", "hot", "unknown"]
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
         cwd: str
 
     class Plan(TypedDict):
-        """What is to be done after the state is on disk."""
+        """What a turn calls for."""
 
         zone: Zone
         entered: list[str]
@@ -51,12 +50,6 @@ if TYPE_CHECKING:
         query: str
         hits: Sequence[Memory] | None
         memoryId: str | None
-        pid: int
-
-
-IN_FLIGHT_MS = 15_000
-DEFERRED = "deferred"
-"""Why a recall or a writing that a turn calls for was not done: another process does it."""
 
 
 def zone_of(percent: float | None, *, warm: float, hot: float) -> Zone:
@@ -66,7 +59,7 @@ def zone_of(percent: float | None, *, warm: float, hot: float) -> Zone:
     return "hot" if percent >= hot else "warm" if percent >= warm else "cold"
 
 
-def take_turn(state: SessionState, turn: Turn) -> SessionState:
+def record_turn(state: SessionState, turn: Turn) -> SessionState:
     """The state after a turn: new messages, files (each once, the newest last) and the context usage."""
     fresh = task.added(state["messages"], turn["messages"])
     messages = [*state["messages"], *fresh][-MESSAGES_KEPT:]
@@ -94,67 +87,37 @@ def take_turn(state: SessionState, turn: Turn) -> SessionState:
     )
 
 
-def plan_save(
-    state: SessionState, percent: float | None, *, warm: float, hot: float, now: int, alive: Callable[[int], bool]
-) -> Plan:
-    """What the end of a turn calls for. `alive` tells whether a process runs."""
+def plan_save(state: SessionState, percent: float | None, *, warm: float, hot: float) -> Plan:
+    """What the end of a turn calls for."""
     zone = zone_of(percent, warm=warm, hot=hot)
     if zone in ("cold", "unknown"):
         reason = "below-warm" if zone == "cold" else "percent-unknown"
         return _plan(state, zone, [], reason, reason)
     entered = [] if state["warmZoneEntered"] else ["warm"]
-    busy = is_busy(state["recallInFlight"], now, alive)
-    recall = _recall_reason(state, busy)
     write = "not-hot"
     if zone == "hot":
         entered += [] if state["hotZoneEntered"] else ["hot"]
-        write = _write_reason(state, busy)
-    return _plan(state, zone, entered, recall, write)
+        write = _write_reason(state)
+    return _plan(state, zone, entered, _recall_reason(state), write)
 
 
-def plan_flush(
-    state: SessionState, percent: float | None, *, warm: float, hot: float, now: int, alive: Callable[[int], bool]
-) -> Plan:
+def plan_flush(state: SessionState, percent: float | None, *, warm: float, hot: float) -> Plan:
     """What a coming compaction calls for: one recall if the cache is empty, and the task if it is not yet in memory."""
-    busy = is_busy(state["recallInFlight"], now, alive)
-    recall = "cached" if state["recallCache"] else _recall_reason(state, busy)
-    return _plan(state, zone_of(percent, warm=warm, hot=hot), [], recall, _write_reason(state, busy))
+    recall = "cached" if state["recallCache"] else _recall_reason(state)
+    return _plan(state, zone_of(percent, warm=warm, hot=hot), [], recall, _write_reason(state))
 
 
-def deferred(plan: Plan) -> Plan:
-    """The plan without its work, which the next turn's plan has again: the state does not say that it was done."""
-    return {
-        **plan,
-        "recall": False,
-        "recallReason": DEFERRED if plan["recall"] else plan["recallReason"],
-        "write": False,
-        "writeReason": DEFERRED if plan["write"] else plan["writeReason"],
-    }
-
-
-def is_busy(mark: InFlight | None, now: int, alive: Callable[[int], bool]) -> bool:
-    """Whether a mark of work in flight still counts: no older than 15 s, not from the future, its process there."""
-    return mark is not None and 0 <= now - mark["startedAt"] < IN_FLIGHT_MS and alive(mark["pid"])
-
-
-def begin(state: SessionState, plan: Plan, *, pid: int, now: int) -> SessionState:
-    """The state with the zones entered, and the mark of what this process is about to do."""
-    mark = state["recallInFlight"]
-    if plan["recall"] or plan["write"]:
-        mark = {"hash": plan["hash"], "pid": pid, "startedAt": now}
+def enter(state: SessionState, plan: Plan) -> SessionState:
+    """The state with the zones that the plan says are entered."""
     return {
         **state,
         "warmZoneEntered": state["warmZoneEntered"] or "warm" in plan["entered"],
         "hotZoneEntered": state["hotZoneEntered"] or "hot" in plan["entered"],
-        "recallInFlight": mark,
     }
 
 
 def finish(state: SessionState, outcome: Outcome, *, now: int) -> SessionState:
-    """The state, perhaps changed by another hook meanwhile, with what this process did."""
-    mark = state["recallInFlight"]
-    if mark is not None and mark["pid"] == outcome["pid"]:
-        mark = None
+    """The state with what was recalled and written for a task."""
     counts = state["counts"].copy()
     cache = list(state["recallCache"])
     recalled_hash, written_hash = state["recalledHash"], state["writtenHash"]
@@ -180,7 +143,6 @@ def finish(state: SessionState, outcome: Outcome, *, now: int) -> SessionState:
     return bounded(
         {
             **state,
-            "recallInFlight": mark,
             "recallCache": cache,
             "recalledHash": recalled_hash,
             "writtenHash": written_hash,
@@ -188,6 +150,27 @@ def finish(state: SessionState, outcome: Outcome, *, now: int) -> SessionState:
             "counts": counts,
         }
     )
+
+
+def compact(state: SessionState, now: int) -> SessionState:
+    """The state after a compaction: one more, the zones start anew, no timer waits, the recall cache stays."""
+    checkpoint = state["checkpoint"]
+    return {
+        **state,
+        "warmZoneEntered": False,
+        "hotZoneEntered": False,
+        "halfRefreshed": False,
+        "idleTimer": None,
+        "lastCompactionAt": now,
+        "checkpoint": {**checkpoint, "compactionCount": checkpoint["compactionCount"] + 1},
+        "updatedAt": now,
+    }
+
+
+def is_rapid(state: SessionState, now: int, cooldown_ms: float) -> bool:
+    """Whether the last injection is so recent that its text is still in the context; not after the clock went back."""
+    last = state["lastInjectionAt"]
+    return last is not None and 0 <= now - last < cooldown_ms
 
 
 def _spread(cache: list[Recalled]) -> list[Recalled]:
@@ -227,19 +210,15 @@ def _plan(state: SessionState, zone: Zone, entered: list[str], recall: str, writ
     }
 
 
-def _recall_reason(state: SessionState, busy: bool) -> str:
+def _recall_reason(state: SessionState) -> str:
     if not state["taskHash"]:
         return "no-task"
     if state["taskHash"] == state["recalledHash"]:
         return "unchanged"
-    if busy:
-        return "in-flight"
     return "new-task" if task.query_of(state["messages"]) else "query-too-short"
 
 
-def _write_reason(state: SessionState, busy: bool) -> str:
+def _write_reason(state: SessionState) -> str:
     if not state["checkpoint"]["currentTask"]:
         return "no-task"
-    if state["taskHash"] == state["writtenHash"]:
-        return "unchanged"
-    return "in-flight" if busy else "new-task"
+    return "unchanged" if state["taskHash"] == state["writtenHash"] else "new-task"

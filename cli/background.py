@@ -1,0 +1,43 @@
+"""`joelclaw background JOB …`: what our own commands start and do not wait for. No command for people or scripts."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+JOBS = ("task", "queries", "notice")
+
+
+def run(words: Sequence[str]) -> dict[str, Any] | None:
+    """Do a job; None where the words name none.
+
+    Args:
+        words: the job, and for `task` and `queries` the session.
+
+    Raises:
+        Failure: SESSION_NOT_FOUND, or what the session's state says.
+    """
+    if not words or words[0] not in JOBS or len(words) != (1 if words[0] == "notice" else 2):
+        return None
+    from core import config
+    from core.process import background_process
+
+    holds_lock = background_process.stop_in_time()
+    settings = config.load()
+    if words[0] == "notice":
+        from session.compaction import notice
+
+        return notice.deliver(settings)
+    from session.context import Context
+    from session.state import state_file
+
+    context = Context(state_file.identity(words[1]), settings)
+    if words[0] == "task":
+        from session import task_job
+
+        return task_job.run(context, holds_lock=holds_lock)
+    from session.inject import query_selection
+
+    return query_selection.run_in_background(context, holds_lock=holds_lock)

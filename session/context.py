@@ -1,0 +1,134 @@
+"""What one call about one session has at hand: whose it is, the settings, the store, the time, what went wrong."""
+
+from __future__ import annotations
+
+import os
+
+from core import clock
+from core.errors import Failure
+from session.state import state_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from core.config import Config
+    from core.store.interface import Event
+    from session.faults import Fault
+    from session.session_store import SessionStore
+    from session.state.schema import SessionState
+
+
+class Context:
+    """One call about one session.
+
+    Args:
+        session_id: as `state_file.identity` gives it.
+        config: the settings in force.
+        role: "" for the role that the session has.
+        agent: the client that called, "" where it was none.
+        deferred: the caller stores the events itself once it has answered (`write_events`).
+    """
+
+    __slots__ = (
+        *(
+            "_deferred",
+            "_previous",
+            "_recalled",
+            "_store",
+            "_unusable",
+            "agent",
+            "config",
+            "events",
+            "faults",
+            "is_new",
+            "now",
+        ),
+        *("on_deadline", "role", "session_id", "set_aside"),
+    )
+
+    def __init__(
+        self, session_id: str, config: Config, *, role: str = "", agent: str = "", deferred: bool = False
+    ) -> None:
+        self.session_id = session_id
+        self.config = config
+        self.role = state_file.role_name(role) if role else ""
+        self.agent = agent
+        self.now = clock.now_ms()
+        self.faults: list[Fault] = []
+        self.events: list[Event] = []
+        """Not stored yet."""
+        self.is_new = False
+        """No state of the session was on disk when it was last read."""
+        self.set_aside = ""
+        """Where a damaged state file was set aside to."""
+        self.on_deadline: Callable[[], object] | None = None
+        """What must be done even when the time is over before the answer is there."""
+        self._deferred = deferred
+        self._recalled: list[str] = []
+        self._store: SessionStore | None = None
+        self._previous: list[SessionState | None] = []
+        self._unusable: Failure | None = None
+
+    @property
+    def store(self) -> SessionStore:
+        """The store; imported at the first need, since most calls need none."""
+        if self._store is None:
+            from session.session_store import SessionStore
+
+            self._store = SessionStore(self.config, self.now, self.faults)
+        return self._store
+
+    @property
+    def previous(self) -> SessionState | None:
+        """The state as it was before this call, read once; None where there is none, or it cannot be read."""
+        if not self._previous:
+            self.read_previous()
+        return self._previous[0]
+
+    def read_previous(self) -> None:
+        """Read the state (again). What is damaged is set aside by the write that follows."""
+        self._unusable = None
+        try:
+            found = state_file.peek(self.session_id)
+        except Failure as failure:
+            found = None
+            if failure.code != "STATE_DAMAGED":
+                self._unusable = failure
+        self._previous = [found]
+
+    def check_state(self) -> None:
+        """Raise what makes the state unusable, before anything is done for it.
+
+        Raises:
+            Failure: STATE_TOO_NEW, STATE_UNREADABLE.
+        """
+        if not self._previous:
+            self.read_previous()
+        if self._unusable is not None:
+            raise self._unusable
+
+    def note(self, events: Sequence[Event], *, recalled: Sequence[str] = ()) -> None:
+        """Store events, and count the memories that were injected; with `deferred`, keep both for `write_events`."""
+        self.events += events
+        self._recalled += recalled
+        if not self._deferred:
+            self.write_events()
+
+    def write_events(self) -> bool:
+        """Store the events in one transaction; whether they are stored. What is not stays in `events`."""
+        if not self.events or not self.store.append(self.events, self._recalled):
+            return False
+        self.events, self._recalled = [], []
+        return True
+
+    def work_lock(self, name: str) -> str:
+        """The lock file of one kind of work for this session: who holds it is at it."""
+        return work_lock(self.session_id, name)
+
+
+def work_lock(session_id: str, name: str) -> str:
+    """As `Context.work_lock`."""
+    from core import files
+
+    return os.path.join(state_file.folder(), ".locks", name, files.safe_name(session_id))

@@ -1,0 +1,149 @@
+"""What an event calls for, as steps, and the one runner of them: look, recall, then one write of the state.
+
+    previous state → every step's change → which steps are due → each takes its lock and works (recalls, composes)
+    → lock the state → change again, due again → apply → write once → what follows (events)
+
+Nothing is recalled while the state is locked, and a second process that comes meanwhile finds the step's lock taken, or
+the step no longer due. The kernel frees the lock of a process that dies.
+"""
+
+from __future__ import annotations
+
+from session.faults import fault_boundary
+from session.state import schema, state_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.files import FileLock
+    from session.context import Context
+    from session.state.schema import SessionState
+
+
+class Step:
+    """One thing that an event calls for. A step without work only overrides `change`."""
+
+    name = ""
+    """Of its faults, and of its lock; "" takes no lock."""
+
+    def change(self, state: SessionState) -> SessionState:
+        """What it notes in the state in any case; called for each state that the runner looks at."""
+        return state
+
+    def is_due(self, state: SessionState) -> bool:  # noqa: ARG002  # as its subclasses
+        """Whether its work is due by this state."""
+        return False
+
+    def work(self, state: SessionState) -> None:
+        """The work, such as a recall; no lock of the state is held."""
+
+    def apply(self, state: SessionState) -> SessionState:
+        """The state with what came of the work."""
+        return state
+
+    def is_busy(self) -> None:
+        """Called where another process is at the same work."""
+
+    def is_overtaken(self) -> None:
+        """Called where another process has done the work meanwhile."""
+
+    def follow_up(self, state: SessionState) -> None:
+        """What is done once the state is written."""
+
+
+def run(context: Context, steps: Sequence[Step]) -> SessionState:
+    """Run the steps of one event, in order; returns the state that was written, or found where nothing changed.
+
+    Where the deadline comes before the work is done, `context.on_deadline` writes what the steps change.
+
+    Raises:
+        Failure: the state cannot be read or written (STATE_...); nothing else was done then.
+    """
+    context.check_state()
+    worked: list[Step] = []
+    held: list[FileLock] = []
+    try:
+        ahead = _changed(context, context.previous, steps)
+        claimed = [step for step in steps if _claimed(context, step, ahead, held)]
+        if claimed:
+            context.on_deadline = lambda: _write(context, steps, ())
+            context.read_previous()  # a process that has just freed a lock has written
+            ahead = _changed(context, context.previous, steps)
+        for step in claimed:
+            with fault_boundary(context.faults, step.name):
+                if not step.is_due(ahead):
+                    step.is_overtaken()
+                    continue
+                step.work(ahead)
+                worked.append(step)
+                ahead = step.apply(ahead)
+        context.on_deadline = None
+        if (
+            context.previous is None
+            and not worked
+            and ahead == _blank(context)
+            and not state_file.exists(context.session_id)
+        ):
+            return ahead  # nothing is known of the session, and nothing came to be
+        current = _write(context, steps, worked)
+    finally:
+        for lock in held:
+            lock.__exit__(None, None, None)
+    for step in steps:
+        with fault_boundary(context.faults, step.name):
+            step.follow_up(current)
+    return current
+
+
+def _claimed(context: Context, step: Step, ahead: SessionState, held: list[FileLock]) -> bool:
+    """Whether the step is due, and no other process is at it."""
+    with fault_boundary(context.faults, step.name):
+        if step.is_due(ahead):
+            if not step.name:
+                return True
+            from core import files
+
+            lock = files.FileLock(context.work_lock(step.name), 0)
+            try:
+                lock.__enter__()
+            except files.LockTimeout:
+                step.is_busy()
+                return False
+            except OSError:  # no lock can be had in a home like this: the write below says what is wrong
+                return True
+            held.append(lock)
+            return True
+    return False
+
+
+def _changed(context: Context, found: SessionState | None, steps: Sequence[Step]) -> SessionState:
+    context.is_new = found is None
+    state = found or _blank(context)
+    if context.role and context.role != state["role"]:
+        state = {**state, "role": context.role}
+    for step in steps:
+        state = step.change(state)
+    return state
+
+
+def _blank(context: Context) -> SessionState:
+    return schema.blank(context.session_id, context.role or "interactive", context.now)
+
+
+def _write(context: Context, steps: Sequence[Step], worked: Sequence[Step]) -> SessionState:
+    """Apply what was worked out to the state as it is on disk now, and write it if that changes it."""
+    with state_file.locked(context.session_id):
+        found, set_aside = state_file.load(context.session_id)
+        context.set_aside = set_aside or context.set_aside
+        was_cleared = found is None and not set_aside and context.previous is not None
+        current = _changed(context, found, steps)
+        for step in worked if not was_cleared else ():
+            with fault_boundary(context.faults, step.name):
+                if step.is_due(current):
+                    current = step.apply(current)
+                else:
+                    step.is_overtaken()
+        if current != (found or _blank(context)) or (found is None and worked and not was_cleared):
+            state_file.write(current)
+    return current
