@@ -8,7 +8,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+
+pytestmark = pytest.mark.spawned
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 TASK = "Fix the memory use of the buoyline importer"

@@ -138,6 +138,7 @@ def test_the_next_of_several_files_has_its_turn(run: Run, project: Path) -> None
     assert inject(run, project, *files)["reason"] == "already-injected"
 
 
+@pytest.mark.spawned
 def test_of_two_hooks_for_one_edit_one_hands_it_out(
     run: Run, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +160,7 @@ def test_of_two_hooks_for_one_edit_one_hands_it_out(
     assert (state["counts"]["injections"], state["injectedScopes"]) == (1, [BUS["name"]])
 
 
+@pytest.mark.spawned
 def test_a_session_that_is_cleared_meanwhile_gets_its_text_and_stays_cleared(
     run: Run, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
