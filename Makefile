@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 AGENT ?= pi
+# Tests wait more than they work, so that one more than the cores does no harm; many more than eight only collect.
+WORKERS ?= auto
+PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist worksteal
 STAMP := $(VENV)/.stamp
 
 # Where it is set, every one of the thousands of processes that the tests start would compile every module anew.
@@ -24,7 +27,7 @@ demo: $(STAMP)  ## replay a recorded session through a compaction, in a throwawa
 	@$(BIN)/python demo/replay.py
 
 test: $(STAMP)  ## run the tests
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 e2e: $(STAMP)  ## real agents with a scripted model, through a compaction: make e2e AGENT=pi|claude|codex|gemini|opencode|all
 	$(BIN)/python tests/agents/agents.py install $(AGENT)

@@ -1,4 +1,4 @@
-"""Every test spawns the installed command in a throwaway home."""
+"""Every test runs the installed command in a throwaway home: in this process, or spawned where the process matters."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import in_process
 import pytest
 from hypothesis import settings
 
@@ -29,6 +30,8 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 ROOT = Path(__file__).resolve().parent.parent
 JOELCLAW = str(Path(sys.executable).parent / "joelclaw")
+PATIENCE_S = 120.0
+"""How long a test waits for what must come to pass: it bounds a hang, and says nothing about speed."""
 NOW_MS = 1_790_000_000_000  # 2026-09-21, the time at which tests stand still
 
 
@@ -54,7 +57,7 @@ class Spawned:
 class Run(Protocol):
     def __call__(
         self, *words: str, stdin: str | bytes | None = None, env: dict[str, str] | None = None, ok: bool = True,
-        cwd: Path | None = None, timeout: float = 30,
+        cwd: Path | None = None, timeout: float = PATIENCE_S,
     ) -> Spawned: ...  # fmt: skip
 
 
@@ -84,25 +87,34 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(home: Path, tmp_path: Path) -> Run:
-    """Spawn `joelclaw` and wait for it; `ok` says whether exit 0 is expected (otherwise anything else)."""
+def run(home: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Run:
+    """Run `joelclaw` to its end; `ok` says whether exit 0 is expected (otherwise anything else).
 
-    def spawn(
+    In this process (`in_process`); spawned in tests marked so, and where a variable counts when Python starts.
+    """
+    always_spawned = request.node.get_closest_marker("spawned") is not None
+
+    def command(
         *words: str, stdin: str | bytes | None = None, env: dict[str, str] | None = None, ok: bool = True,
-        cwd: Path | None = None, timeout: float = 30,
+        cwd: Path | None = None, timeout: float = PATIENCE_S,
     ) -> Spawned:  # fmt: skip
         data = stdin.encode() if isinstance(stdin, str) else stdin
-        done = subprocess.run(
-            [JOELCLAW, *words],
-            input=data,
-            stdin=subprocess.DEVNULL if data is None else None,
-            capture_output=True,
-            env=clean_environment(home, **(env or {})),
-            cwd=cwd or tmp_path,
-            timeout=timeout,
-        )
-        spawned = Spawned(done.returncode, done.stdout.decode(), done.stderr.decode())
+        environment = clean_environment(home, **(env or {}))
+        if always_spawned or not in_process.possible(env or {}):
+            done = subprocess.run(
+                [JOELCLAW, *words],
+                input=data,
+                stdin=subprocess.DEVNULL if data is None else None,
+                capture_output=True,
+                env=environment,
+                cwd=cwd or tmp_path,
+                timeout=timeout,
+            )
+            code, out, err = done.returncode, done.stdout, done.stderr
+        else:
+            code, out, err = in_process.call(JOELCLAW, words, data, environment, cwd or tmp_path)
+        spawned = Spawned(code, out.decode(), err.decode())
         assert (spawned.code == 0) == ok, f"exit {spawned.code}\n{spawned.out}\n{spawned.err}"
         return spawned
 
-    return spawn
+    return command

