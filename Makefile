@@ -37,7 +37,7 @@ lint: $(STAMP)  ## ruff, mypy, and the generated files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m cogapp --check -r docs/cli.md docs/configuration.md
+	$(BIN)/python -m cogapp --check -r docs/cli.md docs/configuration.md docs/state.md
 
 format: $(STAMP)  ## format the code
 	$(BIN)/ruff check --fix .
@@ -47,7 +47,7 @@ completions: $(STAMP)  ## write completions/ from the command declarations
 	$(BIN)/python -m cli.completion_scripts completions
 
 docs: $(STAMP)  ## write the generated parts of docs/
-	$(BIN)/python -m cogapp -r docs/cli.md docs/configuration.md
+	$(BIN)/python -m cogapp -r docs/cli.md docs/configuration.md docs/state.md
 
 bench: $(STAMP)  ## whole-process times against `python -c pass`
 	$(BIN)/python bench/speed.py --json bench/results/speed.json

@@ -144,8 +144,6 @@ class Checkpoint(Step):
         percent = self._turn["percent"] if self._turn else checkpoint["contextPercentAtCapture"]
         now = context.now
         events: list[Event] = []
-        if context.set_aside:
-            events.append(session_event.set_aside_event(state["role"], state["sessionId"], context.set_aside, now))
         if "warm" in plan["entered"]:
             events.append(session_event.of_state("compaction.extract.warm", state, {"percent": percent}, now))
         totals = {"recallHits": len(checkpoint["recallHits"]), "filesCount": len(checkpoint["filesModified"])}

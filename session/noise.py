@@ -22,7 +22,7 @@ _PAUSES = ",.!;:—–\n"
 _READ_CHARS = 4_000
 
 
-def is_junk(text: str) -> bool:
+def is_noise(text: str) -> bool:
     """Whether a memory's text is procedural sludge that no agent should be handed."""
     lower = text[:_READ_CHARS].lower().replace("’", "'").strip()
     if not lower or any(mark in lower for mark in (*_PROCEDURAL, *_OURS)):

@@ -9,6 +9,7 @@ the step no longer due. The kernel frees the lock of a process that dies.
 
 from __future__ import annotations
 
+from session import session_event
 from session.faults import fault_boundary
 from session.state import schema, state_file
 
@@ -61,6 +62,7 @@ def run(context: Context, steps: Sequence[Step]) -> SessionState:
         Failure: the state cannot be read or written (STATE_...); nothing else was done then.
     """
     context.check_state()
+    aside = context.set_aside
     worked: list[Step] = []
     held: list[FileLock] = []
     try:
@@ -86,14 +88,17 @@ def run(context: Context, steps: Sequence[Step]) -> SessionState:
             and not state_file.exists(context.session_id)
         ):
             return ahead  # nothing is known of the session, and nothing came to be
-        current = _write(context, steps, worked)
+        state = _write(context, steps, worked)
     finally:
         for lock in held:
             lock.__exit__(None, None, None)
+    if context.set_aside != aside:
+        about = state["role"], context.session_id, context.set_aside, context.now
+        context.note([session_event.set_aside_event(*about)])
     for step in steps:
         with fault_boundary(context.faults, step.name):
-            step.follow_up(current)
-    return current
+            step.follow_up(state)
+    return state
 
 
 def _claimed(context: Context, step: Step, ahead: SessionState, held: list[FileLock]) -> bool:

@@ -215,7 +215,7 @@ def _streams() -> Iterator[None]:
 @contextlib.contextmanager
 def _product() -> Iterator[None]:
     """What our own modules keep until the end of a process, and the watcher that ends one."""
-    from session.deadline import Deadline
+    from core.process.deadline import Deadline
 
     watch, connections = Deadline._watch, {id(one) for one in apsw.connections()}
     Deadline._watch = lambda _: None  # type: ignore[method-assign]

@@ -9,7 +9,7 @@ from conftest import NOW_MS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session.state import idle_timer, schema, zones
+from session.state import field, idle_timer, schema, zones
 
 if TYPE_CHECKING:
     from session.state.schema import SessionState
@@ -168,7 +168,7 @@ def test_an_older_state_file_is_read_and_a_newer_one_is_bounded() -> None:
     assert read is not None
     assert len(read["cwd"]) == len(read["transcript"]) == schema.PATH_CHARS
     for wrong in (1, {"scheduledAt": 1}, {**timer, "dueAt": "soon"}, {**timer, "cwd": None}):
-        with pytest.raises(schema.Damaged):
+        with pytest.raises(field.Damaged):
             schema.read({**known, "idleTimer": wrong}, "s")
 
 

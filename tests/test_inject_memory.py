@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from conftest import NOW_MS, Run
 
-from session.noise import is_junk
+from session.noise import is_noise
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 QUERY = "importer batches and operational context"
@@ -125,7 +125,7 @@ def _json(text: str) -> str:
     ],
 )
 def test_junk(text: str) -> None:
-    assert is_junk(text)
+    assert is_noise(text)
 
 
 @pytest.mark.parametrize(
@@ -141,4 +141,4 @@ def test_junk(text: str) -> None:
     ],
 )
 def test_facts_are_no_junk(text: str) -> None:
-    assert not is_junk(text)
+    assert not is_noise(text)

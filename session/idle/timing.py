@@ -9,7 +9,7 @@ import os
 
 from core import clock, files, json_text
 from session.faults import fault_boundary
-from session.state import idle_timer, schema, state_file
+from session.state import field, idle_timer, schema, state_file
 from session.step import Step
 
 TYPE_CHECKING = False
@@ -197,7 +197,7 @@ def _with_timer(path: str, name: str) -> SessionState | None:
         if not isinstance(identifier, str) or files.safe_name(identifier) != name:
             return None
         known = schema.read(value, identifier)
-    except (OSError, json_text.InvalidJSON, UnicodeDecodeError, schema.Damaged, schema.TooNew):
+    except (OSError, json_text.InvalidJSON, UnicodeDecodeError, field.Damaged, schema.TooNew):
         return None
     return known if known["idleTimer"] is not None else None
 

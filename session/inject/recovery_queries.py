@@ -67,7 +67,7 @@ def queries(
         chosen = _Search(db, vectors, turns, state, config, cpu_seconds).cover()
     except Exception as error:  # nothing of this may stop a flush; what was cached before is told then
         code = getattr(error, "code", type(error).__name__)
-        store.faults.append({"step": "lost", "code": str(code), "message": str(error)})
+        store.faults.append({"step": "queries", "code": str(code), "message": str(error)})
         return []
     return _dealt(chosen, state)
 

@@ -227,11 +227,8 @@ def inject(injection: Injection, moment: Moment, *before: Step) -> dict[str, Any
     Raises:
         Failure: the state cannot be read or written (STATE_...).
     """
-    context = moment.context
     step = InjectionStep(injection, moment)
-    state = run(context, (*before, step))
-    if context.set_aside:
-        context.note([session_event.set_aside_event(state["role"], state["sessionId"], context.set_aside, context.now)])
+    state = run(moment.context, (*before, step))
     return step.result(state)
 
 

@@ -13,7 +13,7 @@ from memory import gate
 from memory.openings import PLANS, begins_with
 from recall import trust
 from recall.categories import short
-from session.noise import is_junk
+from session.noise import is_noise
 from session.state import zones
 from session.state.schema import HITS_KEPT
 
@@ -44,12 +44,12 @@ _CLAUSE_LEAST = 12
 def select(hits: Sequence[Hit], state: SessionState | None) -> list[Memory]:
     """The memories worth handing on, best first, each text once; at most five.
 
-    Left out are junk, the session's own task memories, and what only repeats its last messages.
+    Left out are noise, the session's own task memories, and what only repeats its last messages.
     """
     said = frozenset(word for entry in (state["messages"] if state else ()) for word in words.split(entry["text"]))
     kept: dict[str, tuple[float, Memory]] = {}
     for hit in hits:
-        if is_junk(hit["observation"]) or _is_known(hit, state, said):
+        if is_noise(hit["observation"]) or _is_known(hit, state, said):
             continue
         line = clip(one_line(hit["observation"][: _TEXT_CHARS * 8]), _TEXT_CHARS)
         if line:

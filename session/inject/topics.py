@@ -1,7 +1,7 @@
-"""Topic seeds: what a person talks about, told from what only stands in the user's role (ADR-0204, gateway follow-up).
+"""Topics: what a person talks about, told from what only stands in the user's role (ADR-0204, gateway follow-up).
 
 A gateway's user messages are mostly automated: digests, heartbeats, reminders, command output. A recall for one of
-those brings memories of anything. So only real conversation is a seed, and without a seed nothing is refreshed.
+those brings memories of anything. So only real conversation is a topic, and without one nothing is refreshed.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ def query_of(messages: Sequence[Message], message: str = "") -> str:
         messages: the user messages that the session's state keeps, oldest first.
         message: a new one that is not kept yet, as it was typed.
     """
-    seeds = [entry for entry in messages if is_topic(entry["text"])]
+    topics = [entry for entry in messages if is_topic(entry["text"])]
     if message and is_topic(message):
         fresh = task.message(message)
-        if fresh is not None and not any(entry["hash"] == fresh["hash"] for entry in seeds):
-            seeds.append(fresh)
-    return task.query_of(seeds)
+        if fresh is not None and not any(entry["hash"] == fresh["hash"] for entry in topics):
+            topics.append(fresh)
+    return task.query_of(topics)
 
 
 def is_topic(text: str) -> bool:

@@ -1,9 +1,27 @@
-"""The JSON state of one session: its fields, its bounds, and what counts as damaged.
+"""The JSON state of one session: its fields, declared once, with their bounds; a file that does not fit is damaged.
 
-Every list and text is bounded, so that the file stays below 64 KB whatever comes in.
+Every list and text is bounded, so that the file stays below 64 KB whatever comes in. FIELDS makes `docs/state.md`.
 """
 
 from __future__ import annotations
+
+from session.state.field import (
+    Damaged,
+    flag,
+    many,
+    maybe_number,
+    maybe_one,
+    number,
+    one,
+    read_object,
+    text,
+    texts,
+    times,
+    whole,
+)
+from session.state.field import (
+    blank as _blank,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,23 +151,97 @@ FILES_SHOWN = 10
 FILE_CHARS = 200
 CACHE_KEPT = 3
 HITS_KEPT = 5
-HIT_CHARS = 160
 QUERIES_KEPT = 3
-TASK_MEMORIES_KEPT = 20
-SCOPES_KEPT = 24
-KINDS_KEPT = 16
 PENDING_KEPT = 16
 TERMS_KEPT = 12
-_NAME_CHARS = 80
-_WORD_CHARS = 40
-_CWD_CHARS = 400
-SIGNPOST_CHARS = 10_000
 PATH_CHARS = 1_000
 """Of a path that is used, and so is not cut at its start."""
+_HASH_CHARS = _ID_CHARS = 80
+_WORD_CHARS = 40
 
-
-class Damaged(Exception):
-    """The file does not hold a state of this session."""
+CHECKPOINT = {
+    "currentTask": text(TASK_CHARS, "the last three messages"),
+    "filesModified": texts(FILES_SHOWN, FILE_CHARS, "the newest of `files`"),
+    "recallHits": texts(HITS_KEPT, 160, "the best of `recallCache`"),
+    "recallQueries": texts(QUERIES_KEPT, 2 * _ID_CHARS, "the queries of `recallCache`, newest first"),
+    "compactionCount": whole("compactions so far"),
+    "contextPercentAtCapture": maybe_number("context usage when it was last told, 0 to 100"),
+}
+MEMORY = {
+    "id": text(_ID_CHARS, "its id"),
+    "text": text(160, "its start"),
+    "category": text(_WORD_CHARS, "without `jc:`"),
+    "score": number("0 to 1"),
+}
+RECALLED = {
+    "query": text(2 * _ID_CHARS, "the query"),
+    "hash": text(_HASH_CHARS, "the task's"),
+    "hits": many(HITS_KEPT, MEMORY, "what it returned, best first", first_ones=True),
+    "at": whole("when"),
+}
+PENDING = {
+    "id": text(_ID_CHARS, "the memory's id"),
+    "terms": texts(TERMS_KEPT, _WORD_CHARS, "distinctive words that nobody has said since"),
+    "used": whole("how many more there were, which the agent has said"),
+    "asked": flag("whether the user has said something that the agent has not answered yet"),
+    "turns": whole("turns since"),
+}
+IN_FLIGHT = {
+    "hash": text(_HASH_CHARS, "what it is at"),
+    "pid": whole("the process"),
+    "startedAt": whole("since when"),
+}
+IDLE_TIMER = {
+    "scheduledAt": whole("when it was set"),
+    "dueAt": whole("when it comes due"),
+    "ratio": number("share of the context window in use then"),
+    "cwd": text(PATH_CHARS, "where the session works"),
+    "transcript": text(PATH_CHARS, "the client's own file"),
+}
+SIGNPOST = {
+    "text": text(10_000, "as it was injected"),
+    "memoryIds": texts(HITS_KEPT, _ID_CHARS, "the memories in it"),
+}
+_COUNTS = {name: whole("how often") for name in ("saves", "flushes", "recalls", "writes", "injections", "userMessages")}
+FIELDS = {
+    "version": whole(f"of this schema: {VERSION}"),
+    "sessionId": text(200, "the client's own id, or a hash of a long or secret-like one"),
+    "role": text(ROLE_CHARS, "`interactive`, `gateway`, or another role's name"),
+    "agent": text(_WORD_CHARS, "the client"),
+    "cwd": text(400, "where the agent works"),
+    "checkpoint": one(CHECKPOINT, "what a signpost is made of (ADR-0203, stage 2)"),
+    "messages": many(
+        MESSAGES_KEPT,
+        {"text": text(240, "its first 200 characters as one line"), "hash": text(_HASH_CHARS, "of the whole")},
+        "the last messages of the user",
+    ),
+    "files": texts(FILES_KEPT, FILE_CHARS, "files that were written or edited, the newest last"),
+    "contextTokens": maybe_number("tokens in the context when last told"),
+    "contextLimit": maybe_number("the window in tokens"),
+    "warmZoneEntered": flag("whether `checkpoint.warm_percent` was reached since the last compaction"),
+    "hotZoneEntered": flag("the same of `checkpoint.hot_percent`"),
+    "recallCache": many(CACHE_KEPT, RECALLED, "recalls that returned something, oldest first; survives compactions"),
+    "taskHash": text(_HASH_CHARS, "of the task as it is now"),
+    "recalledHash": text(_HASH_CHARS, "of the task that was last recalled for"),
+    "writtenHash": text(_HASH_CHARS, "of the task that was last written to memory"),
+    "taskMemoryIds": texts(20, _ID_CHARS, "the session's own task memories, which are not handed back to it"),
+    "lastCompactionAt": maybe_number("when the last compaction was"),
+    "lastInjectionAt": maybe_number("when the last signpost was injected"),
+    "injectedScopes": texts(24, _ID_CHARS, "parts of the project that were looked up"),
+    "injectedKinds": times(16, _WORD_CHARS, "kinds of text that are injected once, and when they were"),
+    "pendingFeedback": many(PENDING_KEPT, PENDING, "injected memories of which it is not known yet if they are used"),
+    "lastMessageAt": maybe_number("when the user last said something"),
+    "lastRefreshAt": maybe_number("when a refresh was last looked at"),
+    "halfRefreshed": flag("whether a refresh came at `refresh.percent` since the last compaction"),
+    "signpost": maybe_one(SIGNPOST, "what was injected after the last compaction"),
+    "idleTimer": maybe_one(IDLE_TIMER, "when the session may be compacted if nothing is said until then"),
+    "idleInFlight": maybe_one(IN_FLIGHT, "who compacts it right now; void when that process is gone"),
+    "turnBeganAt": maybe_number("when the running turn began"),
+    "counts": one(_COUNTS, "how often what happened"),
+    "startedAt": whole("when the session was first seen"),
+    "updatedAt": whole("when it last did something"),
+}
+"""The fields; all times are ms since the epoch."""
 
 
 class TooNew(Exception):
@@ -158,51 +250,12 @@ class TooNew(Exception):
 
 def blank(session_id: str, role: str, now: int) -> SessionState:
     """The state of a session of which nothing is known yet."""
-    return {
-        "version": VERSION,
-        "sessionId": session_id,
-        "role": role,
-        "agent": "",
-        "cwd": "",
-        "checkpoint": {
-            "currentTask": "",
-            "filesModified": [],
-            "recallHits": [],
-            "recallQueries": [],
-            "compactionCount": 0,
-            "contextPercentAtCapture": None,
-        },
-        "messages": [],
-        "files": [],
-        "contextTokens": None,
-        "contextLimit": None,
-        "warmZoneEntered": False,
-        "hotZoneEntered": False,
-        "recallCache": [],
-        "taskHash": "",
-        "recalledHash": "",
-        "writtenHash": "",
-        "taskMemoryIds": [],
-        "lastCompactionAt": None,
-        "lastInjectionAt": None,
-        "injectedScopes": [],
-        "injectedKinds": {},
-        "pendingFeedback": [],
-        "lastMessageAt": None,
-        "lastRefreshAt": None,
-        "halfRefreshed": False,
-        "signpost": None,
-        "idleTimer": None,
-        "idleInFlight": None,
-        "turnBeganAt": None,
-        "counts": {"saves": 0, "flushes": 0, "recalls": 0, "writes": 0, "injections": 0, "userMessages": 0},
-        "startedAt": now,
-        "updatedAt": now,
-    }
+    known = {"version": VERSION, "sessionId": session_id, "role": role, "startedAt": now, "updatedAt": now}
+    return {**_blank(FIELDS), **known}  # type: ignore[typeddict-item]  # a test holds FIELDS against the type
 
 
 def read(value: Any, session_id: str) -> SessionState:
-    """The state that a JSON value holds; a field it lacks gets its default.
+    """The state that a JSON value holds; a field it lacks is as at first, one that is not ours is dropped.
 
     Raises:
         TooNew: a newer version wrote it.
@@ -215,152 +268,24 @@ def read(value: Any, session_id: str) -> SessionState:
         raise TooNew(version)
     if value.get("sessionId") != session_id:
         raise Damaged("it belongs to another session")
-    state = _like(blank(session_id, "", 0), value, "")
-    for name, entry in (("messages", _MESSAGE), ("recallCache", _RECALLED), ("pendingFeedback", _PENDING)):
-        state[name] = [_like(entry, item, name, whole=True) for item in state[name]]
-    for recalled in state["recallCache"]:
-        recalled["hits"] = [_like(_MEMORY, hit, "hits", whole=True) for hit in recalled["hits"]]
-    for pending in state["pendingFeedback"]:
-        if not all(isinstance(term, str) for term in pending["terms"]):
-            raise Damaged("terms holds something that is no text")
-    for name, pattern in _OBJECTS.items():
-        if state[name] is not None:
-            state[name] = _like(pattern, state[name], name, whole=True)
-    return bounded(state)  # type: ignore[arg-type]  # every field was held against the blank state
-
-
-_MESSAGE: Message = {"text": "", "hash": ""}
-_MEMORY: Memory = {"id": "", "text": "", "category": "", "score": 0.0}
-_RECALLED: Recalled = {"query": "", "hash": "", "hits": [], "at": 0}
-_PENDING: Pending = {"id": "", "terms": [], "used": 0, "asked": False, "turns": 0}
-_IN_FLIGHT: InFlight = {"hash": "", "pid": 0, "startedAt": 0}
-_IDLE_TIMER: IdleTimer = {"scheduledAt": 0, "dueAt": 0, "ratio": 0.0, "cwd": "", "transcript": ""}
-_SIGNPOST: Signpost = {"text": "", "memoryIds": []}
-_OBJECTS: dict[str, Any] = {
-    "signpost": _SIGNPOST,
-    "idleInFlight": _IN_FLIGHT,
-    "idleTimer": _IDLE_TIMER,
-}
-"""Those that may be there or not."""
-_STRING_LISTS = frozenset(
-    ("filesModified", "recallHits", "recallQueries", "files", "taskMemoryIds", "injectedScopes", "memoryIds")
-)
-_MAYBE_NUMBERS = frozenset(
-    (
-        *("contextPercentAtCapture", "contextTokens", "contextLimit", "lastCompactionAt", "lastInjectionAt"),
-        *("lastMessageAt", "lastRefreshAt", "turnBeganAt"),
-    )
-)
-
-
-def _like(pattern: Any, value: Any, where: str, *, whole: bool = False) -> dict[str, Any]:
-    """The fields of `pattern` with the values of `value`, each of the pattern's type; with `whole` none may lack."""
-    if not isinstance(value, dict):
-        raise Damaged(f"{where} is no object")
-    fields: dict[str, Any] = {}
-    for name, default in pattern.items():
-        if name not in value:
-            if whole:
-                raise Damaged(f"{where} lacks {name}")
-            fields[name] = default
-        else:
-            fields[name] = _field(name, default, value[name])
-    return fields
-
-
-def _field(name: str, default: Any, found: Any) -> Any:
-    if default is None:
-        right = (
-            found is None
-            or (name in _MAYBE_NUMBERS and _is_number(found))
-            or (name in _OBJECTS and isinstance(found, dict))
-        )
-    elif name == "injectedKinds":
-        right = isinstance(found, dict) and all(_is_number(at) for at in found.values())
-    elif isinstance(default, dict):
-        return _like(default, found, name)
-    elif isinstance(default, list):
-        right = isinstance(found, list) and (name not in _STRING_LISTS or all(isinstance(item, str) for item in found))
-    elif isinstance(default, float):
-        right = _is_number(found)
-    else:
-        right = type(found) is type(default)
-    if not right:
-        raise Damaged(f"{name} has the wrong type")
-    return found
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return bounded(value)
 
 
 def bounded(state: SessionState) -> SessionState:
-    """The state with every list and text within its bound, and the checkpoint's lists made from what is known."""
-    checkpoint = state["checkpoint"]
-    files = [path[:FILE_CHARS] for path in state["files"][-FILES_KEPT:]]
-    cache: list[Recalled] = [
-        {
-            "query": recalled["query"][: _NAME_CHARS * 2],
-            "hash": recalled["hash"][:_NAME_CHARS],
-            "hits": [
-                {
-                    "id": hit["id"][:_NAME_CHARS],
-                    "text": hit["text"][:HIT_CHARS],
-                    "category": hit["category"][:_WORD_CHARS],
-                    "score": hit["score"],
-                }
-                for hit in recalled["hits"][:HITS_KEPT]
-            ],
-            "at": recalled["at"],
-        }
-        for recalled in state["recallCache"][-CACHE_KEPT:]
-    ]
-    messages: list[Message] = [
-        {"text": entry["text"][: _NAME_CHARS * 3], "hash": entry["hash"][:_NAME_CHARS]}
-        for entry in state["messages"][-MESSAGES_KEPT:]
-    ]
-    timer = state["idleTimer"]
-    if timer is not None:
-        timer = {**timer, "cwd": timer["cwd"][:PATH_CHARS], "transcript": timer["transcript"][:PATH_CHARS]}
-    signpost = state["signpost"]
-    if signpost is not None:
-        known = [identifier[:_NAME_CHARS] for identifier in signpost["memoryIds"][:HITS_KEPT]]
-        signpost = {"text": signpost["text"][:SIGNPOST_CHARS], "memoryIds": known}
-    kinds = {kind[:_WORD_CHARS]: at for kind, at in list(state["injectedKinds"].items())[-KINDS_KEPT:]}
-    return {
-        **state,
-        "role": state["role"][:ROLE_CHARS],
-        "agent": state["agent"][:_WORD_CHARS],
-        "cwd": state["cwd"][:_CWD_CHARS],
-        "checkpoint": {
-            **checkpoint,
-            "currentTask": checkpoint["currentTask"][:TASK_CHARS],
-            "filesModified": files[-FILES_SHOWN:],
-            "recallHits": [memory["text"] for memory in memories(cache)],
-            "recallQueries": queries(cache),
-        },
-        "messages": messages,
-        "files": files,
-        "recallCache": cache,
-        "taskHash": state["taskHash"][:_NAME_CHARS],
-        "recalledHash": state["recalledHash"][:_NAME_CHARS],
-        "writtenHash": state["writtenHash"][:_NAME_CHARS],
-        "taskMemoryIds": [identifier[:_NAME_CHARS] for identifier in state["taskMemoryIds"][-TASK_MEMORIES_KEPT:]],
-        "injectedScopes": [scope[:_NAME_CHARS] for scope in state["injectedScopes"][-SCOPES_KEPT:]],
-        "injectedKinds": kinds,
-        "signpost": signpost,
-        "idleTimer": timer,
-        "pendingFeedback": [
-            {
-                "id": pending["id"][:_NAME_CHARS],
-                "terms": [term[:_WORD_CHARS] for term in pending["terms"][:TERMS_KEPT]],
-                "used": pending["used"],
-                "asked": pending["asked"],
-                "turns": pending["turns"],
-            }
-            for pending in state["pendingFeedback"][-PENDING_KEPT:]
-        ],
-    }
+    """The state with every list and text within its bound, and the checkpoint's lists made from what is known.
+
+    Raises:
+        Damaged: a field has the wrong type.
+    """
+    identity = state["sessionId"]
+    found: SessionState = read_object(FIELDS, state)  # type: ignore[assignment]  # as in `blank`
+    found["sessionId"] = identity  # never cut: it names the file
+    cache = found["recallCache"]
+    checkpoint = found["checkpoint"]
+    checkpoint["filesModified"] = found["files"][-FILES_SHOWN:]
+    checkpoint["recallHits"] = [memory["text"] for memory in memories(cache)]
+    checkpoint["recallQueries"] = queries(cache)
+    return found
 
 
 def memories(cache: list[Recalled]) -> list[Memory]:
