@@ -49,7 +49,7 @@ def show(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint show ID`: the whole state."""
     found = state_file.peek(state_file.identity(options["id"]))
     if found is None:
-        raise checkpoint.unknown_session(options["id"])
+        raise state_file.unknown_session(options["id"])
     return Answer(found)
 
 
@@ -72,7 +72,7 @@ def clear(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint clear ID`: forget the state of one session; its memories stay."""
     session_id = state_file.identity(options["id"])
     if not state_file.remove(session_id):
-        raise checkpoint.unknown_session(options["id"])
+        raise state_file.unknown_session(options["id"])
     return Answer({"sessionId": session_id, "cleared": True})
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 
-from core.errors import Failure
 from core.quoting import clip_path, one_line
 from session import session_event
 from session.context import Context
@@ -231,16 +230,11 @@ def catch_up(context: Context, *, holds_lock: bool = False) -> dict[str, Any]:
         Failure: SESSION_NOT_FOUND; else as `save`.
     """
     if context.previous is None and not state_file.exists(context.session_id):
-        raise unknown_session(context.session_id)
+        raise state_file.unknown_session(context.session_id)
     step = Checkpoint(context, None)
     if holds_lock:
         step.name = ""
     return _run(context, step)
-
-
-def unknown_session(session_id: str) -> Failure:
-    """There is no state of that session."""
-    return Failure("SESSION_NOT_FOUND", f"there is no session {session_id[:80]!r}", "see joelclaw checkpoint list")
 
 
 def _run(context: Context, checkpoint: Checkpoint, *more: Step) -> dict[str, Any]:

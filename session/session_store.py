@@ -13,6 +13,7 @@ from session.faults import fault_boundary
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any, Literal
 
     import apsw
 
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from core.store.interface import Event, EventQuery
     from recall.engine import Hit
     from session.faults import Fault
-    from session.inject.feedback import Verdict
+
+    Outcome = Literal["echo", "fizzle"]
+    Verdict = tuple[str, Outcome, int]
+    """A memory's id, what became of it, and how many of its words the agent said."""
 
 _BUSY_MS = 400
 _CLUSTER_MS = 500
@@ -32,6 +36,8 @@ _BAD_EVENTS = 60
 """Of those, repetitions and what is our own are left out (`session.inject.refresh`)."""
 TASK_TAGS = ("compaction-extract", "session-task")
 TASK_CATEGORY = "ops"
+_FEEDBACK = "memory-feedback"
+"""The component of the events about use."""
 
 
 class SessionStore:
@@ -147,9 +153,7 @@ class SessionStore:
         if self.faults:
             return
         with fault_boundary(self.faults, "feedback"):
-            from session.inject import feedback
-
-            feedback.move_priorities(
+            move_priorities(
                 self._writing(durable=False)[0],
                 verdicts,
                 role=role,
@@ -224,3 +228,35 @@ class SessionStore:
         if not self._vectors:
             self._vectors = sqlite.load_vectors(self._db)
         return self._db, self._vectors
+
+
+def move_priorities(
+    db: apsw.Connection, verdicts: Sequence[Verdict], *, role: str, session: str, now: int, debug_limit: int
+) -> int:
+    """Move the priorities of judged memories, with `memory.echo` and `memory.fizzle`; returns how many were moved.
+
+    All or nothing; a memory that was forgotten or is gone is passed over.
+
+    Args:
+        db: open for writing.
+        now: ms since the epoch.
+
+    Raises:
+        Failure: the store cannot be written.
+    """
+    if not verdicts:
+        return 0
+    from core.store import documents, sqlite
+    from otel import log
+    from session import session_event
+
+    events = []
+    with sqlite.transaction(db):
+        for identifier, outcome, matched in verdicts:
+            priority = documents.move_priority(db, identifier, used=outcome == "echo", at=now)
+            if priority is not None:
+                about: dict[str, Any] = {"memoryId": identifier, "termsMatched": matched, "priority": priority}
+                events.append(session_event.event(f"memory.{outcome}", role, session, about, now, component=_FEEDBACK))
+        if events:
+            log.append(db, events, debug_limit=debug_limit)
+    return len(events)

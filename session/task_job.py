@@ -34,7 +34,7 @@ def run(context: Context, *, holds_lock: bool) -> dict[str, Any]:
     Raises:
         Failure: SESSION_NOT_FOUND; else as `checkpoint.save`.
     """
-    from session.hook import spool
+    from otel import spool
 
     result = checkpoint.catch_up(context, holds_lock=holds_lock)
     for fault in context.faults[:1]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from core import words
 from core.store import sqlite
+from session import session_store
 from session.inject import distinctive_words, feedback
 from session.state import schema
 
@@ -174,11 +175,13 @@ def write(run: Run, *identifiers: str) -> None:
     run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)), env={"JOELCLAW_NOW_MS": str(NOW_MS)})
 
 
-def settle(home: Path, monkeypatch: pytest.MonkeyPatch, *verdicts: feedback.Verdict) -> int:
+def settle(home: Path, monkeypatch: pytest.MonkeyPatch, *verdicts: session_store.Verdict) -> int:
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
     db = sqlite.open_writing(busy_ms=1000, durable=True)
     try:
-        return feedback.move_priorities(db, verdicts, role="interactive", session="s1", now=NOW_MS + 5, debug_limit=12)
+        return session_store.move_priorities(
+            db, verdicts, role="interactive", session="s1", now=NOW_MS + 5, debug_limit=12
+        )
     finally:
         db.close()
 

@@ -9,7 +9,7 @@ from core import clock, config, json_text
 from core.errors import Failure
 from core.process import background_jobs
 from core.process.deadline import Deadline
-from session.hook import spool
+from otel import spool
 from session.state import state_file
 
 TYPE_CHECKING = False

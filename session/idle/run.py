@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from core import clock
 from core.errors import Failure
 from core.process import process_group
-from otel import record
+from otel import record, spool
 from session import session_event
 from session.compaction import notice
-from session.hook import spool
 from session.idle import outcome, timing
 from session.session_store import SessionStore
 from session.state import idle_timer, schema, state_file

@@ -17,19 +17,13 @@ from session.step import Step
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-    from typing import Any, Literal
-
-    import apsw
 
     from clients.item import Item, Said
     from session.context import Context
+    from session.session_store import Verdict
     from session.state.schema import Memory, Pending, SessionState
 
-    Outcome = Literal["echo", "fizzle"]
-    Verdict = tuple[str, Outcome, int]
-    """A memory's id, what became of it, and how many of its words the agent said."""
 
-COMPONENT = "memory-feedback"
 TURNS = 3
 TERMS_LEAST = 3
 
@@ -108,38 +102,6 @@ def judge(state: SessionState, items: Sequence[Item], *, ended: bool = True) -> 
     if ended:
         pending = _without_fizzled(pending, verdicts)
     return {**state, "pendingFeedback": pending}, verdicts
-
-
-def move_priorities(
-    db: apsw.Connection, verdicts: Sequence[Verdict], *, role: str, session: str, now: int, debug_limit: int
-) -> int:
-    """Move the priorities and note `memory.echo` and `memory.fizzle`, all or nothing; returns how many were moved.
-
-    A memory that was forgotten or is gone is passed over.
-
-    Args:
-        db: open for writing.
-        now: ms since the epoch.
-
-    Raises:
-        Failure: the store cannot be written.
-    """
-    if not verdicts:
-        return 0
-    from core.store import documents, sqlite
-    from otel import log
-    from session import session_event
-
-    events = []
-    with sqlite.transaction(db):
-        for identifier, outcome, matched in verdicts:
-            priority = documents.move_priority(db, identifier, used=outcome == "echo", at=now)
-            if priority is not None:
-                about: dict[str, Any] = {"memoryId": identifier, "termsMatched": matched, "priority": priority}
-                events.append(session_event.event(f"memory.{outcome}", role, session, about, now, component=COMPONENT))
-        if events:
-            log.append(db, events, debug_limit=debug_limit)
-    return len(events)
 
 
 def _asked(pending: list[Pending], said: set[str], verdicts: list[Verdict]) -> list[Pending]:

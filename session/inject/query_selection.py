@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 
-from session import checkpoint
 from session.context import Context, work_lock
 from session.faults import errors_of
 from session.inject import recovery_queries
-from session.state import schema
+from session.state import schema, state_file
 from session.step import Step, run
 
 TYPE_CHECKING = False
@@ -66,7 +65,7 @@ def run_in_background(context: Context, *, holds_lock: bool) -> dict[str, Any]:
         Failure: SESSION_NOT_FOUND; else as `checkpoint.save`.
     """
     if context.previous is None:
-        raise checkpoint.unknown_session(context.session_id)
+        raise state_file.unknown_session(context.session_id)
     step = QuerySelection(context, cpu_seconds=BACKGROUND_CPU_SECONDS)
     if holds_lock:
         step.name = ""

@@ -87,6 +87,11 @@ def exists(session_id: str) -> bool:
     return os.path.exists(path_of(session_id))
 
 
+def unknown_session(session_id: str) -> Failure:
+    """There is no state of that session."""
+    return Failure("SESSION_NOT_FOUND", f"there is no session {session_id[:80]!r}", "see joelclaw checkpoint list")
+
+
 class locked:  # noqa: N801  # reads as the statement it is
     """`with locked(session_id):` no other process reads or writes the state; what the disk says becomes a Failure.
 
