@@ -1,0 +1,125 @@
+"""An event of a turn replaces the state file once, whatever it brings; a compaction twice, before it and after it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import NOW_MS, Run
+
+from session.state import state_file
+
+MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
+TASK = "Fix the memory use of the buoyline importer"
+LATER = "and now the same for the tide tables of the buoyline importer"
+DUE = 45 * 60_000
+
+
+@pytest.fixture
+def writes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The sessions whose state was replaced in this process, one entry a time."""
+    found: list[str] = []
+    write = state_file.write
+
+    def counted(state: Any) -> None:
+        found.append(state["sessionId"])
+        write(state)
+
+    monkeypatch.setattr(state_file, "write", counted)
+    return found
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "repo"
+    (root / ".git").mkdir(parents=True)
+    (root / "package.json").write_text('{"name": "buoyline", "description": "importer of buoyline rows in batches"}')
+    return root
+
+
+@pytest.fixture
+def under_way(run: Run, project: Path) -> None:
+    """A memory, and a session with one prompt in the warm zone."""
+    run("memory", "write", MEMORY, env=at(0))
+    hook(run, project, "prompt", prompt=TASK, percent=45)
+
+
+def at(ms: int) -> dict[str, str]:
+    return {"JOELCLAW_NOW_MS": str(NOW_MS + ms)}
+
+
+def hook(run: Run, project: Path, event: str, later: int = 0, **more: Any) -> list[str]:
+    """The kinds of text that an event of pi brings."""
+    payload = {"session_id": "s1", "cwd": str(project), **more}
+    answer = run("hook", "pi", event, stdin=json.dumps(payload), env=at(later)).json
+    return [message["customType"] for message in answer["messages"]]
+
+
+def test_a_session_start(run: Run, project: Path, writes: list[str]) -> None:
+    run("memory", "write", "operational context: the active work is the importer, a recent decision", env=at(0))
+    assert hook(run, project, "session_start") == ["memory-recall"]
+    assert writes == ["s1"]
+
+
+@pytest.mark.usefixtures("under_way")
+def test_a_prompt_with_a_refresh(run: Run, project: Path, writes: list[str]) -> None:
+    writes.clear()
+    assert hook(run, project, "prompt", DUE, prompt=LATER, percent=66) == ["context-refresh"]
+    assert writes == ["s1"]
+
+
+@pytest.mark.usefixtures("under_way")
+def test_a_first_edit_with_a_new_task(run: Run, project: Path, writes: list[str]) -> None:
+    writes.clear()
+    assert hook(run, project, "tool", 1000, files=["batches.py"], percent=46) == ["project-context"]
+    assert writes == ["s1"]
+
+
+@pytest.mark.usefixtures("under_way")
+def test_an_edit_that_brings_a_refresh_too(run: Run, project: Path, writes: list[str]) -> None:
+    run("memory", "write", "The tide tables of buoyline are read by station, never by date", env=at(0))
+    writes.clear()
+    hook(run, project, "tool", DUE, files=["batches.py"], percent=66)
+    assert writes == ["s1"]
+
+
+@pytest.mark.usefixtures("under_way")
+def test_the_end_of_a_turn_with_idle_compaction_on(
+    run: Run, project: Path, writes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JOELCLAW_COMPACTION_IDLETRIGGERMINUTES", "5")
+    writes.clear()
+    payload = {"session_id": "s1", "cwd": str(project), "percent": 90, "messages": [TASK, LATER]}
+    more = {"JOELCLAW_COMPACTION_IDLETRIGGERMINUTES": "5", **at(2000)}
+    run("hook", "pi", "turn_end", stdin=json.dumps(payload), env=more)
+    assert writes == ["s1"]
+    assert run("checkpoint", "show", "s1").result["idleTimer"]["ratio"] == 0.9
+
+
+@pytest.mark.usefixtures("under_way")
+def test_a_compaction(run: Run, project: Path, writes: list[str]) -> None:
+    writes.clear()
+    hook(run, project, "before_compaction", 2000, percent=90)
+    assert writes == ["s1"]
+    assert hook(run, project, "after_compaction", 3000) == ["compaction-recovery"]
+    assert writes == ["s1", "s1"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("checkpoint", "save", "--percent", "70", "-m", LATER),
+        ("checkpoint", "flush", "--percent", "90"),
+        ("inject", "recovery"),
+        ("inject", "memory"),
+        ("inject", "refresh", "--message", "what's happening with the importer and its batches?"),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+@pytest.mark.usefixtures("under_way")
+def test_a_command(run: Run, writes: list[str], words: tuple[str, ...]) -> None:
+    writes.clear()
+    run(*words, "--session", "s1", env=at(DUE))
+    assert writes == ["s1"]
