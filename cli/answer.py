@@ -30,6 +30,13 @@ class Answer:
         self.text = text
 
 
+def quoted(word: str) -> str:
+    """A word as a shell takes it."""
+    if word.replace("-", "").replace("_", "").replace(".", "").isalnum() and word.isascii() and word[0] != "-":
+        return word
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
 def write_out(text: str) -> None:
     """Text to stdout as UTF-8, whatever the locale; a reader that went away is no error."""
     data = text.encode("utf-8", "replace")

@@ -40,7 +40,7 @@ DEAR = {
         "shlex",
     ),
     *("socket", "inspect", "logging", "asyncio", "threading", "traceback", "importlib.util", "importlib.metadata"),
-    *("cli.app", "cli.reference", "cli.completion_scripts", "cli.views", "core.store.overview"),
+    *("cli.app", "cli.reference", "cli.installation.completion", "cli.terminal", "core.store.overview"),
 }
 
 NOTES = [

@@ -1,0 +1,122 @@
+"""`joelclaw idle`: sessions that are compacted while nobody talks to them."""
+
+from __future__ import annotations
+
+from cli.answer import Answer, quoted
+from cli.parameter import session_of
+from core import config
+from core.errors import usage
+from session.idle import timing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from core.envelope import NextAction
+
+CODE = "IDLE_INVALID_ARGS"
+
+
+def schedule(options: dict[str, Any]) -> Answer:
+    """`joelclaw idle schedule`: set the timer of a session, or say why there is none."""
+    session_id = session_of(options["session"], CODE)
+    tokens, window = options["tokens"], options["window"]
+    if options["percent"] is None and (tokens is None) != (window is None):
+        raise usage(CODE, "tokens and window go together", "give --tokens and --window, or --percent")
+    result = timing.schedule(
+        session_id,
+        config.load(),
+        percent=options["percent"],
+        tokens=None if options["percent"] is not None else tokens,
+        window=window,
+        minutes=options["minutes"] or 0,
+        agent=_agent(options["agent"]),
+        cwd=_folder(options["cwd"]),
+    )
+    actions: list[NextAction] = []
+    if result["scheduled"]:
+        actions = [
+            {
+                "command": f"joelclaw idle cancel --session {quoted(session_id)}",
+                "description": "when a message arrives",
+            },
+            {"command": "joelclaw idle run", "description": "compact what comes due, until Ctrl-C"},
+        ]
+    return Answer(result, actions)
+
+
+def cancel(options: dict[str, Any]) -> Answer:
+    """`joelclaw idle cancel`: without a timer, or without such a session, it only says so."""
+    return Answer(timing.cancel(session_of(options["session"], CODE)))
+
+
+def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
+    """`joelclaw idle list`: all timers, the soonest first."""
+    timers = timing.every(config.load())
+    actions: list[NextAction] = []
+    if timers:
+        actions.append({"command": "joelclaw idle run", "description": "compact what comes due, until Ctrl-C"})
+    return Answer({"count": len(timers), "timers": timers}, actions)
+
+
+def due(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
+    """`joelclaw idle due`: those that have come due."""
+    timers = timing.every(config.load(), due=True)
+    actions: list[NextAction] = []
+    if timers:
+        actions.append({"command": "joelclaw idle run --once", "description": "compact them now"})
+    return Answer({"count": len(timers), "timers": timers}, actions)
+
+
+def run(options: dict[str, Any]) -> Answer:
+    """`joelclaw idle run`: in the foreground; on a terminal it tells what it does as it does it."""
+    if options["once"] and options["until_empty"]:
+        raise usage(CODE, "--once and --until-empty say different things", "give one of them")
+    from core.process.process_group import Interrupts
+    from session.idle import run
+
+    settings = config.load()
+    with Interrupts() as interrupts:
+        outcome = run.run(settings, interrupts, _tell(), once=options["once"], until_empty=options["until_empty"])
+    left = timing.every(settings)
+    result = {**outcome.counts, "stopped": outcome.stopped, "timersLeft": len(left), "sessions": outcome.sessions}
+    actions: list[NextAction] = []
+    if outcome.counts["failed"]:
+        command = "joelclaw otel search compaction.idle.failed"
+        actions.append({"command": command, "description": "what went wrong"})
+    return Answer(result, actions)
+
+
+def notify(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
+    """`joelclaw idle notify`: what a hook lets run beside itself."""
+    from core.process import background_process
+    from session.compaction import notice
+
+    background_process.stop_in_time()
+    return Answer(notice.deliver(config.load()))
+
+
+def _agent(agent: str | None) -> str:
+    """An agent's name as the state keeps it."""
+    from session.state import state_file
+
+    return state_file.role_name(agent or "")
+
+
+def _folder(given: str | None) -> str:
+    if not given:
+        return ""
+    import os
+
+    return os.path.abspath(given)
+
+
+def _tell() -> Any:
+    """What a person reads while it runs; a script reads the result, and the events."""
+    from cli.execution import stdout_is_terminal
+
+    if not stdout_is_terminal():
+        return lambda _what, _about: None
+    from cli.idle.view import live
+
+    return live

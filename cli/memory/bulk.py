@@ -1,0 +1,125 @@
+"""`joelclaw memory import` and `export`: JSON lines in and out; and `index`: contextual vectors for all."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from cli import line_file
+from cli.answer import Answer
+from core import clock, config
+from core.errors import Failure, usage
+from core.store import sqlite
+from core.store.light_apsw import apsw
+from core.store.migrations import COLLECTIONS
+from memory import bulk
+from recall import contextual_index
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from core.envelope import NextAction
+
+
+_LONGEST_LINE = 16 * 1024 * 1024
+_BLOCK = 1024 * 1024
+_CODE = "MEMORY_INVALID_ARGS"
+_HOLDS = "JSON lines"
+
+
+def import_(options: dict[str, Any]) -> Answer:
+    """Take in a file of JSON lines, or stdin for `-`; bad lines are reported and the good ones kept.
+
+    Raises:
+        Failure: IMPORT_FAILED when no line was good; or what the store says.
+    """
+    settings = config.load()
+    with line_file.opened(options["file"], code=_CODE, holds=_HOLDS) as handle:
+        db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
+        with line_file.progress(handle) as advance:
+            report = bulk.import_lines(
+                db,
+                line_file.lines(handle, longest=_LONGEST_LINE, code=_CODE, holds=_HOLDS),
+                now=clock.now_ms(),
+                vectors=sqlite.load_vectors(db),
+                config=settings,
+                progress=advance,
+            )
+    if report.failed and report.failed == report.lines:
+        first = report.errors[0]
+        raise Failure(
+            "IMPORT_FAILED",
+            f"none of {report.lines} lines is a memory; line {first['line']}: {first['reason']}",
+            'give one JSON object a line, such as {"text": "..."}',
+        )
+    return Answer(
+        {"file": options["file"], **asdict(report)},
+        [{"command": "joelclaw memory stats", "description": "what there is now"}],
+    )
+
+
+def export(options: dict[str, Any]) -> int:
+    """Print every memory as a JSON line, oldest first; `memory import` takes them.
+
+    Raises:
+        Failure: MEMORY_INVALID_ARGS for an unknown collection; or what the store says.
+    """
+    names = [name.strip() for name in (options["collection"] or "").split(",") if name.strip()]
+    for name in names:
+        if name not in COLLECTIONS:
+            raise usage(_CODE, f"there is no collection {name!r}", f"use some of {', '.join(COLLECTIONS)}")
+    try:
+        db = sqlite.open_reading()
+        if db is None:
+            return 0
+        block = bytearray()
+        for line in bulk.export_lines(db, names):
+            block += line
+            if len(block) >= _BLOCK:
+                sys.stdout.buffer.write(block)
+                block.clear()
+        sys.stdout.buffer.write(block)
+        sys.stdout.buffer.flush()
+    except apsw.Error as error:
+        raise sqlite.as_failure(error) from None
+    except BrokenPipeError:
+        # The reader has gone; Python would complain once more when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 0
+
+
+def index(options: dict[str, Any]) -> Answer:
+    """Embed what lacks a contextual vector. Ctrl-C loses nothing that was stored; the next run goes on.
+
+    Raises:
+        Failure: CAPABILITY_NOT_CONFIGURED without the extra `contextual`; or what the store says.
+    """
+    contextual_index.require()
+    settings = config.load()
+    # The vectors can be made again: no commit needs to wait for the disk.
+    db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
+    with _progress() as (started, advance):
+        done = contextual_index.index(
+            db, limit=options["limit"], budget_s=options["budget_seconds"], started=started, progress=advance
+        )
+    more: NextAction = {"command": "joelclaw memory index", "description": "embed the remaining ones"}
+    deep: NextAction = {"command": "joelclaw recall <query> --budget deep", "description": "recall by meaning"}
+    return Answer(asdict(done), [more if done.remaining else deep])
+
+
+@contextmanager
+def _progress() -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
+    """A bar on stderr where that is a terminal; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield (lambda _: None), (lambda _: None)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("embedding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("index", total=None)
+        yield (lambda total: bar.update(task, total=total)), (lambda taken: bar.advance(task, taken))

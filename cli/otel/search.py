@@ -1,0 +1,181 @@
+"""`joelclaw otel list`, `search` (with `--follow`, until Ctrl-C or until nobody reads), `stats` and `prune`."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+
+from cli.answer import Answer
+from core import clock, config
+from core.errors import usage
+from core.store import sqlite
+from otel import follow, retention
+from otel import search as finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import builtins
+    from typing import Any
+
+    from core.envelope import NextAction
+    from core.store.interface import Event, EventQuery
+
+
+def list(options: dict[str, Any]) -> Answer:  # noqa: A001  # the command's name
+    """The newest events.
+
+    Raises:
+        Failure: OTEL_INVALID_ARGS, or the store's own code.
+    """
+    return _page("list", _query(options), options, None)
+
+
+def search(options: dict[str, Any]) -> Answer | int:
+    """Events that hold all the words; with `--follow`, those that come too.
+
+    Raises:
+        Failure: OTEL_INVALID_ARGS, or the store's own code.
+    """
+    asked = _query(options)
+    if options["follow"]:
+        if options["backend"] == "typesense":
+            raise usage("OTEL_INVALID_ARGS", "--follow reads the local file", "leave out --follow, or --backend")
+        return _follow(asked, options["limit"])
+    return _page("search", asked, options, options["query"] or "")
+
+
+def stats(options: dict[str, Any]) -> Answer:
+    """How many events and errors there are.
+
+    Raises:
+        Failure: OTEL_INVALID_ARGS, or the store's own code.
+    """
+    now = clock.now_ms()
+    asked = _query(options, now)
+
+    def local() -> dict[str, Any]:
+        try:
+            return finding.stats(sqlite.open_reading(), asked, hours=options["hours"], now=now)
+        except sqlite.StoreError as error:
+            raise sqlite.as_failure(error) from None
+
+    if options["backend"] == "typesense":
+        from otel import cluster_search
+
+        result = cluster_search.stats(config.load(), asked, local, hours=options["hours"], now=now)
+    else:
+        result = local()
+    return Answer(
+        result, [{"command": "joelclaw otel list --level error,fatal", "description": "the errors of the last day"}]
+    )
+
+
+def prune(options: dict[str, Any]) -> Answer:
+    """Drop events older than `--days`.
+
+    Raises:
+        Failure: the store's own code where it cannot be written.
+    """
+    settings = config.load()
+    days = options["days"]
+    if days is None:
+        days = settings.number("otel.retention_days")
+    before = max(0, clock.now_ms() - int(days * clock.DAY_MS))
+    deleted = kept = 0
+    if sqlite.open_reading() is not None:  # nothing to drop where there is no store
+        db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
+        deleted, kept = retention.prune(db, before)
+    return Answer(
+        {
+            "deleted": deleted,
+            "kept": kept,
+            "before": clock.iso(before),
+            "days": int(days) if days == int(days) else days,
+        },
+        [{"command": "joelclaw otel stats", "description": "what is left"}],
+    )
+
+
+def _query(options: dict[str, Any], now: int | None = None) -> EventQuery:
+    return finding.query(
+        options.get("query") or "",
+        level=options.get("level") or "",
+        source=options["source"] or "",
+        component=options["component"] or "",
+        session=options.get("session") or "",
+        system=options.get("system") or "",
+        success=options.get("success"),
+        hours=options["hours"],
+        now=clock.now_ms() if now is None else now,
+    )
+
+
+def _page(name: str, asked: EventQuery, options: dict[str, Any], text: str | None) -> Answer:
+    limit, page = options["limit"], options["page"]
+
+    def local() -> dict[str, Any]:
+        try:
+            return finding.find(sqlite.open_reading(), asked, limit=limit, page=page, text=text)
+        except sqlite.StoreError as error:
+            raise sqlite.as_failure(error) from None
+
+    if options["backend"] == "typesense":
+        from otel import cluster_search
+
+        result = cluster_search.find(config.load(), asked, local, limit=limit, page=page, text=text)
+    else:
+        result = local()
+    actions: builtins.list[NextAction] = []
+    if result["found"] > options["limit"] * options["page"]:
+        actions.append(
+            {
+                "command": f"joelclaw otel {name}{' <query>' if text else ''} --page <page>",
+                "description": "older events, with the same filters",
+                "params": {
+                    **({"query": {"description": "the same words", "value": text}} if text else {}),
+                    "page": {"description": "which page", "value": options["page"] + 1, "default": 1},
+                },
+            }
+        )
+    return Answer(result, actions)
+
+
+_POLL_MS = 250
+
+
+def _follow(asked: EventQuery, limit: int) -> int:
+    """Print until the reader has enough; returns the exit code, 0.
+
+    Raises:
+        Failure: the store can no longer be read.
+    """
+    try:
+        follower = follow.Follower(asked, limit)
+        show = _live if os.isatty(1) and "--json" not in sys.argv else _lines
+        hung_up = select.poll()
+        hung_up.register(1, 0)  # no events: only told when the reading end of a pipe is gone
+        while True:
+            found = follower.poll()
+            if found:
+                show(found)
+            if hung_up.poll(_POLL_MS):
+                break
+    except KeyboardInterrupt:
+        pass
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes stdout once more at exit
+    return 0
+
+
+def _lines(events: builtins.list[Event]) -> None:
+    for line in follow.lines(events):
+        view = memoryview(line.encode("utf-8", "replace"))
+        while view:
+            view = view[os.write(1, view) :]
+
+
+def _live(events: builtins.list[Event]) -> None:
+    from cli.otel.view import live
+
+    live(events)
