@@ -86,7 +86,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "compaction summarize",
-        "cli.compaction.summarize:summarize",
+        "cli.compaction.steps:summarize",
         "The structured summary: by a model's command, or without one quoted from the transcript.",
         (
             _TRANSCRIPT,

@@ -1,17 +1,15 @@
-"""`joelclaw compaction decide`, `prepare`, `serialize` and `branch`: a compaction outside the client."""
+"""`joelclaw compaction decide`, `prepare`, `serialize`, `summarize` and `branch`: a compaction outside the client."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer
-from clients import file_operations
 from core import config
 from core.errors import usage
 from core.process import model_command
-from session import context_usage
 from session.compaction import branch as branches
-from session.compaction import context, decision, preparation, reading, serialization
+from session.compaction import context, preparation, serialization, session_file, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,41 +18,42 @@ if TYPE_CHECKING:
     from clients.file_operations import FileOperations
     from core.config import Config
     from core.envelope import NextAction
+    from session.compaction.context import Limits
     from session.compaction.preparation import Preparation
 
-_CODE = "COMPACTION_INVALID_ARGS"
-_SOURCES = ("--window", "the transcript", "context.window", "the model")
+_NOTHING_YET = "there is nothing to compact yet: this sums up the whole conversation"
+_QUOTED = "--instructions only focuses a model's summary; this one quotes the transcript"
 
 
 def decide(options: dict[str, Any]) -> Answer:
     """Whether to compact, and why.
 
     Raises:
-        Failure: what `reading.read` says of a file; COMPACTION_INVALID_ARGS for a reserve that leaves no window.
+        Failure: what `session_file.read` says of a file; COMPACTION_INVALID_ARGS for a reserve that leaves no window.
     """
-    settings = config.load()
-    transcript = reading.read(options["transcript"], options["client"] or "")
-    window, source, reserve = sizes(transcript, options, settings)
-    made = decision.decide(transcript, window=window, reserve=reserve)
+    transcript = _read(options)
+    limits = _limits(transcript, options, config.load())
+    decision = context.decide(transcript, window=limits.window, reserve=limits.reserve)
+    size = decision.size
     result = {
         "transcript": transcript.path,
         "client": transcript.client,
-        "compact": made.compact,
-        "reason": made.reason,
-        "contextTokens": made.context_tokens,
-        "source": made.source,
-        "usageTokens": made.usage_tokens,
-        "estimatedTokens": made.estimated_tokens,
-        "staleUsageIgnored": made.stale_usage is not None,
-        "staleUsageTokens": made.stale_usage,
-        "messagesSinceCompaction": made.messages_since_compaction,
-        "threshold": made.threshold,
-        "window": made.window,
-        "windowFrom": source,
-        "reserve": made.reserve,
+        "compact": decision.compact,
+        "reason": decision.reason,
+        "contextTokens": size.total,
+        "source": "usage" if size.from_usage else "estimate",
+        "usageTokens": size.from_usage,
+        "estimatedTokens": size.estimated,
+        "staleUsageIgnored": size.stale is not None,
+        "staleUsageTokens": size.stale,
+        "messagesSinceCompaction": decision.messages_since_compaction,
+        "threshold": decision.threshold,
+        "window": limits.window,
+        "windowFrom": limits.window_from,
+        "reserve": limits.reserve,
         "problems": list(transcript.problems),
     }
-    return Answer(result, _next(transcript, "prepare") if made.compact else [])
+    return Answer(result, [_next(transcript, "prepare", "where it would be cut")] if decision.compact else [])
 
 
 def prepare(options: dict[str, Any]) -> Answer:
@@ -64,38 +63,25 @@ def prepare(options: dict[str, Any]) -> Answer:
         Failure: as `decide`.
     """
     settings = config.load()
-    transcript = reading.read(options["transcript"], options["client"] or "")
-    made = prepared(transcript, options, settings)
-    window, source, reserve = sizes(transcript, options, settings)
-    result: dict[str, Any] = {"transcript": transcript.path, "client": transcript.client}
-    if made is None:
-        empty = transcript.last_compaction() < 0
-        result |= {
-            "reason": "empty" if empty else "nothing-since-compaction",
-            "firstKeptEntryId": None,
-            "isSplitTurn": False,
-            "tokensBefore": context.size(transcript).total,
-            "previousSummary": None,
-            "messagesToSummarize": [],
-            "turnPrefixMessages": [],
-            "fileOps": _files(file_operations.NONE),
-            "settings": {"reserveTokens": reserve, "keepRecentTokens": _keep(options, settings), "window": window},
-        }
-    else:
-        anything = made.entries_to_summarize or made.turn_prefix_entries
-        result |= {
-            "reason": "ready" if anything else "nothing-to-summarize",
-            "firstKeptEntryId": made.first_kept_entry_id,
-            "isSplitTurn": made.is_split_turn,
-            "tokensBefore": made.tokens_before,
-            "previousSummary": made.previous_summary or None,
-            "messagesToSummarize": _ids(made.entries_to_summarize),
-            "turnPrefixMessages": _ids(made.turn_prefix_entries),
-            "fileOps": _files(made.file_ops),
-            "settings": made.settings,
-        }
-    result |= {"windowFrom": source, "problems": list(transcript.problems)}
-    return Answer(result, _next(transcript, "summarize") if result["reason"] == "ready" else [])
+    transcript = _read(options)
+    limits = _limits(transcript, options, settings)
+    prepared = _prepared(transcript, options, limits, settings)
+    result = {
+        "transcript": transcript.path,
+        "client": transcript.client,
+        "reason": prepared.reason,
+        "firstKeptEntryId": prepared.first_kept_entry_id,
+        "isSplitTurn": prepared.is_split_turn,
+        "tokensBefore": prepared.tokens_before,
+        "previousSummary": prepared.previous_summary or None,
+        "messagesToSummarize": _ids(prepared.entries_to_summarize),
+        "turnPrefixMessages": _ids(prepared.turn_prefix_entries),
+        "fileOps": _files(prepared.file_ops),
+        "settings": prepared.settings,
+        "windowFrom": limits.window_from,
+        "problems": list(transcript.problems),
+    }
+    return Answer(result, [_next(transcript, "summarize", "the summary")] if prepared.reason == "ready" else [])
 
 
 def serialize(options: dict[str, Any]) -> Answer:
@@ -104,35 +90,58 @@ def serialize(options: dict[str, Any]) -> Answer:
     Raises:
         Failure: as `decide`.
     """
-    transcript = reading.read(options["transcript"], options["client"] or "")
+    transcript = _read(options)
     part = options["part"]
-    entries: Iterable[Entry] = transcript.entries
+    entries: Iterable[Entry]
     if part == "context":
         entries = context.entries(transcript)
     elif part == "branch":
-        entries = (entry for entry in entries if entry.kind != "compaction")
+        entries = [entry for entry in transcript.entries if entry.kind != "compaction"]
     else:
-        made = prepared(transcript, {**options, "reserve": None, "window": None}, config.load())
-        both = (made.entries_to_summarize, made.turn_prefix_entries) if made is not None else ((), ())
-        entries = both[0] if part == "summarize" else both[1]
-    count = 0
-
-    def counted(entry: Entry) -> Entry:
-        nonlocal count
-        count += entry.role is not None
-        return entry
-
-    text = serialization.serialize(reading.messages(transcript, map(counted, entries)))
+        settings = config.load()
+        prepared = _prepared(transcript, options, _limits(transcript, {}, settings), settings)
+        entries = prepared.entries_to_summarize if part == "summarize" else prepared.turn_prefix_entries
+    text = serialization.serialize(session_file.messages(transcript, entries))
     result = {
         "transcript": transcript.path,
         "client": transcript.client,
         "part": part,
-        "messages": count,
+        "messages": sum(entry.role is not None for entry in entries),
         "characters": len(text),
         "text": text,
         "problems": list(transcript.problems),
     }
     return Answer(result, text=text if options["raw"] else None)
+
+
+def summarize(options: dict[str, Any]) -> Answer:
+    """What a compaction would put in the place of the messages that it drops; of the whole session where it drops none.
+
+    Raises:
+        Failure: TRANSCRIPT_* for what cannot be read; MODEL_NOT_FOUND or MODEL_NOT_CONFIGURED where `--command` names
+            what cannot be run. What else goes wrong with a model is told with the extractive summary.
+    """
+    settings = config.load()
+    transcript = _read(options)
+    prepared = _prepared(transcript, options, _limits(transcript, options, settings), settings)
+    ready = prepared.reason == "ready"
+    problems = list(transcript.problems)
+    model = _model(options, settings)
+    if ready:
+        made = summary.summarize(prepared, **model)
+    else:
+        problems.append(_NOTHING_YET)
+        made = summary.summarize_session(transcript, **model)
+    if made.source == "extractive" and options["instructions"].strip():
+        problems.append(_QUOTED)
+    result = {
+        **made.json(),
+        "firstKeptEntryId": prepared.first_kept_entry_id if ready else None,
+        "tokensBefore": prepared.tokens_before if ready else None,
+        "isSplitTurn": ready and prepared.is_split_turn,
+        "problems": [*problems, *made.problems],
+    }
+    return Answer(result, text=made.text if options["raw"] else None)
 
 
 def branch(options: dict[str, Any]) -> Answer:
@@ -142,86 +151,63 @@ def branch(options: dict[str, Any]) -> Answer:
         Failure: as `decide`; COMPACTION_INVALID_ARGS without `--to`, ENTRY_UNKNOWN; what the model's command says.
     """
     if not options["to"]:
-        raise usage(_CODE, "--to is missing", "give --to ID, the entry that the session goes back to")
+        message, fix = "--to is missing", "give --to ID, the entry that the session goes back to"
+        raise usage("COMPACTION_INVALID_ARGS", message, fix)
     settings = config.load()
-    transcript = reading.read(options["transcript"], options["client"] or "")
+    transcript = _read(options)
     budget = options["budget"]
     if budget is None:
-        window, _, reserve = sizes(transcript, {"window": None, "reserve": None}, settings)
-        budget = window - reserve
-    made = branches.prepare(transcript, options["leaf"], options["to"], budget=budget)
+        limits = _limits(transcript, {}, settings)
+        budget = limits.window - limits.reserve
+    found = branches.prepare(transcript, options["leaf"], options["to"], budget=budget)
     result: dict[str, Any] = {
         "transcript": transcript.path,
         "client": transcript.client,
-        "from": made.leaf,
-        "to": made.target,
-        "commonAncestorId": made.common_ancestor,
-        "branchEntries": len(made.entries),
-        "entries": _ids(made.chosen),
-        "tokens": made.tokens,
+        "from": found.leaf,
+        "to": found.target,
+        "commonAncestorId": found.common_ancestor,
+        "branchEntries": len(found.entries),
+        "entries": _ids(found.chosen),
+        "tokens": found.tokens,
         "budget": budget,
-        "fileOps": _files(made.file_ops),
+        "fileOps": _files(found.file_ops),
     }
-    problems = [*transcript.problems, *made.problems]
-    result |= _summary(made, options, settings, problems)
+    problems = [*transcript.problems, *found.problems]
+    if found.chosen:
+        reserve = settings.whole("compaction.reserve_tokens")
+        made = summary.summarize_branch(found, reserve=reserve, **_model(options, settings))
+        problems += made.problems
+        result |= made.json()
+    else:
+        result |= {"summary": None, "source": None, "readFiles": [], "modifiedFiles": []}
     result["problems"] = list(dict.fromkeys(problems))
     return Answer(result)
 
 
-def sizes(transcript: Transcript, options: dict[str, Any], settings: Config) -> tuple[int, str, int]:
-    """The window in tokens, where it was found, and the reserve.
-
-    Raises:
-        Failure: COMPACTION_INVALID_ARGS (exit 2), where the reserve is no smaller than the window.
-    """
-    told = context.size(transcript).from_usage
-    candidates = (
-        options["window"] or 0,
-        transcript.window,
-        settings.whole("context.window"),
-        context_usage.window_of(transcript.client, (transcript.model,), told, settings),
-    )
-    window, source = next((one, name) for one, name in zip(candidates, _SOURCES, strict=True) if one)
-    reserve = options["reserve"]
-    if reserve is None:
-        reserve = settings.whole("compaction.reserve_tokens")
-    if reserve >= window:
-        raise usage(
-            _CODE,
-            f"a reserve of {reserve:,} tokens leaves nothing of a window of {window:,} ({source})",
-            "give --window N for the model's window, or a smaller --reserve N",
-        )
-    return window, source, reserve
+def _read(options: dict[str, Any]) -> Transcript:
+    return session_file.read(options["transcript"], options["client"] or "")
 
 
-def prepared(transcript: Transcript, options: dict[str, Any], settings: Config) -> Preparation | None:
-    """The preparation with the sizes that the options and the settings ask for; `summarize` begins with it, too."""
-    window, _, reserve = sizes(transcript, options, settings)
-    return preparation.prepare(transcript, keep_recent=_keep(options, settings), reserve=reserve, window=window)
+def _limits(transcript: Transcript, options: dict[str, Any], settings: Config) -> Limits:
+    return context.limits(transcript, settings, window=options.get("window"), reserve=options.get("reserve"))
 
 
-def _keep(options: dict[str, Any], settings: Config) -> int:
+def _prepared(transcript: Transcript, options: dict[str, Any], limits: Limits, settings: Config) -> Preparation:
     keep: int | None = options["keep_recent"]
-    return settings.whole("compaction.keep_recent_tokens") if keep is None else keep
+    if keep is None:
+        keep = settings.whole("compaction.keep_recent_tokens")
+    return preparation.prepare(transcript, keep_recent=keep, reserve=limits.reserve, window=limits.window)
 
 
-def _summary(made: branches.Branch, options: dict[str, Any], settings: Config, problems: list[str]) -> dict[str, Any]:
-    from session.compaction import summary
-
-    if not made.chosen:
-        return {"summary": None, "source": None, "readFiles": [], "modifiedFiles": []}
-    found = summary.summarize_messages(
-        made.messages,
-        made.file_ops,
-        instructions=options["instructions"],
-        ask=model_command.from_config(settings, options["command"]),
-        max_prompt=settings.whole("model.max_prompt_bytes"),
-        strict=bool(options["command"]),
-        branch=True,
-        reserve=settings.whole("compaction.reserve_tokens"),
-    )
-    problems += found.problems
-    return found.json()
+def _model(options: dict[str, Any], settings: Config) -> dict[str, Any]:
+    """Who writes a summary, and what it is told; a command that the user named must be there."""
+    command: str = options["command"]
+    return {
+        "instructions": options["instructions"],
+        "ask": model_command.from_config(settings, command),
+        "max_prompt": settings.whole("model.max_prompt_bytes"),
+        "strict": bool(command.strip()),
+    }
 
 
 def _ids(entries: Iterable[Entry]) -> list[str]:
@@ -232,13 +218,9 @@ def _files(ops: FileOperations) -> dict[str, list[str]]:
     return {"read": list(ops.read), "written": list(ops.written), "edited": list(ops.edited)}
 
 
-def _next(transcript: Transcript, command: str) -> list[NextAction]:
-    about = {"description": "the session file", "value": transcript.path, "required": True}
-    what = "where it would be cut" if command == "prepare" else "the summary"
-    return [
-        {
-            "command": f"joelclaw compaction {command} <transcript>",
-            "description": what,
-            "params": {"transcript": about},
-        }
-    ]
+def _next(transcript: Transcript, command: str, description: str) -> NextAction:
+    return {
+        "command": f"joelclaw compaction {command} <transcript>",
+        "description": description,
+        "params": {"transcript": {"description": "the session file", "value": transcript.path, "required": True}},
+    }

@@ -6,7 +6,7 @@ from cli.answer import Answer, quoted
 from cli.parameter import session_of
 from core import config
 from core.errors import usage
-from session.idle import timing
+from session.idle import timers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def schedule(options: dict[str, Any]) -> Answer:
     tokens, window = options["tokens"], options["window"]
     if options["percent"] is None and (tokens is None) != (window is None):
         raise usage(CODE, "tokens and window go together", "give --tokens and --window, or --percent")
-    result = timing.schedule(
+    result = timers.schedule(
         session_id,
         config.load(),
         percent=options["percent"],
@@ -47,25 +47,25 @@ def schedule(options: dict[str, Any]) -> Answer:
 
 def cancel(options: dict[str, Any]) -> Answer:
     """`joelclaw idle cancel`: without a timer, or without such a session, it only says so."""
-    return Answer(timing.cancel(session_of(options["session"], CODE)))
+    return Answer(timers.cancel(session_of(options["session"], CODE)))
 
 
 def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
     """`joelclaw idle list`: all timers, the soonest first."""
-    timers = timing.every(config.load())
+    listed = timers.every(config.load())
     actions: list[NextAction] = []
-    if timers:
+    if listed:
         actions.append({"command": "joelclaw idle run", "description": "compact what comes due, until Ctrl-C"})
-    return Answer({"count": len(timers), "timers": timers}, actions)
+    return Answer({"count": len(listed), "timers": listed}, actions)
 
 
 def due(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
     """`joelclaw idle due`: those that have come due."""
-    timers = timing.every(config.load(), due=True)
+    listed = timers.every(config.load(), due=True)
     actions: list[NextAction] = []
-    if timers:
+    if listed:
         actions.append({"command": "joelclaw idle run --once", "description": "compact them now"})
-    return Answer({"count": len(timers), "timers": timers}, actions)
+    return Answer({"count": len(listed), "timers": listed}, actions)
 
 
 def run(options: dict[str, Any]) -> Answer:
@@ -78,7 +78,7 @@ def run(options: dict[str, Any]) -> Answer:
     settings = config.load()
     with Interrupts() as interrupts:
         outcome = run.run(settings, interrupts, _tell(), once=options["once"], until_empty=options["until_empty"])
-    left = timing.every(settings)
+    left = timers.every(settings)
     result = {**outcome.counts, "stopped": outcome.stopped, "timersLeft": len(left), "sessions": outcome.sessions}
     actions: list[NextAction] = []
     if outcome.counts["failed"]:

@@ -9,7 +9,7 @@ from clients.file_operations import FileOperations, together
 from clients.lines import Problems
 from clients.tree import path_to
 from core.errors import usage
-from session.compaction import reading
+from session.compaction import session_file
 
 if TYPE_CHECKING:
     from clients.entry import Entry, Message, Transcript
@@ -35,7 +35,7 @@ class Branch:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The messages that the summary is made from, oldest first."""
-        return tuple(reading.messages(self.transcript, reversed(self.chosen)))
+        return tuple(session_file.messages(self.transcript, reversed(self.chosen)))
 
 
 def prepare(transcript: Transcript, leaf: str, target: str, *, budget: int) -> Branch:
@@ -79,7 +79,7 @@ def _chosen(
     walked: list[Entry] = []
     total = 0
     speaking = [entry for entry in reversed(entries) if entry.role is not None and entry.role != "tool_result"]
-    for entry, size in zip(speaking, reading.sizes(transcript, speaking), strict=True):
+    for entry, size in zip(speaking, session_file.sizes(transcript, speaking), strict=True):
         walked.append(entry)
         if budget > 0 and total + size > budget:
             if entry.kind in ("compaction", "branch_summary") and total < budget * 0.9:

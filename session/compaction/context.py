@@ -1,15 +1,20 @@
-"""What of a session stands in the model's context, and how many tokens that takes."""
+"""What of a session stands in the model's context, how many tokens that takes, and whether it is to be compacted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from clients.entry import SAID
-from session.compaction import reading
+from core.errors import usage
+from session import context_usage
+from session.compaction import session_file
 
 if TYPE_CHECKING:
     from clients.entry import Entry, Transcript
+    from core.config import Config
+
+    Reason = Literal["above-threshold", "below-threshold", "nothing-since-compaction", "empty"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,75 @@ class ContextTokens:
     """of what came after that answer, or of all"""
     stale: int | None
     """what the newest answer told, where a compaction came after it, so that it counts for nothing; else None"""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large the context may become, in tokens."""
+
+    window: int
+    """the size of the model's context"""
+    window_from: str
+    """where that was found"""
+    reserve: int
+    """kept free for the answer"""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether to compact, and why."""
+
+    reason: Reason
+    size: ContextTokens
+    messages_since_compaction: int
+    threshold: int
+    """tokens above which a session is compacted"""
+
+    @property
+    def compact(self) -> bool:
+        """Whether to compact."""
+        return self.reason == "above-threshold"
+
+
+def limits(transcript: Transcript, config: Config, *, window: int | None = None, reserve: int | None = None) -> Limits:
+    """The window and the reserve: as given, else as the transcript or the settings tell them, else by the model.
+
+    Raises:
+        Failure: COMPACTION_INVALID_ARGS (exit 2), where the reserve is no smaller than the window.
+    """
+    told = size(transcript).from_usage
+    candidates = {
+        "--window": window or 0,
+        "the transcript": transcript.window,
+        "context.window": config.whole("context.window"),
+        "the model": context_usage.window_of(transcript.client, (transcript.model,), told, config),
+    }
+    source, found = next((name, tokens) for name, tokens in candidates.items() if tokens)
+    if reserve is None:
+        reserve = config.whole("compaction.reserve_tokens")
+    if reserve >= found:
+        raise usage(
+            "COMPACTION_INVALID_ARGS",
+            f"a reserve of {reserve:,} tokens leaves nothing of a window of {found:,} ({source})",
+            "give --window N for the model's window, or a smaller --reserve N",
+        )
+    return Limits(found, source, reserve)
+
+
+def decide(transcript: Transcript, *, window: int, reserve: int) -> Decision:
+    """Compact where the context holds more than the window less the reserve, and something was said since last time.
+
+    Args:
+        transcript: the session.
+        window: size of the model's context in tokens.
+        reserve: tokens of it that are kept free for the answer.
+    """
+    tokens = size(transcript)
+    said = said_since_compaction(transcript)
+    reason: Reason = "above-threshold" if tokens.total > window - reserve else "below-threshold"
+    if said == 0:
+        reason = "empty" if transcript.last_compaction() < 0 else "nothing-since-compaction"
+    return Decision(reason, tokens, said, window - reserve)
 
 
 def entries(transcript: Transcript) -> tuple[Entry, ...]:
@@ -60,11 +134,11 @@ def size(transcript: Transcript) -> ContextTokens:
     for index in range(len(later) - 1, -1, -1):
         used = later[index].usage
         if used is not None:
-            rest = sum(reading.sizes(transcript, _after(later, index)))
+            rest = sum(session_file.sizes(transcript, _after(later, index)))
             return ContextTokens(used.total + rest, used.total, rest, None)
     shown = entries(transcript)
     stale = next((entry.usage.total for entry in reversed(shown) if entry.usage is not None), None)
-    estimated = sum(reading.sizes(transcript, shown))
+    estimated = sum(session_file.sizes(transcript, shown))
     return ContextTokens(estimated, 0, estimated, stale)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from core import words
 from core.quoting import DELIMITER, cost
 from core.redaction import redact
-from session.compaction import cues, figures
+from session.compaction import cues, tool_lines
 from session.compaction import summary_form as form
 from session.compaction.sentences import flat, sentences
 from session.inject import selection
@@ -143,7 +143,7 @@ def _candidates(messages: Sequence[Message]) -> Iterator[Line]:
     last = max(
         (at for at, message in enumerate(messages) if message.role == "assistant" and message.text.strip()), default=-1
     )
-    calls: dict[str, figures.Call] = {}
+    calls: dict[str, tool_lines.Call] = {}
     place = 0
     for at, message in enumerate(messages):
         if message.excluded:
@@ -153,23 +153,23 @@ def _candidates(messages: Sequence[Message]) -> Iterator[Line]:
             place += 1
 
 
-def _of_message(message: Message, calls: dict[str, figures.Call], *, end: bool, last: bool) -> Iterator[Line]:
+def _of_message(message: Message, calls: dict[str, tool_lines.Call], *, end: bool, last: bool) -> Iterator[Line]:
     if message.role in ("compaction_summary", "branch_summary"):
         yield from _carried(message.text)
     elif message.role == "tool_result":
-        text = figures.worth_reading(_clean(message.text, _RESULT_CHARS), calls.get(message.call))
-        yield from _figures(figures.of_result(text, failed=message.failed))
+        text = tool_lines.worth_reading(_clean(message.text, _RESULT_CHARS), calls.get(message.call))
+        yield from _figures(tool_lines.of_result(text, failed=message.failed))
     elif message.role == "bash":
-        yield from _figures(figures.of_user_command(_clean(message.text, _RESULT_CHARS)))
+        yield from _figures(tool_lines.of_user_command(_clean(message.text, _RESULT_CHARS)))
     elif message.role in ("user", "assistant"):
         yield from _said(message, end=end, last=last)
         for block in message.blocks:
             if block.kind == "tool_call":
-                calls[block.call] = figures.call_of(block)
-                yield from _figures(figures.of_call(calls[block.call]))
+                calls[block.call] = tool_lines.call_of(block)
+                yield from _figures(tool_lines.of_call(calls[block.call]))
 
 
-def _figures(found: Iterable[figures.Figure]) -> Iterator[Line]:
+def _figures(found: Iterable[tool_lines.Figure]) -> Iterator[Line]:
     for figure in found:
         if _may_stand(figure.text) and any(map(str.isalnum, figure.text)):
             yield Line(redact(figure.text)[0], form.CONTEXT, figure.weight, 0, figure=True)

@@ -35,9 +35,9 @@ def begin(agent: str, config: Config) -> list[Text]:
 
     Nothing happens unless `compaction.notifyOnStart` is set, nor in a compaction that `joelclaw idle run` has told of.
     """
-    from session.idle import timing
+    from session.idle import timers
 
-    if not config.flag("compaction.notifyOnStart") or os.environ.get(timing.RUNNING):
+    if not config.flag("compaction.notifyOnStart") or os.environ.get(timers.RUNNING):
         return []
     if agent in _OWN_SCREEN:
         from clients.extension_hooks import NOTICE
@@ -68,15 +68,15 @@ def deliver(config: Config) -> dict[str, Any]:
     from core import clock
     from core.process import process_group
     from otel import record
+    from session.idle import rules
     from session.session_store import Store
-    from session.state import idle_timer
 
     command, said = config.text("notify.command"), text(config)
     result: dict[str, Any] = {"delivered": False, "text": said, "reason": "no-command", "exitStatus": None}
     if not command.strip():
         return result
     try:
-        words = idle_timer.words(command, {"text": said})
+        words = rules.words(command, {"text": said})
     except ValueError as error:
         ended = process_group.Ended(None, f"notify.command: {error}", "not-started")
     else:

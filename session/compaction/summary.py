@@ -14,15 +14,16 @@ from core.errors import Failure
 from core.quoting import cost
 from core.redaction import redact
 from core.words import clean
-from session.compaction import extract, summary_prompt
+from session.compaction import extract, session_file, summary_prompt
 from session.compaction import summary_form as form
 from session.compaction.serialization import serialize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from clients.entry import Message
+    from clients.entry import Message, Transcript
     from clients.file_operations import FileOperations
+    from session.compaction.branch import Branch
     from session.compaction.preparation import Preparation
 
     Ask = Callable[[str], str]
@@ -129,6 +130,28 @@ def summarize(
     return work.summary(preparation.file_ops)
 
 
+def summarize_session(transcript: Transcript, **model: Any) -> Summary:
+    """The summary of a whole session, of which nothing would be dropped yet; `model`: as in `summarize`.
+
+    Raises:
+        Failure: TRANSCRIPT_EMPTY, and as in `summarize`.
+    """
+    messages = tuple(session_file.messages(transcript, transcript.entries))
+    if not any(block.text.strip() or block.name for message in messages for block in message.blocks):
+        raise Failure(
+            "TRANSCRIPT_EMPTY",
+            f"nothing was said in {transcript.path}",
+            "name a session in which something was said",
+        )
+    files = file_operations.together(entry.files for entry in transcript.entries)
+    return summarize_messages(messages, files, **model)
+
+
+def summarize_branch(branch: Branch, *, reserve: int, **model: Any) -> Summary:
+    """The summary of a branch that is left; `reserve` and `model`: as in `summarize_messages`."""
+    return summarize_messages(branch.messages, branch.file_ops, kind="branch", reserve=reserve, **model)
+
+
 def summarize_messages(
     messages: Iterable[Message],
     file_ops: FileOperations,
@@ -138,14 +161,14 @@ def summarize_messages(
     ask: Ask | None = None,
     max_prompt: int = MAX_PROMPT,
     strict: bool = False,
-    branch: bool = False,
+    kind: Kind = "history",
     reserve: int = 0,
 ) -> Summary:
-    """The summary of any messages, oldest first: of a branch that is left, or of a whole conversation.
+    """The summary of any messages, oldest first.
 
     Args:
         previous: the summary of what came before them.
-        branch: they are a branch, and the model is told so.
+        kind: of what they are the record; the model is told so.
         reserve: tokens kept free for the answer; 0 for no bound but ours.
         instructions, ask, max_prompt, strict: as in `summarize`.
 
@@ -153,7 +176,7 @@ def summarize_messages(
         Failure: as in `summarize`.
     """
     work = _Work(ask, instructions, max_prompt, strict, _room(reserve))
-    work.add("branch" if branch else "history", _spoken(messages), previous, 1.0)
+    work.add(kind, _spoken(messages), previous, 1.0)
     return work.summary(file_ops)
 
 

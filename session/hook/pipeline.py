@@ -168,9 +168,9 @@ def _refreshed(
 def _timed(session_id: str, event: HookEvent, usage: ContextUsage | None, config: Config, reached: Store) -> None:
     """The timer of idle compaction, where that is switched on."""
     if event["kind"] in ("prompt", "turn", "end") and config.whole("compaction.idleTriggerMinutes"):
-        from session.idle import timing
+        from session.idle import timers
 
-        _attempt("idle", reached, lambda: timing.follow(session_id, event, usage, config))
+        _attempt("idle", reached, lambda: timers.follow(session_id, event, usage, config))
 
 
 def _announced(agent: str, config: Config, reached: Store) -> list[Text]:

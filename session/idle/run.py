@@ -13,9 +13,9 @@ from core.process import process_group
 from otel import record
 from session.compaction import notice
 from session.hook import spool
-from session.idle import outcome, timing
+from session.idle import rules, timers, transcript_check
 from session.session_store import Store
-from session.state import compacted, idle_timer, schema, state_file
+from session.state import compacted, schema, state_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,26 +64,26 @@ def run(
         Failure: the folder of the sessions cannot be read.
     """
     outcome = Outcome()
-    timers = timing.Timers()
+    sessions = timers.Timers()
     later: dict[str, int] = {}
     while not interrupts.came():
         now = clock.now_ms()
-        listed = [told for told in (timing.told(one, config, now) for one in timers.states()) if told is not None]
+        listed = [told for told in (timers.told(one, config, now) for one in sessions.states()) if told is not None]
         for told in listed:
             if interrupts.came():
                 break
-            if told["standing"] == idle_timer.DUE and later.get(told["sessionId"], 0) <= now:
+            if told["standing"] == rules.DUE and later.get(told["sessionId"], 0) <= now:
                 result = compact(told["sessionId"], config, interrupts, tell)
                 if result is not None:
                     outcome.take(result)
                     later[told["sessionId"]] = now + _AGAIN_MS
-            elif once and told["standing"] in (idle_timer.TURN_RUNNING, idle_timer.IN_PROGRESS):
+            elif once and told["standing"] in (rules.TURN_RUNNING, rules.IN_PROGRESS):
                 about = {"sessionId": told["sessionId"], "agent": told["agent"]}
                 outcome.take({**about, "outcome": "skipped", "reason": told["standing"]})
         if once or (until_empty and not listed):
             break
-        waiting = [one["dueAt"] for one in listed if one["standing"] == idle_timer.WAITING]
-        interrupts.wait(idle_timer.pause(waiting, clock.now_ms()))
+        waiting = [one["dueAt"] for one in listed if one["standing"] == rules.WAITING]
+        interrupts.wait(rules.pause(waiting, clock.now_ms()))
     outcome.stopped = interrupts.came()
     return outcome
 
@@ -111,12 +111,12 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, tell: Tell)
         tell("started", {**result, "command": words, "cwd": folder})
         if config.flag("compaction.notifyOnStart"):
             notice.start(config)
-        size = outcome.size(timer["transcript"])
+        size = transcript_check.size(timer["transcript"])
         ended = process_group.run(
             words,
             seconds=config.whole("idle.timeout_seconds"),
             cwd=folder,
-            environment={**os.environ, timing.RUNNING: "1"},
+            environment={**os.environ, timers.RUNNING: "1"},
             interrupts=interrupts,
             begun=attempt.hand_over,
         )
@@ -163,12 +163,12 @@ class _Attempt:
             known, _ = state_file.load(self._session_id)
             timer = known["idleTimer"] if known is not None else None
             if known is None or timer is None:
-                raise NotNow(idle_timer.NONE)
-            stands = idle_timer.standing(known, now, state_file.is_alive, timing.longest_ms(self._config))
-            if stands != idle_timer.DUE:
+                raise NotNow(rules.NONE)
+            stands = rules.standing(known, now, state_file.is_alive, timers.longest_ms(self._config))
+            if stands != rules.DUE:
                 raise NotNow(stands)
             self._scheduled_at = timer["scheduledAt"]
-            claimed = idle_timer.claim(known, os.getpid(), now)
+            claimed = rules.claim(known, os.getpid(), now)
             state_file.store(claimed)
         return claimed, timer
 
@@ -179,10 +179,10 @@ class _Attempt:
             NotNow: a message has come.
         """
         known = state_file.peek(self._session_id)
-        if known is None or not idle_timer.is_claimed(known, os.getpid(), self._scheduled_at):
-            raise NotNow(idle_timer.NONE)
-        if idle_timer.is_running(known, clock.now_ms()):
-            raise NotNow(idle_timer.TURN_RUNNING)
+        if known is None or not rules.is_claimed(known, os.getpid(), self._scheduled_at):
+            raise NotNow(rules.NONE)
+        if rules.is_running(known, clock.now_ms()):
+            raise NotNow(rules.TURN_RUNNING)
 
     def hand_over(self, pid: int) -> None:
         """The mark is the command's from now on: were we killed, nobody would start a second one beside it."""
@@ -192,7 +192,7 @@ class _Attempt:
                 known, _ = state_file.load(self._session_id)
                 mark = known["idleInFlight"] if known is not None else None
                 if known is not None and mark is not None and mark["pid"] == os.getpid():
-                    state_file.store(idle_timer.claim(known, pid, mark["startedAt"]))
+                    state_file.store(rules.claim(known, pid, mark["startedAt"]))
         except (Failure, OSError):
             pass
 
@@ -205,7 +205,7 @@ class _Attempt:
         at = known["lastCompactionAt"] if known is not None else None
         if at is not None and at > timer["scheduledAt"]:
             return True
-        return outcome.was_compacted(timer["transcript"], known["agent"] if known is not None else "", size)
+        return transcript_check.was_compacted(timer["transcript"], known["agent"] if known is not None else "", size)
 
     def finish(self, *, again: bool) -> bool:
         """Take the mark away, and the timer unless it is to be run `again`; whether a message came meanwhile."""
@@ -214,7 +214,7 @@ class _Attempt:
                 known, _ = state_file.load(self._session_id)
                 if known is None:
                     return False
-                after = idle_timer.finish(known, self._pids, self._scheduled_at, again=again)
+                after = rules.finish(known, self._pids, self._scheduled_at, again=again)
                 if after != known:
                     state_file.store(after)
         except (Failure, OSError):
@@ -231,7 +231,7 @@ def _command(current: SessionState, timer: IdleTimer, config: Config) -> tuple[l
         Failure: there is no command, no folder, or no id that the agent would know.
     """
     session_id, agent = current["sessionId"], current["agent"]
-    template = config.text("idle.command").strip() or idle_timer.COMMANDS.get(agent, "")
+    template = config.text("idle.command").strip() or rules.COMMANDS.get(agent, "")
     if not template:
         who = agent or "an agent of which nothing is known"
         raise Failure("IDLE_NO_COMMAND", f"no command is known that compacts a session of {who}", "set idle.command")
@@ -239,12 +239,12 @@ def _command(current: SessionState, timer: IdleTimer, config: Config) -> tuple[l
         raise Failure("IDLE_NO_ID", f"{session_id[:80]!r} is no id that a command could be given", "set none for it")
     folder = timer["cwd"] or current["cwd"]
     # Claude Code finds a session by the folder where it began, and tells its hooks the one where its shell is.
-    folder = outcome.begun_in(timer["transcript"], agent) or folder
+    folder = transcript_check.begun_in(timer["transcript"], agent) or folder
     if not folder or not os.path.isdir(folder):
         raise Failure("IDLE_NO_FOLDER", f"{folder[:200]!r} is no folder", "a session is compacted where it ran")
     values = {"session": session_id, "cwd": folder, "transcript": timer["transcript"], "agent": agent}
     try:
-        words = idle_timer.words(template, values)
+        words = rules.words(template, values)
     except ValueError as error:
         raise Failure("CONFIG_INVALID", f"idle.command: {error}", "correct idle.command") from None
     return words, folder

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 
 from core import clock, files, json_text
-from session.state import idle_timer, schema, state_file
+from session.idle import rules
+from session.state import schema, state_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,9 +39,9 @@ def follow(session_id: str, event: HookEvent, usage: ContextUsage | None, config
         known, _ = state_file.load(session_id)
         if known is None:
             return
-        after = idle_timer.turn_began(known, now) if kind == "prompt" else idle_timer.turn_ended(known)
+        after = rules.turn_began(known, now) if kind == "prompt" else rules.turn_ended(known)
         if kind == "turn" and usage is not None:
-            used = idle_timer.ratio(usage["percent"], usage["tokens"], usage["window"])
+            used = rules.ratio(usage["percent"], usage["tokens"], usage["window"])
             after, _ = _scheduled(after, used, 0, event["cwd"], event["transcript"], config, now)
         if after != known:
             state_file.store(after)
@@ -70,17 +71,17 @@ def schedule(
     with state_file.locked(session_id):
         known, _ = state_file.load(session_id)
         current = known or schema.blank(session_id, "interactive", now)
-        used = idle_timer.ratio(percent, tokens, window)
+        used = rules.ratio(percent, tokens, window)
         if used is None:
             last = current["checkpoint"]["contextPercentAtCapture"]
-            used = idle_timer.ratio(last, None, None)
+            used = rules.ratio(last, None, None)
         old = current["idleTimer"]
         transcript = old["transcript"] if old else ""
         after, reason = _scheduled(current, used, minutes, cwd or current["cwd"] or _here(), transcript, config, now)
         after = {**after, "agent": agent or after["agent"]}
         if after != current:
             state_file.store(after)
-    scheduled = reason == idle_timer.SCHEDULED
+    scheduled = reason == rules.SCHEDULED
     return {
         "sessionId": session_id,
         "scheduled": scheduled,
@@ -103,7 +104,7 @@ def cancel(session_id: str) -> dict[str, Any]:
         with state_file.locked(session_id):
             known, _ = state_file.load(session_id)
             if known is not None and known["idleTimer"] is not None:
-                state_file.store(idle_timer.cancel(known))
+                state_file.store(rules.cancel(known))
                 result["cancelled"] = True
     return result
 
@@ -116,7 +117,7 @@ def longest_ms(config: Config) -> int:
 def _scheduled(
     current: SessionState, used: float | None, minutes: int, cwd: str, transcript: str, config: Config, now: int
 ) -> tuple[SessionState, str]:
-    return idle_timer.schedule(
+    return rules.schedule(
         current,
         used=used,
         minutes=minutes or config.whole("compaction.idleTriggerMinutes"),
@@ -198,8 +199,8 @@ def _with_timer(path: str, name: str) -> SessionState | None:
 def told(current: SessionState, config: Config, now: int) -> dict[str, Any] | None:
     """What a list shows of a session's timer; None where a message or a compaction made it void."""
     timer = current["idleTimer"]
-    stands = idle_timer.standing(current, now, state_file.is_alive, longest_ms(config))
-    if timer is None or stands == idle_timer.NONE:
+    stands = rules.standing(current, now, state_file.is_alive, longest_ms(config))
+    if timer is None or stands == rules.NONE:
         return None
     return {
         "sessionId": current["sessionId"],
@@ -221,4 +222,4 @@ def every(config: Config, *, due: bool = False) -> list[dict[str, Any]]:
     """
     now = clock.now_ms()
     listed = [told(one, config, now) for one in Timers().states()]
-    return [one for one in listed if one is not None and not (due and one["standing"] == idle_timer.WAITING)]
+    return [one for one in listed if one is not None and not (due and one["standing"] == rules.WAITING)]
