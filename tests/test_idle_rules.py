@@ -29,8 +29,8 @@ def scheduled(used: float | None = 0.8, *, minutes: int = 10, now: int = NOW_MS)
     return state
 
 
-def standing(state: SessionState, now: int, alive: bool = True) -> str:
-    return rules.standing(state, now, lambda _: alive, LONGEST)
+def status(state: SessionState, now: int, alive: bool = True) -> str:
+    return rules.status(state, now, lambda _: alive, LONGEST)
 
 
 # The boundary table of OpenClaw #21117, and the cases of its tests.
@@ -73,39 +73,39 @@ def test_tokens_beat_a_percentage_that_may_be_rounded() -> None:
 
 def test_it_is_due_when_the_minutes_are_over_and_not_before() -> None:
     state = scheduled(minutes=10)
-    assert standing(state, NOW_MS + 10 * MINUTE - 1) == "waiting"
-    assert standing(state, NOW_MS + 10 * MINUTE) == "due"
+    assert status(state, NOW_MS + 10 * MINUTE - 1) == "waiting"
+    assert status(state, NOW_MS + 10 * MINUTE) == "due"
 
 
 def test_a_new_message_takes_it_away_and_a_turn_runs() -> None:
     state = rules.turn_began(scheduled(), NOW_MS + 1)
     assert state["idleTimer"] is None
-    assert standing(state, NOW_MS + 10 * MINUTE) == "none"
+    assert status(state, NOW_MS + 10 * MINUTE) == "none"
     assert rules.is_running(state, NOW_MS + 2)
     assert not rules.is_running(rules.turn_ended(state), NOW_MS + 2)
 
 
 def test_another_schedule_replaces_it() -> None:
     later, _ = rules.schedule(scheduled(), used=0.8, minutes=10, least=LEAST, now=NOW_MS + MINUTE)
-    assert standing(later, NOW_MS + 10 * MINUTE) == "waiting"
-    assert standing(later, NOW_MS + 11 * MINUTE) == "due"
+    assert status(later, NOW_MS + 10 * MINUTE) == "waiting"
+    assert status(later, NOW_MS + 11 * MINUTE) == "due"
     below, _ = rules.schedule(later, used=0.2, minutes=10, least=LEAST, now=NOW_MS + MINUTE)
     assert below["idleTimer"] is None
 
 
 def test_while_a_turn_runs_it_waits_and_a_dead_agent_does_not_hold_it_up_for_ever() -> None:
     state = {**scheduled(), "turnBeganAt": NOW_MS}
-    assert standing(state, NOW_MS + 10 * MINUTE) == "turn-running"  # type: ignore[arg-type]
-    assert standing(state, NOW_MS + rules.STALE_MS - 1) == "turn-running"  # type: ignore[arg-type]
-    assert standing(state, NOW_MS + rules.STALE_MS) == "due"  # type: ignore[arg-type]
-    assert standing({**state, "updatedAt": NOW_MS + MINUTE}, NOW_MS + rules.STALE_MS) == "turn-running"  # type: ignore[arg-type]
+    assert status(state, NOW_MS + 10 * MINUTE) == "turn-running"  # type: ignore[arg-type]
+    assert status(state, NOW_MS + rules.STALE_MS - 1) == "turn-running"  # type: ignore[arg-type]
+    assert status(state, NOW_MS + rules.STALE_MS) == "due"  # type: ignore[arg-type]
+    assert status({**state, "updatedAt": NOW_MS + MINUTE}, NOW_MS + rules.STALE_MS) == "turn-running"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("field", ["lastMessageAt", "lastCompactionAt"])
 def test_a_message_or_a_compaction_that_nobody_reported_makes_it_void(field: str) -> None:
     due = NOW_MS + 10 * MINUTE
-    assert standing({**scheduled(), field: NOW_MS}, due) == "due"  # type: ignore[arg-type,misc]
-    assert standing({**scheduled(), field: NOW_MS + 1}, due) == "none"  # type: ignore[arg-type,misc]
+    assert status({**scheduled(), field: NOW_MS}, due) == "due"  # type: ignore[arg-type,misc]
+    assert status({**scheduled(), field: NOW_MS + 1}, due) == "none"  # type: ignore[arg-type,misc]
 
 
 def test_a_compaction_clears_it() -> None:
@@ -118,12 +118,12 @@ def test_a_claim_keeps_others_away_until_its_process_is_gone() -> None:
     assert rules.is_claimed(state, 7, NOW_MS)
     assert not rules.is_claimed(state, 8, NOW_MS)
     assert not rules.is_claimed(rules.cancel(state), 7, NOW_MS)
-    assert standing(state, due) == "in-progress"
-    assert standing(state, due, alive=False) == "due"
-    assert standing(state, due + LONGEST + rules.MARGIN_MS) == "due"
+    assert status(state, due) == "in-progress"
+    assert status(state, due, alive=False) == "due"
+    assert status(state, due + LONGEST + rules.MARGIN_MS) == "due"
     # a turn that ends meanwhile makes a new timer, and not a second compaction at once
     newer, _ = rules.schedule(state, used=0.8, minutes=1, least=LEAST, now=due - MINUTE)
-    assert standing(newer, due) == "in-progress"
+    assert status(newer, due) == "in-progress"
 
 
 def test_after_an_attempt_its_timer_is_gone_and_a_newer_one_stays() -> None:
@@ -195,7 +195,7 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
             state = rules.turn_ended(state)
         elif step == "compaction":
             state, silent_since = compacted.take_compaction(state, now, injecting=False), None
-        elif step == "claim" and standing(state, now, alive) == "due":
+        elif step == "claim" and status(state, now, alive) == "due":
             assert at_work is None or not alive
             state, alive = rules.claim(state, 7, now), True
             timer = state["idleTimer"]
@@ -209,10 +209,10 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
             alive = False
         elif step == "wait":
             now += 50_000
-        stands = standing(state, now, alive)
-        if stands == "due":
+        found = status(state, now, alive)
+        if found == "due":
             assert silent_since is not None
             assert now - silent_since >= MINUTE
             assert at_work is None or not alive
-        assert (stands == "none") == (silent_since is None)
+        assert (found == "none") == (silent_since is None)
         assert schema.bounded(state) == state

@@ -1,7 +1,7 @@
-"""When a session that nobody talks to may be compacted (OpenClaw's idle trigger). Functions from state to state.
+"""The rules of idle compaction (OpenClaw's idle trigger), as functions from session state to session state.
 
-A turn's end schedules, at most one timer a session; a message or a compaction does away with it. A timer that has come
-due is run once, whatever comes of it.
+The end of a turn sets the session's only timer; a message or a compaction removes it. A timer that is due is run once,
+whether the compaction succeeds or not.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
     from session.state.schema import SessionState
 
-    Standing = Literal["none", "waiting", "due", "turn-running", "in-progress"]
+    Status = Literal["none", "waiting", "due", "turn-running", "in-progress"]
 
 SCHEDULED, OFF, UNKNOWN, BELOW = "scheduled", "off", "percent-unknown", "below-threshold"
 NONE, WAITING, DUE, TURN_RUNNING, IN_PROGRESS = "none", "waiting", "due", "turn-running", "in-progress"
 MINUTE_MS = 60_000
 STALE_MS = 60 * MINUTE_MS
-"""A turn of which nothing was heard for so long has ended without a word: the agent was killed."""
+"""A turn without a sign of life for so long is over: its agent was killed."""
 MARGIN_MS = MINUTE_MS
-"""Beyond the command's own time limit, after which a mark of work in flight is void."""
+"""Added to the command's time limit: after that, the mark of a running compaction no longer counts."""
 LONGEST_PAUSE_S = 1.0
 _SHORTEST_PAUSE_S = 0.02
 _ROUNDING = 1e-9
 
 COMMANDS = {"claude": 'claude -p "/compact" --resume {session}'}
-"""What compacts a session from outside its client, where that was seen to work (Claude Code 2.1.329)."""
+"""Commands that compact a session from outside its client, tried with Claude Code 2.1.329."""
 
 
 def ratio(percent: float | None, tokens: int | None, window: int | None) -> float | None:
-    """Share of the context window in use; from tokens where they are told, since a percentage may be rounded."""
+    """The share of the context window in use; from tokens where given, since a percentage may be rounded."""
     if tokens is not None and window:
         return tokens / window
     return None if percent is None else percent / 100
@@ -47,12 +47,12 @@ def schedule(
     cwd: str = "",
     transcript: str = "",
 ) -> tuple[SessionState, str]:
-    """The state after the end of a turn, and SCHEDULED or why there is no timer.
+    """Set the timer at the end of a turn; returns the state, and SCHEDULED or why there is no timer.
 
     Args:
         used: share of the context window in use, None where it is not known.
-        minutes: how long nothing may be said until the timer is due; 0: no timer is ever made.
-        least: the share from which on a timer is made.
+        minutes: silence after which the timer is due; 0 switches timers off.
+        least: the smallest share for which a timer is set.
         now: ms since the epoch.
     """
     if not minutes:
@@ -75,7 +75,7 @@ def cancel(state: SessionState) -> SessionState:
 
 
 def turn_began(state: SessionState, now: int) -> SessionState:
-    """The state after a new message: no timer, and a turn runs."""
+    """The state after a new message: without a timer, and with a turn that runs."""
     return {**cancel(state), "turnBeganAt": now}
 
 
@@ -85,24 +85,24 @@ def turn_ended(state: SessionState) -> SessionState:
 
 
 def is_running(state: SessionState, now: int) -> bool:
-    """Whether a turn runs; not where nothing was heard of it for STALE_MS."""
+    """Whether a turn runs; one without a sign of life for STALE_MS does not."""
     began = state["turnBeganAt"]
     return began is not None and now - max(began, state["updatedAt"]) < STALE_MS
 
 
-def standing(state: SessionState, now: int, alive: Callable[[int], bool], longest_ms: int) -> Standing:
-    """How it stands with the session's timer.
+def status(state: SessionState, now: int, alive: Callable[[int], bool], longest_ms: int) -> Status:
+    """The status of the session's timer.
 
     Args:
-        alive: whether a process runs.
-        longest_ms: what a compaction may take.
+        alive: says whether a process runs.
+        longest_ms: how long a compaction may take.
     """
     timer = state["idleTimer"]
     if timer is None:
         return "none"
     for happened in (state["lastMessageAt"], state["lastCompactionAt"]):
         if happened is not None and happened > timer["scheduledAt"]:
-            return "none"  # by one who knows of no timers
+            return "none"  # told by an agent whose hooks know no timers
     if now < timer["dueAt"]:
         return "waiting"
     if is_busy(state, now, alive, longest_ms):
@@ -111,28 +111,28 @@ def standing(state: SessionState, now: int, alive: Callable[[int], bool], longes
 
 
 def is_busy(state: SessionState, now: int, alive: Callable[[int], bool], longest_ms: int) -> bool:
-    """Whether this session is being compacted: by a process that is there, and no longer than that may take."""
+    """Whether a live process is compacting this session, within the time that it may take."""
     mark = state["idleInFlight"]
     return mark is not None and 0 <= now - mark["startedAt"] < longest_ms + MARGIN_MS and alive(mark["pid"])
 
 
 def claim(state: SessionState, pid: int, now: int) -> SessionState:
-    """The state with the mark that a process is at its compaction; the timer stays until that is over."""
+    """Mark the session as being compacted by a process; its timer stays until that is over."""
     return {**state, "idleInFlight": {"hash": "idle", "pid": pid, "startedAt": now}}
 
 
 def is_claimed(state: SessionState, pid: int, scheduled_at: int) -> bool:
-    """Whether the claim of a process still stands, with the timer for which it was made."""
+    """Whether the process still holds its claim, and the timer is the one that it claimed."""
     mark, timer = state["idleInFlight"], state["idleTimer"]
     return mark is not None and mark["pid"] == pid and timer is not None and timer["scheduledAt"] == scheduled_at
 
 
 def finish(state: SessionState, pids: Iterable[int], scheduled_at: int, *, again: bool = False) -> SessionState:
-    """The state after an attempt: without its mark, and without the timer that led to it. A newer one stays.
+    """The state after a compaction: without its mark and its timer. A newer timer stays.
 
     Args:
-        pids: those under which this attempt was marked.
-        again: it was not made, and is still due.
+        pids: the processes under which the compaction was marked.
+        again: it was not made; the timer stays due.
     """
     mark, timer = state["idleInFlight"], state["idleTimer"]
     if mark is not None and mark["pid"] in pids:
@@ -143,17 +143,17 @@ def finish(state: SessionState, pids: Iterable[int], scheduled_at: int, *, again
 
 
 def pause(due: Iterable[int], now: int) -> float:
-    """Seconds until the next look: until a timer comes due, at most one, since a timer may be set meanwhile.
+    """How many seconds to wait: until the first timer is due, at most one, since another may be set meanwhile.
 
     Args:
-        due: when the timers come due, in ms since the epoch, like `now`.
+        due: when the timers are due, in ms since the epoch, like `now`.
     """
     left = min((at - now for at in due), default=MINUTE_MS) / 1000
     return min(LONGEST_PAUSE_S, max(_SHORTEST_PAUSE_S, left))
 
 
 def words(template: str, values: Mapping[str, str]) -> list[str]:
-    """The words of a command, each `{name}` in them replaced; no shell reads them.
+    """The words of a command line with each `{name}` replaced, to be run without a shell.
 
     Raises:
         ValueError: a quotation mark is not closed.

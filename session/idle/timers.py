@@ -1,6 +1,6 @@
-"""The timers of idle compaction, in the sessions' own state: set, taken away, listed.
+"""Sets, removes and lists the timers of idle compaction, which lie in the state of their sessions.
 
-Hooks come here only where `compaction.idleTriggerMinutes` is set.
+Hooks import this only where `compaction.idleTriggerMinutes` is set.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from session.state.schema import SessionState
 
 RUNNING = "JOELCLAW_IDLE_RUN"
-"""Set in the environment of a compaction command: what the agent's hooks tell from inside it is no user's turn."""
+"""Set in the environment of a compaction command: hooks that run inside it report no turn of the user."""
 _MAX_BYTES = 1_000_000
 
 
 def follow(session_id: str, event: HookEvent, usage: ContextUsage | None, config: Config) -> None:
-    """What a hook's event means to the timer: a prompt takes it away, the end of a turn sets it anew.
+    """Change the timer as a hook's event asks for: a prompt removes it, the end of a turn sets it.
 
     Raises:
         Failure: the state cannot be read or written.
@@ -58,10 +58,10 @@ def schedule(
     agent: str = "",
     cwd: str = "",
 ) -> dict[str, Any]:
-    """Set the session's timer, as the end of a turn does; the result tells whether there is one, or why not.
+    """Set the session's timer, as the end of a turn does; returns what the command prints.
 
     Args:
-        percent: context usage; without it and tokens, what was last told of the session.
+        percent: context usage; without it and tokens, the session's last known one.
         minutes: 0 for `compaction.idleTriggerMinutes`.
 
     Raises:
@@ -94,7 +94,7 @@ def schedule(
 
 
 def cancel(session_id: str) -> dict[str, Any]:
-    """Take the session's timer away; the result tells whether there was one.
+    """Remove the session's timer; returns what the command prints.
 
     Raises:
         Failure: the state cannot be read or written (STATE_...).
@@ -110,7 +110,7 @@ def cancel(session_id: str) -> dict[str, Any]:
 
 
 def longest_ms(config: Config) -> int:
-    """What a compaction may take."""
+    """How long a compaction may take."""
     return config.whole("idle.timeout_seconds") * 1000
 
 
@@ -136,7 +136,7 @@ def _here() -> str:
 
 
 def _path(path: str) -> str:
-    """A path as it is kept: with a secret in it, it leads nowhere any more."""
+    """A path as it is stored: redacted, and of limited length."""
     from core.redaction import redact
     from core.words import clean
 
@@ -144,7 +144,7 @@ def _path(path: str) -> str:
 
 
 class Timers:
-    """The sessions that have a timer. Asked again, it reads what has changed."""
+    """Finds the sessions that have a timer. Later calls read only the files that changed."""
 
     __slots__ = ("_known",)
 
@@ -152,7 +152,7 @@ class Timers:
         self._known: dict[str, tuple[tuple[int, int, int], SessionState | None]] = {}
 
     def states(self) -> list[SessionState]:
-        """Their states, the soonest timer first; a file that cannot be read has none.
+        """Their states, the soonest timer first; files that cannot be read are left out.
 
         Raises:
             Failure: STATE_UNREADABLE, when the folder cannot be listed.
@@ -182,7 +182,7 @@ class Timers:
 
 
 def _with_timer(path: str, name: str) -> SessionState | None:
-    """The state in a file if it has a timer."""
+    """The state in a file, None where it has no timer or cannot be read."""
     try:
         with open(path, "rb") as handle:
             data = handle.read(_MAX_BYTES + 1)
@@ -196,11 +196,11 @@ def _with_timer(path: str, name: str) -> SessionState | None:
     return known if known["idleTimer"] is not None else None
 
 
-def told(current: SessionState, config: Config, now: int) -> dict[str, Any] | None:
-    """What a list shows of a session's timer; None where a message or a compaction made it void."""
+def listed(current: SessionState, config: Config, now: int) -> dict[str, Any] | None:
+    """A session's timer as lists show it; None where a message or a compaction has removed it."""
     timer = current["idleTimer"]
-    stands = rules.standing(current, now, state_file.is_alive, longest_ms(config))
-    if timer is None or stands == rules.NONE:
+    status = rules.status(current, now, state_file.is_alive, longest_ms(config))
+    if timer is None or status == rules.NONE:
         return None
     return {
         "sessionId": current["sessionId"],
@@ -210,16 +210,16 @@ def told(current: SessionState, config: Config, now: int) -> dict[str, Any] | No
         "scheduledAt": timer["scheduledAt"],
         "dueAt": timer["dueAt"],
         "dueInSeconds": max(0, -(-(timer["dueAt"] - now) // 1000)),
-        "standing": stands,
+        "standing": status,
     }
 
 
 def every(config: Config, *, due: bool = False) -> list[dict[str, Any]]:
-    """All timers, the soonest first; with `due` those that have come due, whatever still holds them up.
+    """All timers, the soonest first; with `due` those that are due, a running turn or not.
 
     Raises:
         Failure: STATE_UNREADABLE, when the folder cannot be listed.
     """
     now = clock.now_ms()
-    listed = [told(one, config, now) for one in Timers().states()]
-    return [one for one in listed if one is not None and not (due and one["standing"] == rules.WAITING)]
+    found = [listed(one, config, now) for one in Timers().states()]
+    return [one for one in found if one is not None and not (due and one["standing"] == rules.WAITING)]

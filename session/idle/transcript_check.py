@@ -1,4 +1,4 @@
-"""What a client's session file tells around a compaction from outside: where the session began, whether it worked."""
+"""Looks up in a client's transcript where its session began, and whether a compaction has happened."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
     from clients.formats import Format
 
-_TELLS = ("claude", "codex", "pi")
-"""Clients that write a compaction into their file."""
+_RECORDING = ("claude", "codex", "pi")
+"""Clients that write compactions into their transcripts."""
 _LINES_READ = 100
 _LINE_BYTES = 8_000_000
 _MOST_BYTES = 64_000_000
 
 
 def begun_in(path: str, agent: str) -> str:
-    """The folder in which the session began, as the file's first lines tell; "" where they do not, or it is gone."""
-    if agent not in _TELLS or not os.path.isfile(path):
+    """The folder in which the session began, from the first lines of its transcript; "" where it is unknown or gone."""
+    if agent not in _RECORDING or not os.path.isfile(path):
         return ""
     form = formats.of(agent)
     try:
@@ -40,7 +40,7 @@ def begun_in(path: str, agent: str) -> str:
 
 
 def size(path: str) -> int:
-    """Its size in bytes, 0 where there is none."""
+    """The transcript's size in bytes, 0 where there is none."""
     try:
         return os.stat(path).st_size if path else 0
     except OSError:
@@ -48,8 +48,8 @@ def size(path: str) -> int:
 
 
 def was_compacted(path: str, agent: str, since: int) -> bool | None:
-    """Whether it tells of a compaction after its first `since` bytes; None where it cannot be known."""
-    if agent not in _TELLS or not os.path.isfile(path):
+    """Whether the transcript holds a compaction after its first `since` bytes; None where it cannot be known."""
+    if agent not in _RECORDING or not os.path.isfile(path):
         return None
     form = formats.of(agent)
     try:
