@@ -64,7 +64,7 @@ class Fallback:
     part: Kind
 
     def json(self) -> dict[str, str]:
-        """As the command tells it."""
+        """As commands print it."""
         return {"from": "model", "part": self.part, "code": self.code, "reason": self.reason}
 
 
@@ -88,7 +88,7 @@ class Summary:
         return cost(self.text)
 
     def json(self) -> dict[str, Any]:
-        """What commands tell of it."""
+        """As commands print it."""
         return {
             "summary": self.text,
             "source": self.source,
@@ -238,28 +238,28 @@ class _Work:
         )
 
     def _asked(self, ask: Ask, kind: Kind, messages: Sequence[Message], previous: str, tokens: int) -> Part | None:
-        """The model's summary; None when its reply is no summary. Nothing to say of no messages."""
+        """The model's summary, None where its reply is none; it is not asked about no messages."""
         if not messages:
             return Part(kind, "previous", form.body(previous)) if previous else None
         record = serialize(messages)
-        told: dict[str, Any] = {"instructions": self._instructions, "tokens": tokens, "room": self._max_prompt}
+        limits: dict[str, Any] = {"instructions": self._instructions, "tokens": tokens, "room": self._max_prompt}
         if kind == "turn":
-            prompt, left_out = summary_prompt.turn_prefix(record, **told)
+            prompt, left_out = summary_prompt.turn_prefix(record, **limits)
         elif previous:
-            prompt, left_out = summary_prompt.update(record, form.body(previous), **told)
+            prompt, left_out = summary_prompt.update(record, form.body(previous), **limits)
         elif kind == "branch":
-            prompt, left_out = summary_prompt.branch(record, **told)
+            prompt, left_out = summary_prompt.branch(record, **limits)
         else:
-            prompt, left_out = summary_prompt.first(record, **told)
+            prompt, left_out = summary_prompt.first(record, **limits)
         sections = form.parse(clean(ask(prompt)))
-        if not form.is_shaped(sections):
+        if not form.is_summary(sections):
             self._fell_back(kind, "MODEL_SHAPELESS", "the reply has no sections of a summary")
             return None
         if left_out:
             self._problems.append(f"{left_out} characters of the conversation did not fit into the model's prompt")
-        lacking = form.missing(sections) if kind != "turn" else []
-        if lacking:
-            self._problems.append(f"the model's summary has no {', '.join(lacking)}")
+        missing = form.missing(sections) if kind != "turn" else []
+        if missing:
+            self._problems.append(f"the model's summary has no {', '.join(missing)}")
         text = form.render(sections, whole=kind != "turn")
         if cost(text) > 2 * tokens:
             self._problems.append(f"the model's summary has about {cost(text)} tokens; {tokens} were asked for")

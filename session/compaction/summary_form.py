@@ -120,8 +120,8 @@ _CODEX = "Another language model started to solve this problem"
 _EMPTY = ("", NOTHING, "none", "n/a", "nothing")
 
 
-def is_shaped(sections: Mapping[str, str]) -> bool:
-    """Whether a reply is a summary: at least two sections with text."""
+def is_summary(sections: Mapping[str, str]) -> bool:
+    """Whether a text is a summary: at least two sections with text."""
     return len(sections) >= _LEAST_SECTIONS
 
 

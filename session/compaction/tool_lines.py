@@ -1,4 +1,4 @@
-"""What tools were told and what they answered that a summary keeps: commands, figures, errors. Whole lines only."""
+"""The lines of tool calls and their results that a summary keeps: commands, numbers, errors. Whole lines only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _LONGEST_COMMAND = 240
 _LONGEST_LINE = 180
-_SAME_SHAPE = 2
+_SAME_PATTERN = 2
 _PER_RESULT = 6
 # Tools whose answers can be had again, and texts of files that were written.
 _READERS = frozenset(
@@ -53,7 +53,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class ToolLine:
     """A line worth keeping."""
 
     text: str
@@ -61,30 +61,30 @@ class Figure:
 
 
 def call_of(block: Block) -> Call:
-    """What a block of a tool call runs; lists of words, as Codex gives them, are joined."""
+    """The tool and command of a block; lists of words, as Codex gives them, are joined."""
     command = block.arguments.get("command", block.arguments.get("cmd", ""))
     if isinstance(command, list) and all(isinstance(word, str) for word in command):
         command = command[-1] if command[:2] in (["bash", "-lc"], ["bash", "-c"], ["sh", "-c"]) else " ".join(command)
     return Call(block.name, command.strip() if isinstance(command, str) else "")
 
 
-def of_call(call: Call) -> Iterator[Figure]:
-    """The command of a call, if it is one line and does something: builds, tests, changes."""
+def of_call(call: Call) -> Iterator[ToolLine]:
+    """The command of a call, where it is one line and does more than show something."""
     command = call.command
     if not command or "\n" in command or len(command) > _LONGEST_COMMAND or _looks_only(command):
         return
-    yield Figure(flat(command), 0.55 if _PROOF.search(command) else 0.3)
+    yield ToolLine(flat(command), 0.55 if _PROOF.search(command) else 0.3)
 
 
 def worth_reading(text: str, call: Call | None) -> str:
-    """The answer of a tool, unless it can be had again: a file, a search."""
+    """The result of a tool, or "" where it can be had again: a file, a search."""
     return "" if call is not None and not call.command and call.tool.lower() in _READERS else text
 
 
-def of_result(text: str, *, failed: bool) -> Iterator[Figure]:
-    """Lines with figures or errors, the first and last of those that differ in their numbers only."""
-    shapes: dict[str, int] = {}
-    found: list[Figure] = []
+def of_result(text: str, *, failed: bool) -> Iterator[ToolLine]:
+    """Lines with numbers or errors; of those that differ in their numbers only, the first two."""
+    counts: dict[str, int] = {}
+    found: list[ToolLine] = []
     for raw in text.splitlines():
         line = flat(raw)
         if not 4 <= len(line) <= _LONGEST_LINE:
@@ -92,22 +92,22 @@ def of_result(text: str, *, failed: bool) -> Iterator[Figure]:
         weight = _weight(line, failed=failed)
         if not weight:
             continue
-        shape = _DIGITS.sub("0", line)
-        shapes[shape] = shapes.get(shape, 0) + 1
-        if shapes[shape] <= _SAME_SHAPE:
-            found.append(Figure(line, weight))
-    found.sort(key=lambda figure: -figure.weight)
-    often = {shape for shape, count in shapes.items() if count > _SAME_SHAPE}
-    for figure in found[:_PER_RESULT]:
-        repeated = _DIGITS.sub("0", figure.text) in often
-        yield Figure(figure.text, figure.weight - 0.15 * repeated)
+        pattern = _DIGITS.sub("0", line)
+        counts[pattern] = counts.get(pattern, 0) + 1
+        if counts[pattern] <= _SAME_PATTERN:
+            found.append(ToolLine(line, weight))
+    found.sort(key=lambda kept: -kept.weight)
+    often = {pattern for pattern, count in counts.items() if count > _SAME_PATTERN}
+    for kept in found[:_PER_RESULT]:
+        repeated = _DIGITS.sub("0", kept.text) in often
+        yield ToolLine(kept.text, kept.weight - 0.15 * repeated)
 
 
-def of_user_command(text: str) -> Iterator[Figure]:
-    """A command that the user ran, and what it answered."""
+def of_user_command(text: str) -> Iterator[ToolLine]:
+    """A command that the user ran, and its output."""
     ran = _RAN.match(text)
     if ran and not _looks_only(ran.group(1)):
-        yield Figure(flat(ran.group(1)), 0.6)
+        yield ToolLine(flat(ran.group(1)), 0.6)
     yield from of_result(text[ran.end() :] if ran else text, failed=False)
 
 
@@ -120,7 +120,7 @@ def _weight(line: str, *, failed: bool) -> float:
 
 
 def _looks_only(command: str) -> bool:
-    """Whether a command only shows something: each of its parts begins with a word that looks."""
+    """Whether a command only shows something: each of its parts begins with a word of `_LOOKS`."""
     for part in re.split(r"\s*(?:&&|\|\||[;|])\s*", command):
         named = part.split()
         if named and named[0] not in _LOOKS and not (named[0] == "git" and named[1:2] and named[1] in _GIT_LOOKS):
