@@ -1,12 +1,11 @@
-"""`joelclaw memory import` and `export`: JSON lines in and out; and `index`: contextual vectors for all."""
+"""`joelclaw memory import` and `export`: JSON lines in and out."""
 
 from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli import line_file
 from cli.answer import Answer
@@ -16,13 +15,6 @@ from core.store import sqlite
 from core.store.light_apsw import apsw
 from core.store.migrations import COLLECTIONS
 from memory import bulk
-from recall import contextual_index
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from core.envelope import NextAction
-
 
 _LONGEST_LINE = 16 * 1024 * 1024
 _BLOCK = 1024 * 1024
@@ -89,37 +81,3 @@ def export(options: dict[str, Any]) -> int:
         # The reader has gone; Python would complain once more when it flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return 0
-
-
-def index(options: dict[str, Any]) -> Answer:
-    """Embed what lacks a contextual vector. Ctrl-C loses nothing that was stored; the next run goes on.
-
-    Raises:
-        Failure: CAPABILITY_NOT_CONFIGURED without the extra `contextual`; or what the store says.
-    """
-    contextual_index.require()
-    settings = config.load()
-    # The vectors can be made again: no commit needs to wait for the disk.
-    db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
-    with _progress() as (started, advance):
-        done = contextual_index.index(
-            db, limit=options["limit"], budget_s=options["budget_seconds"], started=started, progress=advance
-        )
-    more: NextAction = {"command": "joelclaw memory index", "description": "embed the remaining ones"}
-    deep: NextAction = {"command": "joelclaw recall <query> --budget deep", "description": "recall by meaning"}
-    return Answer(asdict(done), [more if done.remaining else deep])
-
-
-@contextmanager
-def _progress() -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
-    """A bar on stderr where that is a terminal; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield (lambda _: None), (lambda _: None)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("embedding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("index", total=None)
-        yield (lambda total: bar.update(task, total=total)), (lambda taken: bar.advance(task, taken))

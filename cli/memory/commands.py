@@ -123,7 +123,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "memory index",
-        "cli.memory.bulk:index",
+        "cli.memory.index:run",
         "Give memories contextual vectors, which `recall --budget deep` reads; needs the extra `contextual`.",
         (
             P(

@@ -1,16 +1,12 @@
-"""`joelclaw otel list`, `search` (with `--follow`, until Ctrl-C or until nobody reads), `stats` and `prune`."""
+"""`joelclaw otel list`, `search`, `stats` and `prune`."""
 
 from __future__ import annotations
-
-import os
-import select
-import sys
 
 from cli.answer import Answer
 from core import clock, config
 from core.errors import usage
 from core.store import sqlite
-from otel import follow, retention
+from otel import retention
 from otel import search as finding
 
 TYPE_CHECKING = False
@@ -19,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from core.envelope import NextAction
-    from core.store.interface import Event, EventQuery
+    from core.store.interface import EventQuery
 
 
 def list(options: dict[str, Any]) -> Answer:  # noqa: A001  # the command's name
@@ -41,7 +37,9 @@ def search(options: dict[str, Any]) -> Answer | int:
     if options["follow"]:
         if options["backend"] == "typesense":
             raise usage("OTEL_INVALID_ARGS", "--follow reads the local file", "leave out --follow, or --backend")
-        return _follow(asked, options["limit"])
+        from cli.otel import follow
+
+        return follow.run(asked, options["limit"])
     return _page("search", asked, options, options["query"] or "")
 
 
@@ -139,43 +137,3 @@ def _page(name: str, asked: EventQuery, options: dict[str, Any], text: str | Non
             }
         )
     return Answer(result, actions)
-
-
-_POLL_MS = 250
-
-
-def _follow(asked: EventQuery, limit: int) -> int:
-    """Print until the reader has enough; returns the exit code, 0.
-
-    Raises:
-        Failure: the store can no longer be read.
-    """
-    try:
-        follower = follow.Follower(asked, limit)
-        show = _live if os.isatty(1) and "--json" not in sys.argv else _lines
-        hung_up = select.poll()
-        hung_up.register(1, 0)  # no events: only told when the reading end of a pipe is gone
-        while True:
-            found = follower.poll()
-            if found:
-                show(found)
-            if hung_up.poll(_POLL_MS):
-                break
-    except KeyboardInterrupt:
-        pass
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes stdout once more at exit
-    return 0
-
-
-def _lines(events: builtins.list[Event]) -> None:
-    for line in follow.lines(events):
-        view = memoryview(line.encode("utf-8", "replace"))
-        while view:
-            view = view[os.write(1, view) :]
-
-
-def _live(events: builtins.list[Event]) -> None:
-    from cli.otel.view import live
-
-    live(events)
