@@ -10,6 +10,8 @@ from core import json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from core.envelope import Envelope, NextAction
 
 
@@ -28,6 +30,12 @@ class Answer:
         self.result = result
         self.next_actions = next_actions or []
         self.text = text
+
+
+def step(command: str, description: str, params: dict[str, dict[str, Any]] | None = None) -> NextAction:
+    """A command that makes sense now; with `params` it is a template to fill in."""
+    action: NextAction = {"command": command, "description": description}
+    return {**action, "params": params} if params else action
 
 
 def quoted(word: str) -> str:

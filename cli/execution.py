@@ -6,7 +6,7 @@ import os
 import sys
 
 from cli import commands
-from cli.answer import Answer, print_answer, print_envelope
+from cli.answer import Answer, print_answer, print_envelope, step
 from core import envelope as envelopes
 from core.errors import FAILED, Failure
 
@@ -108,7 +108,7 @@ def report(name: str, failure: Failure, *, as_json: bool) -> int:
     if as_json:
         path = name.removeprefix("joelclaw ")
         help_for = name if commands.named(path) or path in commands.GROUPS else "joelclaw"
-        action: NextAction = {"command": f"{help_for} --help", "description": "what this command takes"}
+        action: NextAction = step(f"{help_for} --help", "what this command takes")
         print_envelope(envelopes.failed(name, failure, [action]))
     else:
         sys.stderr.write(f"{name}: {failure.message}\n  {failure.fix}\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cli.answer import Answer
+from cli.answer import Answer, step
 from core import config
 from core.errors import usage
 from core.process import model_command
@@ -219,8 +219,8 @@ def _files(ops: FileOperations) -> dict[str, list[str]]:
 
 
 def _next(transcript: Transcript, command: str, description: str) -> NextAction:
-    return {
-        "command": f"joelclaw compaction {command} <transcript>",
-        "description": description,
-        "params": {"transcript": {"description": "the session file", "value": transcript.path, "required": True}},
-    }
+    return step(
+        f"joelclaw compaction {command} <transcript>",
+        description,
+        {"transcript": {"description": "the session file", "value": transcript.path, "required": True}},
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.answer import Answer, quoted
+from cli.answer import Answer, quoted, step
 from cli.parameter import session_of
 from core import config
 from core.errors import usage
@@ -36,11 +36,8 @@ def schedule(options: dict[str, Any]) -> Answer:
     actions: list[NextAction] = []
     if result["scheduled"]:
         actions = [
-            {
-                "command": f"joelclaw idle cancel --session {quoted(session_id)}",
-                "description": "when a message arrives",
-            },
-            {"command": "joelclaw idle run", "description": "compact what comes due, until Ctrl-C"},
+            step(f"joelclaw idle cancel --session {quoted(session_id)}", "when a message arrives"),
+            step("joelclaw idle run", "compact what comes due, until Ctrl-C"),
         ]
     return Answer(result, actions)
 
@@ -55,7 +52,7 @@ def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler t
     listed = timers.every(config.load())
     actions: list[NextAction] = []
     if listed:
-        actions.append({"command": "joelclaw idle run", "description": "compact what comes due, until Ctrl-C"})
+        actions.append(step("joelclaw idle run", "compact what comes due, until Ctrl-C"))
     return Answer({"count": len(listed), "timers": listed}, actions)
 
 
@@ -64,7 +61,7 @@ def due(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler tak
     listed = timers.every(config.load(), due=True)
     actions: list[NextAction] = []
     if listed:
-        actions.append({"command": "joelclaw idle run --once", "description": "compact them now"})
+        actions.append(step("joelclaw idle run --once", "compact them now"))
     return Answer({"count": len(listed), "timers": listed}, actions)
 
 
@@ -83,7 +80,7 @@ def run(options: dict[str, Any]) -> Answer:
     actions: list[NextAction] = []
     if outcome.counts["failed"]:
         command = "joelclaw otel search compaction.idle.failed"
-        actions.append({"command": command, "description": "what went wrong"})
+        actions.append(step(command, "what went wrong"))
     return Answer(result, actions)
 
 

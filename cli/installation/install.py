@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from cli.answer import Answer
+from cli.answer import Answer, step
 from core.errors import Failure, usage
 from session.install import apply, listing, plan
 from session.install.clients import CLIENTS
@@ -14,7 +14,6 @@ from session.install.clients import CLIENTS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.envelope import NextAction
     from session.install.clients import Client
     from session.install.plan import Plan
 
@@ -32,7 +31,7 @@ def install(options: dict[str, Any]) -> Answer:
     if options["list"]:
         if options["agent"] or options["all"]:
             raise usage(_CODE, "--list shows every client", "leave the names and --all out")
-        return Answer({"installs": listing.every()}, [_step("joelclaw install --all", "install what is missing")])
+        return Answer({"installs": listing.every()}, [step("joelclaw install --all", "install what is missing")])
     return _change(options, plan.installing, _present, "install")
 
 
@@ -66,8 +65,8 @@ def _change(options: dict[str, Any], planned: Callable[..., Plan], wanted: Wante
             raise Failure("INSTALL_CHANGED", "a file was changed while you read", "run this again")
         for one in plans:
             result["agents"].append(_shown(one, apply.carry_out(one), changed=one.changed))
-    steps = [_step("joelclaw otel search hook", "see the hooks that ran")] if verb == "install" else []
-    return Answer(result, [*steps, _step("joelclaw install --list", "what is installed where")])
+    steps = [step("joelclaw otel search hook", "see the hooks that ran")] if verb == "install" else []
+    return Answer(result, [*steps, step("joelclaw install --list", "what is installed where")])
 
 
 def _chosen(options: dict[str, Any], wanted: Wanted) -> tuple[list[Client], list[dict[str, str]]]:
@@ -121,7 +120,3 @@ def _agreed(plans: list[Plan], verb: str) -> bool:
     if not answer.endswith("\n"):
         sys.stdout.write("\n")
     return answer.strip().lower() in ("y", "yes")
-
-
-def _step(command: str, description: str) -> NextAction:
-    return {"command": command, "description": description}

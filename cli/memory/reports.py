@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cli.answer import Answer
+from cli.answer import Answer, step
 from core import clock, config
 from core.store import documents, observed, sqlite
 from core.store.light_apsw import apsw
@@ -67,7 +67,7 @@ def show(options: dict[str, Any]) -> Answer:
     view = _reading(read)
     undo = " --undo" if view["forgotten"] else ""
     what = "bring it back" if view["forgotten"] else "take it out of memory"
-    return Answer(view, [{"command": f"joelclaw memory forget{undo} {view['id']}", "description": what}])
+    return Answer(view, [step(f"joelclaw memory forget{undo} {view['id']}", what)])
 
 
 def forget(options: dict[str, Any]) -> Answer:
@@ -88,7 +88,7 @@ def forget(options: dict[str, Any]) -> Answer:
     other = "" if undo else " --undo"
     return Answer(
         {"ids": names, key: changed, "unchanged": [name for name in names if name not in changed], "undo": undo},
-        [{"command": f"joelclaw memory forget{other} {' '.join(names[:5])}", "description": "the reverse"}],
+        [step(f"joelclaw memory forget{other} {' '.join(names[:5])}", "the reverse")],
     )
 
 

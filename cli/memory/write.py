@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from cli.answer import Answer
+from cli.answer import Answer, step
 from core import clock, config, words
 from core.errors import Failure
 from core.store import sqlite
@@ -44,8 +44,8 @@ def run(options: dict[str, Any]) -> Answer:
     return Answer(
         result,
         [
-            {"command": f"joelclaw memory show {result['id']}", "description": "everything known of it"},
-            {"command": f"joelclaw memory forget {result['id']}", "description": "take it out of memory"},
+            step(f"joelclaw memory show {result['id']}", "everything known of it"),
+            step(f"joelclaw memory forget {result['id']}", "take it out of memory"),
         ],
     )
 

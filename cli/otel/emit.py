@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.answer import Answer
+from cli.answer import Answer, step
 from core import clock, config, files, json_text
 from core.errors import Failure, usage
 from core.store import sqlite
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 MAX_STDIN_BYTES = 262_144
 _NEXT: list[NextAction] = [
-    {"command": "joelclaw otel list --hours 1", "description": "the events of the last hour"},
-    {
-        "command": "joelclaw otel search <query> --follow",
-        "description": "watch events as they come",
-        "params": {"query": {"description": "words that must all occur", "required": True}},
-    },
+    step("joelclaw otel list --hours 1", "the events of the last hour"),
+    step(
+        "joelclaw otel search <query> --follow",
+        "watch events as they come",
+        {"query": {"description": "words that must all occur", "required": True}},
+    ),
 ]
 
 

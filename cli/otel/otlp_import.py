@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from cli import line_file
-from cli.answer import Answer
+from cli.answer import Answer, step
 from core import clock, config
 from core.errors import Failure
 from core.store import sqlite
@@ -43,5 +43,5 @@ def run(options: dict[str, Any]) -> Answer:
         )
     return Answer(
         {"file": options["file"], **asdict(report)},
-        [{"command": "joelclaw otel stats", "description": "what there is now"}],
+        [step("joelclaw otel stats", "what there is now")],
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.answer import Answer
+from cli.answer import Answer, step
 from core import clock, config
 from core.errors import usage
 from core.store import sqlite
@@ -64,9 +64,7 @@ def stats(options: dict[str, Any]) -> Answer:
         result = cluster_search.stats(config.load(), asked, local, hours=options["hours"], now=now)
     else:
         result = local()
-    return Answer(
-        result, [{"command": "joelclaw otel list --level error,fatal", "description": "the errors of the last day"}]
-    )
+    return Answer(result, [step("joelclaw otel list --level error,fatal", "the errors of the last day")])
 
 
 def prune(options: dict[str, Any]) -> Answer:
@@ -91,7 +89,7 @@ def prune(options: dict[str, Any]) -> Answer:
             "before": clock.iso(before),
             "days": int(days) if days == int(days) else days,
         },
-        [{"command": "joelclaw otel stats", "description": "what is left"}],
+        [step("joelclaw otel stats", "what is left")],
     )
 
 
@@ -127,13 +125,13 @@ def _page(name: str, asked: EventQuery, options: dict[str, Any], text: str | Non
     actions: builtins.list[NextAction] = []
     if result["found"] > options["limit"] * options["page"]:
         actions.append(
-            {
-                "command": f"joelclaw otel {name}{' <query>' if text else ''} --page <page>",
-                "description": "older events, with the same filters",
-                "params": {
+            step(
+                f"joelclaw otel {name}{' <query>' if text else ''} --page <page>",
+                "older events, with the same filters",
+                {
                     **({"query": {"description": "the same words", "value": text}} if text else {}),
                     "page": {"description": "which page", "value": options["page"] + 1, "default": 1},
                 },
-            }
+            )
         )
     return Answer(result, actions)
