@@ -133,7 +133,7 @@ class Command:
         view: `module:function` that draws the result on a terminal; without one the JSON is shown.
     """
 
-    __slots__ = ("code", "help", "hidden", "hot", "parameters", "path", "run", "view")
+    __slots__ = ("code", "help", "hot", "parameters", "path", "run", "view")
 
     def __init__(
         self,
@@ -166,6 +166,8 @@ HITS = Parameter(
     "limit", ("--limit", "-n"), "most hits to return (default 5, at most 100)", kind="whole", low=1, high=100
 )
 RAW = Parameter("raw", ("--raw",), "print the text alone, no JSON", kind="flag")
+TOKENS = Parameter("tokens", ("--tokens",), "context usage in tokens; needs --window", kind="whole", low=0, metavar="N")
+WINDOW = Parameter("window", ("--window",), "the model's context window in tokens", kind="whole", low=1, metavar="W")
 HOURS = Parameter("hours", ("--hours",), "how far back, in hours", kind="number", default=24, low=0, high=876_000)
 
 _ENVIRONMENT = ("JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE")

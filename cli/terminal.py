@@ -1,4 +1,4 @@
-"""What a person sees on a terminal: one module per command group, and here what they share.
+"""What the views share: how values, tables and next steps look on a terminal.
 
 Everything that was stored is shown through `safe`: a memory that holds escape sequences cannot move the cursor, change
 the title or hide itself. Rich leaves colours out when `NO_COLOR` is set.
@@ -6,7 +6,7 @@ the title or hide itself. Rich leaves colours out when `NO_COLOR` is set.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -90,6 +90,14 @@ def rows_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()
     return table
 
 
+def first_rows(screen: Console, rows: Sequence[Mapping[str, object]], columns: Sequence[str], total: int) -> None:
+    """A table of the first of `total` rows, and how many more there are."""
+    if rows:
+        screen.print(rows_table(rows, columns))
+    if rows and total > len(rows):
+        screen.print(safe(f"and {total - len(rows)} more", "dim"))
+
+
 def next_steps(answer: Answer, screen: Console) -> None:
     """The commands that make sense now, quietly."""
     for action in answer.next_actions:
@@ -101,28 +109,3 @@ def next_steps(answer: Answer, screen: Console) -> None:
         line.append_text(safe(command, "dim cyan"))
         line.append_text(safe("  " + action["description"], "dim"))
         screen.print(line)
-
-
-def generic(answer: Answer) -> None:
-    """Any result: values as pairs, lists of objects as tables, objects as sections."""
-    screen = console()
-    result = answer.result
-    if not isinstance(result, dict):
-        screen.print(safe(result))
-    else:
-        simple: dict[str, Any] = {}
-        sections: dict[str, Table] = {}
-        for name, value in result.items():
-            if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-                sections[name] = rows_table(value)
-            elif isinstance(value, dict) and value:
-                sections[name] = pairs(value)
-            else:
-                simple[name] = value
-        if simple:
-            screen.print(pairs(simple))
-        for name, table in sections.items():
-            screen.print()
-            screen.print(safe(name, "bold cyan"))
-            screen.print(table)
-    next_steps(answer, screen)

@@ -45,6 +45,16 @@ _KEEP_RECENT = P(
     low=0,
     metavar="N",
 )
+_SUMMARY = (
+    P("instructions", ("--instructions",), "what the summary should attend to", default="", metavar="TEXT"),
+    P(
+        "command",
+        ("--command",),
+        "command that reads a prompt on stdin and writes text (default: model.command)",
+        default="",
+        metavar="CMD",
+    ),
+)
 
 COMMANDS: tuple[Command, ...] = (
     Command(
@@ -90,14 +100,7 @@ COMMANDS: tuple[Command, ...] = (
         "The structured summary: by a model's command, or without one quoted from the transcript.",
         (
             _TRANSCRIPT,
-            P("instructions", ("--instructions",), "what the summary should attend to", default="", metavar="TEXT"),
-            P(
-                "command",
-                ("--command",),
-                "command that reads a prompt on stdin and writes text (default: model.command)",
-                default="",
-                metavar="CMD",
-            ),
+            *_SUMMARY,
             _KEEP_RECENT,
             _RESERVE,
             _WINDOW,
@@ -123,14 +126,7 @@ COMMANDS: tuple[Command, ...] = (
                 low=0,
                 metavar="TOKENS",
             ),
-            P("instructions", ("--instructions",), "what the summary should attend to", default="", metavar="TEXT"),
-            P(
-                "command",
-                ("--command",),
-                "command that reads a prompt on stdin and writes text (default: model.command)",
-                default="",
-                metavar="CMD",
-            ),
+            *_SUMMARY,
             _CLIENT,
         ),
         code=_CODE,

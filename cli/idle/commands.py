@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.parameter import SESSION, Command
+from cli.parameter import SESSION, TOKENS, WINDOW, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 _CODE = "IDLE_INVALID_ARGS"
@@ -23,8 +23,8 @@ COMMANDS: tuple[Command, ...] = (
                 high=1000,
                 metavar="P",
             ),
-            P("tokens", ("--tokens",), "context usage in tokens; needs --window", kind="whole", low=0, metavar="N"),
-            P("window", ("--window",), "the model's context window in tokens", kind="whole", low=1, metavar="W"),
+            TOKENS,
+            WINDOW,
             P(
                 "minutes",
                 ("--minutes",),

@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from cli.recall.view import bar
-from cli.terminal import console, next_steps, pairs, rows_table, safe
+from cli.terminal import console, first_rows, next_steps, pairs, safe
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,10 +32,7 @@ def sync(answer: Answer) -> None:
         screen.print(safe(f"gone or empty, nothing of it was removed: {folder}", "bold yellow"))
     for folder in result["pruned"]:
         screen.print(safe(f"taken out: {folder}", "yellow"))
-    if indexed["skipped"]:
-        screen.print(rows_table(indexed["skipped"], ("path", "reason")))
-        if indexed["skippedCount"] > len(indexed["skipped"]):
-            screen.print(safe(f"and {indexed['skippedCount'] - len(indexed['skipped'])} more", "dim"))
+    first_rows(screen, indexed["skipped"], ("path", "reason"), indexed["skippedCount"])
     next_steps(answer, screen)
 
 

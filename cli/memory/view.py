@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from cli.terminal import console, next_steps, pairs, plain, rows_table, safe, size
+from cli.terminal import console, first_rows, next_steps, pairs, plain, rows_table, safe, size
 
 if TYPE_CHECKING:
     from cli.answer import Answer
@@ -116,10 +116,7 @@ def import_(answer: Answer) -> None:
         screen.print(
             pairs({"redacted": safe(", ".join(f"{k} {n}" for k, n in result["redacted"].items()), "bold yellow")})
         )
-    if result["errors"]:
-        screen.print(rows_table(result["errors"], ("line", "reason")))
-        if result["failed"] > len(result["errors"]):
-            screen.print(safe(f"and {result['failed'] - len(result['errors'])} more", "dim"))
+    first_rows(screen, result["errors"], ("line", "reason"), result["failed"])
     next_steps(answer, screen)
 
 
@@ -140,9 +137,7 @@ def archive(answer: Answer) -> None:
     screen.print(pairs({name: value for name, value in rows.items() if value or name == "transcripts"}))
     if result["skipped"]:
         screen.print(safe("left out", "bold yellow"))
-        screen.print(rows_table(result["skipped"], ("path", "reason")))
-        if result["skippedCount"] > len(result["skipped"]):
-            screen.print(safe(f"and {result['skippedCount'] - len(result['skipped'])} more", "dim"))
+        first_rows(screen, result["skipped"], ("path", "reason"), result["skippedCount"])
     next_steps(answer, screen)
 
 

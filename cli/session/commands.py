@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from cli.parameter import RAW, SESSION, Command
+from cli.parameter import RAW, SESSION, TOKENS, WINDOW, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 _ROLE = P("role", ("--role",), "interactive (default), gateway, or the name of another role; kept for the session")
 _NAMED_SESSION = P("id", (), "session id", required=True, metavar="ID")
-_USAGE = (
-    P("percent", ("--percent",), "context usage, 0 to 100", kind="number", low=0, high=1000, metavar="P"),
-    P("tokens", ("--tokens",), "context usage in tokens; needs --window", kind="whole", low=0, metavar="N"),
-    P("window", ("--window",), "the model's context window in tokens", kind="whole", low=1, metavar="W"),
-)
+_PERCENT = P("percent", ("--percent",), "context usage, 0 to 100", kind="number", low=0, high=1000, metavar="P")
+_USAGE = (_PERCENT, TOKENS, WINDOW)
 
 COMMANDS: tuple[Command, ...] = (
     Command(
@@ -47,11 +44,7 @@ COMMANDS: tuple[Command, ...] = (
         "checkpoint flush",
         "cli.session.checkpoint:flush",
         "Call it before a compaction: the last checkpoint and its events.",
-        (
-            SESSION,
-            *_USAGE,
-            _ROLE,
-        ),
+        (SESSION, *_USAGE, _ROLE),
         hot=True,
         code="CHECKPOINT_INVALID_ARGS",
         view="cli.session.view:save",
@@ -133,7 +126,7 @@ COMMANDS: tuple[Command, ...] = (
             SESSION,
             _ROLE,
             P("message", ("--message", "-m"), "what the user just said", metavar="TEXT"),
-            P("percent", ("--percent",), "context usage, 0 to 100", kind="number", low=0, high=1000, metavar="P"),
+            _PERCENT,
             RAW,
         ),
         hot=True,
