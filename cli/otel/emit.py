@@ -80,23 +80,12 @@ def _from_stdin() -> tuple[dict[str, Any], list[str]]:
     from otel import fields
 
     try:
-        text = piped.read(MAX_STDIN_BYTES, complete=_is_object)
+        text = piped.read_object(MAX_STDIN_BYTES)
     except piped.TooLong:
         raise usage(
             "OTEL_INVALID_ARGS", f"stdin holds more than {MAX_STDIN_BYTES} bytes", "give one event, and less metadata"
         ) from None
     return fields.read(text) if text.strip() else ({}, [])
-
-
-def _is_object(text: bytes) -> bool:
-    """Whether a whole object has come."""
-    if not text.rstrip().endswith(b"}"):
-        return False
-    try:
-        json_text.loads(text)
-    except json_text.InvalidJSON:
-        return False
-    return True
 
 
 def _metadata(text: str) -> dict[str, Any]:

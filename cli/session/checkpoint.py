@@ -130,7 +130,7 @@ def _from_stdin() -> dict[str, Any]:
     from cli import piped
 
     try:
-        data = piped.read(_STDIN_BYTES, complete=_is_whole)
+        data = piped.read_object(_STDIN_BYTES)
     except piped.TooLong:
         raise usage(CODE, f"stdin holds more than {_STDIN_BYTES} bytes", "give the last messages only") from None
     if not data.strip():
@@ -142,17 +142,6 @@ def _from_stdin() -> dict[str, Any]:
     if not isinstance(given, dict):
         raise usage(CODE, "stdin holds JSON, but no object", f"give one object, such as {_EXAMPLE}")
     return given
-
-
-def _is_whole(data: bytes) -> bool:
-    """Whether a whole object has come, so that a pipe that stays open costs no wait."""
-    if not data.rstrip().endswith(b"}"):
-        return False
-    try:
-        json_text.loads(data)
-    except json_text.InvalidJSON:
-        return False
-    return True
 
 
 def _overlaid(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def _payload() -> bytes:
 
     if _is_null():
         return b""
-    return piped.read(_STDIN_BYTES, complete=_is_whole)
+    return piped.read_object(_STDIN_BYTES)
 
 
 def _is_null() -> bool:
@@ -70,16 +70,3 @@ def _is_null() -> bool:
         return os.fstat(0).st_rdev == os.stat(os.devnull).st_rdev
     except OSError:
         return True
-
-
-def _is_whole(data: bytes) -> bool:
-    """Whether the object is complete, so that a pipe that stays open costs no wait. Asked after each chunk."""
-    from core import json_text
-
-    if not data.rstrip().endswith(b"}"):
-        return False
-    try:
-        json_text.loads(data.decode("utf-8", "replace"))
-    except json_text.InvalidJSON:
-        return False
-    return True
