@@ -1,4 +1,4 @@
-"""What a summary of a branch is made from, when a session goes back to an earlier entry and on from there."""
+"""Finds the branch that a session leaves when it goes back to an earlier entry."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """The way that is left."""
+    """The branch that is left."""
 
     transcript: Transcript
     leaf: str
     target: str
     common_ancestor: str | None
     entries: tuple[Entry, ...]
-    """from behind the common ancestor to the leaf, oldest first, bookkeeping included"""
+    """after the common ancestor up to the leaf, oldest first, bookkeeping included"""
     chosen: tuple[Entry, ...]
-    """those of them that the summary is made from, newest first"""
+    """those that the summary is made from, newest first"""
     tokens: int
-    """estimated, of those"""
+    """of the chosen ones, estimated"""
     file_ops: FileOperations
     problems: tuple[str, ...]
 
@@ -43,10 +43,10 @@ def prepare(transcript: Transcript, leaf: str, target: str, *, budget: int) -> B
 
     Args:
         transcript: the session.
-        leaf: id of the entry that is left; "" is where the session stands.
+        leaf: id of the entry that is left; "" is the session's newest.
         target: id of the entry that it goes to.
-        budget: tokens that the messages may take together, from the newest one back; 0 sets no limit. A summary that
-            does not fit is taken while less than nine tenths of it are used, since it stands for much.
+        budget: most tokens of messages, the newest first; 0 sets no limit. A summary that does not fit is still taken
+            while less than nine tenths are used, since it stands for much.
 
     Raises:
         Failure: ENTRY_UNKNOWN (exit 2).
@@ -73,8 +73,8 @@ def prepare(transcript: Transcript, leaf: str, target: str, *, budget: int) -> B
 def _chosen(
     transcript: Transcript, entries: tuple[Entry, ...], budget: int
 ) -> tuple[tuple[Entry, ...], tuple[Entry, ...], int]:
-    """The entries within the budget, those that were looked at, and the tokens. What a tool returned is left out: the
-    call tells of it."""
+    """The entries within the budget, those that were looked at, and the tokens. Tool results are left out: their calls
+    stand for them."""
     chosen: list[Entry] = []
     walked: list[Entry] = []
     total = 0

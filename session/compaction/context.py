@@ -23,11 +23,11 @@ class ContextTokens:
 
     total: int
     from_usage: int
-    """as an answer told it; 0 where none did since the latest compaction"""
+    """as the last answer reported it; 0 without one since the latest compaction"""
     estimated: int
-    """of what came after that answer, or of all"""
+    """of what came after that answer, or of everything"""
     stale: int | None
-    """what the newest answer told, where a compaction came after it, so that it counts for nothing; else None"""
+    """what the newest answer reported, where a compaction after it made that void; else None"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +118,16 @@ def _kept(transcript: Transcript, at: int) -> tuple[Entry, ...]:
 
 
 def said_since_compaction(transcript: Transcript) -> int:
-    """How many messages of the conversation stand behind the latest compaction; without one, how many there are."""
+    """How many messages were said since the latest compaction, or at all."""
     later = transcript.entries[transcript.last_compaction() + 1 :]
     return sum(entry.kind == "message" and entry.role in SAID for entry in later)
 
 
 def size(transcript: Transcript) -> ContextTokens:
-    """The tokens of the context: what the last valid usage tells, and an estimate of what came after it.
+    """The tokens of the context: the usage that the last answer reported, and an estimate of what came after it.
 
-    A usage from before the latest compaction describes a context that is no more (the second compaction that it
-    causes drops all that the first one kept), so without a newer one everything is estimated.
+    A usage from before the latest compaction does not count: it would cause a second compaction, which drops all that
+    the first one kept. Without a newer one everything is estimated.
     """
     boundary = transcript.last_compaction()
     later = transcript.entries[boundary + 1 :]
@@ -143,7 +143,7 @@ def size(transcript: Transcript) -> ContextTokens:
 
 
 def _after(later: tuple[Entry, ...], index: int) -> list[Entry]:
-    """What an answer's usage does not count: what follows it, and results that stand between its own lines."""
+    """The entries that an answer's usage does not count: those after it, and results between its own lines."""
     group = later[index].group
     if not group:
         return list(later[index + 1 :])

@@ -1,7 +1,7 @@
 """A summary without a model: sentences and tool lines of the transcript, chosen and sorted, never rewritten.
 
-Every line is a piece of the transcript, redacted and on one line. What is asked for, ruled, decided, blocked and ruled
-out weighs most (`session.compaction.cues`); the lines that fit into the budget stand in the order of the transcript.
+Every line is quoted from the transcript, redacted. Requests, rules, decisions, blockers and failed approaches weigh
+most (`session.compaction.cues`); the lines that fit into the budget stand in the order of the transcript.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 TOKENS = 2_000
 """Default bound of an extractive summary, without the lists of files."""
 READ_CHARS = 2_000_000
-"""Of a longer conversation what the user said, its beginning and its end are read."""
+"""Of a longer conversation only the user's messages, the first and the last are read."""
 CUT = " […]"
-"""Ends a line whose sentence goes on in the transcript."""
+"""Ends a line that was cut."""
 _MESSAGE_CHARS = 24_000
 _RESULT_CHARS = 6_000
 _LINE_CHARS = 420
 _HEADING_TOKENS = 70  # headings and the first line
 _BULLET_TOKENS = 2
-_FIRST_SHARE = 8  # of what is read of a long conversation, one part in eight is its beginning
-_CARRIED_SHARE = 0.5  # of the budget, for what earlier summaries hold
-# The most that a section may take while others have something of weight to say.
+_FIRST_SHARE = 8  # one part in eight of what is read of a long conversation is its beginning
+_CARRIED_SHARE = 0.5  # of the budget, for lines of earlier summaries
+# The largest share of a section while other sections have lines of weight.
 _SHARES = {
     form.GOAL: 0.22,
     form.CONSTRAINTS: 0.25,
@@ -62,19 +62,19 @@ class Line:
     section: str
     weight: float
     at: int
-    """place in the transcript; what an earlier summary holds stands below zero"""
+    """place in the transcript; below zero for lines of an earlier summary"""
     of_tool: bool = False
     """a command or a result, shown as code"""
 
     @property
     def key(self) -> str:
-        """Its words: two lines that say the same are one."""
+        """Its words; lines with the same words are kept once."""
         return " ".join(words.split(self.text)) or self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """What was chosen: the lines of each section, and what was left out."""
+    """The chosen lines, and what was left out."""
 
     lines: tuple[Line, ...]
     problems: tuple[str, ...] = ()
@@ -189,7 +189,7 @@ def _said(message: Message, *, end: bool, last: bool) -> Iterator[Line]:
 
 
 def _carried(summary: str) -> Iterator[Line]:
-    """The lines of an earlier summary. One without our sections is told as context."""
+    """The lines of an earlier summary. One without our sections counts as context."""
     text = form.body(redact(words.clean(summary))[0])
     sections = form.parse(text)
     if form.is_summary(sections):
@@ -211,7 +211,7 @@ def _kept(line: str, section: str) -> Iterator[Line]:
 
 
 def _choose(lines: Sequence[Line], budget: int, known: set[str]) -> tuple[list[Line], int]:
-    """The weightiest lines within the budget, each once; and how many of an earlier summary's are not among them."""
+    """The weightiest lines within the budget, each once; and how many of an earlier summary's did not fit."""
     unique: dict[str, Line] = {}
     for line in lines:
         if line.weight >= _LEAST_WEIGHT and (key := line.key) not in known:
@@ -260,12 +260,12 @@ def _clean(text: str, limit: int) -> str:
         head, tail = text[: limit * 3 // 4], text[-limit // 4 :]
         head = head.rpartition("\n")[0] or head.rpartition(" ")[0]
         tail = tail.partition("\n")[2] or tail.partition(" ")[2]
-        text = f"{head}\n\n{tail}"  # no half of a token, which redaction would not know
+        text = f"{head}\n\n{tail}"  # redaction would not find half a secret
     return redact(text)[0]
 
 
 def _may_stand(text: str) -> bool:
-    """Whether a quoted line can be told from the summary's own: no tag of ours or of the lists of files in it."""
+    """Whether a line may be quoted: it holds no tag of ours or of the lists of files."""
     lower = text.lower()
     return bool(form.items(f"- {text}")) and not any(
         mark in lower for mark in ("read-files>", "modified-files>", f"{DELIMITER}")

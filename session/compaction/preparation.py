@@ -1,4 +1,4 @@
-"""What a compaction would do: where to cut, what to summarise, which files to list."""
+"""Prepares a compaction: where to cut, what to summarise, which files to list."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """A compaction, prepared. The messages are read from the session file each time they are asked for."""
+    """A prepared compaction. Its messages are read from the session file each time they are asked for."""
 
     transcript: Transcript
     reason: Literal["ready", "nothing-to-summarize", "nothing-since-compaction", "empty"]
@@ -85,7 +85,7 @@ def prepare(transcript: Transcript, *, keep_recent: int, reserve: int, window: i
 
 
 def _start(entries: Sequence[Entry], previous: int) -> int:
-    """Where the messages begin that no summary has taken in."""
+    """The index of the first entry that no summary covers."""
     compaction = entries[previous].compaction if previous >= 0 else None
     if compaction is None:
         return 0
@@ -98,8 +98,8 @@ def _speaking(entries: Iterable[Entry]) -> tuple[Entry, ...]:
 
 
 def _files(transcript: Transcript, previous: int, cut: int, summarized: Iterable[Entry]) -> FileOperations:
-    """What the last summary listed, and what was done since. Only pi's compactions list files; elsewhere everything
-    that was done before the cut is still in the file."""
+    """The files of the last summary, and those used since. Only pi's compactions list files; elsewhere all operations
+    before the cut are still in the session file."""
     if transcript.client != "pi":
         return together(entry.files for entry in transcript.entries[:cut])
     listed = [transcript.entries[previous].files] if previous >= 0 else []

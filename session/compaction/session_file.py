@@ -1,4 +1,4 @@
-"""A session file into entries: whose it is, its tree, its active branch, and its messages again when asked for."""
+"""Reads a client's session file: finds out whose it is, and reads its tree, its active branch and its messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clients.entry import Client, Entry, Message
 
     class Reader(Protocol):
-        """What a client's module makes of its lines."""
+        """Reads one client's lines."""
 
         model: str
         window: int
@@ -52,17 +52,17 @@ _SIZES: dict[str, Callable[[dict[str, Any], Entry], int]] = {
 }
 _PEEK_LINES = 1000
 _SEEKING = 64 * 1024
-"""Bytes of a buffer where lines are read here and there."""
+"""Bytes of the buffer when single lines are read."""
 _PEEK_BYTES = 32 * 1024 * 1024
-"""How far a file is read to find out whose it is."""
+"""Bytes that are read to find out whose file it is."""
 
 
 def read(path: str, client: str = "") -> Transcript:
-    """A session file. What is damaged in it is left out and noted in `problems`.
+    """Read a session file. Damaged lines are left out and listed in `problems`.
 
     Args:
         path: a session of pi, a transcript of Claude Code, or a rollout of Codex.
-        client: whose it is; "" looks at its first lines.
+        client: whose it is; "" finds it out from the first lines.
 
     Raises:
         Failure: TRANSCRIPT_NOT_FOUND (exit 2); TRANSCRIPT_UNREADABLE, TRANSCRIPT_EMPTY, TRANSCRIPT_UNKNOWN for what
@@ -90,7 +90,7 @@ def read(path: str, client: str = "") -> Transcript:
 
 
 def messages(transcript: Transcript, entries: Iterable[Entry]) -> Iterator[Message]:
-    """The messages of entries, read from the file one by one; what is bookkeeping has none.
+    """The messages of entries, read from the file one by one; bookkeeping entries have none.
 
     Raises:
         Failure: TRANSCRIPT_UNREADABLE, when the file went away meanwhile.
@@ -104,8 +104,8 @@ def messages(transcript: Transcript, entries: Iterable[Entry]) -> Iterator[Messa
 
 
 def sizes(transcript: Transcript, entries: Iterable[Entry]) -> Iterator[int]:
-    """Estimated tokens of each entry, 0 of bookkeeping. What is not asked for is not measured: it takes a third of the
-    time that a large session takes.
+    """Estimated tokens of each entry, 0 for bookkeeping. Only what is asked for is measured: to measure all takes a
+    third of the time of a large session.
 
     Raises:
         Failure: TRANSCRIPT_UNREADABLE, when the file went away meanwhile.
@@ -159,7 +159,7 @@ def _unreadable(path: str, error: OSError) -> Failure:
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Nothing that is made meanwhile holds itself; looking for such circles takes half of the time."""
+    """Without garbage collection: no reference cycles are made here, and looking for them takes half of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

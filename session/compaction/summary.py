@@ -1,7 +1,7 @@
-"""The summary of a compaction: a model's, checked and put into the form, or where that fails quotes of the transcript.
+"""Writes the summary of a compaction: a model's, checked and put into the form, else quotes of the transcript.
 
-A split turn has two: what came before the turn, and the beginning of the turn (pi's compaction.md). The lists of files
-are made from the tool calls, whatever a model says.
+A split turn has two parts: what came before the turn, and its beginning (pi's compaction.md). The lists of files are
+made from the tool calls, whatever a model says.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _RESERVE_SHARE = 0.8
 _LEAST_TOKENS, _MOST_TOKENS = 500, 4_000
 _TURN_SHARE = 0.4
 _JOINT = f"\n\n---\n\n{form.TURN}\n\n"
-# Faults of the command line itself: nobody is asked again, and a user who named the command is told.
+# The command itself is wrong: the model is not asked again, and a user who named the command gets the error.
 CANNOT_START = ("MODEL_NOT_FOUND", "MODEL_NOT_CONFIGURED")
 _HOPELESS = (*CANNOT_START, "MODEL_TIMEOUT")
 _PART_MARK = (
@@ -70,7 +70,7 @@ class Fallback:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary as it can replace what it sums up."""
+    """A summary that can replace what it sums up."""
 
     text: str
     """redacted, with the lists of files"""
@@ -111,9 +111,9 @@ def summarize(
     """The summary of a prepared compaction.
 
     Args:
-        instructions: what the user wants it to look at; only a model follows it.
-        ask: hands a prompt to the model; None makes an extractive summary.
-        max_prompt: bytes that the model takes.
+        instructions: what the summary should attend to; only a model follows them.
+        ask: asks the model; None makes an extractive summary.
+        max_prompt: most bytes of a prompt.
         strict: a model that cannot be started is a Failure, not a reason to fall back.
 
     Raises:
@@ -168,7 +168,7 @@ def summarize_messages(
 
     Args:
         previous: the summary of what came before them.
-        kind: of what they are the record; the model is told so.
+        kind: what they are a record of, for the prompt.
         reserve: tokens kept free for the answer; 0 for no bound but ours.
         instructions, ask, max_prompt, strict: as in `summarize`.
 
@@ -181,7 +181,7 @@ def summarize_messages(
 
 
 def _room(reserve: int) -> int:
-    """Tokens that a summary may take: four fifths of what is kept free for an answer, within our bounds."""
+    """Tokens of a summary: four fifths of what is kept free for an answer, within our bounds."""
     return max(_LEAST_TOKENS, min(int(reserve * _RESERVE_SHARE), _MOST_TOKENS)) if reserve > 0 else _MOST_TOKENS
 
 
