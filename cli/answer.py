@@ -1,4 +1,4 @@
-"""What a command hands back, and how it reaches stdout."""
+"""What a handler returns, and how it is printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command takes, declared once: both front ends, the help, the docs and the completions are made from it."""
+"""Declarations of commands and parameters, from which both front ends, the help, the docs and the completions are made."""
 
 from __future__ import annotations
 
