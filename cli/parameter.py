@@ -1,4 +1,4 @@
-"""Declarations of commands and parameters, from which both front ends, the help, the docs and the completions are made."""
+"""Declares commands and parameters: both front ends, the help, the docs and the completions are made from them."""
 
 from __future__ import annotations
 
