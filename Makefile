@@ -44,7 +44,7 @@ format: $(STAMP)  ## format the code
 	$(BIN)/ruff format .
 
 completions: $(STAMP)  ## write completions/ from the command declarations
-	$(BIN)/python -m cli.completion_scripts completions
+	$(BIN)/python -m cli.installation.completion completions
 
 docs: $(STAMP)  ## write the generated parts of docs/
 	$(BIN)/python -m cogapp -r docs/cli.md docs/configuration.md docs/state.md

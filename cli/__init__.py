@@ -1,1 +1,1 @@
-"""The command line: one declaration of every command, two front ends, and one module per command group."""
+"""The command line: the two front ends, and one folder per command group: `commands` declares it, `view` draws it."""

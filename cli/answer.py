@@ -1,4 +1,4 @@
-"""What a command hands back, and how it reaches stdout."""
+"""What a handler returns, and how it is printed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from core import json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from core.envelope import Envelope, NextAction
 
 
@@ -28,6 +30,19 @@ class Answer:
         self.result = result
         self.next_actions = next_actions or []
         self.text = text
+
+
+def step(command: str, description: str, params: dict[str, dict[str, Any]] | None = None) -> NextAction:
+    """A command that makes sense now; with `params` it is a template to fill in."""
+    action: NextAction = {"command": command, "description": description}
+    return {**action, "params": params} if params else action
+
+
+def quoted(word: str) -> str:
+    """A word as a shell takes it."""
+    if word.replace("-", "").replace("_", "").replace(".", "").isalnum() and word.isascii() and word[0] != "-":
+        return word
+    return "'" + word.replace("'", "'\\''") + "'"
 
 
 def write_out(text: str) -> None:

@@ -1,7 +1,7 @@
 """The Typer app, made from the declarations: help, wrong usage, and what the first front end does not read.
 
 Typer only takes the words apart. Values are turned by `Parameter.convert`, as in the first front end, and a wrong one
-is told by the same `Failure`.
+is reported by the same `Failure`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def run_app(words: list[str], *, as_json: bool) -> int:
 
 
 def parse_with_typer(words: Sequence[str], *, rich: bool = False) -> tuple[Command, dict[str, Any]] | None:
-    """The command and the options that the words give, as Typer reads them; nothing is run.
+    """Parse the words with Typer into the command and its options; nothing is run.
 
     None when `--help` or `--version` was among the words: that has been printed.
 
@@ -102,7 +102,7 @@ def make_app(*, rich: bool) -> typer.Typer:
 
 def _show_version(asked: bool) -> None:
     if asked:
-        from cli.status import versions
+        from cli.installation.status import versions
 
         about = versions()
         sys.stdout.write(f"{_NAME} {about['version']} (python {about['python']}, sqlite {about['sqlite']})\n")
@@ -125,7 +125,7 @@ def _root(version: _Version = False) -> None:
 
 
 def _reader(command: Command, rich: bool) -> Callable[..., tuple[Command, dict[str, Any]]]:
-    """A function whose signature tells Typer the command's parameters; it hands back the words it was given."""
+    """A function whose signature tells Typer the command's parameters; it returns the words that it is given."""
 
     def read(**given: Any) -> tuple[Command, dict[str, Any]]:
         return command, given
@@ -192,13 +192,13 @@ def _named(words: Sequence[str]) -> str:
 
 
 def _shown(word: str) -> str:
-    """A word of somebody's as a terminal may show it."""
+    """A word of the user's without control characters, cut to a length that can be shown."""
     word = "".join(c if c.isprintable() else "\ufffd" for c in word)
     return word if len(word) <= _LONGEST_WORD else word[: _LONGEST_WORD - 1] + "…"
 
 
 def _misuse(words: Sequence[str], error: Exception) -> Failure:
-    """What Typer complains about, with what to do about it."""
+    """Typer's complaint as a failure, with what to do about it."""
     path = _path(words)
     command = _BY_PATH.get(path)
     describe: Callable[[], str] = getattr(error, "format_message", lambda: str(error))

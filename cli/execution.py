@@ -1,4 +1,4 @@
-"""Running one command: call it, print what it answers or why it failed, and say how it went."""
+"""Runs one command: calls its handler, prints the answer or the failure, and returns the exit code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 
 from cli import commands
-from cli.answer import Answer, print_answer, print_envelope
+from cli.answer import Answer, print_answer, print_envelope, step
 from core import envelope as envelopes
 from core.errors import FAILED, Failure
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 _ALONE = ("hook", "otel export", "store ", "status", "install", "uninstall", "idle run", "completion")
-"""Commands after which nothing is sent: those that send themselves, look on, or have seen to it."""
+"""Commands that start no background job when they end: they send by themselves, or only look."""
 
 
 def stdout_is_terminal() -> bool:
-    """Whether a person reads what we print."""
+    """Whether stdout is a terminal, where a person reads it."""
     try:
         return os.isatty(1)
     except OSError:
@@ -39,7 +39,7 @@ def load(target: str) -> Callable[..., Any]:
 
 
 def run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
-    """Run one command and print what it answers, then see to what leaves this machine; returns the exit code."""
+    """Run one command, print its answer, and start the background jobs that are due; returns the exit code."""
     code = _run(command, options, as_json=as_json)
     if code == 0 and not command.path.startswith(_ALONE):
         try:
@@ -89,7 +89,7 @@ def draw(command: Command, answer: Answer) -> None:
 
 
 def unknown(error: Exception) -> Failure:
-    """A fault of ours, or of a database in the middle of a read, told like any other."""
+    """An unexpected exception as a failure: of the database, or a fault of ours."""
     if type(error).__module__ == "apsw":
         from core.store import sqlite
 
@@ -108,7 +108,7 @@ def report(name: str, failure: Failure, *, as_json: bool) -> int:
     if as_json:
         path = name.removeprefix("joelclaw ")
         help_for = name if commands.named(path) or path in commands.GROUPS else "joelclaw"
-        action: NextAction = {"command": f"{help_for} --help", "description": "what this command takes"}
+        action: NextAction = step(f"{help_for} --help", "what this command takes")
         print_envelope(envelopes.failed(name, failure, [action]))
     else:
         sys.stderr.write(f"{name}: {failure.message}\n  {failure.fix}\n")

@@ -33,7 +33,7 @@ def main() -> int:
 
 
 def _background(words: Sequence[str], *, as_json: bool) -> int:
-    from cli import background
+    from cli.session import background
     from core.errors import Failure
 
     try:

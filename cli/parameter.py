@@ -1,6 +1,8 @@
-"""What a command takes, declared once: both front ends, the help, the docs and the completions are made from it."""
+"""Declares commands and parameters: both front ends, the help, the docs and the completions are made from them."""
 
 from __future__ import annotations
+
+import os
 
 from core.errors import usage
 
@@ -9,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     Kind = Literal["text", "whole", "number", "flag", "truth"]
+
 
 _TRUE = ("true", "1", "yes", "on")
 _FALSE = ("false", "0", "no", "off")
@@ -130,7 +133,7 @@ class Command:
         view: `module:function` that draws the result on a terminal; without one the JSON is shown.
     """
 
-    __slots__ = ("code", "help", "hidden", "hot", "parameters", "path", "run", "view")
+    __slots__ = ("code", "help", "hot", "parameters", "path", "run", "view")
 
     def __init__(
         self,
@@ -154,3 +157,31 @@ class Command:
     def defaults(self) -> dict[str, Any]:
         """The options of a call without words."""
         return {p.name: ([] if p.many else False if p.kind == "flag" else p.default) for p in self.parameters}
+
+
+# What several commands take.
+COLLECTIONS = "observations, episodes, knowledge (comma-separated; default all)"
+SESSION = Parameter("session", ("--session",), "session id", metavar="ID")
+HITS = Parameter(
+    "limit", ("--limit", "-n"), "most hits to return (default 5, at most 100)", kind="whole", low=1, high=100
+)
+RAW = Parameter("raw", ("--raw",), "print the text alone, no JSON", kind="flag")
+TOKENS = Parameter("tokens", ("--tokens",), "context usage in tokens; needs --window", kind="whole", low=0, metavar="N")
+WINDOW = Parameter("window", ("--window",), "the model's context window in tokens", kind="whole", low=1, metavar="W")
+HOURS = Parameter("hours", ("--hours",), "how far back, in hours", kind="number", default=24, low=0, high=876_000)
+
+_ENVIRONMENT = ("JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE")
+
+
+def session_of(given: str | None, code: str) -> str:
+    """The session that is meant: the one given, else that of the environment.
+
+    Raises:
+        Failure: `code`, exit 2, when neither names one.
+    """
+    from session.state import state_file
+
+    for name in (given, *(os.environ.get(name) for name in _ENVIRONMENT)):
+        if name and name.strip():
+            return state_file.identity(name.strip())
+    raise usage(code, "no session is named", "give --session ID, or set JOELCLAW_SESSION_ID")

@@ -1,4 +1,4 @@
-"""What the declarations say, in words: for the help, for `docs/cli.md`, and as JSON for agents."""
+"""Describes the declared commands: for the help, for `docs/cli.md`, and as JSON for agents."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # bash completion for joelclaw
-# Made from cli/commands/ by `make completions`: change that, not this.
+# Made from cli/*/commands.py by `make completions`: change that, not this.
 _joelclaw() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} path="" at offered=""
   COMPREPLY=()

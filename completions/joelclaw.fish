@@ -1,5 +1,5 @@
 # fish completion for joelclaw
-# Made from cli/commands/ by `make completions`: change that, not this.
+# Made from cli/*/commands.py by `make completions`: change that, not this.
 function __joelclaw_at --description 'Whether the words so far name this command'
     set -l path
     for word in (commandline -opc)[2..-1]

@@ -42,7 +42,7 @@ def run(
 ) -> list[Delivered]:
     """Send what waits, up to the newest event of this moment.
 
-    Only for whoever holds the lock of the export (`cli.otel_export`): two at once would send everything twice.
+    Only for whoever holds the lock of the export (`cli.otel.search.export`): two at once would send everything twice.
 
     Args:
         now: the clock, in ms since the epoch.

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pi_session import PiSession
 
 from core.errors import Failure
-from session.compaction import branch, context, decision, preparation, reading
+from session.compaction import branch, context, preparation, session_file
 from session.compaction.serialization import serialize
 
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
@@ -288,16 +288,15 @@ def test_any_damage(tmp_path: Path, data: st.DataObject, client: str) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes(b"\n".join(lines))
     try:
-        ours = reading.read(str(path), client)
+        ours = session_file.read(str(path), client)
     except Failure as failure:
         assert failure.code.startswith("TRANSCRIPT_")
         return
-    decision.decide(ours, window=10_000, reserve=10)
+    context.decide(ours, window=10_000, reserve=10)
     made = preparation.prepare(ours, keep_recent=50, reserve=10, window=10_000)
-    if made is not None:
-        serialize(made.messages_to_summarize)
-        serialize(made.turn_prefix_messages)
-    serialize(reading.messages(ours, context.entries(ours)))
+    serialize(made.messages_to_summarize)
+    serialize(made.turn_prefix_messages)
+    serialize(session_file.messages(ours, context.entries(ours)))
     if ours.tree:
         some = data.draw(st.sampled_from(sorted(ours.tree)))
         assert branch.prepare(ours, some, some, budget=0).entries == ()

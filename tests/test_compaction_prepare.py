@@ -20,7 +20,7 @@ from terminal import on_terminal, without_style
 
 from clients import tokens
 from clients.entry import Entry
-from session.compaction import cut_point, reading
+from session.compaction import cut_point, session_file
 
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
 KEYS = {
@@ -98,7 +98,7 @@ def test_recorded_sessions_before_their_compaction(run: Run, tmp_path: Path, cli
     path = before_compaction(tmp_path, client)
     result = run("compaction", "prepare", str(path), "--keep-recent", "1").result
     assert (result["client"], result["reason"], result["problems"]) == (client, "ready", [])
-    entries = reading.read(str(path)).tree
+    entries = session_file.read(str(path)).tree
     said = [entries[one] for one in (*result["messagesToSummarize"], *result["turnPrefixMessages"])]
     assert result["firstKeptEntryId"] not in {entry.id for entry in said}
     assert sum(entry.role == "user" for entry in said) == 3
@@ -177,7 +177,7 @@ def test_claude_lines_of_one_answer_stay_together(run: Run, tmp_path: Path) -> N
             assert result["firstKeptEntryId"] in ("u-00000003", "a1")
         else:
             assert result["firstKeptEntryId"] == "u-00000001"
-    everything = reading.read(str(made.path)).entries
+    everything = session_file.read(str(made.path)).entries
     assert [entry.id for entry in everything if entry.kind == "message"][-5:] == ["a1", "a2", "a3", "r1", "r2"]
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Run
 
-from cli import completion_scripts
 from cli.commands import GROUPS, every
+from cli.installation import completion
 
 COMMANDS = every()
 FOLDER = ROOT / "completions"
@@ -135,19 +135,19 @@ def test_a_value_that_cannot_be_known_offers_nothing_but_files_where_a_file_is_m
     assert "a-file" in in_bash("joelclaw checkpoint save --file ", tmp_path)
 
 
-@pytest.mark.parametrize(("shell", "name"), completion_scripts.FILES.items())
+@pytest.mark.parametrize(("shell", "name"), completion.FILES.items())
 def test_the_files_are_current(shell: str, name: str) -> None:
-    assert (FOLDER / name).read_text() == completion_scripts.SHELLS[shell](), "run `make completions`"
+    assert (FOLDER / name).read_text() == completion.SHELLS[shell](), "run `make completions`"
 
 
-@pytest.mark.parametrize(("shell", "name"), completion_scripts.FILES.items())
+@pytest.mark.parametrize(("shell", "name"), completion.FILES.items())
 def test_the_command_prints_the_same(run: Run, shell: str, name: str) -> None:
     assert run("completion", shell).out == (FOLDER / name).read_text()
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_flag_of_every_command_is_in_every_script(shell: str) -> None:
-    text = completion_scripts.SHELLS[shell]()
+    text = completion.SHELLS[shell]()
     for command in COMMANDS:
         for parameter in command.parameters:
             for flag in parameter.flags:

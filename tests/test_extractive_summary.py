@@ -14,7 +14,7 @@ from clients import file_operations
 from clients.entry import Block, Message
 from core.quoting import cost
 from core.redaction import redact
-from session.compaction import extract, reading, summary
+from session.compaction import extract, session_file, summary
 from session.compaction import summary_form as form
 from session.compaction.sentences import flat
 
@@ -43,9 +43,9 @@ def result(text: str, call: str = "c0", *, failed: bool = False) -> Message:
 
 
 def recorded(path: Path, *, before_compaction: bool = False) -> tuple[Message, ...]:
-    transcript = reading.read(str(path))
+    transcript = session_file.read(str(path))
     end = transcript.last_compaction() if before_compaction else None
-    return tuple(reading.messages(transcript, transcript.entries[:end]))
+    return tuple(session_file.messages(transcript, transcript.entries[:end]))
 
 
 def lines(*messages: Message, previous: str = "", tokens: int = extract.TOKENS) -> dict[str, list[str]]:

@@ -40,7 +40,7 @@ DEAR = {
         "shlex",
     ),
     *("socket", "inspect", "logging", "asyncio", "threading", "traceback", "importlib.util", "importlib.metadata"),
-    *("cli.app", "cli.reference", "cli.completion_scripts", "cli.views", "core.store.overview"),
+    *("cli.app", "cli.reference", "cli.installation.completion", "cli.terminal", "core.store.overview"),
 }
 
 NOTES = [
@@ -200,7 +200,7 @@ def test_nor_does_the_first_command_of_a_new_home(tmp_path: Path, name: str) -> 
 
 @pytest.mark.parametrize("name", ["hook, prompt", "hook, end of turn", "hook, before the compaction"])
 def test_what_is_switched_off_is_not_imported(lived_in: Path, tmp_path: Path, name: str) -> None:
-    parts = {"session.idle.timing", "session.state.idle_timer", "session.compaction.notice"}
+    parts = {"session.idle.timers", "session.idle.rules", "session.compaction.notice"}
     assert parts & set(spawn(lived_in, *CALLS[name])[2].split())
     assert not parts & set(spawn(tmp_path / "home", *CALLS[name])[2].split())
 

@@ -9,7 +9,8 @@ from conftest import NOW_MS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session.state import field, idle_timer, schema, zones
+from session.idle import rules
+from session.state import field, schema, zones
 
 if TYPE_CHECKING:
     from session.state.schema import SessionState
@@ -24,12 +25,12 @@ def blank() -> SessionState:
 
 
 def scheduled(used: float | None = 0.8, *, minutes: int = 10, now: int = NOW_MS) -> SessionState:
-    state, _ = idle_timer.schedule(blank(), used=used, minutes=minutes, least=LEAST, now=now, cwd="/p")
+    state, _ = rules.schedule(blank(), used=used, minutes=minutes, least=LEAST, now=now, cwd="/p")
     return state
 
 
-def standing(state: SessionState, now: int, alive: bool = True) -> str:
-    return idle_timer.standing(state, now, lambda _: alive, LONGEST)
+def status(state: SessionState, now: int, alive: bool = True) -> str:
+    return rules.status(state, now, lambda _: alive, LONGEST)
 
 
 # The boundary table of OpenClaw #21117, and the cases of its tests.
@@ -50,7 +51,7 @@ def standing(state: SessionState, now: int, alive: bool = True) -> str:
     ],
 )
 def test_a_timer_is_made_from_the_threshold_on(used: float | None, minutes: int, least: float, reason: str) -> None:
-    state, why = idle_timer.schedule(blank(), used=used, minutes=minutes, least=least, now=NOW_MS)
+    state, why = rules.schedule(blank(), used=used, minutes=minutes, least=least, now=NOW_MS)
     assert why == reason
     assert (state["idleTimer"] is not None) == (reason == "scheduled")
 
@@ -58,53 +59,53 @@ def test_a_timer_is_made_from_the_threshold_on(used: float | None, minutes: int,
 @given(st.integers(1000, 9500))
 def test_exactly_at_any_threshold_is_enough(hundredths: int) -> None:
     percent = hundredths / 100
-    _, why = idle_timer.schedule(
-        blank(), used=idle_timer.ratio(percent, None, None), minutes=1, least=hundredths / 10_000, now=NOW_MS
+    _, why = rules.schedule(
+        blank(), used=rules.ratio(percent, None, None), minutes=1, least=hundredths / 10_000, now=NOW_MS
     )
     assert why == "scheduled"
 
 
 def test_tokens_beat_a_percentage_that_may_be_rounded() -> None:
-    assert idle_timer.ratio(70.0, 139_990, 200_000) == 0.69995
-    assert idle_timer.ratio(70.0, 139_990, None) == 0.7
-    assert idle_timer.ratio(None, 5, 0) is None
+    assert rules.ratio(70.0, 139_990, 200_000) == 0.69995
+    assert rules.ratio(70.0, 139_990, None) == 0.7
+    assert rules.ratio(None, 5, 0) is None
 
 
 def test_it_is_due_when_the_minutes_are_over_and_not_before() -> None:
     state = scheduled(minutes=10)
-    assert standing(state, NOW_MS + 10 * MINUTE - 1) == "waiting"
-    assert standing(state, NOW_MS + 10 * MINUTE) == "due"
+    assert status(state, NOW_MS + 10 * MINUTE - 1) == "waiting"
+    assert status(state, NOW_MS + 10 * MINUTE) == "due"
 
 
 def test_a_new_message_takes_it_away_and_a_turn_runs() -> None:
-    state = idle_timer.turn_began(scheduled(), NOW_MS + 1)
+    state = rules.turn_began(scheduled(), NOW_MS + 1)
     assert state["idleTimer"] is None
-    assert standing(state, NOW_MS + 10 * MINUTE) == "none"
-    assert idle_timer.is_running(state, NOW_MS + 2)
-    assert not idle_timer.is_running(idle_timer.turn_ended(state), NOW_MS + 2)
+    assert status(state, NOW_MS + 10 * MINUTE) == "none"
+    assert rules.is_running(state, NOW_MS + 2)
+    assert not rules.is_running(rules.turn_ended(state), NOW_MS + 2)
 
 
 def test_another_schedule_replaces_it() -> None:
-    later, _ = idle_timer.schedule(scheduled(), used=0.8, minutes=10, least=LEAST, now=NOW_MS + MINUTE)
-    assert standing(later, NOW_MS + 10 * MINUTE) == "waiting"
-    assert standing(later, NOW_MS + 11 * MINUTE) == "due"
-    below, _ = idle_timer.schedule(later, used=0.2, minutes=10, least=LEAST, now=NOW_MS + MINUTE)
+    later, _ = rules.schedule(scheduled(), used=0.8, minutes=10, least=LEAST, now=NOW_MS + MINUTE)
+    assert status(later, NOW_MS + 10 * MINUTE) == "waiting"
+    assert status(later, NOW_MS + 11 * MINUTE) == "due"
+    below, _ = rules.schedule(later, used=0.2, minutes=10, least=LEAST, now=NOW_MS + MINUTE)
     assert below["idleTimer"] is None
 
 
 def test_while_a_turn_runs_it_waits_and_a_dead_agent_does_not_hold_it_up_for_ever() -> None:
     state = {**scheduled(), "turnBeganAt": NOW_MS}
-    assert standing(state, NOW_MS + 10 * MINUTE) == "turn-running"  # type: ignore[arg-type]
-    assert standing(state, NOW_MS + idle_timer.STALE_MS - 1) == "turn-running"  # type: ignore[arg-type]
-    assert standing(state, NOW_MS + idle_timer.STALE_MS) == "due"  # type: ignore[arg-type]
-    assert standing({**state, "updatedAt": NOW_MS + MINUTE}, NOW_MS + idle_timer.STALE_MS) == "turn-running"  # type: ignore[arg-type]
+    assert status(state, NOW_MS + 10 * MINUTE) == "turn-running"  # type: ignore[arg-type]
+    assert status(state, NOW_MS + rules.STALE_MS - 1) == "turn-running"  # type: ignore[arg-type]
+    assert status(state, NOW_MS + rules.STALE_MS) == "due"  # type: ignore[arg-type]
+    assert status({**state, "updatedAt": NOW_MS + MINUTE}, NOW_MS + rules.STALE_MS) == "turn-running"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("field", ["lastMessageAt", "lastCompactionAt"])
 def test_a_message_or_a_compaction_that_nobody_reported_makes_it_void(field: str) -> None:
     due = NOW_MS + 10 * MINUTE
-    assert standing({**scheduled(), field: NOW_MS}, due) == "due"  # type: ignore[arg-type,misc]
-    assert standing({**scheduled(), field: NOW_MS + 1}, due) == "none"  # type: ignore[arg-type,misc]
+    assert status({**scheduled(), field: NOW_MS}, due) == "due"  # type: ignore[arg-type,misc]
+    assert status({**scheduled(), field: NOW_MS + 1}, due) == "none"  # type: ignore[arg-type,misc]
 
 
 def test_a_compaction_clears_it() -> None:
@@ -113,41 +114,41 @@ def test_a_compaction_clears_it() -> None:
 
 def test_a_claim_keeps_others_away_until_its_process_is_gone() -> None:
     due = NOW_MS + 10 * MINUTE
-    state = idle_timer.claim(scheduled(), 7, due)
-    assert idle_timer.is_claimed(state, 7, NOW_MS)
-    assert not idle_timer.is_claimed(state, 8, NOW_MS)
-    assert not idle_timer.is_claimed(idle_timer.cancel(state), 7, NOW_MS)
-    assert standing(state, due) == "in-progress"
-    assert standing(state, due, alive=False) == "due"
-    assert standing(state, due + LONGEST + idle_timer.MARGIN_MS) == "due"
+    state = rules.claim(scheduled(), 7, due)
+    assert rules.is_claimed(state, 7, NOW_MS)
+    assert not rules.is_claimed(state, 8, NOW_MS)
+    assert not rules.is_claimed(rules.cancel(state), 7, NOW_MS)
+    assert status(state, due) == "in-progress"
+    assert status(state, due, alive=False) == "due"
+    assert status(state, due + LONGEST + rules.MARGIN_MS) == "due"
     # a turn that ends meanwhile makes a new timer, and not a second compaction at once
-    newer, _ = idle_timer.schedule(state, used=0.8, minutes=1, least=LEAST, now=due - MINUTE)
-    assert standing(newer, due) == "in-progress"
+    newer, _ = rules.schedule(state, used=0.8, minutes=1, least=LEAST, now=due - MINUTE)
+    assert status(newer, due) == "in-progress"
 
 
 def test_after_an_attempt_its_timer_is_gone_and_a_newer_one_stays() -> None:
-    state = idle_timer.claim(scheduled(), 7, NOW_MS)
-    over = idle_timer.finish(state, [6, 7], NOW_MS)
+    state = rules.claim(scheduled(), 7, NOW_MS)
+    over = rules.finish(state, [6, 7], NOW_MS)
     assert (over["idleTimer"], over["idleInFlight"]) == (None, None)
-    again = idle_timer.finish(state, [7], NOW_MS, again=True)
+    again = rules.finish(state, [7], NOW_MS, again=True)
     assert again["idleTimer"] is not None
     assert again["idleInFlight"] is None
-    newer = idle_timer.claim(scheduled(now=NOW_MS + 5), 9, NOW_MS)
-    assert idle_timer.finish(newer, [7], NOW_MS) == newer
+    newer = rules.claim(scheduled(now=NOW_MS + 5), 9, NOW_MS)
+    assert rules.finish(newer, [7], NOW_MS) == newer
 
 
 def test_the_next_look_is_when_a_timer_comes_due_and_within_a_second() -> None:
-    assert idle_timer.pause([], NOW_MS) == 1
-    assert idle_timer.pause([NOW_MS + 3_600_000], NOW_MS) == 1
-    assert idle_timer.pause([NOW_MS + 3_600_000, NOW_MS + 250], NOW_MS) == 0.25
-    assert 0 < idle_timer.pause([NOW_MS - 5], NOW_MS) < 0.1
+    assert rules.pause([], NOW_MS) == 1
+    assert rules.pause([NOW_MS + 3_600_000], NOW_MS) == 1
+    assert rules.pause([NOW_MS + 3_600_000, NOW_MS + 250], NOW_MS) == 0.25
+    assert 0 < rules.pause([NOW_MS - 5], NOW_MS) < 0.1
 
 
 def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
     values = {"session": "a b; rm -rf ~", "cwd": "/p q", "transcript": "", "agent": "{session}"}
-    found = idle_timer.words("run --id={session} '{cwd}' \"{other}\" {transcript}", values)
+    found = rules.words("run --id={session} '{cwd}' \"{other}\" {transcript}", values)
     assert found == ["run", "--id=a b; rm -rf ~", "/p q", "{other}", ""]
-    assert idle_timer.words(idle_timer.COMMANDS["claude"], {"session": "x"}) == [
+    assert rules.words(rules.COMMANDS["claude"], {"session": "x"}) == [
         "claude",
         "-p",
         "/compact",
@@ -155,7 +156,7 @@ def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
         "x",
     ]
     with pytest.raises(ValueError, match="quotation"):
-        idle_timer.words("run 'x", {})
+        rules.words("run 'x", {})
 
 
 def test_an_older_state_file_is_read_and_a_newer_one_is_bounded() -> None:
@@ -183,35 +184,35 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
     for step in happened:
         now += 20_000
         if step == "schedule":
-            state, _ = idle_timer.schedule(idle_timer.turn_ended(state), used=0.9, minutes=1, least=LEAST, now=now)
+            state, _ = rules.schedule(rules.turn_ended(state), used=0.9, minutes=1, least=LEAST, now=now)
             silent_since = now
         elif step == "below":
-            state, _ = idle_timer.schedule(idle_timer.turn_ended(state), used=0.1, minutes=1, least=LEAST, now=now)
+            state, _ = rules.schedule(rules.turn_ended(state), used=0.1, minutes=1, least=LEAST, now=now)
             silent_since = None
         elif step == "prompt":
-            state, silent_since = idle_timer.turn_began(state, now), None
+            state, silent_since = rules.turn_began(state, now), None
         elif step == "turn":
-            state = idle_timer.turn_ended(state)
+            state = rules.turn_ended(state)
         elif step == "compaction":
             state, silent_since = zones.compact(state, now), None
-        elif step == "claim" and standing(state, now, alive) == "due":
+        elif step == "claim" and status(state, now, alive) == "due":
             assert at_work is None or not alive
-            state, alive = idle_timer.claim(state, 7, now), True
+            state, alive = rules.claim(state, 7, now), True
             timer = state["idleTimer"]
             assert timer is not None
             at_work = timer["scheduledAt"]
         elif step == "finish" and at_work is not None and alive:
-            state = idle_timer.finish(state, [7], at_work)
+            state = rules.finish(state, [7], at_work)
             silent_since = None if silent_since == at_work else silent_since
             at_work = None
         elif step == "die":
             alive = False
         elif step == "wait":
             now += 50_000
-        stands = standing(state, now, alive)
-        if stands == "due":
+        found = status(state, now, alive)
+        if found == "due":
             assert silent_since is not None
             assert now - silent_since >= MINUTE
             assert at_work is None or not alive
-        assert (stands == "none") == (silent_since is None)
+        assert (found == "none") == (silent_since is None)
         assert schema.bounded(state) == state

@@ -120,10 +120,10 @@ def test_each_message_is_sent_once_with_what_its_tools_did(host: Host) -> None:
         await spoke("I go on.");
         const half = {id: "m9", role: "assistant", sessionID, time: {created: 9}};
         history.push({info: half, parts: [{type: "text", text: "half"}]});
-        await event("session.state.idle_timer", {sessionID});
+        await event("session.idle", {sessionID});
         await calls(4);
         await sleep(200);
-        await event("session.state.idle_timer", {sessionID}); // nothing new
+        await event("session.idle", {sessionID}); // nothing new
         await sleep(100);
         await hooks.dispose();
         out(took);
@@ -228,7 +228,7 @@ await call("tool.execute.after", {tool: "edit", sessionID, args: {filePath: "a"}
 await spoke("b");
 await call("experimental.session.compacting", {sessionID}, {context: []});
 await call("experimental.compaction.autocontinue", {sessionID}, {enabled: true});
-await event("session.state.idle_timer", {sessionID});
+await event("session.idle", {sessionID});
 const after = await system();
 await call("dispose");
 for (const name of Object.keys(hooks)) { // a client of another version

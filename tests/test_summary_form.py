@@ -104,12 +104,12 @@ def test_a_list_in_the_middle_of_a_line_cannot_open_one() -> None:
     ["", "I cannot do that.", "## Goal\nall of it", "# Notes\n\n- a\n- b", "## Goal\n\n## Progress\n(none)"],
 )
 def test_what_is_no_summary(reply: str) -> None:
-    assert not form.is_shaped(form.parse(reply))
+    assert not form.is_summary(form.parse(reply))
 
 
 def test_missing_sections_are_named_and_shown_as_none() -> None:
     found = form.parse("## Goal\nx\n\n## Progress\nsome of it")
-    assert form.is_shaped(found)
+    assert form.is_summary(found)
     assert form.missing(found) == [form.CONSTRAINTS, form.DECISIONS, form.NEXT, form.CONTEXT]
     assert form.render(found).count(form.NOTHING) == 7
     assert form.NOTHING not in form.render(found, whole=False)

@@ -1,4 +1,4 @@
-"""What a summary of a branch is made from, when a session goes back to an earlier entry and on from there."""
+"""Finds the branch that a session leaves when it goes back to an earlier entry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from clients.file_operations import FileOperations, together
 from clients.lines import Problems
 from clients.tree import path_to
 from core.errors import usage
-from session.compaction import reading
+from session.compaction import session_file
 
 if TYPE_CHECKING:
     from clients.entry import Entry, Message, Transcript
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """The way that is left."""
+    """The branch that is left."""
 
     transcript: Transcript
     leaf: str
     target: str
     common_ancestor: str | None
     entries: tuple[Entry, ...]
-    """from behind the common ancestor to the leaf, oldest first, bookkeeping included"""
+    """after the common ancestor up to the leaf, oldest first, bookkeeping included"""
     chosen: tuple[Entry, ...]
-    """those of them that the summary is made from, newest first"""
+    """those that the summary is made from, newest first"""
     tokens: int
-    """estimated, of those"""
+    """of the chosen ones, estimated"""
     file_ops: FileOperations
     problems: tuple[str, ...]
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The messages that the summary is made from, oldest first."""
-        return tuple(reading.messages(self.transcript, reversed(self.chosen)))
+        return tuple(session_file.messages(self.transcript, reversed(self.chosen)))
 
 
 def prepare(transcript: Transcript, leaf: str, target: str, *, budget: int) -> Branch:
@@ -43,10 +43,10 @@ def prepare(transcript: Transcript, leaf: str, target: str, *, budget: int) -> B
 
     Args:
         transcript: the session.
-        leaf: id of the entry that is left; "" is where the session stands.
+        leaf: id of the entry that is left; "" is the session's newest.
         target: id of the entry that it goes to.
-        budget: tokens that the messages may take together, from the newest one back; 0 sets no limit. A summary that
-            does not fit is taken while less than nine tenths of it are used, since it stands for much.
+        budget: most tokens of messages, the newest first; 0 sets no limit. A summary that does not fit is still taken
+            while less than nine tenths are used, since it stands for much.
 
     Raises:
         Failure: ENTRY_UNKNOWN (exit 2).
@@ -73,13 +73,13 @@ def prepare(transcript: Transcript, leaf: str, target: str, *, budget: int) -> B
 def _chosen(
     transcript: Transcript, entries: tuple[Entry, ...], budget: int
 ) -> tuple[tuple[Entry, ...], tuple[Entry, ...], int]:
-    """The entries within the budget, those that were looked at, and the tokens. What a tool returned is left out: the
-    call tells of it."""
+    """The entries within the budget, those that were looked at, and the tokens. Tool results are left out: their calls
+    stand for them."""
     chosen: list[Entry] = []
     walked: list[Entry] = []
     total = 0
     speaking = [entry for entry in reversed(entries) if entry.role is not None and entry.role != "tool_result"]
-    for entry, size in zip(speaking, reading.sizes(transcript, speaking), strict=True):
+    for entry, size in zip(speaking, session_file.sizes(transcript, speaking), strict=True):
         walked.append(entry)
         if budget > 0 and total + size > budget:
             if entry.kind in ("compaction", "branch_summary") and total < budget * 0.9:

@@ -1,15 +1,20 @@
-"""What of a session stands in the model's context, and how many tokens that takes."""
+"""What of a session stands in the model's context, how many tokens that takes, and whether it is to be compacted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from clients.entry import SAID
-from session.compaction import reading
+from core.errors import usage
+from session import context_usage
+from session.compaction import session_file
 
 if TYPE_CHECKING:
     from clients.entry import Entry, Transcript
+    from core.config import Config
+
+    Reason = Literal["above-threshold", "below-threshold", "nothing-since-compaction", "empty"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +23,80 @@ class ContextTokens:
 
     total: int
     from_usage: int
-    """as an answer told it; 0 where none did since the latest compaction"""
+    """as the last answer reported it; 0 without one since the latest compaction"""
     estimated: int
-    """of what came after that answer, or of all"""
+    """of what came after that answer, or of everything"""
     stale: int | None
-    """what the newest answer told, where a compaction came after it, so that it counts for nothing; else None"""
+    """what the newest answer reported, where a compaction after it made that void; else None"""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large the context may become, in tokens."""
+
+    window: int
+    """the size of the model's context"""
+    window_from: str
+    """where that was found"""
+    reserve: int
+    """kept free for the answer"""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether to compact, and why."""
+
+    reason: Reason
+    size: ContextTokens
+    messages_since_compaction: int
+    threshold: int
+    """tokens above which a session is compacted"""
+
+    @property
+    def compact(self) -> bool:
+        """Whether to compact."""
+        return self.reason == "above-threshold"
+
+
+def limits(transcript: Transcript, config: Config, *, window: int | None = None, reserve: int | None = None) -> Limits:
+    """The window and the reserve: as given, else as the transcript or the settings tell them, else by the model.
+
+    Raises:
+        Failure: COMPACTION_INVALID_ARGS (exit 2), where the reserve is no smaller than the window.
+    """
+    told = size(transcript).from_usage
+    candidates = {
+        "--window": window or 0,
+        "the transcript": transcript.window,
+        "context.window": config.whole("context.window"),
+        "the model": context_usage.window_of(transcript.client, (transcript.model,), told, config),
+    }
+    source, found = next((name, tokens) for name, tokens in candidates.items() if tokens)
+    if reserve is None:
+        reserve = config.whole("compaction.reserve_tokens")
+    if reserve >= found:
+        raise usage(
+            "COMPACTION_INVALID_ARGS",
+            f"a reserve of {reserve:,} tokens leaves nothing of a window of {found:,} ({source})",
+            "give --window N for the model's window, or a smaller --reserve N",
+        )
+    return Limits(found, source, reserve)
+
+
+def decide(transcript: Transcript, *, window: int, reserve: int) -> Decision:
+    """Compact where the context holds more than the window less the reserve, and something was said since last time.
+
+    Args:
+        transcript: the session.
+        window: size of the model's context in tokens.
+        reserve: tokens of it that are kept free for the answer.
+    """
+    tokens = size(transcript)
+    said = said_since_compaction(transcript)
+    reason: Reason = "above-threshold" if tokens.total > window - reserve else "below-threshold"
+    if said == 0:
+        reason = "empty" if transcript.last_compaction() < 0 else "nothing-since-compaction"
+    return Decision(reason, tokens, said, window - reserve)
 
 
 def entries(transcript: Transcript) -> tuple[Entry, ...]:
@@ -44,32 +118,32 @@ def _kept(transcript: Transcript, at: int) -> tuple[Entry, ...]:
 
 
 def said_since_compaction(transcript: Transcript) -> int:
-    """How many messages of the conversation stand behind the latest compaction; without one, how many there are."""
+    """How many messages were said since the latest compaction, or at all."""
     later = transcript.entries[transcript.last_compaction() + 1 :]
     return sum(entry.kind == "message" and entry.role in SAID for entry in later)
 
 
 def size(transcript: Transcript) -> ContextTokens:
-    """The tokens of the context: what the last valid usage tells, and an estimate of what came after it.
+    """The tokens of the context: the usage that the last answer reported, and an estimate of what came after it.
 
-    A usage from before the latest compaction describes a context that is no more (the second compaction that it
-    causes drops all that the first one kept), so without a newer one everything is estimated.
+    A usage from before the latest compaction does not count: it would cause a second compaction, which drops all that
+    the first one kept. Without a newer one everything is estimated.
     """
     boundary = transcript.last_compaction()
     later = transcript.entries[boundary + 1 :]
     for index in range(len(later) - 1, -1, -1):
         used = later[index].usage
         if used is not None:
-            rest = sum(reading.sizes(transcript, _after(later, index)))
+            rest = sum(session_file.sizes(transcript, _after(later, index)))
             return ContextTokens(used.total + rest, used.total, rest, None)
     shown = entries(transcript)
     stale = next((entry.usage.total for entry in reversed(shown) if entry.usage is not None), None)
-    estimated = sum(reading.sizes(transcript, shown))
+    estimated = sum(session_file.sizes(transcript, shown))
     return ContextTokens(estimated, 0, estimated, stale)
 
 
 def _after(later: tuple[Entry, ...], index: int) -> list[Entry]:
-    """What an answer's usage does not count: what follows it, and results that stand between its own lines."""
+    """The entries that an answer's usage does not count: those after it, and results between its own lines."""
     group = later[index].group
     if not group:
         return list(later[index + 1 :])

@@ -1,7 +1,7 @@
-"""How people and agents put what a summary must keep: which section a sentence belongs to, and how much it weighs.
+"""Cue phrases: which section of the summary a sentence belongs to, and how much it weighs.
 
-The words are English. A sentence in another language is kept for its numbers, paths and names, or as what the
-user asked.
+The phrases are English. A sentence in another language is kept for its numbers, paths and names, or as the user's
+request.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LEAST, _SHORT = 12, 40
 _AGREEMENTS = [*ACKNOWLEDGEMENTS, "good", "nice", "right", "fine"]
 _LEAD_BONUS = 0.25
 _LABEL_CHARS = 24
-# What stands before a colon at the beginning of a sentence says what it is.
+# What a sentence begins with, up to its first colon.
 _LABELS = {
     **dict.fromkeys(("insight", "finding", "note", "cause", "root cause", "reason", "warning", "lesson"), form.CONTEXT),
     **dict.fromkeys(("decision", "decided", "choice"), form.DECISIONS),

@@ -1,7 +1,7 @@
 """Where a compaction cuts a session: what comes before is summarised, what comes after stays as it is.
 
-The rules are pi's (seed: compaction.md): from the newest entry backwards until `keep_recent` tokens are kept, to the
-next entry that may be first. One is added: no result of a tool is kept without its call.
+The rules are pi's (compaction.md): go back from the newest entry until `keep_recent` tokens are kept, then cut at the
+next entry that may be first. One rule is ours: no tool result is kept without its call.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class CutPoint:
 
     first_kept: int
     turn_start: int
-    """where the turn begins that is cut in two; -1 where none is"""
+    """where the turn begins that the cut splits; -1 without one"""
 
     @property
     def splits_turn(self) -> bool:
@@ -42,8 +42,8 @@ def find(
         entries: the active branch.
         start: index of the first entry that may be summarised.
         keep_recent: tokens of the newest messages that stay.
-        client: bookkeeping before the cut stays with what follows it in pi's sessions, as pi does it.
-        sizes: tokens of entries, one by one, as far as they are asked for.
+        client: whose session it is; pi keeps bookkeeping with the entry after it.
+        sizes: yields the tokens of entries, one by one.
     """
     points = [index for index in range(start, len(entries)) if entries[index].can_cut]
     if not points:
@@ -84,7 +84,7 @@ def _by_budget(
 
 
 def _with_calls(entries: Sequence[Entry], start: int, cut: int) -> int:
-    """The cut, or an earlier one at the call whose result would be kept without it."""
+    """Move the cut back to a call whose result would be kept without it."""
     called: dict[str, int] = {}
     needed: list[tuple[int, int]] = []
     """result, call; some providers use an id again, so a result belongs to the latest call of its id"""

@@ -1,7 +1,7 @@
-"""A summary without a model: sentences, commands and figures of the transcript, chosen and sorted, never rewritten.
+"""A summary without a model: sentences and tool lines of the transcript, chosen and sorted, never rewritten.
 
-Every line is a piece of the transcript, redacted and on one line. What is asked for, ruled, decided, blocked and ruled
-out weighs most (`session.compaction.cues`); the lines that fit into the budget stand in the order of the transcript.
+Every line is quoted from the transcript, redacted. Requests, rules, decisions, blockers and failed approaches weigh
+most (`session.compaction.cues`); the lines that fit into the budget stand in the order of the transcript.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from core import words
 from core.quoting import DELIMITER, cost
 from core.redaction import redact
-from session.compaction import cues, figures
+from session.compaction import cues, tool_lines
 from session.compaction import summary_form as form
 from session.compaction.sentences import flat, sentences
 from session.inject import selection
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 TOKENS = 2_000
 """Default bound of an extractive summary, without the lists of files."""
 READ_CHARS = 2_000_000
-"""Of a longer conversation what the user said, its beginning and its end are read."""
+"""Of a longer conversation only the user's messages, the first and the last are read."""
 CUT = " […]"
-"""Ends a line whose sentence goes on in the transcript."""
+"""Ends a line that was cut."""
 _MESSAGE_CHARS = 24_000
 _RESULT_CHARS = 6_000
 _LINE_CHARS = 420
 _HEADING_TOKENS = 70  # headings and the first line
 _BULLET_TOKENS = 2
-_FIRST_SHARE = 8  # of what is read of a long conversation, one part in eight is its beginning
-_CARRIED_SHARE = 0.5  # of the budget, for what earlier summaries hold
-# The most that a section may take while others have something of weight to say.
+_FIRST_SHARE = 8  # one part in eight of what is read of a long conversation is its beginning
+_CARRIED_SHARE = 0.5  # of the budget, for lines of earlier summaries
+# The largest share of a section while other sections have lines of weight.
 _SHARES = {
     form.GOAL: 0.22,
     form.CONSTRAINTS: 0.25,
@@ -48,7 +48,7 @@ _SHARES = {
     form.NEXT: 0.1,
     form.CONTEXT: 0.45,
 }
-_FIGURES_SHARE = 0.15
+_TOOLS_SHARE = 0.15
 _LEAST_WEIGHT = 0.2
 _CONTAINED = 24
 _KEEPS = {form.CONSTRAINTS: 0.5, form.DECISIONS: 0.4, form.GOAL: 0.4, form.CONTEXT: 0.3, form.BLOCKED: 0.2}
@@ -62,19 +62,19 @@ class Line:
     section: str
     weight: float
     at: int
-    """place in the transcript; what an earlier summary holds stands below zero"""
-    figure: bool = False
-    """what a tool was told or answered, shown as code"""
+    """place in the transcript; below zero for lines of an earlier summary"""
+    of_tool: bool = False
+    """a command or a result, shown as code"""
 
     @property
     def key(self) -> str:
-        """Its words: two lines that say the same are one."""
+        """Its words; lines with the same words are kept once."""
         return " ".join(words.split(self.text)) or self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """What was chosen: the lines of each section, and what was left out."""
+    """The chosen lines, and what was left out."""
 
     lines: tuple[Line, ...]
     problems: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ def extract(
 ) -> Extract:
     """The lines worth keeping of a conversation, and of the summary of what came before it, within `tokens`.
 
-    `known` are keys of lines that are told elsewhere.
+    `known`: keys of lines that another part of the summary has.
     """
     problems: list[str] = []
     lines = list(_carried(previous)) if previous else []
@@ -107,7 +107,7 @@ def extract(
 
 
 def _within(messages: Sequence[Message], problems: list[str]) -> Sequence[Message]:
-    """What is read of a conversation that is too long to be read whole: what the user said, its beginning, its end."""
+    """The messages that are read: of a long conversation the user's, the first and the last."""
     sizes = [min(sum(len(block.text) for block in message.blocks), _MESSAGE_CHARS) + 200 for message in messages]
     if sum(sizes) <= READ_CHARS:
         return messages
@@ -120,7 +120,7 @@ def _within(messages: Sequence[Message], problems: list[str]) -> Sequence[Messag
 
 
 def _ends(places: Sequence[int], sizes: Sequence[int], room: int) -> set[int]:
-    """The first and the last of some messages, as many as there is room for."""
+    """The first and the last of some messages, as many as fit."""
     kept: set[int] = set()
     left = room // _FIRST_SHARE
     for at in places:
@@ -143,7 +143,7 @@ def _candidates(messages: Sequence[Message]) -> Iterator[Line]:
     last = max(
         (at for at, message in enumerate(messages) if message.role == "assistant" and message.text.strip()), default=-1
     )
-    calls: dict[str, figures.Call] = {}
+    calls: dict[str, tool_lines.Call] = {}
     place = 0
     for at, message in enumerate(messages):
         if message.excluded:
@@ -153,26 +153,26 @@ def _candidates(messages: Sequence[Message]) -> Iterator[Line]:
             place += 1
 
 
-def _of_message(message: Message, calls: dict[str, figures.Call], *, end: bool, last: bool) -> Iterator[Line]:
+def _of_message(message: Message, calls: dict[str, tool_lines.Call], *, end: bool, last: bool) -> Iterator[Line]:
     if message.role in ("compaction_summary", "branch_summary"):
         yield from _carried(message.text)
     elif message.role == "tool_result":
-        text = figures.worth_reading(_clean(message.text, _RESULT_CHARS), calls.get(message.call))
-        yield from _figures(figures.of_result(text, failed=message.failed))
+        text = tool_lines.worth_reading(_clean(message.text, _RESULT_CHARS), calls.get(message.call))
+        yield from _of_tools(tool_lines.of_result(text, failed=message.failed))
     elif message.role == "bash":
-        yield from _figures(figures.of_user_command(_clean(message.text, _RESULT_CHARS)))
+        yield from _of_tools(tool_lines.of_user_command(_clean(message.text, _RESULT_CHARS)))
     elif message.role in ("user", "assistant"):
         yield from _said(message, end=end, last=last)
         for block in message.blocks:
             if block.kind == "tool_call":
-                calls[block.call] = figures.call_of(block)
-                yield from _figures(figures.of_call(calls[block.call]))
+                calls[block.call] = tool_lines.call_of(block)
+                yield from _of_tools(tool_lines.of_call(calls[block.call]))
 
 
-def _figures(found: Iterable[figures.Figure]) -> Iterator[Line]:
-    for figure in found:
-        if _may_stand(figure.text) and any(map(str.isalnum, figure.text)):
-            yield Line(redact(figure.text)[0], form.CONTEXT, figure.weight, 0, figure=True)
+def _of_tools(found: Iterable[tool_lines.ToolLine]) -> Iterator[Line]:
+    for line in found:
+        if _may_stand(line.text) and any(map(str.isalnum, line.text)):
+            yield Line(redact(line.text)[0], form.CONTEXT, line.weight, 0, of_tool=True)
 
 
 def _said(message: Message, *, end: bool, last: bool) -> Iterator[Line]:
@@ -189,10 +189,10 @@ def _said(message: Message, *, end: bool, last: bool) -> Iterator[Line]:
 
 
 def _carried(summary: str) -> Iterator[Line]:
-    """The lines of an earlier summary. One without our sections is told as context."""
+    """The lines of an earlier summary. One without our sections counts as context."""
     text = form.body(redact(words.clean(summary))[0])
     sections = form.parse(text)
-    if form.is_shaped(sections):
+    if form.is_summary(sections):
         for section, body in sections.items():
             for item in form.items(body):
                 yield from _kept(flat(item), form.CONTEXT if section == form.PROGRESS else section)
@@ -203,54 +203,54 @@ def _carried(summary: str) -> Iterator[Line]:
 
 
 def _kept(line: str, section: str) -> Iterator[Line]:
-    figure = line[:1] == line[-1:] == "`" and line.count("`") == 2 and len(line) > 2
-    line = line[1:-1] if figure else line
+    of_tool = line[:1] == line[-1:] == "`" and line.count("`") == 2 and len(line) > 2
+    line = line[1:-1] if of_tool else line
     if _may_stand(line) and not line.startswith(f"*{form.MARK}"):
         weight = 0.5 + 0.5 * min(1.0, selection.weight(line)) + _KEEPS.get(section, 0.0)
-        yield Line(_cut(line), section, weight, 0, figure=figure)
+        yield Line(_cut(line), section, weight, 0, of_tool=of_tool)
 
 
 def _choose(lines: Sequence[Line], budget: int, known: set[str]) -> tuple[list[Line], int]:
-    """The weightiest lines within the budget, each once; and how many of an earlier summary's are not among them."""
+    """The weightiest lines within the budget, each once; and how many of an earlier summary's did not fit."""
     unique: dict[str, Line] = {}
     for line in lines:
         if line.weight >= _LEAST_WEIGHT and (key := line.key) not in known:
             unique.setdefault(key, line)
     # Of two lines of the same weight the later one is nearer to where the work stands.
     ranked = sorted(unique.items(), key=lambda entry: (-entry[1].weight, -entry[1].at))
-    taken: dict[str, Line] = {}
+    chosen: dict[str, Line] = {}
     spent: dict[str, float] = {}
     whole = 0
 
-    def take(key: str, line: Line, *, free: bool) -> bool:
+    def choose(key: str, line: Line, *, free: bool) -> bool:
         nonlocal whole
         tokens = cost(_bullet(line)) + _BULLET_TOKENS - 1
-        purse = "carried" if line.at < 0 else "figures" if line.figure else line.section
-        share = _CARRIED_SHARE if line.at < 0 else _FIGURES_SHARE if line.figure else _SHARES[line.section]
+        purse = "carried" if line.at < 0 else "tools" if line.of_tool else line.section
+        share = _CARRIED_SHARE if line.at < 0 else _TOOLS_SHARE if line.of_tool else _SHARES[line.section]
         if whole + tokens > budget or (not free and spent.get(purse, 0) + tokens > share * budget):
             return False
-        if len(key) >= _CONTAINED and any(key in other for other in taken):
+        if len(key) >= _CONTAINED and any(key in other for other in chosen):
             return True  # said already, within another line
         spent[purse] = spent.get(purse, 0) + tokens
         whole += tokens
-        taken[key] = line
+        chosen[key] = line
         return True
 
     ranked.sort(key=lambda entry: entry[1].at >= 0)  # what an earlier summary holds first, each in its order
-    left = [entry for entry in ranked if not take(*entry, free=False)]
+    left = [entry for entry in ranked if not choose(*entry, free=False)]
     left.sort(key=lambda entry: -entry[1].weight)
-    missing = [entry for entry in left if not take(*entry, free=True)]
-    return list(taken.values()), sum(line.at < 0 for _, line in missing)
+    missing = [entry for entry in left if not choose(*entry, free=True)]
+    return list(chosen.values()), sum(line.at < 0 for _, line in missing)
 
 
 def _bullet(line: Line) -> str:
-    text = f"`{line.text}`" if line.figure and "`" not in line.text else line.text
+    text = f"`{line.text}`" if line.of_tool and "`" not in line.text else line.text
     marker = {form.DONE: "- [x] ", form.IN_PROGRESS: "- [ ] "}.get(line.section, "- ")
     return marker + text
 
 
 def _moved(line: Line, at: int) -> Line:
-    return Line(line.text, line.section, line.weight, at, line.figure)
+    return Line(line.text, line.section, line.weight, at, line.of_tool)
 
 
 def _clean(text: str, limit: int) -> str:
@@ -260,12 +260,12 @@ def _clean(text: str, limit: int) -> str:
         head, tail = text[: limit * 3 // 4], text[-limit // 4 :]
         head = head.rpartition("\n")[0] or head.rpartition(" ")[0]
         tail = tail.partition("\n")[2] or tail.partition(" ")[2]
-        text = f"{head}\n\n{tail}"  # no half of a token, which redaction would not know
+        text = f"{head}\n\n{tail}"  # redaction would not find half a secret
     return redact(text)[0]
 
 
 def _may_stand(text: str) -> bool:
-    """Whether a quoted line can be told from the summary's own: no tag of ours or of the lists of files in it."""
+    """Whether a line may be quoted: it holds no tag of ours or of the lists of files."""
     lower = text.lower()
     return bool(form.items(f"- {text}")) and not any(
         mark in lower for mark in ("read-files>", "modified-files>", f"{DELIMITER}")

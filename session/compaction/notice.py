@@ -1,4 +1,4 @@
-"""Telling the user that a compaction starts: through the agent's own screen where that is harmless, else by a command.
+"""Tells the user that a compaction starts: on the agent's own screen where that is harmless, else by a command.
 
 Harmless: pi and OpenCode, where our extension shows it. Not Claude Code: what PreCompact prints, `systemMessage` too,
 goes into the summariser's prompt (measured with 2.1.329). Codex and Gemini CLI were not seen to show any. The hook does
@@ -18,38 +18,38 @@ if TYPE_CHECKING:
 
 _OWN_SCREEN = ("pi", "opencode")
 _SECONDS = 10
-"""What the command may take."""
+"""How long the command may take."""
 _STOP_S = 15
 _MOST_CHARS = 500
 
 
 def text(config: Config) -> str:
-    """What is told: `compaction.notifyOnStartText` as one line, at most 500 characters."""
+    """`compaction.notifyOnStartText` on one line, at most 500 characters."""
     from core.quoting import clip, one_line
 
     return clip(one_line(config.text("compaction.notifyOnStartText")), _MOST_CHARS)
 
 
 def begin(agent: str, config: Config) -> list[Text]:
-    """Tell that a compaction starts; returns what the agent's extension is to show, if it is the one that tells.
+    """Announce a compaction; returns the text that the agent's extension shows, where it is the one to do it.
 
-    Nothing happens unless `compaction.notifyOnStart` is set, nor in a compaction that `joelclaw idle run` has told of.
+    Only where `compaction.notifyOnStart` is set, and not in a compaction that `joelclaw idle run` has announced.
     """
-    from session.idle import timing
+    from session.idle import timers
 
-    if not config.flag("compaction.notifyOnStart") or os.environ.get(timing.RUNNING):
+    if not config.flag("compaction.notifyOnStart") or os.environ.get(timers.RUNNING):
         return []
     if agent in _OWN_SCREEN:
         from clients.extension_hooks import NOTICE
 
         said = text(config)
         return [{"customType": NOTICE, "content": said}] if said else []
-    start(config)
+    start_command(config)
     return []
 
 
-def start(config: Config) -> bool:
-    """Let `notify.command` tell it, in a process of its own; whether that runs."""
+def start_command(config: Config) -> bool:
+    """Start a background process that runs `notify.command`; returns whether that runs."""
     if not config.text("notify.command").strip():
         return False
     from core import files
@@ -61,22 +61,22 @@ def start(config: Config) -> bool:
 
 
 def deliver(config: Config) -> dict[str, Any]:
-    """Run `notify.command` with the text in the place of `{text}`, else on its stdin; what came of it, as an event too.
+    """Run `notify.command` with the text for `{text}`, else on its stdin, for at most 10 s.
 
-    It is ended after 10 s.
+    Records an event; returns what the command prints.
     """
     from core import clock
     from core.process import process_group
     from otel import record
+    from session.idle import rules
     from session.session_store import SessionStore
-    from session.state import idle_timer
 
     command, said = config.text("notify.command"), text(config)
     result: dict[str, Any] = {"delivered": False, "text": said, "reason": "no-command", "exitStatus": None}
     if not command.strip():
         return result
     try:
-        words = idle_timer.words(command, {"text": said})
+        words = rules.words(command, {"text": said})
     except ValueError as error:
         ended = process_group.Ended(None, f"notify.command: {error}", "not-started")
     else:

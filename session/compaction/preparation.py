@@ -1,15 +1,15 @@
-"""What a compaction would do: where to cut, what to summarise, which files to list."""
+"""Prepares a compaction: where to cut, what to summarise, which files to list."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from clients.file_operations import together
-from session.compaction import context, cut_point, reading
+from clients.file_operations import NONE, together
+from session.compaction import context, cut_point, session_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from clients.entry import Entry, Message, Transcript
     from clients.file_operations import FileOperations
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """A compaction, prepared. The messages are read from the session file each time they are asked for."""
+    """A prepared compaction. Its messages are read from the session file each time they are asked for."""
 
     transcript: Transcript
+    reason: Literal["ready", "nothing-to-summarize", "nothing-since-compaction", "empty"]
     first_kept_entry_id: str | None
     is_split_turn: bool
     tokens_before: int
@@ -35,16 +36,16 @@ class Preparation:
     @property
     def messages_to_summarize(self) -> tuple[Message, ...]:
         """The messages of whole turns that are dropped, oldest first."""
-        return tuple(reading.messages(self.transcript, self.entries_to_summarize))
+        return tuple(session_file.messages(self.transcript, self.entries_to_summarize))
 
     @property
     def turn_prefix_messages(self) -> tuple[Message, ...]:
         """The messages at the beginning of a turn whose end is kept; empty unless `is_split_turn`."""
-        return tuple(reading.messages(self.transcript, self.turn_prefix_entries))
+        return tuple(session_file.messages(self.transcript, self.turn_prefix_entries))
 
 
-def prepare(transcript: Transcript, *, keep_recent: int, reserve: int, window: int) -> Preparation | None:
-    """The compaction of a session, None where nothing was said at all or since the last one.
+def prepare(transcript: Transcript, *, keep_recent: int, reserve: int, window: int) -> Preparation:
+    """The compaction of a session; `reason` tells whether there is anything to summarise.
 
     Args:
         transcript: the session.
@@ -53,30 +54,38 @@ def prepare(transcript: Transcript, *, keep_recent: int, reserve: int, window: i
         window: size of the model's context in tokens.
     """
     entries = transcript.entries
-    if context.said_since_compaction(transcript) == 0:
-        return None
+    settings = {"reserveTokens": reserve, "keepRecentTokens": keep_recent, "window": window}
+    tokens = context.size(transcript).total
     previous = transcript.last_compaction()
+    if context.said_since_compaction(transcript) == 0:
+        reason: Literal["empty", "nothing-since-compaction"] = "empty" if previous < 0 else "nothing-since-compaction"
+        return Preparation(transcript, reason, None, False, tokens, "", (), (), NONE, settings)
     start = _start(entries, previous)
-    cut = cut_point.find(entries, start, keep_recent, transcript.client, lambda some: reading.sizes(transcript, some))
+
+    def sizes(some: list[Entry]) -> Iterator[int]:
+        return session_file.sizes(transcript, some)
+
+    cut = cut_point.find(entries, start, keep_recent, transcript.client, sizes)
     history_end = cut.turn_start if cut.splits_turn else cut.first_kept
     history = _speaking(entries[start:history_end])
     prefix = _speaking(entries[cut.turn_start : cut.first_kept]) if cut.splits_turn else ()
     compaction = entries[previous].compaction if previous >= 0 else None
     return Preparation(
         transcript,
+        "ready" if history or prefix else "nothing-to-summarize",
         entries[cut.first_kept].id,
         cut.splits_turn,
-        context.size(transcript).total,
+        tokens,
         compaction.summary if compaction is not None else "",
         history,
         prefix,
         _files(transcript, previous, cut.first_kept, (*history, *prefix)),
-        {"reserveTokens": reserve, "keepRecentTokens": keep_recent, "window": window},
+        settings,
     )
 
 
 def _start(entries: Sequence[Entry], previous: int) -> int:
-    """Where the messages begin that no summary has taken in."""
+    """The index of the first entry that no summary covers."""
     compaction = entries[previous].compaction if previous >= 0 else None
     if compaction is None:
         return 0
@@ -89,8 +98,8 @@ def _speaking(entries: Iterable[Entry]) -> tuple[Entry, ...]:
 
 
 def _files(transcript: Transcript, previous: int, cut: int, summarized: Iterable[Entry]) -> FileOperations:
-    """What the last summary listed, and what was done since. Only pi's compactions list files; elsewhere everything
-    that was done before the cut is still in the file."""
+    """The files of the last summary, and those used since. Only pi's compactions list files; elsewhere all operations
+    before the cut are still in the session file."""
     if transcript.client != "pi":
         return together(entry.files for entry in transcript.entries[:cut])
     listed = [transcript.entries[previous].files] if previous >= 0 else []

@@ -1,7 +1,7 @@
-"""The sentences of a message as they stand there: none is changed but for its white space.
+"""Splits a message into its sentences, changed in white space only.
 
-A line break ends a sentence at a list item, a heading or a short line; a hard-wrapped paragraph is put together again.
-Code in fences, tables and what clients wrap in tags are no sentences.
+A line break ends a sentence at a list item, a heading or a short line; hard-wrapped paragraphs are joined again. Code
+in fences, tables and what clients wrap in tags are left out.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _one(piece: str, lead: str) -> Iterator[Sentence]:
 
 
 def _ends(piece: str, behind: str) -> bool:
-    """Whether a full stop ends a sentence: no abbreviation, and code is closed; identifiers begin in lower case."""
+    """Whether a full stop ends a sentence: not after an abbreviation, within code, or as an ellipsis within one."""
     if piece[-1] in "。！？」』）":
         return True
     if piece.count("`") % 2:

@@ -1,7 +1,7 @@
-"""A conversation as flat text, which a model reads as a record and does not go on with.
+"""Writes a conversation as flat text, which a model reads as a record instead of continuing it.
 
-The form is pi's (seed: compaction.md): one paragraph for each thing said, thought, called and returned. The result of a
-tool is cut after 2000 UTF-16 units.
+The form is pi's (compaction.md): one paragraph for each text, thought, call and result. A tool's result is cut after
+2000 UTF-16 units.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LONGEST_RESULT = 2000
 """UTF-16 units of a tool's result."""
-# How pi tells the model of a summary in the conversation: kept to the letter, since its own texts have this form.
+# How pi shows the model a summary in the conversation: word for word, since its own texts have this form.
 _COMPACTION = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
 _COMPACTION_END = "\n</summary>"
 _BRANCH = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n"

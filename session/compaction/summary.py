@@ -1,7 +1,7 @@
-"""The summary of a compaction: a model's, checked and put into the form, or where that fails quotes of the transcript.
+"""Writes the summary of a compaction: a model's, checked and put into the form, else quotes of the transcript.
 
-A split turn has two: what came before the turn, and the beginning of the turn (pi's compaction.md). The lists of files
-are made from the tool calls, whatever a model says.
+A split turn has two parts: what came before the turn, and its beginning (pi's compaction.md). The lists of files are
+made from the tool calls, whatever a model says.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from core.errors import Failure
 from core.quoting import cost
 from core.redaction import redact
 from core.words import clean
-from session.compaction import extract, summary_prompt
+from session.compaction import extract, session_file, summary_prompt
 from session.compaction import summary_form as form
 from session.compaction.serialization import serialize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from clients.entry import Message
+    from clients.entry import Message, Transcript
     from clients.file_operations import FileOperations
+    from session.compaction.branch import Branch
     from session.compaction.preparation import Preparation
 
     Ask = Callable[[str], str]
@@ -35,7 +36,7 @@ _RESERVE_SHARE = 0.8
 _LEAST_TOKENS, _MOST_TOKENS = 500, 4_000
 _TURN_SHARE = 0.4
 _JOINT = f"\n\n---\n\n{form.TURN}\n\n"
-# Faults of the command line itself: nobody is asked again, and a user who named the command is told.
+# The command itself is wrong: the model is not asked again, and a user who named the command gets the error.
 CANNOT_START = ("MODEL_NOT_FOUND", "MODEL_NOT_CONFIGURED")
 _HOPELESS = (*CANNOT_START, "MODEL_TIMEOUT")
 _PART_MARK = (
@@ -63,13 +64,13 @@ class Fallback:
     part: Kind
 
     def json(self) -> dict[str, str]:
-        """As the command tells it."""
+        """As commands print it."""
         return {"from": "model", "part": self.part, "code": self.code, "reason": self.reason}
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary as it can replace what it sums up."""
+    """A summary that can replace what it sums up."""
 
     text: str
     """redacted, with the lists of files"""
@@ -87,7 +88,7 @@ class Summary:
         return cost(self.text)
 
     def json(self) -> dict[str, Any]:
-        """What commands tell of it."""
+        """As commands print it."""
         return {
             "summary": self.text,
             "source": self.source,
@@ -110,9 +111,9 @@ def summarize(
     """The summary of a prepared compaction.
 
     Args:
-        instructions: what the user wants it to look at; only a model follows it.
-        ask: hands a prompt to the model; None makes an extractive summary.
-        max_prompt: bytes that the model takes.
+        instructions: what the summary should attend to; only a model follows them.
+        ask: asks the model; None makes an extractive summary.
+        max_prompt: most bytes of a prompt.
         strict: a model that cannot be started is a Failure, not a reason to fall back.
 
     Raises:
@@ -129,6 +130,28 @@ def summarize(
     return work.summary(preparation.file_ops)
 
 
+def summarize_session(transcript: Transcript, **model: Any) -> Summary:
+    """The summary of a whole session, of which nothing would be dropped yet; `model`: as in `summarize`.
+
+    Raises:
+        Failure: TRANSCRIPT_EMPTY, and as in `summarize`.
+    """
+    messages = tuple(session_file.messages(transcript, transcript.entries))
+    if not any(block.text.strip() or block.name for message in messages for block in message.blocks):
+        raise Failure(
+            "TRANSCRIPT_EMPTY",
+            f"nothing was said in {transcript.path}",
+            "name a session in which something was said",
+        )
+    files = file_operations.together(entry.files for entry in transcript.entries)
+    return summarize_messages(messages, files, **model)
+
+
+def summarize_branch(branch: Branch, *, reserve: int, **model: Any) -> Summary:
+    """The summary of a branch that is left; `reserve` and `model`: as in `summarize_messages`."""
+    return summarize_messages(branch.messages, branch.file_ops, kind="branch", reserve=reserve, **model)
+
+
 def summarize_messages(
     messages: Iterable[Message],
     file_ops: FileOperations,
@@ -138,14 +161,14 @@ def summarize_messages(
     ask: Ask | None = None,
     max_prompt: int = MAX_PROMPT,
     strict: bool = False,
-    branch: bool = False,
+    kind: Kind = "history",
     reserve: int = 0,
 ) -> Summary:
-    """The summary of any messages, oldest first: of a branch that is left, or of a whole conversation.
+    """The summary of any messages, oldest first.
 
     Args:
         previous: the summary of what came before them.
-        branch: they are a branch, and the model is told so.
+        kind: what they are a record of, for the prompt.
         reserve: tokens kept free for the answer; 0 for no bound but ours.
         instructions, ask, max_prompt, strict: as in `summarize`.
 
@@ -153,12 +176,12 @@ def summarize_messages(
         Failure: as in `summarize`.
     """
     work = _Work(ask, instructions, max_prompt, strict, _room(reserve))
-    work.add("branch" if branch else "history", _spoken(messages), previous, 1.0)
+    work.add(kind, _spoken(messages), previous, 1.0)
     return work.summary(file_ops)
 
 
 def _room(reserve: int) -> int:
-    """Tokens that a summary may take: four fifths of what is kept free for an answer, within our bounds."""
+    """Tokens of a summary: four fifths of what is kept free for an answer, within our bounds."""
     return max(_LEAST_TOKENS, min(int(reserve * _RESERVE_SHARE), _MOST_TOKENS)) if reserve > 0 else _MOST_TOKENS
 
 
@@ -215,28 +238,28 @@ class _Work:
         )
 
     def _asked(self, ask: Ask, kind: Kind, messages: Sequence[Message], previous: str, tokens: int) -> Part | None:
-        """The model's summary; None when its reply is no summary. Nothing to say of no messages."""
+        """The model's summary, None where its reply is none; it is not asked about no messages."""
         if not messages:
             return Part(kind, "previous", form.body(previous)) if previous else None
         record = serialize(messages)
-        told: dict[str, Any] = {"instructions": self._instructions, "tokens": tokens, "room": self._max_prompt}
+        limits: dict[str, Any] = {"instructions": self._instructions, "tokens": tokens, "room": self._max_prompt}
         if kind == "turn":
-            prompt, left_out = summary_prompt.turn_prefix(record, **told)
+            prompt, left_out = summary_prompt.turn_prefix(record, **limits)
         elif previous:
-            prompt, left_out = summary_prompt.update(record, form.body(previous), **told)
+            prompt, left_out = summary_prompt.update(record, form.body(previous), **limits)
         elif kind == "branch":
-            prompt, left_out = summary_prompt.branch(record, **told)
+            prompt, left_out = summary_prompt.branch(record, **limits)
         else:
-            prompt, left_out = summary_prompt.first(record, **told)
+            prompt, left_out = summary_prompt.first(record, **limits)
         sections = form.parse(clean(ask(prompt)))
-        if not form.is_shaped(sections):
+        if not form.is_summary(sections):
             self._fell_back(kind, "MODEL_SHAPELESS", "the reply has no sections of a summary")
             return None
         if left_out:
             self._problems.append(f"{left_out} characters of the conversation did not fit into the model's prompt")
-        lacking = form.missing(sections) if kind != "turn" else []
-        if lacking:
-            self._problems.append(f"the model's summary has no {', '.join(lacking)}")
+        missing = form.missing(sections) if kind != "turn" else []
+        if missing:
+            self._problems.append(f"the model's summary has no {', '.join(missing)}")
         text = form.render(sections, whole=kind != "turn")
         if cost(text) > 2 * tokens:
             self._problems.append(f"the model's summary has about {cost(text)} tokens; {tokens} were asked for")

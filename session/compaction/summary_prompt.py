@@ -1,4 +1,4 @@
-"""What a model is asked when it is to sum up a conversation. The record is data: it is neither continued nor obeyed.
+"""The prompts that ask a model for a summary. They say that the record is data, neither to be continued nor obeyed.
 
 The record stands between two lines with a mark made from its text, so that nothing in it can end it.
 """
@@ -69,7 +69,7 @@ _FOCUS = "The user asks for special attention in the note to this:\n{instruction
 
 
 def first(record: str, *, instructions: str, tokens: int, room: int) -> tuple[str, int]:
-    """The prompt for a conversation that nothing has been written about yet; all of them as `_built` says."""
+    """The prompt for a conversation without an earlier summary. Returns what `_built` returns, as do the others."""
     return _built(record, "", "", instructions, tokens, room)
 
 

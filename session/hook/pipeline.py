@@ -178,7 +178,7 @@ def _idle_timer(event: HookEvent, context: Context, usage: ContextUsage | None) 
     """The timer of idle compaction, where that is switched on."""
     if not context.config.whole("compaction.idleTriggerMinutes"):
         return []
-    from session.idle.timing import IdleTimer
+    from session.idle.timers import IdleTimer
 
     return [IdleTimer(context, event, usage)]
 

@@ -1,4 +1,4 @@
-"""`joelclaw idle run`: compacts the sessions whose timers are due, one after the other, with their agent's command."""
+"""Compacts the sessions whose timers are due, one after the other, with their agent's command (`joelclaw idle run`)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from core.process import process_group
 from otel import record, spool
 from session import session_event
 from session.compaction import notice
-from session.idle import outcome, timing
+from session.idle import rules, timers, transcript_check
 from session.session_store import SessionStore
-from session.state import idle_timer, schema, state_file
+from session.state import schema, state_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,39 +24,39 @@ if TYPE_CHECKING:
     from core.process.process_group import Ended, Interrupts
     from session.state.schema import IdleTimer, SessionState
 
-    Tell = Callable[[str, dict[str, Any]], None]
+    Report = Callable[[str, dict[str, Any]], None]
 
 
 class NotNow(Exception):
-    """The timer is not run: it was taken away, is not due any more, or another process is at it. `args[0]` says why."""
+    """The timer is not run: it was removed, is no longer due, or another process runs it. `args[0]` is its status."""
 
 
 _KEPT = 100
-_AGAIN_MS = 60_000
-"""After a state that cannot be written."""
+_RETRY_MS = 60_000
+"""How long a session is left alone after a try, in case its state could not be written."""
 
 
 @dataclass
 class Outcome:
-    """What a run did; of many sessions the last 100."""
+    """What a run did: counts, and the results of the last 100 sessions."""
 
     sessions: list[dict[str, Any]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=lambda: {"completed": 0, "failed": 0, "cancelled": 0, "skipped": 0})
     stopped: bool = False
 
-    def take(self, result: dict[str, Any]) -> None:
-        """One more session."""
+    def add(self, result: dict[str, Any]) -> None:
+        """Count the result of one session."""
         self.counts[result["outcome"]] += 1
         self.sessions = [*self.sessions, result][-_KEPT:]
 
 
 def run(
-    config: Config, interrupts: Interrupts, tell: Tell, *, once: bool = False, until_empty: bool = False
+    config: Config, interrupts: Interrupts, report: Report, *, once: bool = False, until_empty: bool = False
 ) -> Outcome:
-    """Wait for timers and compact what is due, until told to stop.
+    """Wait for timers and compact what is due, until interrupted.
 
     Args:
-        tell: called with `started` or `finished`, and what there is to say of the session; may not raise.
+        report: called with `started` or `finished`, and what there is to show of the session; may not raise.
         once: compact what is due now, and end.
         until_empty: end when no timer is left.
 
@@ -64,32 +64,33 @@ def run(
         Failure: the folder of the sessions cannot be read.
     """
     outcome = Outcome()
-    timers = timing.Timers()
-    later: dict[str, int] = {}
+    sessions = timers.Timers()
+    retry_at: dict[str, int] = {}
     while not interrupts.came():
         now = clock.now_ms()
-        listed = [told for told in (timing.told(one, config, now) for one in timers.states()) if told is not None]
-        for told in listed:
+        found = [timers.listed(one, config, now) for one in sessions.states()]
+        listed = [timer for timer in found if timer is not None]
+        for timer in listed:
             if interrupts.came():
                 break
-            if told["standing"] == idle_timer.DUE and later.get(told["sessionId"], 0) <= now:
-                result = compact(told["sessionId"], config, interrupts, tell)
+            if timer["standing"] == rules.DUE and retry_at.get(timer["sessionId"], 0) <= now:
+                result = compact(timer["sessionId"], config, interrupts, report)
                 if result is not None:
-                    outcome.take(result)
-                    later[told["sessionId"]] = now + _AGAIN_MS
-            elif once and told["standing"] in (idle_timer.TURN_RUNNING, idle_timer.IN_PROGRESS):
-                about = {"sessionId": told["sessionId"], "agent": told["agent"]}
-                outcome.take({**about, "outcome": "skipped", "reason": told["standing"]})
+                    outcome.add(result)
+                    retry_at[timer["sessionId"]] = now + _RETRY_MS
+            elif once and timer["standing"] in (rules.TURN_RUNNING, rules.IN_PROGRESS):
+                about = {"sessionId": timer["sessionId"], "agent": timer["agent"]}
+                outcome.add({**about, "outcome": "skipped", "reason": timer["standing"]})
         if once or (until_empty and not listed):
             break
-        waiting = [one["dueAt"] for one in listed if one["standing"] == idle_timer.WAITING]
-        interrupts.wait(idle_timer.pause(waiting, clock.now_ms()))
+        waiting = [one["dueAt"] for one in listed if one["standing"] == rules.WAITING]
+        interrupts.wait(rules.pause(waiting, clock.now_ms()))
     outcome.stopped = interrupts.came()
     return outcome
 
 
-def compact(session_id: str, config: Config, interrupts: Interrupts, tell: Tell) -> dict[str, Any] | None:
-    """Compact one session whose timer is due; None where it turns out not to be. Raises nothing: faults are events."""
+def compact(session_id: str, config: Config, interrupts: Interrupts, report: Report) -> dict[str, Any] | None:
+    """Compact one session; None where its timer is no longer due. Raises nothing: faults become events."""
     began = time.monotonic()
     store = SessionStore(config, clock.now_ms())
     attempt = _Attempt(session_id, config)
@@ -98,25 +99,25 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, tell: Tell)
     except NotNow:
         return None
     except Exception as fault:
-        error = _said(fault)
-        _note(store, "failed", schema.blank(session_id, "interactive", 0), {}, error=error)
+        error = _error_text(fault)
+        _record(store, "failed", schema.blank(session_id, "interactive", 0), {}, error=error)
         return {"sessionId": session_id, "agent": "", "outcome": "failed", "error": error}
     result: dict[str, Any] = {"sessionId": session_id, "agent": current["agent"], "outcome": "completed"}
     about = {"ratio": timer["ratio"], "scheduledAt": timer["scheduledAt"]}
     ended: Ended | None = None
     try:
         words, folder = _command(current, timer, config)
-        _note(store, "started", current, {**about, "command": words[0]})
+        _record(store, "started", current, {**about, "command": words[0]})
         attempt.confirm()
-        tell("started", {**result, "command": words, "cwd": folder})
+        report("started", {**result, "command": words, "cwd": folder})
         if config.flag("compaction.notifyOnStart"):
-            notice.start(config)
-        size = outcome.size(timer["transcript"])
+            notice.start_command(config)
+        size = transcript_check.size(timer["transcript"])
         ended = process_group.run(
             words,
             seconds=config.whole("idle.timeout_seconds"),
             cwd=folder,
-            environment={**os.environ, timing.RUNNING: "1"},
+            environment={**os.environ, timers.RUNNING: "1"},
             interrupts=interrupts,
             begun=attempt.hand_over,
         )
@@ -126,24 +127,24 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, tell: Tell)
     except NotNow:
         attempt.finish(again=False)
         result["outcome"] = "cancelled"
-        _note(store, "cancelled", current, about)
-        tell("finished", result)
+        _record(store, "cancelled", current, about)
+        report("finished", result)
         return result
     except Exception as fault:  # whatever it is, the next session is compacted all the same
-        error = _said(fault)
+        error = _error_text(fault)
     result["exitStatus"] = ended.status if ended is not None else None
     result["messageMeanwhile"] = attempt.finish(again=ended is not None and ended.reason == "stopped")
     result["ms"] = round((time.monotonic() - began) * 1000)
     about |= {"exitStatus": result["exitStatus"], "messageMeanwhile": result["messageMeanwhile"]}
     if error:
         result |= {"outcome": "failed", "error": error}
-    _note(store, "failed" if error else "completed", current, about, error=error, took=result["ms"])
-    tell("finished", result)
+    _record(store, "failed" if error else "completed", current, about, error=error, took=result["ms"])
+    report("finished", result)
     return result
 
 
 class _Attempt:
-    """One claim on one session's timer."""
+    """One process's claim on one session's timer."""
 
     def __init__(self, session_id: str, config: Config) -> None:
         self._session_id = session_id
@@ -152,10 +153,10 @@ class _Attempt:
         self._pids = [os.getpid()]
 
     def claim(self) -> tuple[SessionState, IdleTimer]:
-        """Mark that we are at it; returns the state and its timer.
+        """Mark the session as being compacted by us; returns its state and its timer.
 
         Raises:
-            NotNow: it is not due, or another process is at it.
+            NotNow: it is not due, or another process compacts it.
             Failure: the state cannot be read or written.
         """
         now = clock.now_ms()
@@ -163,41 +164,41 @@ class _Attempt:
             known, _ = state_file.load(self._session_id)
             timer = known["idleTimer"] if known is not None else None
             if known is None or timer is None:
-                raise NotNow(idle_timer.NONE)
-            stands = idle_timer.standing(known, now, state_file.is_alive, timing.longest_ms(self._config))
-            if stands != idle_timer.DUE:
-                raise NotNow(stands)
+                raise NotNow(rules.NONE)
+            status = rules.status(known, now, state_file.is_alive, timers.longest_ms(self._config))
+            if status != rules.DUE:
+                raise NotNow(status)
             self._scheduled_at = timer["scheduledAt"]
-            claimed = idle_timer.claim(known, os.getpid(), now)
+            claimed = rules.claim(known, os.getpid(), now)
             state_file.write(claimed)
         return claimed, timer
 
     def confirm(self) -> None:
-        """Look again, just before the command is started.
+        """Check the claim again, just before the command is started.
 
         Raises:
             NotNow: a message has come.
         """
         known = state_file.peek(self._session_id)
-        if known is None or not idle_timer.is_claimed(known, os.getpid(), self._scheduled_at):
-            raise NotNow(idle_timer.NONE)
-        if idle_timer.is_running(known, clock.now_ms()):
-            raise NotNow(idle_timer.TURN_RUNNING)
+        if known is None or not rules.is_claimed(known, os.getpid(), self._scheduled_at):
+            raise NotNow(rules.NONE)
+        if rules.is_running(known, clock.now_ms()):
+            raise NotNow(rules.TURN_RUNNING)
 
     def hand_over(self, pid: int) -> None:
-        """The mark is the command's from now on: were we killed, nobody would start a second one beside it."""
+        """Put the command's process into the mark: if we are killed, nobody starts a second one while it runs."""
         self._pids.append(pid)
         try:
             with state_file.locked(self._session_id):
                 known, _ = state_file.load(self._session_id)
                 mark = known["idleInFlight"] if known is not None else None
                 if known is not None and mark is not None and mark["pid"] == os.getpid():
-                    state_file.write(idle_timer.claim(known, pid, mark["startedAt"]))
+                    state_file.write(rules.claim(known, pid, mark["startedAt"]))
         except (Failure, OSError):
             pass
 
     def was_compacted(self, timer: IdleTimer, size: int) -> bool | None:
-        """Whether the session's file grew a compaction beyond `size`, or a hook told of one; None: nothing can tell.
+        """Whether the transcript holds a compaction after `size` bytes, or a hook reported one; None: unknown.
 
         Claude Code ends with status 0 where there was nothing to compact, or no model to do it.
         """
@@ -205,33 +206,33 @@ class _Attempt:
         at = known["lastCompactionAt"] if known is not None else None
         if at is not None and at > timer["scheduledAt"]:
             return True
-        return outcome.was_compacted(timer["transcript"], known["agent"] if known is not None else "", size)
+        return transcript_check.was_compacted(timer["transcript"], known["agent"] if known is not None else "", size)
 
     def finish(self, *, again: bool) -> bool:
-        """Take the mark away, and the timer unless it is to be run `again`; whether a message came meanwhile."""
+        """Remove the mark, and the timer unless it is run `again`; returns whether a message came meanwhile."""
         try:
             with state_file.locked(self._session_id):
                 known, _ = state_file.load(self._session_id)
                 if known is None:
                     return False
-                after = idle_timer.finish(known, self._pids, self._scheduled_at, again=again)
+                after = rules.finish(known, self._pids, self._scheduled_at, again=again)
                 if after != known:
                     state_file.write(after)
         except (Failure, OSError):
-            return False  # the mark is void once its process is gone
+            return False  # the mark does not count once its process is gone
         at = known["lastMessageAt"]
         began = known["turnBeganAt"]
         return any(one is not None and one > self._scheduled_at for one in (at, began))
 
 
 def _command(current: SessionState, timer: IdleTimer, config: Config) -> tuple[list[str], str]:
-    """The words that compact a session, and the folder in which they are run.
+    """The command that compacts a session, and the folder in which it is run.
 
     Raises:
         Failure: there is no command, no folder, or no id that the agent would know.
     """
     session_id, agent = current["sessionId"], current["agent"]
-    template = config.text("idle.command").strip() or idle_timer.COMMANDS.get(agent, "")
+    template = config.text("idle.command").strip() or rules.COMMANDS.get(agent, "")
     if not template:
         who = agent or "an agent of which nothing is known"
         raise Failure("IDLE_NO_COMMAND", f"no command is known that compacts a session of {who}", "set idle.command")
@@ -239,22 +240,22 @@ def _command(current: SessionState, timer: IdleTimer, config: Config) -> tuple[l
         raise Failure("IDLE_NO_ID", f"{session_id[:80]!r} is no id that a command could be given", "set none for it")
     folder = timer["cwd"] or current["cwd"]
     # Claude Code finds a session by the folder where it began, and tells its hooks the one where its shell is.
-    folder = outcome.begun_in(timer["transcript"], agent) or folder
+    folder = transcript_check.begun_in(timer["transcript"], agent) or folder
     if not folder or not os.path.isdir(folder):
         raise Failure("IDLE_NO_FOLDER", f"{folder[:200]!r} is no folder", "a session is compacted where it ran")
     values = {"session": session_id, "cwd": folder, "transcript": timer["transcript"], "agent": agent}
     try:
-        words = idle_timer.words(template, values)
+        words = rules.words(template, values)
     except ValueError as error:
         raise Failure("CONFIG_INVALID", f"idle.command: {error}", "correct idle.command") from None
     return words, folder
 
 
-def _said(fault: Exception) -> str:
+def _error_text(fault: Exception) -> str:
     return f"{fault.code}: {fault.message}" if isinstance(fault, Failure) else f"{type(fault).__name__}: {fault}"
 
 
-def _note(
+def _record(
     store: SessionStore,
     what: str,
     current: SessionState,

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from clients import file_operations
 from clients.entry import Transcript
-from session.compaction import branch, context, cut_point, decision, preparation, reading
+from session.compaction import branch, context, cut_point, preparation, session_file
 from session.compaction.serialization import serialize
 
 from .conftest import chosen
@@ -269,10 +269,10 @@ def compare(path: Path, theirs: dict[str, Any], ours: Transcript, keep_recent: i
     """Everything but branches."""
     assert len(ours.entries) == theirs["branch"]
     assert not ours.problems
-    sizes = zip(ours.entries, reading.sizes(ours, ours.entries), strict=True)
+    sizes = zip(ours.entries, session_file.sizes(ours, ours.entries), strict=True)
     messages = [size if entry.kind == "message" else None for entry, size in sizes]
     assert messages == theirs["tokens"]
-    assert serialize(reading.messages(ours, context.entries(ours))) == without_halves(theirs["context"])
+    assert serialize(session_file.messages(ours, context.entries(ours))) == without_halves(theirs["context"])
     # ON PURPOSE: usage from before the latest compaction, and of providers that count nothing, tells nothing.
     assert context.size(ours).total == theirs["withoutStale"]
     raw = {one.get("id", f"line-{n}"): one for n, one in enumerate(map(json.loads, path.read_text().splitlines()), 1)}
@@ -283,7 +283,7 @@ def compare(path: Path, theirs: dict[str, Any], ours: Transcript, keep_recent: i
 
 def compare_cut(path: list[dict[str, Any]], theirs: dict[str, Any], ours: Transcript, keep_recent: int) -> None:
     start, cut = theirs["from"], theirs["cut"]
-    found = cut_point.find(ours.entries, start, keep_recent, "pi", lambda some: reading.sizes(ours, some))
+    found = cut_point.find(ours.entries, start, keep_recent, "pi", lambda some: session_file.sizes(ours, some))
     starts = [cut_point.turn_start(ours.entries, index, start) for index in range(len(ours.entries))]
     assert starts == theirs["turnStarts"]
     if separates(path, start, cut["firstKeptEntryIndex"]):
@@ -301,9 +301,9 @@ def compare_preparation(path: list[dict[str, Any]], theirs: dict[str, Any], ours
     wanted: Any = theirs.get("prepared")
     if said_since(path, ours.last_compaction()) == 0:
         # ON PURPOSE: pi asks only whether the compaction is the very last entry, and never whether anything was said.
-        assert made is None
+        assert made.reason in ("empty", "nothing-since-compaction")
         return
-    assert made is not None
+    assert made.reason in ("ready", "nothing-to-summarize")
     if separates(path, theirs["from"], theirs["cut"]["firstKeptEntryIndex"]):
         return  # ON PURPOSE: another cut, as above, takes other messages
     note("prepared alike, split" if wanted["isSplitTurn"] else "prepared alike")
@@ -349,7 +349,7 @@ def test_generated_sessions(
 ) -> None:
     path = write(tmp_path / "session.jsonl", entries)
     theirs = pi(path, keepRecent=keep_recent)
-    ours = reading.read(str(path))
+    ours = session_file.read(str(path))
     compare(path, theirs, ours, keep_recent)
     if entries:
         ids = st.sampled_from([entry["id"] for entry in entries])
@@ -362,14 +362,14 @@ def test_generated_sessions(
 def test_recorded_sessions(pi: Asked, path: Path, keep_recent: int, tmp_path: Path) -> None:
     copy = tmp_path / path.name
     copy.write_bytes(path.read_bytes())
-    compare(copy, pi(copy, keepRecent=keep_recent), reading.read(str(copy)), keep_recent)
+    compare(copy, pi(copy, keepRecent=keep_recent), session_file.read(str(copy)), keep_recent)
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: "-".join(path.parts[-2:]))
 def test_recorded_branches(pi: Asked, path: Path, tmp_path: Path) -> None:
     copy = tmp_path / path.name
     copy.write_bytes(path.read_bytes())
-    ours = reading.read(str(copy))
+    ours = session_file.read(str(copy))
     ids = list(ours.tree)
     for target in ids[:: max(1, len(ids) // 7)]:
         for budget in (0, 100, 700):
@@ -382,7 +382,7 @@ def test_every_moment_of_a_recorded_session(pi: Asked, path: Path, tmp_path: Pat
     copy = tmp_path / path.name
     for end in range(2, len(lines) + 1):
         copy.write_bytes(b"".join(lines[:end]))
-        compare(copy, pi(copy, keepRecent=300), reading.read(str(copy)), 300)
+        compare(copy, pi(copy, keepRecent=300), session_file.read(str(copy)), 300)
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: "-".join(path.parts[-2:]))
@@ -428,7 +428,7 @@ def test_sessions_of_the_first_version(
         old.append(fields)
     header = {name: value for name, value in HEADER.items() if name != "version"}
     path = write(tmp_path / "old.jsonl", old, header)
-    ours = reading.read(str(path))
+    ours = session_file.read(str(path))
     compare(path, pi(write(tmp_path / "copy.jsonl", old, header), keepRecent=keep_recent), ours, keep_recent)
 
 
@@ -439,10 +439,10 @@ def test_the_threshold(pi: Asked, tmp_path: Path) -> None:
     usage = {"input": 900, "output": 100, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 1000}
     writer.message("assistant", content=[{"type": "text", "text": "x"}], stopReason="stop", usage=usage)
     path = write(tmp_path / "session.jsonl", writer.entries)
-    ours = reading.read(str(path))
+    ours = session_file.read(str(path))
     said = []
     for window in range(1498, 1503):
-        made = decision.decide(ours, window=window, reserve=500)
+        made = context.decide(ours, window=window, reserve=500)
         assert made.compact == pi(path, window=window, reserve=500)["shouldCompact"]
         said.append(made.compact)
     assert said == [True, True, False, False, False]
@@ -460,8 +460,7 @@ def test_a_result_keeps_its_call(pi: Asked, tmp_path: Path) -> None:
     writer.message("toolResult", toolCallId="c1", content=[{"type": "text", "text": "y" * 40}])
     path = write(tmp_path / "session.jsonl", writer.entries)
     assert pi(path, keepRecent=50)["cut"]["firstKeptEntryIndex"] == 3
-    made = preparation.prepare(reading.read(str(path)), keep_recent=50, reserve=0, window=100)
-    assert made is not None
+    made = preparation.prepare(session_file.read(str(path)), keep_recent=50, reserve=0, window=100)
     assert (made.first_kept_entry_id, made.is_split_turn) == ("e001", True)
     assert [message.entry for message in made.turn_prefix_messages] == ["e000"]
 
@@ -478,8 +477,9 @@ def test_stale_usage(pi: Asked, tmp_path: Path) -> None:
     theirs = pi(path, window=200_000, reserve=20_000)
     assert (theirs["contextTokens"], theirs["shouldCompact"]) == (184_297, True)
     assert theirs["prepared"] is not None
-    ours = reading.read(str(path))
-    made = decision.decide(ours, window=200_000, reserve=20_000)
-    assert (made.compact, made.reason, made.stale_usage) == (False, "nothing-since-compaction", 184_297)
-    assert made.context_tokens < 10
-    assert preparation.prepare(ours, keep_recent=20_000, reserve=20_000, window=200_000) is None
+    ours = session_file.read(str(path))
+    made = context.decide(ours, window=200_000, reserve=20_000)
+    assert (made.compact, made.reason, made.size.stale) == (False, "nothing-since-compaction", 184_297)
+    assert made.size.total < 10
+    prepared = preparation.prepare(ours, keep_recent=20_000, reserve=20_000, window=200_000)
+    assert prepared.reason == "nothing-since-compaction"

@@ -1,0 +1,65 @@
+"""Every command of `joelclaw`, in the order of the help.
+
+`cli/<folder>/commands.py` declares the commands of a folder, and is the only place where a name, a flag, a default or a
+help text is written. It is imported when the first word of a call asks for it; `every` is for the help, the docs and
+the completions.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cli.parameter import Command
+
+_FOLDERS = {
+    "recall": "recall",
+    "memory": "memory",
+    "knowledge": "knowledge",
+    "vault": "knowledge",
+    "otel": "otel",
+    "checkpoint": "session",
+    "inject": "session",
+    "compaction": "compaction",
+    "idle": "idle",
+    "hook": "session",
+    "install": "installation",
+    "uninstall": "installation",
+    "store": "store",
+    "status": "installation",
+    "completion": "installation",
+}
+"""First word of a command → where it is declared, in the order of the help."""
+
+GROUPS = {
+    "memory": "Write, find, move and forget memories.",
+    "knowledge": "Folders of markdown, kept in step and searched.",
+    "vault": "Notes of one folder, read by name or by meaning.",
+    "otel": "What happened: emit, search and follow events.",
+    "store": "A Typesense cluster beside the local file: prepare it, fill it, compare.",
+    "checkpoint": "What one session is doing, kept while its context fills.",
+    "inject": "Short texts to hand to an agent.",
+    "idle": "Compact sessions while nobody talks to them.",
+    "compaction": "What a compaction should do: decide, prepare, serialize, summarize.",
+}
+
+
+def named(path: str) -> Command | None:
+    """The command of that name (`memory write`), or None."""
+    for command in _declared(path.partition(" ")[0]):
+        if command.path == path:
+            return command
+    return None
+
+
+def every() -> tuple[Command, ...]:
+    """All commands, in the order of the help."""
+    return tuple(command for word in _FOLDERS for command in _declared(word) if command.path.partition(" ")[0] == word)
+
+
+def _declared(word: str) -> tuple[Command, ...]:
+    """What the folder of a command's first word declares."""
+    folder = _FOLDERS.get(word)
+    if folder is None:
+        return ()
+    found: tuple[Command, ...] = __import__(f"cli.{folder}.commands", fromlist=["COMMANDS"]).COMMANDS
+    return found

@@ -1,0 +1,1 @@
+"""`compaction`: what a compaction does, outside the client."""

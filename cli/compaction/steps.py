@@ -1,0 +1,226 @@
+"""`joelclaw compaction decide`, `prepare`, `serialize`, `summarize` and `branch`: a compaction outside the client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cli.answer import Answer, step
+from core import config
+from core.errors import usage
+from core.process import model_command
+from session.compaction import branch as branches
+from session.compaction import context, preparation, serialization, session_file, summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from clients.entry import Entry, Transcript
+    from clients.file_operations import FileOperations
+    from core.config import Config
+    from core.envelope import NextAction
+    from session.compaction.context import Limits
+    from session.compaction.preparation import Preparation
+
+_NOTHING_YET = "there is nothing to compact yet: this sums up the whole conversation"
+_QUOTED = "--instructions only focuses a model's summary; this one quotes the transcript"
+
+
+def decide(options: dict[str, Any]) -> Answer:
+    """Whether to compact, and why.
+
+    Raises:
+        Failure: what `session_file.read` says of a file; COMPACTION_INVALID_ARGS for a reserve that leaves no window.
+    """
+    transcript = _read(options)
+    limits = _limits(transcript, options, config.load())
+    decision = context.decide(transcript, window=limits.window, reserve=limits.reserve)
+    size = decision.size
+    result = {
+        "transcript": transcript.path,
+        "client": transcript.client,
+        "compact": decision.compact,
+        "reason": decision.reason,
+        "contextTokens": size.total,
+        "source": "usage" if size.from_usage else "estimate",
+        "usageTokens": size.from_usage,
+        "estimatedTokens": size.estimated,
+        "staleUsageIgnored": size.stale is not None,
+        "staleUsageTokens": size.stale,
+        "messagesSinceCompaction": decision.messages_since_compaction,
+        "threshold": decision.threshold,
+        "window": limits.window,
+        "windowFrom": limits.window_from,
+        "reserve": limits.reserve,
+        "problems": list(transcript.problems),
+    }
+    return Answer(result, [_next(transcript, "prepare", "where it would be cut")] if decision.compact else [])
+
+
+def prepare(options: dict[str, Any]) -> Answer:
+    """Where a compaction cuts, and what it takes.
+
+    Raises:
+        Failure: as `decide`.
+    """
+    settings = config.load()
+    transcript = _read(options)
+    limits = _limits(transcript, options, settings)
+    prepared = _prepared(transcript, options, limits, settings)
+    result = {
+        "transcript": transcript.path,
+        "client": transcript.client,
+        "reason": prepared.reason,
+        "firstKeptEntryId": prepared.first_kept_entry_id,
+        "isSplitTurn": prepared.is_split_turn,
+        "tokensBefore": prepared.tokens_before,
+        "previousSummary": prepared.previous_summary or None,
+        "messagesToSummarize": _ids(prepared.entries_to_summarize),
+        "turnPrefixMessages": _ids(prepared.turn_prefix_entries),
+        "fileOps": _files(prepared.file_ops),
+        "settings": prepared.settings,
+        "windowFrom": limits.window_from,
+        "problems": list(transcript.problems),
+    }
+    return Answer(result, [_next(transcript, "summarize", "the summary")] if prepared.reason == "ready" else [])
+
+
+def serialize(options: dict[str, Any]) -> Answer:
+    """The conversation, or a part of it, as flat text.
+
+    Raises:
+        Failure: as `decide`.
+    """
+    transcript = _read(options)
+    part = options["part"]
+    entries: Iterable[Entry]
+    if part == "context":
+        entries = context.entries(transcript)
+    elif part == "branch":
+        entries = [entry for entry in transcript.entries if entry.kind != "compaction"]
+    else:
+        settings = config.load()
+        prepared = _prepared(transcript, options, _limits(transcript, {}, settings), settings)
+        entries = prepared.entries_to_summarize if part == "summarize" else prepared.turn_prefix_entries
+    text = serialization.serialize(session_file.messages(transcript, entries))
+    result = {
+        "transcript": transcript.path,
+        "client": transcript.client,
+        "part": part,
+        "messages": sum(entry.role is not None for entry in entries),
+        "characters": len(text),
+        "text": text,
+        "problems": list(transcript.problems),
+    }
+    return Answer(result, text=text if options["raw"] else None)
+
+
+def summarize(options: dict[str, Any]) -> Answer:
+    """What a compaction would put in the place of the messages that it drops; of the whole session where it drops none.
+
+    Raises:
+        Failure: TRANSCRIPT_* for what cannot be read; MODEL_NOT_FOUND or MODEL_NOT_CONFIGURED where `--command` names
+            what cannot be run. What else goes wrong with a model is told with the extractive summary.
+    """
+    settings = config.load()
+    transcript = _read(options)
+    prepared = _prepared(transcript, options, _limits(transcript, options, settings), settings)
+    ready = prepared.reason == "ready"
+    problems = list(transcript.problems)
+    model = _model(options, settings)
+    if ready:
+        made = summary.summarize(prepared, **model)
+    else:
+        problems.append(_NOTHING_YET)
+        made = summary.summarize_session(transcript, **model)
+    if made.source == "extractive" and options["instructions"].strip():
+        problems.append(_QUOTED)
+    result = {
+        **made.json(),
+        "firstKeptEntryId": prepared.first_kept_entry_id if ready else None,
+        "tokensBefore": prepared.tokens_before if ready else None,
+        "isSplitTurn": ready and prepared.is_split_turn,
+        "problems": [*problems, *made.problems],
+    }
+    return Answer(result, text=made.text if options["raw"] else None)
+
+
+def branch(options: dict[str, Any]) -> Answer:
+    """What is left behind on the way from one entry to another.
+
+    Raises:
+        Failure: as `decide`; COMPACTION_INVALID_ARGS without `--to`, ENTRY_UNKNOWN; what the model's command says.
+    """
+    if not options["to"]:
+        message, fix = "--to is missing", "give --to ID, the entry that the session goes back to"
+        raise usage("COMPACTION_INVALID_ARGS", message, fix)
+    settings = config.load()
+    transcript = _read(options)
+    budget = options["budget"]
+    if budget is None:
+        limits = _limits(transcript, {}, settings)
+        budget = limits.window - limits.reserve
+    found = branches.prepare(transcript, options["leaf"], options["to"], budget=budget)
+    result: dict[str, Any] = {
+        "transcript": transcript.path,
+        "client": transcript.client,
+        "from": found.leaf,
+        "to": found.target,
+        "commonAncestorId": found.common_ancestor,
+        "branchEntries": len(found.entries),
+        "entries": _ids(found.chosen),
+        "tokens": found.tokens,
+        "budget": budget,
+        "fileOps": _files(found.file_ops),
+    }
+    problems = [*transcript.problems, *found.problems]
+    if found.chosen:
+        reserve = settings.whole("compaction.reserve_tokens")
+        made = summary.summarize_branch(found, reserve=reserve, **_model(options, settings))
+        problems += made.problems
+        result |= made.json()
+    else:
+        result |= {"summary": None, "source": None, "readFiles": [], "modifiedFiles": []}
+    result["problems"] = list(dict.fromkeys(problems))
+    return Answer(result)
+
+
+def _read(options: dict[str, Any]) -> Transcript:
+    return session_file.read(options["transcript"], options["client"] or "")
+
+
+def _limits(transcript: Transcript, options: dict[str, Any], settings: Config) -> Limits:
+    return context.limits(transcript, settings, window=options.get("window"), reserve=options.get("reserve"))
+
+
+def _prepared(transcript: Transcript, options: dict[str, Any], limits: Limits, settings: Config) -> Preparation:
+    keep: int | None = options["keep_recent"]
+    if keep is None:
+        keep = settings.whole("compaction.keep_recent_tokens")
+    return preparation.prepare(transcript, keep_recent=keep, reserve=limits.reserve, window=limits.window)
+
+
+def _model(options: dict[str, Any], settings: Config) -> dict[str, Any]:
+    """Who writes a summary, and what it is told; a command that the user named must be there."""
+    command: str = options["command"]
+    return {
+        "instructions": options["instructions"],
+        "ask": model_command.from_config(settings, command),
+        "max_prompt": settings.whole("model.max_prompt_bytes"),
+        "strict": bool(command.strip()),
+    }
+
+
+def _ids(entries: Iterable[Entry]) -> list[str]:
+    return [entry.id for entry in entries]
+
+
+def _files(ops: FileOperations) -> dict[str, list[str]]:
+    return {"read": list(ops.read), "written": list(ops.written), "edited": list(ops.edited)}
+
+
+def _next(transcript: Transcript, command: str, description: str) -> NextAction:
+    return step(
+        f"joelclaw compaction {command} <transcript>",
+        description,
+        {"transcript": {"description": "the session file", "value": transcript.path, "required": True}},
+    )

@@ -1,0 +1,1 @@
+"""`idle`: sessions that are compacted while nobody talks to them."""

@@ -1,0 +1,110 @@
+"""`joelclaw idle`: sessions that are compacted while nobody talks to them."""
+
+from __future__ import annotations
+
+from cli.answer import Answer, quoted, step
+from cli.parameter import session_of
+from core import config
+from core.errors import usage
+from session.idle import timers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from core.envelope import NextAction
+
+CODE = "IDLE_INVALID_ARGS"
+
+
+def schedule(options: dict[str, Any]) -> Answer:
+    """`joelclaw idle schedule`: set the timer of a session, or say why there is none."""
+    session_id = session_of(options["session"], CODE)
+    tokens, window = options["tokens"], options["window"]
+    if options["percent"] is None and (tokens is None) != (window is None):
+        raise usage(CODE, "tokens and window go together", "give --tokens and --window, or --percent")
+    result = timers.schedule(
+        session_id,
+        config.load(),
+        percent=options["percent"],
+        tokens=None if options["percent"] is not None else tokens,
+        window=window,
+        minutes=options["minutes"] or 0,
+        agent=_agent(options["agent"]),
+        cwd=_folder(options["cwd"]),
+    )
+    actions: list[NextAction] = []
+    if result["scheduled"]:
+        actions = [
+            step(f"joelclaw idle cancel --session {quoted(session_id)}", "when a message arrives"),
+            step("joelclaw idle run", "compact what comes due, until Ctrl-C"),
+        ]
+    return Answer(result, actions)
+
+
+def cancel(options: dict[str, Any]) -> Answer:
+    """`joelclaw idle cancel`: without a timer, or without such a session, it only says so."""
+    return Answer(timers.cancel(session_of(options["session"], CODE)))
+
+
+def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
+    """`joelclaw idle list`: all timers, the soonest first."""
+    listed = timers.every(config.load())
+    actions: list[NextAction] = []
+    if listed:
+        actions.append(step("joelclaw idle run", "compact what comes due, until Ctrl-C"))
+    return Answer({"count": len(listed), "timers": listed}, actions)
+
+
+def due(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
+    """`joelclaw idle due`: those that have come due."""
+    listed = timers.every(config.load(), due=True)
+    actions: list[NextAction] = []
+    if listed:
+        actions.append(step("joelclaw idle run --once", "compact them now"))
+    return Answer({"count": len(listed), "timers": listed}, actions)
+
+
+def run(options: dict[str, Any]) -> Answer:
+    """`joelclaw idle run`: in the foreground; on a terminal it tells what it does as it does it."""
+    if options["once"] and options["until_empty"]:
+        raise usage(CODE, "--once and --until-empty say different things", "give one of them")
+    from core.process.process_group import Interrupts
+    from session.idle import run
+
+    settings = config.load()
+    with Interrupts() as interrupts:
+        outcome = run.run(settings, interrupts, _tell(), once=options["once"], until_empty=options["until_empty"])
+    left = timers.every(settings)
+    result = {**outcome.counts, "stopped": outcome.stopped, "timersLeft": len(left), "sessions": outcome.sessions}
+    actions: list[NextAction] = []
+    if outcome.counts["failed"]:
+        command = "joelclaw otel search compaction.idle.failed"
+        actions.append(step(command, "what went wrong"))
+    return Answer(result, actions)
+
+
+def _agent(agent: str | None) -> str:
+    """An agent's name as the state keeps it."""
+    from session.state import state_file
+
+    return state_file.role_name(agent or "")
+
+
+def _folder(given: str | None) -> str:
+    if not given:
+        return ""
+    import os
+
+    return os.path.abspath(given)
+
+
+def _tell() -> Any:
+    """What a person reads while it runs; a script reads the result, and the events."""
+    from cli.execution import stdout_is_terminal
+
+    if not stdout_is_terminal():
+        return lambda _what, _about: None
+    from cli.idle.view import live
+
+    return live

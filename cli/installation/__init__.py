@@ -1,0 +1,1 @@
+"""`install`, `uninstall`, `status` and `completion`: joelclaw on this machine."""

@@ -1,0 +1,53 @@
+"""What `install`, `uninstall`, `status` and `completion` take."""
+
+from __future__ import annotations
+
+from cli.parameter import Command
+from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
+
+_AGENTS = ("pi", "claude", "codex", "gemini", "opencode")
+_INTO = (
+    P(
+        "agent",
+        (),
+        "pi, claude, codex, gemini, opencode; several may be named",
+        many=True,
+        choices=_AGENTS,
+        metavar="AGENT",
+    ),
+    P("all", ("--all",), "every agent that is found here", kind="flag"),
+    P("project", ("--project",), "for the project in this folder instead of the user", kind="flag"),
+    P("dry_run", ("--dry-run",), "show what would change, and change nothing", kind="flag"),
+    P("yes", ("--yes", "-y"), "do not ask", kind="flag"),
+)
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "install",
+        "cli.installation.install:install",
+        "Enter joelclaw in an agent's own configuration: hooks, an extension or a plugin.",
+        (*_INTO, P("list", ("--list",), "show what is installed where", kind="flag")),
+        code="INSTALL_INVALID_ARGS",
+        view="cli.installation.view:install",
+    ),
+    Command(
+        "uninstall",
+        "cli.installation.install:uninstall",
+        "Take joelclaw out of an agent's configuration; all else in it stays.",
+        _INTO,
+        code="INSTALL_INVALID_ARGS",
+        view="cli.installation.view:changes",
+    ),
+    Command(
+        "status",
+        "cli.installation.status:run",
+        "Store, counts, versions, sessions and last events. Exit 0 even if `healthy` is false: see `problems`.",
+        view="cli.installation.view:overview",
+    ),
+    Command(
+        "completion",
+        "cli.installation.completion:run",
+        "Print the completion script of a shell.",
+        (P("shell", (), "bash, zsh or fish", required=True, choices=("bash", "zsh", "fish"), metavar="SHELL"),),
+    ),
+)

@@ -1,0 +1,257 @@
+"""Static completion scripts for bash, zsh and fish, made from the declarations.
+
+Static, because a shell that spawns the program at every TAB makes people wait for Typer to start. `make completions`
+writes them to `completions/`, from where they are installed; `joelclaw completion SHELL` prints the same text.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from cli.answer import Answer
+from cli.commands import GROUPS, every
+from cli.parameter import Parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cli.parameter import Command
+
+
+_COMMANDS = every()
+_MADE = "# Made from cli/*/commands.py by `make completions`: change that, not this.\n"
+_JSON = Parameter("json", ("--json",), "one JSON object on stdout", kind="flag")
+_HELP = Parameter("help", ("--help", "-h"), "what this command takes", kind="flag")
+_VERSION = Parameter("version", ("--version",), "versions of joelclaw, Python and SQLite", kind="flag")
+_EVERYWHERE = (_JSON, _HELP)
+
+
+def _flags(command: Command) -> list[Parameter]:
+    return [*(parameter for parameter in command.parameters if parameter.flags), *_EVERYWHERE]
+
+
+def _positionals(command: Command) -> list[Parameter]:
+    return [parameter for parameter in command.parameters if not parameter.flags]
+
+
+def _children(group: str) -> list[tuple[str, str]]:
+    """Name and help of what may follow: `("write", "Store an observation …")`; groups too at the top."""
+    if group:
+        return [(c.path.split()[-1], c.help) for c in _COMMANDS if c.path.startswith(group + " ")]
+    return [*((c.path, c.help) for c in _COMMANDS if " " not in c.path), *GROUPS.items()]
+
+
+def _spellings(parameters: list[Parameter] | tuple[Parameter, ...]) -> str:
+    return " ".join(flag for parameter in parameters for flag in parameter.flags)
+
+
+# --- bash -------------------------------------------------------------------------------------------------------------
+
+_BASH_HEAD = """\
+_joelclaw() {
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} path="" at offered=""
+  COMPREPLY=()
+  # `--budget=lean` reaches us in three words.
+  if [[ $word == "=" ]]; then
+    word=""
+  elif [[ $before == "=" ]]; then
+    before=${COMP_WORDS[COMP_CWORD-2]}
+  fi
+  for ((at = 1; at < COMP_CWORD; at++)); do
+    case "${COMP_WORDS[at]}" in
+      -*) ;;
+      *)
+        path="${path:+$path }${COMP_WORDS[at]}"
+        case "$path" in
+          %s) ;;
+          *) break ;;
+        esac
+        ;;
+    esac
+  done
+  case "$path $before" in
+"""
+_BASH_FILES = "compopt -o filenames 2>/dev/null; local IFS=$'\\n'; COMPREPLY=($(compgen -f -- \"$word\")); return"
+_BASH_TAIL = """\
+  esac
+  COMPREPLY=($(compgen -W "$offered" -- "$word"))
+}
+complete -F _joelclaw joelclaw
+"""
+
+
+def bash() -> str:
+    """The script for bash 3.2 and newer."""
+    lines = ["# bash completion for joelclaw\n", _MADE, _BASH_HEAD % " | ".join(GROUPS)]
+    for command in _COMMANDS:
+        for parameter in _flags(command):
+            if parameter.kind != "flag":
+                where = " | ".join(f'"{command.path} {flag}"' for flag in parameter.flags)
+                lines.append(f"    {where}) {_bash_value(parameter)} ;;\n")
+    lines.append('  esac\n  case "$path" in\n')
+    for group in ("", *GROUPS):
+        names = " ".join(name for name, _ in _children(group))
+        flags = _spellings((*_EVERYWHERE, *(() if group else (_VERSION,))))
+        lines.append(f'    "{group}") if [[ $word == -* ]]; then offered="{flags}"; else offered="{names}"; fi ;;\n')
+    for command in _COMMANDS:
+        loose = "; ".join(_bash_value(p) for p in _positionals(command)[:1] if p.choices or p.file)
+        otherwise = f"else {loose}; " if loose else ""
+        offered = f'offered="{_spellings(_flags(command))}"'
+        lines.append(f'    "{command.path}") if [[ $word == -* ]]; then {offered}; {otherwise}fi ;;\n')
+    lines.append(_BASH_TAIL)
+    return "".join(lines)
+
+
+def _bash_value(parameter: Parameter) -> str:
+    values = _values(parameter)
+    if values:
+        return f'COMPREPLY=($(compgen -W "{values}" -- "$word")); return'
+    return _BASH_FILES if parameter.file else "return"
+
+
+def _values(parameter: Parameter) -> str:
+    return "true false" if parameter.kind == "truth" else " ".join(parameter.choices)
+
+
+# --- zsh --------------------------------------------------------------------------------------------------------------
+
+
+def zsh() -> str:
+    """The script for zsh, to be autoloaded as `_joelclaw` or sourced."""
+    lines = ["#compdef joelclaw\n", _MADE]
+    for group in ("", *GROUPS):
+        lines.extend(_zsh_group(group))
+    for command in _COMMANDS:
+        lines.append(f"\n_joelclaw_{command.path.replace(' ', '_')}() {{\n  _arguments -s")
+        lines.extend(f" \\\n    {spec}" for spec in _zsh_specs(command))
+        lines.append("\n}\n")
+    lines.append(
+        '\nif [ "$funcstack[1]" = "_joelclaw" ]; then\n  _joelclaw "$@"\nelse\n  compdef _joelclaw joelclaw\nfi\n'
+    )
+    return "".join(lines)
+
+
+def _zsh_group(group: str) -> Iterator[str]:
+    function = "_joelclaw" + (f"_{group}" if group else "")
+    flags = (*_EVERYWHERE, *(() if group else (_VERSION,)))
+    yield f"\n{function}() {{\n  local curcontext=$curcontext state line\n  typeset -A opt_args\n"
+    yield "  local -a names\n  names=(\n"
+    for name, about in _children(group):
+        yield f"    {_quoted(name + ':' + about.replace(':', chr(92) + ':'))}\n"
+    yield "  )\n  _arguments -C"
+    yield "".join(f" \\\n    {_zsh_flag(parameter)}" for parameter in flags)
+    yield " \\\n    '1: :->name' \\\n    '*:: :->rest' && return\n  case $state in\n"
+    yield "    name) _describe command names ;;\n"
+    yield f"    rest) (( $+functions[{function}_$line[1]] )) && {function}_$line[1] ;;\n  esac\n}}\n"
+
+
+def _zsh_specs(command: Command) -> Iterator[str]:
+    for parameter in _flags(command):
+        yield _zsh_flag(parameter)
+    for parameter in _positionals(command):
+        lead = "*:" if parameter.many else ":" if parameter.required else "::"
+        yield _quoted(f"{lead}{_zsh_text(parameter.metavar)}:{_zsh_action(parameter)}")
+
+
+def _zsh_flag(parameter: Parameter) -> str:
+    takes = parameter.kind != "flag"
+    about = f"[{_zsh_text(parameter.help)}]"
+    if takes:
+        about += f":{_zsh_text(parameter.metavar)}:{_zsh_action(parameter)}"
+    forms = [flag + (("=" if flag.startswith("--") else "+") if takes else "") for flag in parameter.flags]
+    if len(forms) == 1:
+        return _quoted(("*" if parameter.many else "") + forms[0] + about)
+    others = "*" if parameter.many else f"({' '.join(parameter.flags)})"
+    return f"{_quoted(others)}{{{','.join(forms)}}}{_quoted(about)}"
+
+
+def _zsh_action(parameter: Parameter) -> str:
+    values = _values(parameter)
+    return f"({values})" if values else "_files" if parameter.file else " "
+
+
+def _zsh_text(text: str) -> str:
+    for special in "\\[]:":
+        text = text.replace(special, "\\" + special)
+    return text
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+# --- fish -------------------------------------------------------------------------------------------------------------
+
+_FISH_HEAD = """\
+function __joelclaw_at --description 'Whether the words so far name this command'
+    set -l path
+    for word in (commandline -opc)[2..-1]
+        string match -q -- '-*' $word; and continue
+        set -a path $word
+        contains -- "$path" %s; or break
+    end
+    test "$path" = "$argv[1]"
+end
+complete -c joelclaw -f
+"""
+
+
+def fish() -> str:
+    """The script for fish 3 and newer."""
+    lines = ["# fish completion for joelclaw\n", _MADE, _FISH_HEAD % " ".join(GROUPS)]
+    for group in ("", *GROUPS):
+        for name, about in _children(group):
+            lines.append(f"{_fish_at(group)} -a {name} -d {_fish_quoted(about)}\n")
+        lines.extend(_fish_flag(group, parameter) for parameter in (*_EVERYWHERE, *(() if group else (_VERSION,))))
+    for command in _COMMANDS:
+        lines.extend(_fish_flag(command.path, parameter) for parameter in _flags(command))
+        for parameter in _positionals(command):
+            if parameter.file:
+                lines.append(f"{_fish_at(command.path)} -F\n")
+            elif parameter.choices:
+                lines.append(f"{_fish_at(command.path)} -a {_fish_quoted(_values(parameter))}\n")
+    return "".join(lines)
+
+
+def _fish_at(path: str) -> str:
+    return f'complete -c joelclaw -n "__joelclaw_at {_fish_quoted(path)}"'
+
+
+def _fish_flag(path: str, parameter: Parameter) -> str:
+    line = _fish_at(path)
+    for flag in parameter.flags:
+        line += f" -l {flag[2:]}" if flag.startswith("--") else f" -s {flag[1:]}"
+    values = _values(parameter)
+    if values:
+        line += f" -x -a {_fish_quoted(values)}"
+    elif parameter.file:
+        line += " -r -F"
+    elif parameter.kind != "flag":
+        line += " -x"
+    return f"{line} -d {_fish_quoted(parameter.help)}\n"
+
+
+def _fish_quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+SHELLS: dict[str, Callable[[], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
+FILES = {"bash": "joelclaw.bash", "zsh": "_joelclaw", "fish": "joelclaw.fish"}
+
+
+def write(folder: str) -> None:
+    """Write the scripts into a folder, under the names their shells look for."""
+    for shell, name in FILES.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as handle:
+            handle.write(SHELLS[shell]())
+
+
+def run(options: dict[str, Any]) -> Answer:
+    """The script as text, so that a shell can source it: `eval "$(joelclaw completion bash)"`."""
+    return Answer(None, text=SHELLS[options["shell"]]().rstrip("\n"))
+
+
+if __name__ == "__main__":
+    write(sys.argv[1])

@@ -1,0 +1,118 @@
+"""`install`, `uninstall` and `status` on a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from cli.terminal import console, next_steps, pairs, rows_table, safe, size, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from cli.answer import Answer
+
+
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def difference(diffs: Sequence[str]) -> None:
+    """Unified diffs, coloured."""
+    screen = console()
+    for diff in diffs:
+        _diff(screen, diff)
+
+
+def _diff(screen: Console, diff: str) -> None:
+    for line in diff.splitlines():
+        style = "bold" if line.startswith(("+++ ", "--- ")) else _COLOURS.get(line[:1], "dim")
+        screen.print(Text(visible(line), style=style), soft_wrap=True)
+
+
+def changes(answer: Answer) -> None:
+    """What was done to each client's file, or would be, and what is left to do."""
+    screen = console()
+    result: Any = answer.result
+    for one in result["agents"]:
+        if result["dryRun"]:
+            _diff(screen, one["diff"])
+        screen.print(safe(one["agent"], "bold"), safe(_outcome(one, result)), safe(one["path"], "dim"))
+        if one["backup"]:
+            screen.print(safe(f"  as it was: {one['backup']}", "dim"))
+        if not result.get("declined"):
+            for note in one["notes"]:
+                screen.print(safe(f"  - {note}"))
+    for one in result["skipped"]:
+        screen.print(safe(one["agent"], "bold dim"), safe(f"skipped: {one['reason']}", "dim"))
+    next_steps(answer, screen)
+
+
+def _outcome(one: dict[str, Any], result: dict[str, Any]) -> str:
+    if one["changed"]:
+        return "done"
+    if result.get("declined"):
+        return "nothing was changed"
+    return "would change" if result["dryRun"] and one["diff"] else "nothing to change"
+
+
+def install(answer: Answer) -> None:
+    """Either view: of changes, or of the list."""
+    result: Any = answer.result
+    if "installs" not in result:
+        changes(answer)
+        return
+    screen = console()
+    screen.print(rows_table(result["installs"], ("agent", "scope", "installed", "current", "version", "path")))
+    for one in result["installs"]:
+        for note in one["notes"]:
+            screen.print(safe(f"{one['agent']} ({one['scope']}): {note}", "dim"))
+    next_steps(answer, screen)
+
+
+def overview(answer: Answer) -> None:
+    """Whether all is well, then what there is."""
+    result: Any = answer.result
+    screen = console()
+    screen.print(safe("healthy", "bold green") if result["healthy"] else safe("something is wrong", "bold red"))
+    for problem in result["problems"]:
+        screen.print(Text.assemble(("  ✗ ", "red"), safe(problem["message"]), "\n    → ", safe(problem["fix"], "cyan")))
+    store, sessions, events = result["store"], result["sessions"], result["events"]
+    newest = sessions["newest"]
+    screen.print(
+        pairs(
+            {
+                "joelclaw": f"{result['version']} (python {result['python']}, sqlite {result['sqlite']}, "
+                f"sqlite-vec {result['sqliteVec'] or 'missing'})",
+                "home": result["home"],
+                "store": f"{size(store['bytes'])} + {size(store['walBytes'])} log, schema {store['schema']}"
+                if store["exists"]
+                else "none yet",
+                **_cluster(store),
+                "sessions": f"{sessions['count']}, {sessions['damaged']} damaged"
+                + (f", newest {newest['at']}" if newest else ""),
+                "events": f"{events['total']:,}, {events['errors24h']:,} errors in 24 h",
+                "embedding": f"{result['embedding']['space']}, {size(result['embedding']['bytes'])}",
+                "extras": ", ".join(f"{name} {version or '–'}" for name, version in result["extras"].items()),
+                **({"settings": result["config"]["changed"]} if result["config"]["changed"] else {}),
+            }
+        )
+    )
+    screen.print()
+    screen.print(rows_table([{"memories": name, **counts} for name, counts in result["counts"].items()]))
+    if events["last"]:
+        screen.print()
+        screen.print(rows_table(events["last"]))
+    next_steps(answer, screen)
+
+
+def _cluster(store: dict[str, Any]) -> dict[str, object]:
+    """What waits for the cluster, where there is one."""
+    waiting = store.get("waiting")
+    if waiting is None:
+        return {} if store["backend"] == "sqlite" else {"cluster": "not prepared"}
+    count = waiting["documents"] + waiting["events"]
+    since = f", the oldest since {waiting['oldest']}" if count and waiting["oldest"] else ""
+    return {"cluster": f"{store['backend']} answers; {count:,} waiting{since}; carried at {waiting['syncedAt'] or '–'}"}

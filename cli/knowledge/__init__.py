@@ -1,0 +1,1 @@
+"""`knowledge` and `vault`: folders of markdown."""

@@ -1,0 +1,1 @@
+"""`memory`: write, import, report, archive and observe."""

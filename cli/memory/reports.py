@@ -1,0 +1,100 @@
+"""`joelclaw memory recent`, `scorecard`, `show`, `forget` and `stats`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cli.answer import Answer, step
+from core import clock, config
+from core.store import documents, observed, sqlite
+from core.store.light_apsw import apsw
+from memory import forget as forgetting
+from memory import record
+from memory import scorecard as scores
+from memory.stats import stats as counted
+from recall import categories
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SHOWN = 120
+
+
+def recent(options: dict[str, Any]) -> Answer:
+    """The newest observations of the last hours that were not forgotten, whatever the gate said of them."""
+
+    def read(db: apsw.Connection | None) -> list[dict[str, Any]]:
+        if db is None:
+            return []
+        since = int(clock.now_ms() - options["hours"] * clock.HOUR_MS)
+        return [
+            {
+                "id": document["id"],
+                "at": clock.iso(document["created_at"]),
+                "observation": document["text"][:_SHOWN],
+                "category": categories.short(document["category_id"]),
+                "source": document["source"],
+                "verdict": document["write_verdict"],
+            }
+            for document in documents.recent(db, "observations", since, options["count"])
+        ]
+
+    observations = _reading(read)
+    return Answer({"count": len(observations), "hours": options["hours"], "observations": observations})
+
+
+def scorecard(options: dict[str, Any]) -> Answer:
+    """How well memory did in the last hours."""
+    return Answer(_reading(lambda db: scores.scorecard(db, hours=options["hours"], now=clock.now_ms())))
+
+
+def stats(_options: dict[str, Any]) -> Answer:
+    """How many memories there are, and which."""
+    return Answer(_reading(counted))
+
+
+def show(options: dict[str, Any]) -> Answer:
+    """One memory with everything known of it, forgotten or not.
+
+    Raises:
+        Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS.
+    """
+
+    def read(db: apsw.Connection | None) -> dict[str, Any]:
+        document = forgetting.find(db, options["id"])
+        return {**record.to_view(document), "evidence": observed.evidence(db, document["id"]) if db else []}
+
+    view = _reading(read)
+    undo = " --undo" if view["forgotten"] else ""
+    what = "bring it back" if view["forgotten"] else "take it out of memory"
+    return Answer(view, [step(f"joelclaw memory forget{undo} {view['id']}", what)])
+
+
+def forget(options: dict[str, Any]) -> Answer:
+    """Take memories out of recall and export, all or none; `--undo` brings them back.
+
+    Raises:
+        Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS; nothing was changed.
+    """
+    settings = config.load()
+    _reading(lambda db: [forgetting.find(db, identifier) for identifier in options["ids"][:1]])
+    db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
+    undo = bool(options["undo"])
+    act = forgetting.bring_back if undo else forgetting.forget
+    found = act(db, options["ids"], now=clock.now_ms(), vectors=sqlite.load_vectors(db))
+    names = [document["id"] for document in found]
+    changed = [document["id"] for document in found if (document["forgotten_at"] is not None) == undo]
+    key = "restored" if undo else "forgotten"
+    other = "" if undo else " --undo"
+    return Answer(
+        {"ids": names, key: changed, "unchanged": [name for name in names if name not in changed], "undo": undo},
+        [step(f"joelclaw memory forget{other} {' '.join(names[:5])}", "the reverse")],
+    )
+
+
+def _reading(read: Callable[[apsw.Connection | None], Any]) -> Any:
+    """What `read` makes of the store, None where there is none yet; SQLite's errors become failures."""
+    try:
+        return read(sqlite.open_reading())
+    except apsw.Error as error:
+        raise sqlite.as_failure(error) from None

@@ -1,0 +1,181 @@
+"""`memory …` on a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from cli.terminal import console, first_rows, next_steps, pairs, plain, rows_table, safe, size
+
+if TYPE_CHECKING:
+    from cli.answer import Answer
+
+
+_VERDICTS = {"allow": "green", "hold": "yellow", "discard": "dim"}
+_STATUS = {"green": "bold green", "yellow": "bold yellow", "red": "bold red", "unknown": "dim"}
+_UNSHOWN = ("observation", "history", "context", "evidence")
+
+
+def write(answer: Answer) -> None:
+    """The memory as it was stored, and what the gate said."""
+    screen = console()
+    result: Any = answer.result
+    screen.print(_verdict(result["verdict"]), safe(result["observation"]))
+    rows: dict[str, object] = {
+        "id": result["id"],
+        "category": f"{result['categoryId']} ({result['categorySource']})",
+        "why": result["reason"],
+    }
+    if result["tags"]:
+        rows["tags"] = result["tags"]
+    if result["merged"]:
+        rows["merged"] = f"took the place of a memory that said the same, {result['mergedCount']} in all"
+    if result["redacted"]:
+        rows["redacted"] = safe(", ".join(result["redacted"]), "bold yellow")
+    screen.print(pairs(rows))
+    next_steps(answer, screen)
+
+
+def recent(answer: Answer) -> None:
+    """One line each, newest first."""
+    screen = console()
+    result: Any = answer.result
+    if not result["observations"]:
+        screen.print(safe(f"nothing was written in the last {result['hours']:g} hours", "dim"))
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True, style="dim")
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for row in result["observations"]:
+        when = row["at"][:16].replace("T", " ")
+        grid.add_row(when, safe(row["category"], "cyan"), safe(row["observation"], _VERDICTS.get(row["verdict"], "")))
+    screen.print(grid)
+    next_steps(answer, screen)
+
+
+def scorecard(answer: Answer) -> None:
+    """The rates with their colours."""
+    screen = console()
+    result: Any = answer.result
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("metric", "value", "status", "from"):
+        table.add_column(name, justify="right" if name == "value" else "left")
+    for metric in result["metrics"]:
+        value = "–" if metric["value"] is None else f"{metric['value']:.1%}"
+        style = _STATUS.get(metric["status"], "")
+        table.add_row(metric["name"], value, Text(metric["status"], style=style), safe(metric["detail"]))
+    screen.print(safe(f"last {result['hours']:g} hours", "dim"))
+    screen.print(table)
+    screen.print(Text("overall "), Text(result["overallStatus"], style=_STATUS.get(result["overallStatus"], "")))
+    next_steps(answer, screen)
+
+
+def show(answer: Answer) -> None:
+    """The text, what is known of it, and what it said before."""
+    screen = console()
+    result: Any = answer.result
+    screen.print(_verdict(result["verdict"]), safe(result["observation"]))
+    if result["forgotten"]:
+        screen.print(safe("forgotten: no search finds it", "bold yellow"))
+    screen.print(
+        pairs({name: value for name, value in result.items() if name not in _UNSHOWN and value not in ("", [], None)})
+    )
+    if result["context"]:
+        screen.print(safe("context", "bold cyan"))
+        screen.print(safe(result["context"]))
+    if result["history"]:
+        screen.print(safe("it said before", "bold cyan"))
+        screen.print(rows_table(result["history"], ("at", "source", "text")))
+    if result["evidence"]:
+        screen.print(safe("observed in", "bold cyan"))
+        screen.print(rows_table(result["evidence"], ("session", "episodes", "at")))
+    next_steps(answer, screen)
+
+
+def forget(answer: Answer) -> None:
+    """Which memories changed."""
+    screen = console()
+    result: Any = answer.result
+    did = "brought back" if result["undo"] else "forgotten"
+    for name in result["restored" if result["undo"] else "forgotten"]:
+        screen.print(safe(f"{did} {name}"))
+    for name in result["unchanged"]:
+        screen.print(safe(f"{name} was so before", "dim"))
+    next_steps(answer, screen)
+
+
+def import_(answer: Answer) -> None:
+    """What became of the lines, and what is wrong with the bad ones."""
+    screen = console()
+    result: Any = answer.result
+    names = ("lines", "added", "updated", "unchanged", "forgotten", "failed")
+    screen.print(pairs({name: result[name] for name in names if result[name] or name == "lines"}))
+    if result["redacted"]:
+        screen.print(
+            pairs({"redacted": safe(", ".join(f"{k} {n}" for k, n in result["redacted"].items()), "bold yellow")})
+        )
+    first_rows(screen, result["errors"], ("line", "reason"), result["failed"])
+    next_steps(answer, screen)
+
+
+def archive(answer: Answer) -> None:
+    """What was taken in, and which files were left out and why."""
+    screen = console()
+    result: Any = answer.result
+    rows: dict[str, object] = {
+        "transcripts": result["transcripts"],
+        "of": result["agents"],
+        "unchanged": result["unchanged"],
+        "episodes added": result["episodes"]["added"],
+        "episodes updated": result["episodes"]["updated"],
+        "read": size(result["bytes"]),
+        "bad lines": result["badLines"],
+        "subagents left out": result["subagents"],
+    }
+    screen.print(pairs({name: value for name, value in rows.items() if value or name == "transcripts"}))
+    if result["skipped"]:
+        screen.print(safe("left out", "bold yellow"))
+        first_rows(screen, result["skipped"], ("path", "reason"), result["skippedCount"])
+    next_steps(answer, screen)
+
+
+def stats(answer: Answer) -> None:
+    """The counts, group by group."""
+    screen = console()
+    result: Any = answer.result
+    screen.print(pairs({name: value for name, value in result.items() if not isinstance(value, dict)}))
+    for name, group in result.items():
+        if isinstance(group, dict) and group:
+            screen.print(safe(name, "bold cyan"))
+            screen.print(pairs(group))
+    next_steps(answer, screen)
+
+
+def _verdict(name: str) -> Text:
+    return Text(f"[{name}]", style=_VERDICTS.get(name, ""))
+
+
+def observe(answer: Answer) -> None:
+    """How much was read, what came of it, and what is left."""
+    screen = console()
+    result: Any = answer.result
+    if result.get("detached"):
+        screen.print(safe(f"session {result['session']} is observed in the background"))
+    elif result["unchanged"]:
+        screen.print(safe("nothing was said since the last time", "dim"))
+    else:
+        noted, left = result["observations"], result["left"]
+        rows: dict[str, object] = {
+            "session": result["session"],
+            "turns": result["turns"],
+            "observations": f"{plain(noted['added'])} new, {plain(noted['merged'])} said before",
+            "verdicts": noted["byVerdict"],
+            "tokens": f"about {plain(result['tokens'])}",
+        }
+        if left["turns"]:
+            budget = {"tokens": "observe.max_tokens", "seconds": "observe.seconds"}.get(left["reason"], "the budget")
+            rows["left"] = safe(f"{plain(left['turns'])} turns, since {budget} is used", "yellow")
+        screen.print(pairs(rows))
+    next_steps(answer, screen)

@@ -1,0 +1,70 @@
+"""`joelclaw memory write`. Hot path."""
+
+from __future__ import annotations
+
+import os
+
+from cli.answer import Answer, step
+from core import clock, config, words
+from core.errors import Failure
+from core.store import sqlite
+from memory.write import trimmed, write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_UTF8_BYTES = 4  # the most that one character takes
+
+
+def run(options: dict[str, Any]) -> Answer:
+    """Store the text, or what stdin holds when it is `-`.
+
+    Raises:
+        Failure: EMPTY_TEXT, TEXT_TOO_LONG, or what the store says.
+    """
+    settings = config.load()
+    text = options["text"] or ""
+    if text == "-":
+        text = read_stdin(settings.whole("memory.max_chars"))
+    text = trimmed(text, settings.whole("memory.max_chars"))  # before the store is opened: wrong usage leaves no trace
+    db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
+    result = write(
+        db,
+        text,
+        category=options["category"],
+        tags=options["tags"].split(","),
+        source=options["source"],
+        session=options["session"],
+        project=options["project"],
+        now=clock.now_ms(),
+        vectors=sqlite.load_vectors(db),
+        config=settings,
+    )
+    return Answer(
+        result,
+        [
+            step(f"joelclaw memory show {result['id']}", "everything known of it"),
+            step(f"joelclaw memory forget {result['id']}", "take it out of memory"),
+        ],
+    )
+
+
+def read_stdin(longest: int) -> str:
+    """What stdin holds, of which no more is read than tells that it is over `longest` characters.
+
+    Bytes that are not UTF-8 become U+FFFD.
+    """
+    limit = _UTF8_BYTES * longest + 65_536  # white space around the text does not count
+    data = bytearray()
+    while len(data) <= limit:
+        try:
+            block = os.read(0, 65_536)
+        except OSError as error:
+            raise Failure(
+                "STDIN_UNREADABLE", f"stdin cannot be read: {error.strerror}", "give the text as a word"
+            ) from None
+        if not block:
+            break
+        data += block
+    return words.clean(data.decode("utf-8", "replace"))

@@ -1,0 +1,1 @@
+"""`otel`: emit, search and export events."""

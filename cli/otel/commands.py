@@ -1,0 +1,131 @@
+"""What `otel` takes."""
+
+from __future__ import annotations
+
+from cli.parameter import HOURS, Command
+from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
+
+_BACKEND = P(
+    "backend",
+    ("--backend",),
+    "whose events: sqlite (this machine's) or typesense (those of every machine, as far as they were brought there)",
+    default="sqlite",
+    choices=("sqlite", "typesense"),
+)
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "otel emit",
+        "cli.otel.emit:run",
+        "Record an event. Without an action in the words, stdin holds it as a JSON object.",
+        (
+            P("action_word", (), "what happened, as dotted words", metavar="ACTION"),
+            P("action", ("--action",), "the same, as a flag; it wins over the word"),
+            P("source", ("--source",), "what kind of session (default cli)"),
+            P("component", ("--component",), "which part (default otel-cli)"),
+            P("level", ("--level",), "severity (default info)", choices=("debug", "info", "warn", "error", "fatal")),
+            P("success", ("--success",), "true or false (default true)", kind="truth"),
+            P("metadata", ("--metadata",), "a JSON object", metavar="JSON"),
+            P("id", ("--id",), "event id; a second event with the same id is not stored"),
+            P(
+                "timestamp",
+                ("--timestamp",),
+                "when, in ms since the epoch",
+                kind="whole",
+                low=0,
+                high=253_402_300_799_999,
+            ),
+            P("error", ("--error",), "what went wrong"),
+            P("duration_ms", ("--duration-ms",), "how long it took, in ms", kind="number", low=0),
+            P("session", ("--session",), "session id (default from the environment)", metavar="ID"),
+            P("stdin", ("--stdin",), "read the event from stdin even so; flags beat it", kind="flag"),
+        ),
+        hot=True,
+        code="OTEL_INVALID_ARGS",
+        view="cli.otel.view:emitted",
+    ),
+    *(
+        Command(
+            f"otel {name}",
+            f"cli.otel.search:{name}",
+            what,
+            (
+                *((P("query", (), "words that must all occur", metavar="QUERY"),) if name == "search" else ()),
+                P("level", ("--level",), "severities, comma-separated", metavar="CSV"),
+                P("source", ("--source",), "sources, comma-separated", metavar="CSV"),
+                P("component", ("--component",), "components, comma-separated", metavar="CSV"),
+                P("session", ("--session",), "only this session", metavar="ID"),
+                P("system", ("--system",), "only this machine", metavar="ID"),
+                P("success", ("--success",), "only successes (true) or failures (false)", kind="truth"),
+                HOURS,
+                P("limit", ("--limit", "-n"), "most events to show", kind="whole", default=30, low=1, high=200),
+                P("page", ("--page",), "which page of them", kind="whole", default=1, low=1, high=1_000_000),
+                _BACKEND,
+                *(
+                    (P("follow", ("--follow", "-f"), "print new events as they come, until Ctrl-C", kind="flag"),)
+                    if name == "search"
+                    else ()
+                ),
+            ),
+            code="OTEL_INVALID_ARGS",
+            view="cli.otel.view:events",
+        )
+        for name, what in (("list", "The newest events."), ("search", "Events that hold all the words."))
+    ),
+    Command(
+        "otel stats",
+        "cli.otel.search:stats",
+        "How many events and errors, in the window and in the last 15 minutes.",
+        (
+            P("source", ("--source",), "sources, comma-separated", metavar="CSV"),
+            P("component", ("--component",), "components, comma-separated", metavar="CSV"),
+            HOURS,
+            _BACKEND,
+        ),
+        code="OTEL_INVALID_ARGS",
+        view="cli.otel.view:stats",
+    ),
+    Command(
+        "otel prune",
+        "cli.otel.search:prune",
+        "Drop old events.",
+        (
+            P(
+                "days",
+                ("--days",),
+                "keep this many days (default otel.retention_days, 90)",
+                kind="number",
+                low=0,
+                high=36_500,
+            ),
+        ),
+        code="OTEL_INVALID_ARGS",
+        view="cli.otel.view:pruned",
+    ),
+    Command(
+        "otel export",
+        "cli.otel.export:run",
+        "Send what waits to an OTLP collector (the OTEL_* variables): logs, traces and metrics.",
+        (
+            P("follow", ("--follow", "-f"), "go on sending what comes, until Ctrl-C", kind="flag"),
+            P("status", ("--status",), "only say what waits and how the last attempts went", kind="flag"),
+            P(
+                "to",
+                ("--to",),
+                "write all events to this file as OTLP/JSON lines, without network (- is stdout)",
+                metavar="FILE",
+                file=True,
+            ),
+        ),
+        code="OTEL_INVALID_ARGS",
+        view="cli.otel.view:exported",
+    ),
+    Command(
+        "otel import",
+        "cli.otel.otlp_import:run",
+        "Take in log records as OTLP/JSON lines, which a collector's file exporter writes.",
+        (P("file", (), "the file (- is stdin)", required=True, metavar="FILE", file=True),),
+        code="OTEL_INVALID_ARGS",
+        view="cli.otel.view:imported",
+    ),
+)

@@ -1,0 +1,137 @@
+"""`joelclaw otel list`, `search`, `stats` and `prune`."""
+
+from __future__ import annotations
+
+from cli.answer import Answer, step
+from core import clock, config
+from core.errors import usage
+from core.store import sqlite
+from otel import retention
+from otel import search as finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import builtins
+    from typing import Any
+
+    from core.envelope import NextAction
+    from core.store.interface import EventQuery
+
+
+def list(options: dict[str, Any]) -> Answer:  # noqa: A001  # the command's name
+    """The newest events.
+
+    Raises:
+        Failure: OTEL_INVALID_ARGS, or the store's own code.
+    """
+    return _page("list", _query(options), options, None)
+
+
+def search(options: dict[str, Any]) -> Answer | int:
+    """Events that hold all the words; with `--follow`, those that come too.
+
+    Raises:
+        Failure: OTEL_INVALID_ARGS, or the store's own code.
+    """
+    asked = _query(options)
+    if options["follow"]:
+        if options["backend"] == "typesense":
+            raise usage("OTEL_INVALID_ARGS", "--follow reads the local file", "leave out --follow, or --backend")
+        from cli.otel import follow
+
+        return follow.run(asked, options["limit"])
+    return _page("search", asked, options, options["query"] or "")
+
+
+def stats(options: dict[str, Any]) -> Answer:
+    """How many events and errors there are.
+
+    Raises:
+        Failure: OTEL_INVALID_ARGS, or the store's own code.
+    """
+    now = clock.now_ms()
+    asked = _query(options, now)
+
+    def local() -> dict[str, Any]:
+        try:
+            return finding.stats(sqlite.open_reading(), asked, hours=options["hours"], now=now)
+        except sqlite.StoreError as error:
+            raise sqlite.as_failure(error) from None
+
+    if options["backend"] == "typesense":
+        from otel import cluster_search
+
+        result = cluster_search.stats(config.load(), asked, local, hours=options["hours"], now=now)
+    else:
+        result = local()
+    return Answer(result, [step("joelclaw otel list --level error,fatal", "the errors of the last day")])
+
+
+def prune(options: dict[str, Any]) -> Answer:
+    """Drop events older than `--days`.
+
+    Raises:
+        Failure: the store's own code where it cannot be written.
+    """
+    settings = config.load()
+    days = options["days"]
+    if days is None:
+        days = settings.number("otel.retention_days")
+    before = max(0, clock.now_ms() - int(days * clock.DAY_MS))
+    deleted = kept = 0
+    if sqlite.open_reading() is not None:  # nothing to drop where there is no store
+        db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
+        deleted, kept = retention.prune(db, before)
+    return Answer(
+        {
+            "deleted": deleted,
+            "kept": kept,
+            "before": clock.iso(before),
+            "days": int(days) if days == int(days) else days,
+        },
+        [step("joelclaw otel stats", "what is left")],
+    )
+
+
+def _query(options: dict[str, Any], now: int | None = None) -> EventQuery:
+    return finding.query(
+        options.get("query") or "",
+        level=options.get("level") or "",
+        source=options["source"] or "",
+        component=options["component"] or "",
+        session=options.get("session") or "",
+        system=options.get("system") or "",
+        success=options.get("success"),
+        hours=options["hours"],
+        now=clock.now_ms() if now is None else now,
+    )
+
+
+def _page(name: str, asked: EventQuery, options: dict[str, Any], text: str | None) -> Answer:
+    limit, page = options["limit"], options["page"]
+
+    def local() -> dict[str, Any]:
+        try:
+            return finding.find(sqlite.open_reading(), asked, limit=limit, page=page, text=text)
+        except sqlite.StoreError as error:
+            raise sqlite.as_failure(error) from None
+
+    if options["backend"] == "typesense":
+        from otel import cluster_search
+
+        result = cluster_search.find(config.load(), asked, local, limit=limit, page=page, text=text)
+    else:
+        result = local()
+    actions: builtins.list[NextAction] = []
+    if result["found"] > options["limit"] * options["page"]:
+        actions.append(
+            step(
+                f"joelclaw otel {name}{' <query>' if text else ''} --page <page>",
+                "older events, with the same filters",
+                {
+                    **({"query": {"description": "the same words", "value": text}} if text else {}),
+                    "page": {"description": "which page", "value": options["page"] + 1, "default": 1},
+                },
+            )
+        )
+    return Answer(result, actions)

@@ -1,0 +1,1 @@
+"""`recall`, and `memory search`."""

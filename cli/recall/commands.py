@@ -1,0 +1,51 @@
+"""What `recall` takes."""
+
+from __future__ import annotations
+
+from cli.parameter import COLLECTIONS, HITS, RAW, Command
+from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "recall",
+        "cli.recall.search:run",
+        "Search memory for what bears on a query.",
+        (
+            P("query", (), "what to look for", metavar="QUERY"),
+            HITS,
+            P(
+                "min_score",
+                ("--min-score",),
+                "drop hits below this score, 0 to 1",
+                kind="number",
+                default=0,
+                low=0,
+                high=1,
+            ),
+            RAW,
+            P("include_hold", ("--include-hold",), "also memories that the write gate held back", kind="flag"),
+            P("include_discard", ("--include-discard",), "also memories that the write gate discarded", kind="flag"),
+            P(
+                "budget",
+                ("--budget",),
+                "how much work to do",
+                default="auto",
+                choices=("auto", "lean", "balanced", "deep"),
+            ),
+            P("category", ("--category", "-c"), "only this category (an alias such as `ops` will do)"),
+            P("collection", ("--collection",), COLLECTIONS, metavar="NAMES"),
+            P("session", ("--session",), "only this session's memories", metavar="ID"),
+            P("project", ("--project",), "only this project's memories"),
+            P(
+                "batch",
+                ("--batch",),
+                "one query a line from FILE (- is stdin), one JSON line each",
+                metavar="FILE",
+                file=True,
+            ),
+        ),
+        hot=True,
+        code="RECALL_INVALID_ARGS",
+        view="cli.recall.view:hits",
+    ),
+)

@@ -1,0 +1,1 @@
+"""`checkpoint`, `inject` and `hook`: one agent's session."""

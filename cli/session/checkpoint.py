@@ -1,0 +1,172 @@
+"""`joelclaw checkpoint`: what one session is doing, kept while its context fills."""
+
+from __future__ import annotations
+
+from cli.answer import Answer, quoted
+from cli.parameter import session_of
+from core import config, json_text
+from core.errors import usage
+from session import checkpoint
+from session.state import state_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from core.envelope import NextAction
+    from session.state.zones import Turn
+
+CODE = "CHECKPOINT_INVALID_ARGS"
+_STDIN_BYTES = 4_000_000
+_EXAMPLE = '{"session": "ID", "percent": 45, "messages": ["..."]}'
+_USAGE = ("percent", "contextPercent", "tokens")
+_MOST_PERCENT = 1000
+_MOST_TOKENS = 10**15
+
+
+def save(options: dict[str, Any]) -> Answer:
+    """`joelclaw checkpoint save`: the end of a turn."""
+    given = _from_stdin() if options["stdin"] else {}
+    session_id = session_of(options["session"] or _text(given, "session", "sessionId"), CODE)
+    result = checkpoint.save(session_id, _turn(_overlaid(given, options)), config.load())
+    return Answer(result, _next_actions(result))
+
+
+def flush(options: dict[str, Any]) -> Answer:
+    """`joelclaw checkpoint flush`: before a compaction."""
+    session_id = session_of(options["session"], CODE)
+    result = checkpoint.flush(session_id, _turn(options), config.load())
+    actions: list[NextAction] = [
+        {
+            "command": f"joelclaw inject recovery --session {quoted(session_id)}",
+            "description": "after the compaction: the signpost for the agent",
+        }
+    ]
+    return Answer(result, actions)
+
+
+def show(options: dict[str, Any]) -> Answer:
+    """`joelclaw checkpoint show ID`: the whole state."""
+    found = state_file.peek(state_file.identity(options["id"]))
+    if found is None:
+        raise state_file.unknown_session(options["id"])
+    return Answer(found)
+
+
+def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
+    """`joelclaw checkpoint list`: all sessions, newest first."""
+    sessions = state_file.every()
+    actions: list[NextAction] = []
+    if sessions:
+        actions.append(
+            {
+                "command": "joelclaw checkpoint show <id>",
+                "description": "everything known of one session",
+                "params": {"id": {"description": "its id", "value": sessions[0]["sessionId"], "required": True}},
+            }
+        )
+    return Answer({"count": len(sessions), "sessions": sessions}, actions)
+
+
+def clear(options: dict[str, Any]) -> Answer:
+    """`joelclaw checkpoint clear ID`: forget the state of one session; its memories stay."""
+    session_id = state_file.identity(options["id"])
+    if not state_file.remove(session_id):
+        raise state_file.unknown_session(options["id"])
+    return Answer({"sessionId": session_id, "cleared": True})
+
+
+def _next_actions(result: dict[str, Any]) -> list[NextAction]:
+    actions: list[NextAction] = [
+        {
+            "command": f"joelclaw checkpoint show {quoted(result['sessionId'])}",
+            "description": "everything known of this session",
+        }
+    ]
+    if result["zone"] == "hot":
+        actions.append(
+            {
+                "command": f"joelclaw checkpoint flush --session {quoted(result['sessionId'])}",
+                "description": "before the compaction that is near",
+            }
+        )
+    return actions
+
+
+def _from_stdin() -> dict[str, Any]:
+    from cli import piped
+
+    try:
+        data = piped.read_object(_STDIN_BYTES)
+    except piped.TooLong:
+        raise usage(CODE, f"stdin holds more than {_STDIN_BYTES} bytes", "give the last messages only") from None
+    if not data.strip():
+        return {}
+    try:
+        given = json_text.loads(data)
+    except json_text.InvalidJSON as error:
+        raise usage("INVALID_JSON", f"stdin is not JSON: {error}", f"give one object, such as {_EXAMPLE}") from None
+    if not isinstance(given, dict):
+        raise usage(CODE, "stdin holds JSON, but no object", f"give one object, such as {_EXAMPLE}")
+    return given
+
+
+def _overlaid(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """What stdin gives with the flags over it. One way of telling the context usage replaces the other."""
+    flags = {name: value for name, value in options.items() if value not in (None, [])}
+    if "percent" in flags or "tokens" in flags:
+        given = {name: value for name, value in given.items() if name not in _USAGE}
+    return {**given, **flags}
+
+
+def _turn(given: dict[str, Any]) -> Turn:
+    percent = _number(given, _MOST_PERCENT, "percent", "contextPercent")
+    tokens = _number(given, _MOST_TOKENS, "tokens")
+    window = _number(given, _MOST_TOKENS, "window")
+    if percent is None and tokens is not None and window is None:
+        raise usage(CODE, "tokens say nothing without the window", "give --window too, or --percent")
+    if window is not None and window < 1:
+        raise usage(CODE, "the window is 0", "give the model's context window in tokens, at least 1")
+    return checkpoint.turn_of(
+        role=_text(given, "role"),
+        messages=_texts(given, "message", "messages"),
+        files=_texts(given, "file", "files"),
+        percent=percent,
+        tokens=None if tokens is None else int(tokens),
+        window=None if window is None else int(window),
+    )
+
+
+def _number(given: dict[str, Any], most: float, *names: str) -> float | None:
+    """The first of the names that has a value; null counts as not given."""
+    for name in names:
+        value = given.get(name)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
+            raise usage(CODE, f"{name} is no number from 0 to {most:g}", f"give {name} a number from 0 to {most:g}")
+        return value
+    return None
+
+
+def _text(given: dict[str, Any], *names: str) -> str:
+    for name in names:
+        value = given.get(name)
+        if value is None:
+            continue
+        if not isinstance(value, str):
+            raise usage(CODE, f"{name} is no text", f"give {name} as a JSON string")
+        return value
+    return ""
+
+
+def _texts(given: dict[str, Any], *names: str) -> list[str]:
+    for name in names:
+        value = given.get(name)
+        if value is None:
+            continue
+        texts = [value] if isinstance(value, str) else value
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise usage(CODE, f"{name} holds something that is no text", f"give {name} as a JSON list of strings")
+        return texts
+    return []

@@ -1,0 +1,72 @@
+"""`joelclaw hook AGENT [EVENT]`: an agent's event on stdin, what that agent accepts on stdout, and always exit 0."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from cli.answer import write_out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_STDIN_BYTES = 32_000_000
+"""A tool's event may hold the whole file that it wrote."""
+
+
+def run(options: dict[str, Any]) -> int:
+    """Answer one event. Whatever goes wrong, the agent gets a valid answer and the fault becomes an event."""
+    began = time.perf_counter()
+    agent, name = options["agent"] or "", options["event"] or ""
+    if os.environ.get(
+        "JOELCLAW_IN_MODEL"
+    ):  # an event of the model that we ask ourselves (`core.process.model_command`)
+        return _silent(agent)
+    try:
+        from session.hook import call
+    except Exception:  # an installation that is being replaced under our feet
+        return 0
+    given = call.Call(agent, name, began)
+    try:
+        given.watch()
+        _print(given, given.answer(_payload()))
+        given.close()
+    except BaseException as error:
+        try:
+            _print(given, given.empty())
+            given.failed(error)
+        except BaseException:  # stdout is gone, or the disk: there is nobody left to tell
+            pass
+    return 0
+
+
+def _silent(agent: str) -> int:
+    """Nothing is noted; the event is read all the same, since a client may not bear a pipe that breaks."""
+    try:
+        _payload()
+        if agent in ("pi", "opencode"):
+            write_out('{"messages": []}\n')
+    except BaseException:  # as in `run`
+        pass
+    return 0
+
+
+def _print(given: Any, text: str) -> None:
+    if given.claim() and text:
+        write_out(text + "\n")
+
+
+def _payload() -> bytes:
+    from cli import piped
+
+    if _is_null():
+        return b""
+    return piped.read_object(_STDIN_BYTES)
+
+
+def _is_null() -> bool:
+    try:
+        return os.fstat(0).st_rdev == os.stat(os.devnull).st_rdev
+    except OSError:
+        return True

@@ -1,0 +1,60 @@
+"""What `store` takes."""
+
+from __future__ import annotations
+
+from cli.parameter import Command
+from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "store init",
+        "cli.store.init:init",
+        "Create the cluster's collections, or bring them up to date. Run again, it changes nothing.",
+        code="STORE_INVALID_ARGS",
+        view="cli.store.view:initialised",
+    ),
+    Command(
+        "store sync",
+        "cli.store.sync:sync",
+        "Carry what waits to the cluster, and fetch what other machines wrote.",
+        (
+            P("watch", ("--watch", "-w"), "go on until Ctrl-C", kind="flag"),
+            P(
+                "seconds",
+                ("--seconds",),
+                "with --watch: how long to wait between two looks",
+                kind="number",
+                default=2,
+                low=0.1,
+                high=3_600,
+            ),
+        ),
+        code="STORE_INVALID_ARGS",
+        view="cli.store.view:sync",
+    ),
+    Command(
+        "store push",
+        "cli.store.sync:push",
+        "Move the whole memory of this machine to the cluster.",
+        code="STORE_INVALID_ARGS",
+        view="cli.store.view:moved",
+    ),
+    Command(
+        "store pull",
+        "cli.store.sync:pull",
+        "Fetch the whole memory of the cluster into the local file.",
+        (
+            P("events", ("--events",), "every machine's events too", kind="flag"),
+            P("leave", ("--leave",), "afterwards note nothing for the cluster any more", kind="flag"),
+        ),
+        code="STORE_INVALID_ARGS",
+        view="cli.store.view:moved",
+    ),
+    Command(
+        "store verify",
+        "cli.store.sync:verify",
+        "Compare the local file with the cluster, document by document.",
+        code="STORE_INVALID_ARGS",
+        view="cli.store.view:verified",
+    ),
+)

@@ -1,0 +1,111 @@
+"""What the views share: how values, tables and next steps look on a terminal.
+
+Everything that was stored is shown through `safe`: a memory that holds escape sequences cannot move the cursor, change
+the title or hide itself. Rich leaves colours out when `NO_COLOR` is set.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cli.answer import Answer
+
+_MAX_ROWS = 50
+_MAX_COLUMNS = 7
+# Bidirectional overrides and isolates reorder what follows them; zero-width characters hide in names.
+_INVISIBLE = {*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200B, 0x2060, 0xFEFF}
+
+
+def console() -> Console:
+    """The terminal behind stdout."""
+    return Console(highlight=False)
+
+
+def visible(text: str) -> str:
+    """The text with every control character but newline and tab shown as U+FFFD."""
+    return "".join("\ufffd" if _hidden(ord(c)) else c for c in text)
+
+
+def _hidden(code: int) -> bool:
+    return (code < 32 and code not in (9, 10)) or 127 <= code < 160 or code in _INVISIBLE
+
+
+def safe(value: object, style: str = "") -> Text:
+    """A value as text that no markup or escape sequence in it can style."""
+    return Text(visible(plain(value)), style=style)
+
+
+def plain(value: object) -> str:
+    """A JSON value as people write it: yes and no, thousands grouped, lists with commas."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.3f}".rstrip("0").rstrip(".")
+    if isinstance(value, list):
+        return ", ".join(plain(item) for item in value) or "–"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {plain(item)}" for key, item in value.items()) or "–"
+    return str(value)
+
+
+def size(count: float) -> str:
+    """A number of bytes in the largest unit that keeps it above 1."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    raise AssertionError
+
+
+def pairs(rows: Mapping[str, object]) -> Table:
+    """Names on the left, values on the right."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in rows.items():
+        grid.add_row(safe(name), value if isinstance(value, (Text, Table)) else safe(value))
+    return grid
+
+
+def rows_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) -> Table:
+    """Objects with the same keys as a table; the columns are those of the first unless named."""
+    names = list(columns or rows[0])[:_MAX_COLUMNS]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in names:
+        number = all(isinstance(row.get(name), (int, float)) and not isinstance(row.get(name), bool) for row in rows)
+        table.add_column(name, justify="right" if number else "left", overflow="fold")
+    for row in rows[:_MAX_ROWS]:
+        table.add_row(*(safe(row.get(name)) for name in names))
+    return table
+
+
+def first_rows(screen: Console, rows: Sequence[Mapping[str, object]], columns: Sequence[str], total: int) -> None:
+    """A table of the first of `total` rows, and how many more there are."""
+    if rows:
+        screen.print(rows_table(rows, columns))
+    if rows and total > len(rows):
+        screen.print(safe(f"and {total - len(rows)} more", "dim"))
+
+
+def next_steps(answer: Answer, screen: Console) -> None:
+    """The commands that make sense now, quietly."""
+    for action in answer.next_actions:
+        line = Text("→ ", style="dim")
+        command = action["command"]
+        for name, about in action.get("params", {}).items():
+            if isinstance(about.get("value"), str):
+                command = command.replace(f"<{name}>", about["value"])
+        line.append_text(safe(command, "dim cyan"))
+        line.append_text(safe("  " + action["description"], "dim"))
+        screen.print(line)

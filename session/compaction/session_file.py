@@ -1,0 +1,209 @@
+"""Reads a client's session file: finds out whose it is, and reads its tree, its active branch and its messages."""
+
+from __future__ import annotations
+
+import gc
+import os
+import stat
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+
+from clients import formats, lines
+from clients.claude import entries as claude_entries
+from clients.codex import entries as codex_entries
+from clients.entry import Transcript
+from clients.lines import Line, Problems
+from clients.pi import entries as pi_entries
+from core.errors import Failure, usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from clients.entry import Client, Entry, Message
+
+    class Reader(Protocol):
+        """Reads one client's lines."""
+
+        model: str
+        window: int
+
+        def entry(self, line: Line, value: dict[str, Any], problems: Problems, /) -> Entry | None:
+            """The entry of a line, None where it is none."""
+
+        def branch(self, entries: list[Entry], tree: dict[str, Entry], problems: Problems, /) -> list[Entry]:
+            """The active branch, oldest first."""
+
+
+CLIENTS: tuple[Client, ...] = ("pi", "claude", "codex")
+_READERS: dict[str, Callable[[], Reader]] = {
+    "pi": pi_entries.PiReader,
+    "claude": claude_entries.ClaudeReader,
+    "codex": codex_entries.CodexReader,
+}
+_MESSAGES: dict[str, Callable[[dict[str, Any], Entry], Iterable[Message]]] = {
+    "pi": pi_entries.messages,
+    "claude": claude_entries.messages,
+    "codex": codex_entries.messages,
+}
+_SIZES: dict[str, Callable[[dict[str, Any], Entry], int]] = {
+    "pi": pi_entries.size,
+    "claude": claude_entries.size,
+    "codex": codex_entries.size,
+}
+_PEEK_LINES = 1000
+_SEEKING = 64 * 1024
+"""Bytes of the buffer when single lines are read."""
+_PEEK_BYTES = 32 * 1024 * 1024
+"""Bytes that are read to find out whose file it is."""
+
+
+def read(path: str, client: str = "") -> Transcript:
+    """Read a session file. Damaged lines are left out and listed in `problems`.
+
+    Args:
+        path: a session of pi, a transcript of Claude Code, or a rollout of Codex.
+        client: whose it is; "" finds it out from the first lines.
+
+    Raises:
+        Failure: TRANSCRIPT_NOT_FOUND (exit 2); TRANSCRIPT_UNREADABLE, TRANSCRIPT_EMPTY, TRANSCRIPT_UNKNOWN for what
+            no client wrote, TRANSCRIPT_UNSUPPORTED for a client without compaction entries.
+    """
+    with _opened(path) as handle, _without_collection():
+        problems = Problems()
+        found = lines.values(handle, problems)
+        first, whose = _detected(found, path, client)
+        reader = _READERS[whose]()
+        entries: list[Entry] = []
+        tree: dict[str, Entry] = {}
+        for line, value in _chained(first, found):
+            entry = reader.entry(line, value, problems) if value is not None else None
+            if entry is None:
+                continue
+            if entry.id in tree:
+                problems.add(f"line {entry.line} has the id of line {tree[entry.id].line}, and takes its place")
+            entries.append(entry)
+            tree[entry.id] = entry
+        branch = reader.branch(entries, tree, problems)
+        for entry in branch:
+            tree[entry.id] = entry
+    return Transcript(whose, path, tuple(branch), tree, reader.window, reader.model, problems=problems.all())
+
+
+def messages(transcript: Transcript, entries: Iterable[Entry]) -> Iterator[Message]:
+    """The messages of entries, read from the file one by one; bookkeeping entries have none.
+
+    Raises:
+        Failure: TRANSCRIPT_UNREADABLE, when the file went away meanwhile.
+    """
+    make = _MESSAGES[transcript.client]
+    with _opened(transcript.path, _SEEKING) as handle:
+        for entry in entries:
+            value = _again(handle, entry)
+            if value is not None:
+                yield from make(value, entry)
+
+
+def sizes(transcript: Transcript, entries: Iterable[Entry]) -> Iterator[int]:
+    """Estimated tokens of each entry, 0 for bookkeeping. Only what is asked for is measured: to measure all takes a
+    third of the time of a large session.
+
+    Raises:
+        Failure: TRANSCRIPT_UNREADABLE, when the file went away meanwhile.
+    """
+    measure = _SIZES[transcript.client]
+    with ExitStack() as stack:
+        handle: BinaryIO | None = None
+        for entry in entries:
+            size = entry.tokens if entry.tokens >= 0 else transcript.measured.get(entry.id, -1)
+            if size < 0:
+                handle = handle or stack.enter_context(_opened(transcript.path, _SEEKING))
+                value = _again(handle, entry)
+                size = transcript.measured[entry.id] = 0 if value is None else measure(value, entry)
+            yield size
+
+
+def _again(handle: BinaryIO, entry: Entry) -> dict[str, Any] | None:
+    if entry.size == 0 or entry.role is None:
+        return None
+    handle.seek(entry.offset)
+    value = lines.parsed(handle.read(entry.size))
+    return value if isinstance(value, dict) else None
+
+
+@contextmanager
+def _opened(path: str, buffer: int = 1024 * 1024) -> Iterator[BinaryIO]:
+    try:
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode):
+            kind = "a folder" if stat.S_ISDIR(mode) else "no file"
+            raise Failure(
+                "TRANSCRIPT_UNREADABLE", f"{path} is {kind}", "name a session file of pi, Claude Code or Codex"
+            )
+        handle = open(path, "rb", buffering=buffer)
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL in the name
+        raise usage("TRANSCRIPT_NOT_FOUND", f"there is no {path!r}", "name a session file that is there") from None
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    try:
+        with handle:
+            yield handle
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: str, error: OSError) -> Failure:
+    return Failure(
+        "TRANSCRIPT_UNREADABLE", f"{path} cannot be read: {error.strerror}", "check its permissions and its disk"
+    )
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Without garbage collection: no reference cycles are made here, and looking for them takes half of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _detected(
+    found: Iterator[tuple[Line, dict[str, Any] | None]], path: str, client: str
+) -> tuple[list[tuple[Line, dict[str, Any] | None]], Client]:
+    """The first lines, and whose they are."""
+    first: list[tuple[Line, dict[str, Any] | None]] = []
+    size = 0
+    for line, value in found:
+        first.append((line, value))
+        size += line.size
+        whose = client or (formats.detect([value]) if value is not None else None)
+        for known in CLIENTS:
+            if whose == known:
+                return first, known
+        if whose:
+            raise Failure(
+                "TRANSCRIPT_UNSUPPORTED",
+                f"{path} is a transcript of {whose}; compactions of {', '.join(CLIENTS)} are known",
+                "name a session of one of them",
+            )
+        if len(first) >= _PEEK_LINES or size > _PEEK_BYTES:
+            break
+    if not first:
+        raise Failure("TRANSCRIPT_EMPTY", f"{path} is empty", "name a session in which something was said")
+    good = sum(value is not None for _, value in first)
+    what = f"none of its first {len(first)} lines is a JSON object" if not good else "its lines are of no client known"
+    raise Failure(
+        "TRANSCRIPT_UNKNOWN",
+        f"{path} is no transcript: {what}",
+        "name a session file of pi, Claude Code or Codex; --client says whose a damaged one is",
+    )
+
+
+def _chained(
+    first: list[tuple[Line, dict[str, Any] | None]], rest: Iterator[tuple[Line, dict[str, Any] | None]]
+) -> Iterator[tuple[Line, dict[str, Any] | None]]:
+    yield from first
+    first.clear()
+    yield from rest

@@ -1,0 +1,232 @@
+"""Sets, removes and lists the timers of idle compaction, which lie in the state of their sessions.
+
+Hooks import this only where `compaction.idleTriggerMinutes` is set.
+"""
+
+from __future__ import annotations
+
+import os
+
+from core import clock, files, json_text
+from session.faults import fault_boundary
+from session.idle import rules
+from session.state import field, schema, state_file
+from session.step import Step
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from clients.event import HookEvent
+    from core.config import Config
+    from session.context import Context
+    from session.context_usage import ContextUsage
+    from session.state.schema import SessionState
+
+RUNNING = "JOELCLAW_IDLE_RUN"
+"""Set in the environment of a compaction command: hooks that run inside it report no turn of the user."""
+_MAX_BYTES = 1_000_000
+
+
+class IdleTimer(Step):
+    """What a hook's event means to the timer: a prompt takes it away, the end of a turn sets it anew."""
+
+    name = "idle"
+
+    def __init__(self, context: Context, event: HookEvent, usage: ContextUsage | None) -> None:
+        self._context = context
+        self._event = event
+        self._usage = usage
+
+    def change(self, state: SessionState) -> SessionState:
+        """The state with its timer; what a compaction command's own hooks tell is no user's turn."""
+        if os.environ.get(RUNNING):
+            return state
+        event, usage, now = self._event, self._usage, self._context.now
+        if event["kind"] == "prompt":
+            return rules.turn_began(state, now)
+        state = rules.turn_ended(state)
+        if event["kind"] == "turn" and usage is not None:
+            with fault_boundary(self._context.faults, self.name):
+                used = rules.ratio(usage["percent"], usage["tokens"], usage["window"])
+                where = event["cwd"], event["transcript"]
+                state, _ = _scheduled(state, used, 0, *where, self._context.config, now)
+        return state
+
+
+def schedule(
+    session_id: str,
+    config: Config,
+    *,
+    percent: float | None = None,
+    tokens: int | None = None,
+    window: int | None = None,
+    minutes: int = 0,
+    agent: str = "",
+    cwd: str = "",
+) -> dict[str, Any]:
+    """Set the session's timer, as the end of a turn does; returns what the command prints.
+
+    Args:
+        percent: context usage; without it and tokens, the session's last known one.
+        minutes: 0 for `compaction.idleTriggerMinutes`.
+
+    Raises:
+        Failure: the state cannot be read or written (STATE_...).
+    """
+    now = clock.now_ms()
+    with state_file.locked(session_id):
+        known, _ = state_file.load(session_id)
+        current = known or schema.blank(session_id, "interactive", now)
+        used = rules.ratio(percent, tokens, window)
+        if used is None:
+            last = current["checkpoint"]["contextPercentAtCapture"]
+            used = rules.ratio(last, None, None)
+        old = current["idleTimer"]
+        transcript = old["transcript"] if old else ""
+        after, reason = _scheduled(current, used, minutes, cwd or current["cwd"] or _here(), transcript, config, now)
+        after = {**after, "agent": agent or after["agent"]}
+        if after != current:
+            state_file.write(after)
+    scheduled = reason == rules.SCHEDULED
+    return {
+        "sessionId": session_id,
+        "scheduled": scheduled,
+        "reason": reason,
+        "ratio": used,
+        "threshold": config.number("compaction.idleTriggerPercent"),
+        "replaced": scheduled and old is not None,
+        "dueAt": after["idleTimer"]["dueAt"] if scheduled and after["idleTimer"] else None,
+    }
+
+
+def cancel(session_id: str) -> dict[str, Any]:
+    """Remove the session's timer; returns what the command prints.
+
+    Raises:
+        Failure: the state cannot be read or written (STATE_...).
+    """
+    result = {"sessionId": session_id, "known": os.path.exists(state_file.path_of(session_id)), "cancelled": False}
+    if result["known"]:
+        with state_file.locked(session_id):
+            known, _ = state_file.load(session_id)
+            if known is not None and known["idleTimer"] is not None:
+                state_file.write(rules.cancel(known))
+                result["cancelled"] = True
+    return result
+
+
+def longest_ms(config: Config) -> int:
+    """How long a compaction may take."""
+    return config.whole("idle.timeout_seconds") * 1000
+
+
+def _scheduled(
+    current: SessionState, used: float | None, minutes: int, cwd: str, transcript: str, config: Config, now: int
+) -> tuple[SessionState, str]:
+    return rules.schedule(
+        current,
+        used=used,
+        minutes=minutes or config.whole("compaction.idleTriggerMinutes"),
+        least=config.number("compaction.idleTriggerPercent"),
+        now=now,
+        cwd=_path(cwd) or current["cwd"],
+        transcript=_path(transcript),
+    )
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # the current folder was removed
+        return ""
+
+
+def _path(path: str) -> str:
+    """A path as it is stored: redacted, and of limited length."""
+    from core.redaction import redact
+    from core.words import clean
+
+    return redact(clean(path))[0][: schema.PATH_CHARS]
+
+
+class Timers:
+    """Finds the sessions that have a timer. Later calls read only the files that changed."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[tuple[int, int, int], SessionState | None]] = {}
+
+    def states(self) -> list[SessionState]:
+        """Their states, the soonest timer first; files that cannot be read are left out.
+
+        Raises:
+            Failure: STATE_UNREADABLE, when the folder cannot be listed.
+        """
+        found: dict[str, tuple[tuple[int, int, int], SessionState | None]] = {}
+        try:
+            with os.scandir(state_file.folder()) as entries:
+                for entry in entries:
+                    if not entry.name.endswith(".json"):
+                        continue
+                    try:
+                        status = entry.stat()
+                    except OSError:
+                        continue  # replaced just now; the next look sees it
+                    key = (status.st_ino, status.st_mtime_ns, status.st_size)
+                    known = self._known.get(entry.name)
+                    if known is None or known[0] != key:
+                        known = (key, _with_timer(entry.path, entry.name.removesuffix(".json")))
+                    found[entry.name] = known
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise state_file.failure_of(error) from None
+        self._known = found
+        timed = [one for _, one in found.values() if one is not None]
+        return sorted(timed, key=lambda one: (one["idleTimer"]["dueAt"] if one["idleTimer"] else 0, one["sessionId"]))
+
+
+def _with_timer(path: str, name: str) -> SessionState | None:
+    """The state in a file, None where it has no timer or cannot be read."""
+    try:
+        with open(path, "rb") as handle:
+            data = handle.read(_MAX_BYTES + 1)
+        value = json_text.loads(data.decode())
+        identifier = value.get("sessionId") if isinstance(value, dict) else None
+        if not isinstance(identifier, str) or files.safe_name(identifier) != name:
+            return None
+        known = schema.read(value, identifier)
+    except (OSError, json_text.InvalidJSON, UnicodeDecodeError, field.Damaged, schema.TooNew):
+        return None
+    return known if known["idleTimer"] is not None else None
+
+
+def listed(current: SessionState, config: Config, now: int) -> dict[str, Any] | None:
+    """A session's timer as lists show it; None where a message or a compaction has removed it."""
+    timer = current["idleTimer"]
+    status = rules.status(current, now, state_file.is_alive, longest_ms(config))
+    if timer is None or status == rules.NONE:
+        return None
+    return {
+        "sessionId": current["sessionId"],
+        "agent": current["agent"],
+        "cwd": timer["cwd"],
+        "percent": round(timer["ratio"] * 100, 2),
+        "scheduledAt": timer["scheduledAt"],
+        "dueAt": timer["dueAt"],
+        "dueInSeconds": max(0, -(-(timer["dueAt"] - now) // 1000)),
+        "standing": status,
+    }
+
+
+def every(config: Config, *, due: bool = False) -> list[dict[str, Any]]:
+    """All timers, the soonest first; with `due` those that are due, a running turn or not.
+
+    Raises:
+        Failure: STATE_UNREADABLE, when the folder cannot be listed.
+    """
+    now = clock.now_ms()
+    found = [listed(one, config, now) for one in Timers().states()]
+    return [one for one in found if one is not None and not (due and one["standing"] == rules.WAITING)]
