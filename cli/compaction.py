@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer
 from clients import file_operations
+from clients.context_window import context_window
 from core import config
 from core.errors import usage
 from core.process import model_command
-from session import context_usage
 from session.compaction import branch as branches
 from session.compaction import context, decision, preparation, reading, serialization
 
@@ -179,7 +179,7 @@ def sizes(transcript: Transcript, options: dict[str, Any], settings: Config) -> 
         options["window"] or 0,
         transcript.window,
         settings.whole("context.window"),
-        context_usage.window_of(transcript.client, (transcript.model,), told, settings),
+        context_window(transcript.client, (transcript.model,), told, settings),
     )
     window, source = next((one, name) for one, name in zip(candidates, _SOURCES, strict=True) if one)
     reserve = options["reserve"]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from clients.event import HookEvent, Kind, Text
     from clients.item import Item, Tool
 
-_KINDS: dict[str, Kind] = {
+KINDS: dict[str, Kind] = {
     "session_start": "start",
     "prompt": "prompt",
     "tool": "tool",
@@ -29,7 +29,7 @@ _LONGEST_ID = 200
 
 def read(payload: dict[str, Any], name: str, agent: str) -> HookEvent:
     """The event of a payload; `agent` makes the ids of its entries unique."""
-    event = fields.event(payload, name, _KINDS.get(name, "ignored"))
+    event = fields.event(payload, name, KINDS.get(name, "ignored"))
     prompt = fields.text(payload, "prompt")
     event["messages"] = [*fields.texts(payload, "messages"), *((prompt,) if prompt else ())]
     event["files"] = fields.texts(payload, "files")
@@ -43,7 +43,7 @@ def read(payload: dict[str, Any], name: str, agent: str) -> HookEvent:
     return event
 
 
-def answer(texts: Sequence[Text]) -> str:
+def answer(_event: HookEvent, texts: Sequence[Text]) -> str:
     """One line of JSON, with an empty list where nothing is to be said; `notice` is for the user's eyes only."""
     from core import json_text
 

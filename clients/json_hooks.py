@@ -1,10 +1,11 @@
-"""Claude Code, Codex and Gemini: hooks of one form. Each adapter says what its client calls them, and its tools' files.
+"""Hooks of the form that Claude Code, Codex and Gemini CLI share; each of them names its events and its tools' files.
 
 Context reaches the model from a start, a prompt and a tool's end only (measured; `docs/hooks.md`).
 """
 
 from __future__ import annotations
 
+from clients import content
 from clients import payload as fields
 
 TYPE_CHECKING = False
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from clients.event import HookEvent, Kind, Text
 
 _REACH_THE_MODEL: tuple[Kind, ...] = ("start", "after_compaction", "prompt", "tool")
+
+
+def speaks(kind: Kind) -> bool:
+    """Whether what is printed at such an event reaches the model."""
+    return kind in _REACH_THE_MODEL
 
 
 def read(
@@ -37,7 +43,7 @@ def read(
 
 def answer(event: HookEvent, texts: Sequence[Text]) -> str:
     """What is printed: context for the model, as one text; empty where there is none, or it would not reach it."""
-    if not texts or event["kind"] not in _REACH_THE_MODEL:
+    if not texts or not speaks(event["kind"]):
         return ""
     from core import json_text
 
@@ -47,7 +53,5 @@ def answer(event: HookEvent, texts: Sequence[Text]) -> str:
 
 def _prompt(payload: dict[str, Any]) -> list[str]:
     """What the user typed: clients put into it what hooks returned before."""
-    from clients.content import typed
-
-    said = typed(fields.text(payload, "prompt"))
+    said = content.typed(fields.text(payload, "prompt"))
     return [said] if said else []

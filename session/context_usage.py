@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 
-from clients import formats
+from clients import registry
+from clients.context_window import context_window
 from core import json_text
 from core.errors import Failure
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, BinaryIO, Literal, TypedDict
 
-    from clients.formats import Format
+    from clients.registry import Format
     from core.config import Config
 
     class ContextUsage(TypedDict):
@@ -33,25 +34,10 @@ MOST_BYTES = 4 * 1024 * 1024
 """What is read of a transcript at most, from its end."""
 CHARS_PER_TOKEN = 4
 """As pi's compaction estimates a context of which no model has told the size."""
-DEFAULT_WINDOW = 200_000
-LONG_WINDOW = 1_000_000
 _FIRST_BLOCK = 32 * 1024
 _LAST_BLOCK = 1024 * 1024
 _REGULAR_FILE = 0o100000
 _FILE_TYPE = 0o170000
-# Part of a model's name → its window in tokens. Codex's models: what remains for input.
-_WINDOWS = (
-    ("claude", 200_000),
-    ("gemini", 1_048_576),
-    ("gpt-5", 272_000),
-    ("codex", 272_000),
-    ("gpt-4.1", 1_047_576),
-    ("gpt-4o", 128_000),
-    ("o4-mini", 200_000),
-    ("o3", 200_000),
-    ("deepseek", 128_000),
-)
-_LONG_MARKS = ("[1m]", "-1m")
 
 
 def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> ContextUsage:
@@ -59,7 +45,7 @@ def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> 
 
     Args:
         path: the client's transcript; its last 4 MiB are read at most.
-        agent: whose it is: claude, codex, gemini or pi.
+        agent: whose it is.
         model: its name, if the caller knows it better than the transcript.
         config: `context.window` stands for the window unless the transcript tells it.
 
@@ -70,7 +56,7 @@ def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> 
     """
     found = _Found()
     try:
-        form = formats.of(agent)
+        form = registry.transcript(agent)
         if os.stat(path).st_mode & _FILE_TYPE != _REGULAR_FILE:
             raise OSError(path)
         with open(path, "rb", buffering=0) as handle:
@@ -80,8 +66,8 @@ def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> 
     except (OSError, ValueError, Failure):
         found.tokens, found.source = None, "none"
     tokens = found.tokens
-    told = tokens or 0 if found.source != "estimate" else 0
-    window = found.window or window_of(agent, (model, found.model), told, config)
+    used = tokens or 0 if found.source != "estimate" else 0
+    window = found.window or context_window(agent, (model, found.model), used, config)
     if tokens is not None and found.source == "estimate":
         tokens = min(tokens, window)
     percent = round(tokens * 100 / window, 2) if tokens is not None else None
@@ -175,31 +161,6 @@ def _estimated(handle: BinaryIO, form: Format, boundary: int | None) -> int:
             if not first_kept:
                 break
     return -(-count // CHARS_PER_TOKEN)
-
-
-def window_of(agent: str, models: tuple[str, ...], told: int, config: Config) -> int:
-    """The window in tokens: as it is set, else by the model's name, else by the client; `told`: what lies in it."""
-    chosen = config.whole("context.window")
-    if chosen:
-        return chosen
-    if agent == "claude":
-        given = os.environ.get("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "").strip()
-        if given.isascii() and given.isdigit() and int(given[:12]) > 0:
-            return int(given[:12])
-    window = _by_name(models) or {"gemini": 1_048_576, "codex": 272_000}.get(agent, DEFAULT_WINDOW)
-    # Claude Code's transcript names a model without its long context; a context that does not fit tells it.
-    return LONG_WINDOW if agent == "claude" and window < told else window
-
-
-def _by_name(models: tuple[str, ...]) -> int:
-    names = [model.lower() for model in models if model]
-    if any(mark in name for name in names for mark in _LONG_MARKS):
-        return LONG_WINDOW
-    for name in names:
-        for part, window in _WINDOWS:
-            if part in name:
-                return window
-    return 0
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from extension_host import FAULTS, NODE, Host, host
 
-PLUGIN = "joelclaw.js"
+AGENT = "opencode"
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
 __all__ = ["host"]
 
@@ -48,7 +48,7 @@ const spoke = async (text, tools = [], more = {}) => {
 
 
 def run(host: Host, body: str) -> Any:
-    return host.run(str, PLUGIN, DRIVER, body)
+    return host.run(AGENT, DRIVER, body)
 
 
 def ids(call: dict[str, Any]) -> list[str]:
@@ -56,7 +56,7 @@ def ids(call: dict[str, Any]) -> list[str]:
 
 
 def test_the_command_stands_there_once_for_install_to_replace(host: Host) -> None:
-    assert host.source(PLUGIN).count('const JOELCLAW = "joelclaw";\n') == 1
+    assert host.source(AGENT).count('const JOELCLAW = "joelclaw";\n') == 1
 
 
 def test_the_plugin_is_all_that_is_exported(host: Host) -> None:
@@ -120,10 +120,10 @@ def test_each_message_is_sent_once_with_what_its_tools_did(host: Host) -> None:
         await spoke("I go on.");
         const half = {id: "m9", role: "assistant", sessionID, time: {created: 9}};
         history.push({info: half, parts: [{type: "text", text: "half"}]});
-        await event("session.state.idle_timer", {sessionID});
+        await event("session.idle", {sessionID});
         await calls(4);
         await sleep(200);
-        await event("session.state.idle_timer", {sessionID}); // nothing new
+        await event("session.idle", {sessionID}); // nothing new
         await sleep(100);
         await hooks.dispose();
         out(took);
@@ -228,7 +228,7 @@ await call("tool.execute.after", {tool: "edit", sessionID, args: {filePath: "a"}
 await spoke("b");
 await call("experimental.session.compacting", {sessionID}, {context: []});
 await call("experimental.compaction.autocontinue", {sessionID}, {enabled: true});
-await event("session.state.idle_timer", {sessionID});
+await event("session.idle", {sessionID});
 const after = await system();
 await call("dispose");
 for (const name of Object.keys(hooks)) { // a client of another version

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 from clients import content, tokens
 from clients.claude import transcript
 from clients.content import rows, string, table, whole
-from clients.entry import Block, Compaction, Entry, Message, Usage
+from clients.entry import Block, Compaction, Entry, Message, Usage, path_to
 from clients.file_operations import NONE, FileOperations, together
 from clients.moment import ms
-from clients.tree import path_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,7 +34,7 @@ _ENDS = (
 _SYNTHETIC = "<synthetic>"  # the model of what Claude Code itself wrote: an error, an interruption
 
 
-class ClaudeReader:
+class Reader:
     """Turns the lines of a transcript into entries."""
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ _BEGINS = "Another language model started to solve this problem"
 _LONGEST_HEAD = 600
 
 
-class CodexReader:
+class Reader:
     """Turns the lines of a rollout into entries."""
 
     def __init__(self) -> None:

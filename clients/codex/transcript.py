@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from clients import content
 from clients.moment import ms
-from clients.patch import files_in
 from core import json_text
 
 TYPE_CHECKING = False
@@ -23,6 +22,7 @@ SAID_MARKS: tuple[bytes, ...] = (b'"response_item"',)
 CONTEXT_MARKS: tuple[bytes, ...] = (b"token_count", b'"compacted"', b"model_context_window")
 """A line that holds none of them yields no usage and no compaction; the last tells the window."""
 
+_TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 _PATCHERS = ("apply_patch", "applypatch")
@@ -30,11 +30,16 @@ _NOT_THE_USER = ("harness", "skills", "hook")  # provenance of a part
 _BODY = "\nOutput:\n"
 
 
+def wrote(entry: dict[str, Any]) -> bool:
+    """Whether a line has a form that only this client writes."""
+    return isinstance(entry.get("payload"), dict) and entry.get("type") in _TYPES
+
+
 def files_of(tool_name: str, tool_input: object) -> list[str]:
     """The files that a patch writes, handed to `apply_patch` as a tool or in a shell command."""
     text = _written(tool_input)
     if tool_name in _PATCHERS or any(name in text for name in _PATCHERS):
-        return files_in(text)
+        return content.files_in_patch(text)
     return []
 
 

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from clients.event import HookEvent, Kind
 
-COMPACTION_IS_SILENT = True
-_KINDS: dict[str, Kind] = {
+KINDS: dict[str, Kind] = {
     "SessionStart": "start",
     "BeforeAgent": "prompt",
     "AfterTool": "tool",
@@ -28,4 +27,4 @@ answer = json_hooks.answer
 
 def read(payload: dict[str, Any], name: str) -> HookEvent:
     """The event of a payload; `name` where it names none."""
-    return json_hooks.read(payload, name, _KINDS, transcript.files_of)
+    return json_hooks.read(payload, name, KINDS, transcript.files_of)

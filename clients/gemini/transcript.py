@@ -23,6 +23,12 @@ CONTEXT_MARKS: tuple[bytes, ...] = (b'"tokens"', b"<state_snapshot>")
 _WRITES = ("write_file", "replace")
 
 
+def wrote(entry: dict[str, Any]) -> bool:
+    """Whether a line has a form that only this client writes."""
+    kind = entry.get("type")
+    return "$set" in entry or kind == "gemini" or (kind is None and "projectHash" in entry and "sessionId" in entry)
+
+
 def files_of(tool_name: str, tool_input: object) -> list[str]:
     """The files that a tool call writes; none for a tool that only reads."""
     return content.paths(tool_input, "file_path", "absolute_path") if tool_name in _WRITES else []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from clients import content
-from clients.patch import files_in
 
 _WRITES = ("edit", "write", "multiedit")
 _PATCHES = ("patch", "apply_patch")
@@ -16,7 +15,7 @@ def files_of(tool_name: str, tool_input: object) -> list[str]:
         if found or tool_name in _WRITES:
             return found
         given = content.table(tool_input)
-        return files_in(content.string(given.get("patchText")) or content.string(given.get("patch")))
+        return content.files_in_patch(content.string(given.get("patchText")) or content.string(given.get("patch")))
     return []
 
 

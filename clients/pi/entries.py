@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from clients import tokens
 from clients.content import rows, string, table, whole
-from clients.entry import Block, Compaction, Entry, Message, Usage
+from clients.entry import Block, Compaction, Entry, Message, Usage, path_to
 from clients.file_operations import NONE, FileOperations, together
 from clients.moment import ms
-from clients.tree import path_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,7 +35,7 @@ _ROLES: dict[str, Role] = {
 }
 
 
-class PiReader:
+class Reader:
     """Turns the lines of a session into entries; keeps what later lines need of earlier ones."""
 
     def __init__(self) -> None:

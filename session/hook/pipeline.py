@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from clients import registry
 from core import clock
 from core.errors import Failure
 from session import checkpoint
@@ -204,7 +205,7 @@ def _usage(event: HookEvent, agent: str, config: Config) -> ContextUsage:
     tokens, window, percent = event["tokens"], event["window"], event["percent"]
     if percent is None and tokens is not None and window:
         percent = round(tokens * 100 / window, 2)
-    if percent is not None or not event["transcript"] or agent in ("pi", "opencode"):
+    if percent is not None or not event["transcript"] or registry.row(agent).extension:
         return {"tokens": tokens, "window": window, "percent": percent, "source": "usage"}
     from session import context_usage
 

@@ -26,9 +26,6 @@ LONGEST_PAUSE_S = 1.0
 _SHORTEST_PAUSE_S = 0.02
 _ROUNDING = 1e-9
 
-COMMANDS = {"claude": 'claude -p "/compact" --resume {session}'}
-"""What compacts a session from outside its client, where that was seen to work (Claude Code 2.1.329)."""
-
 
 def ratio(percent: float | None, tokens: int | None, window: int | None) -> float | None:
     """Share of the context window in use; from tokens where they are told, since a percentage may be rounded."""
