@@ -105,7 +105,7 @@ class Entry(NamedTuple):
     """a compaction may keep the session from here on"""
     starts_turn: bool = False
     usage: Usage | None = None
-    """only where it is valid: told, above zero, of an answer that was not aborted and is no error"""
+    """only where it is valid: above zero, of an answer that was not aborted and is no error"""
     calls: tuple[str, ...] = ()
     """ids of the tool calls in it"""
     answers: tuple[str, ...] = ()

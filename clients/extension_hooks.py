@@ -77,5 +77,5 @@ def _items(entry: dict[str, Any], agent: str) -> list[Item]:
         if outcome:
             outcomes.append({"kind": "outcome", "call": call, "text": outcome, "failed": tool.get("failed") is True})
     at = fields.whole(entry, "at")
-    known = f"{agent}:{identifier}" if identifier else ""
-    return [{"kind": "said", "id": known, "role": role, "text": said, "tools": tools, "at": at}, *outcomes]
+    unique = f"{agent}:{identifier}" if identifier else ""
+    return [{"kind": "said", "id": unique, "role": role, "text": said, "tools": tools, "at": at}, *outcomes]

@@ -2,7 +2,7 @@
 
 What is said stands there two or three times: as `response_item` for the model, as `event_msg` for the screen (in older
 versions `user_message` and `agent_message`, in newer ones `item_completed`), and after a compaction in its history.
-It is taken from the response items alone.
+Only the response items are read.
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ def context_characters(entry: dict[str, Any]) -> int:
 
 
 def window_of(entry: dict[str, Any]) -> int:
-    """The size of the context in tokens that this line tells, else 0."""
+    """The context window in tokens where this line names it, else 0."""
     payload = content.table(entry.get("payload"))
-    told = content.whole(payload.get("model_context_window"))
-    return told or content.whole(content.table(payload.get("info")).get("model_context_window"))
+    own = content.whole(payload.get("model_context_window"))
+    return own or content.whole(content.table(payload.get("info")).get("model_context_window"))
 
 
 def _characters(payload: dict[str, Any]) -> int:
@@ -162,10 +162,10 @@ def _by_user(payload: dict[str, Any], given: object) -> object:
     """The parts of a message less those that the client says are its own."""
     if not isinstance(given, list):
         return given
-    told = content.table(payload.get("internal_chat_message_metadata_passthrough")).get("content_item_metadata")
-    if not isinstance(told, list) or len(told) != len(given):
+    metadata = content.table(payload.get("internal_chat_message_metadata_passthrough")).get("content_item_metadata")
+    if not isinstance(metadata, list) or len(metadata) != len(given):
         return given
-    sources = [content.table(content.table(part).get("provenance")).get("type") for part in told]
+    sources = [content.table(content.table(part).get("provenance")).get("type") for part in metadata]
     return [part for part, source in zip(given, sources, strict=True) if source not in _NOT_THE_USER]
 
 

@@ -1,7 +1,7 @@
 """Gemini CLI (0.61.0): it has no event after a compression, and its transcript records none.
 
-PreCompress comes before every request. So a compression is told by what the next event finds: the last prompt is far
-smaller than the one before.
+PreCompress comes before every request, so it says nothing. A compression shows at the next event: the last prompt is
+far smaller than the one before.
 """
 
 from __future__ import annotations

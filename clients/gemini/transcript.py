@@ -102,7 +102,7 @@ def _of_assistant(entry: dict[str, Any]) -> list[Item]:
 
 
 def _outcome(call: dict[str, Any], identifier: str) -> list[Item]:
-    """What a call returned. A message of the user repeats it, without the status; so it is taken from here alone."""
+    """What a call returned. A message of the user repeats it without the status, and is not read."""
     answers = [content.table(content.table(row.get("functionResponse")).get("response")) for row in _results(call)]
     if not answers:
         return []

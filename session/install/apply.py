@@ -94,7 +94,7 @@ def _delete(plan: Plan) -> str | None:
 
 
 def _backup(plan: Plan, data: bytes) -> str:
-    """A copy beside the file, of the same mode; never over another."""
+    """A copy in the same folder, of the same mode; never over another file."""
     stem = f"{plan.path}.joelclaw-backup-{clock.now_ms()}"
     for count in range(1, 1000):
         path = stem if count == 1 else f"{stem}-{count}"

@@ -19,7 +19,7 @@ def every() -> list[dict[str, Any]]:
 
 
 def installed(client: Settings, project: bool) -> str:
-    """Why there is nothing to take out; empty where there is something, or where it cannot be told."""
+    """Why there is nothing to take out; empty where there is something, or the file cannot be read."""
     try:
         there = plan.removing(client, project=project).changed
     except Failure:
