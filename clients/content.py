@@ -35,9 +35,6 @@ _SPANS = (
     ("<hook_context>", "</hook_context>"),
     ("<system-reminder>", "</system-reminder>"),
 )
-_PATCH_BEGIN = "*** Begin Patch"
-_PATCH_END = "*** End Patch"
-_PATCH_HEADS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 _IMAGE_CHARS = 4800  # as pi counts an image (its estimateTokens): 1200 tokens
 # Members of a part that are no text for the model.
 _NO_TEXT = (
@@ -127,28 +124,6 @@ def paths(given: object, *names: str) -> list[str]:
         if path:
             return [path]
     return []
-
-
-def files_in_patch(text: str) -> list[str]:
-    """Paths that patches for `apply_patch` in a text add, update, delete or move to, each once, in their order.
-
-    The text is a patch, or a shell command that holds one (in a heredoc or in quotes). A line of a file's new content
-    begins with a sign, so none is taken for a head.
-    """
-    if _PATCH_BEGIN not in text:
-        return []
-    found: dict[str, None] = {}
-    inside = False
-    for line in text.split("\n"):
-        if not inside:
-            inside = _PATCH_BEGIN in line
-        elif line.startswith(_PATCH_END):
-            inside = False
-        elif line.startswith(_PATCH_HEADS):
-            path = line.partition(": ")[2].strip()
-            if path:
-                found[path] = None
-    return list(found)
 
 
 def characters(value: object) -> int:

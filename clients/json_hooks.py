@@ -23,22 +23,23 @@ def speaks(kind: Kind) -> bool:
     return kind in _REACH_THE_MODEL
 
 
-def read(
-    payload: dict[str, Any],
-    name: str,
-    kinds: Mapping[str, Kind],
-    files_of: Callable[[str, dict[str, Any]], list[str]],
-) -> HookEvent:
-    """The event of a payload; `name` where it names none. `files_of` tells the files that a tool wrote or edited."""
-    name = fields.text(payload, "hook_event_name") or name
-    event = fields.event(payload, name, kinds.get(name, "ignored"))
-    if event["kind"] == "start" and event["source"] == "compact":
-        event["kind"] = "after_compaction"
-    elif event["kind"] == "prompt":
-        event["messages"] = _prompt(payload)
-    elif event["kind"] == "tool":
-        event["files"] = files_of(fields.text(payload, "tool_name"), fields.table(payload, "tool_input"))
-    return event
+def reader(
+    kinds: Mapping[str, Kind], files_of: Callable[[str, dict[str, Any]], list[str]]
+) -> Callable[[dict[str, Any], str], HookEvent]:
+    """What reads a payload of a client: `kinds` names its events, `files_of` the files that a tool call writes."""
+
+    def read(payload: dict[str, Any], name: str) -> HookEvent:
+        name = fields.text(payload, "hook_event_name") or name
+        event = fields.event(payload, name, kinds.get(name, "ignored"))
+        if event["kind"] == "start" and event["source"] == "compact":
+            event["kind"] = "after_compaction"
+        elif event["kind"] == "prompt":
+            event["messages"] = _prompt(payload)
+        elif event["kind"] == "tool":
+            event["files"] = files_of(fields.text(payload, "tool_name"), fields.table(payload, "tool_input"))
+        return event
+
+    return read
 
 
 def answer(event: HookEvent, texts: Sequence[Text]) -> str:

@@ -46,12 +46,6 @@ if TYPE_CHECKING:
         def items(self, line: object) -> list[Item]:
             """What one line says."""
 
-        def files_of(self, tool_name: str, tool_input: object) -> list[str]:
-            """The files that a tool call writes."""
-
-        def command_of(self, tool_name: str, tool_input: object) -> str:
-            """The shell command of a tool call."""
-
         def context_characters(self, entry: dict[str, Any]) -> int:
             """About how many characters a line adds to the context."""
 

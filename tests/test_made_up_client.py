@@ -28,11 +28,8 @@ from clients import json_hooks
 from clients.quill import transcript
 
 KINDS = {"Opened": "start", "Asked": "prompt", "Shrinks": "before_compaction", "Closed": "end"}
+read = json_hooks.reader(KINDS, transcript.files_of)
 answer = json_hooks.answer
-
-
-def read(payload, name):
-    return json_hooks.read(payload, name, KINDS, transcript.files_of)
 ''',
     "transcript.py": '''
 from clients import content
@@ -47,10 +44,6 @@ def wrote(entry):
 
 def files_of(tool_name, tool_input):
     return []
-
-
-def command_of(tool_name, tool_input):
-    return ""
 
 
 def items(line):

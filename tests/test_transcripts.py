@@ -19,7 +19,6 @@ from clients import content, moment, registry
 from clients.claude import transcript as claude
 from clients.codex import transcript as codex
 from clients.gemini import transcript as gemini
-from clients.opencode import transcript as opencode
 from clients.pi import transcript as pi
 from core.errors import Failure
 
@@ -408,20 +407,14 @@ def test_pi_an_answer_that_was_not_finished_has_no_usage() -> None:
         (pi, "read", {"path": "a.py"}, []),
         (gemini, "replace", {"file_path": "/a.py"}, ["/a.py"]),
         (gemini, "read_file", {"file_path": "/a.py"}, []),
-        (opencode, "edit", {"filePath": "/a.py"}, ["/a.py"]),
-        (opencode, "multiedit", {"filePath": "/a.py"}, ["/a.py"]),
-        (opencode, "patch", {"patchText": PATCH}, PATCHED),
-        (opencode, "read", {"filePath": "/a.py"}, []),
-        (opencode, "write", None, []),
+        (pi, "write", None, []),
     ],
 )
 def test_files_that_a_tool_writes(module: Any, name: str, given_input: Any, files: list[str]) -> None:
     assert module.files_of(name, given_input) == files
 
 
-@pytest.mark.parametrize(
-    ("module", "name"), [(claude, "Bash"), (pi, "bash"), (gemini, "run_shell_command"), (opencode, "bash")]
-)
+@pytest.mark.parametrize(("module", "name"), [(claude, "Bash"), (pi, "bash"), (gemini, "run_shell_command")])
 def test_commands(module: Any, name: str) -> None:
     assert module.command_of(name, {"command": "make"}) == "make"
     assert module.command_of("other", {"command": "make"}) == ""
@@ -533,7 +526,7 @@ def read_everything(line: Any) -> None:
             assert not {"said", "outcome"} & set(kinds(found))
         if isinstance(line, dict):
             assert module.context_characters(line) >= 0
-    for module in (*MODULES.values(), opencode):
+    for module in MODULES.values():
         for name in ("Edit", "edit", "apply_patch", "Bash", "bash", "replace", "run_shell_command", "patch"):
             assert all(isinstance(path, str) and path for path in module.files_of(name, line))
             assert isinstance(module.command_of(name, line), str)
@@ -679,12 +672,12 @@ def test_a_recorded_line_with_something_else_in_it(data: st.DataObject, tree: An
 # -- what it costs to import
 
 
-@pytest.mark.parametrize("agent", [*registry.KEEPING_FILES, "opencode", "registry"])
+@pytest.mark.parametrize("agent", [*registry.KEEPING_FILES, "registry"])
 def test_reading_imports_nothing_dear_and_no_other_client(agent: str) -> None:
     module = "clients.registry" if agent == "registry" else f"clients.{agent}.transcript"
     code = f"import sys; before = set(sys.modules); import {module}; print(*set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert not loaded & {"re", "json", "typing", "datetime", "dataclasses", "collections.abc", "pathlib"}
-    others = {f"clients.{other}.transcript" for other in (*registry.KEEPING_FILES, "opencode") if other != agent}
+    others = {f"clients.{other}.transcript" for other in registry.KEEPING_FILES if other != agent}
     assert not loaded & others

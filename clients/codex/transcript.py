@@ -26,6 +26,9 @@ _TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compact
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 _PATCHERS = ("apply_patch", "applypatch")
+_PATCH_BEGIN = "*** Begin Patch"
+_PATCH_END = "*** End Patch"
+_PATCH_HEADS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 _NOT_THE_USER = ("harness", "skills", "hook")  # provenance of a part
 _BODY = "\nOutput:\n"
 
@@ -39,7 +42,7 @@ def files_of(tool_name: str, tool_input: object) -> list[str]:
     """The files that a patch writes, handed to `apply_patch` as a tool or in a shell command."""
     text = _written(tool_input)
     if tool_name in _PATCHERS or any(name in text for name in _PATCHERS):
-        return content.files_in_patch(text)
+        return _files_in_patch(text)
     return []
 
 
@@ -109,6 +112,28 @@ def _written(tool_input: object) -> str:
     if isinstance(command, list):  # ["apply_patch", "*** Begin Patch …"]
         texts += [content.string(word) for word in command]
     return "\n".join(text for text in texts if text)
+
+
+def _files_in_patch(text: str) -> list[str]:
+    """Paths that patches for `apply_patch` in a text add, update, delete or move to, each once, in their order.
+
+    The text is a patch, or a shell command that holds one (in a heredoc or in quotes). A line of a file's new content
+    begins with a sign, so none is taken for a head.
+    """
+    if _PATCH_BEGIN not in text:
+        return []
+    found: dict[str, None] = {}
+    inside = False
+    for line in text.split("\n"):
+        if not inside:
+            inside = _PATCH_BEGIN in line
+        elif line.startswith(_PATCH_END):
+            inside = False
+        elif line.startswith(_PATCH_HEADS):
+            path = line.partition(": ")[2].strip()
+            if path:
+                found[path] = None
+    return list(found)
 
 
 def _of_response(entry: dict[str, Any], payload: dict[str, Any]) -> list[Item]:
