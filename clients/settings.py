@@ -54,11 +54,10 @@ class Settings:
         """The events to enter hooks for; none for a client that loads our extension."""
         if not self.timeout:
             return ()
+        kinds = registry.row(self.name).hooks().KINDS
+        ended = {"end": self.end_timeout or self.timeout}
         return tuple(
-            Event(
-                name, self.end_timeout if kind == "end" and self.end_timeout else self.timeout, json_hooks.speaks(kind)
-            )
-            for name, kind in registry.row(self.name).hooks().KINDS.items()
+            Event(name, ended.get(kind, self.timeout), json_hooks.speaks(kind)) for name, kind in kinds.items()
         )
 
     @property
@@ -68,10 +67,8 @@ class Settings:
 
     def home(self) -> str:
         """The client's configuration folder."""
-        given = os.environ.get(self.variable)
-        return (
-            os.path.abspath(os.path.expanduser(given)) if given else os.path.join(os.path.expanduser("~"), self.folder)
-        )
+        given = os.environ.get(self.variable) or os.path.join("~", self.folder)
+        return os.path.abspath(os.path.expanduser(given))
 
     def path(self, *, project: bool) -> str:
         """The file that we write to."""

@@ -82,7 +82,8 @@ def documents(draw: st.DrawFn, *, comments: bool = True) -> str:
 def check_there_and_back(text: str, client: Settings) -> None:
     there, traces = hook_entries.put_in(text, client, EXECUTABLE, None)
     assert hook_entries.others(there, client) == hook_entries.others(text, client)
-    assert hook_entries.state(there, client, EXECUTABLE) == (True, True)
+    assert hook_entries.is_in(there, client)
+    assert hook_entries.put_in(there, client, EXECUTABLE, None)[0] == there
     read = json_nodes.read(there.removeprefix("\ufeff"), Dialect(comments=client.comments)).plain()
     for event, group in hook_command.groups(client, EXECUTABLE).items():
         assert read["hooks"][event][-1] == group
@@ -111,7 +112,7 @@ def test_without_a_record_all_that_is_not_ours_stays(text: str) -> None:
     there, _ = hook_entries.put_in(text, GEMINI, EXECUTABLE, None)
     back, _ = hook_entries.take_out(there, GEMINI, None)
     assert hook_entries.others(back, GEMINI) == hook_entries.others(text, GEMINI)
-    assert not hook_entries.state(back, GEMINI, EXECUTABLE)[0]
+    assert not hook_entries.is_in(back, GEMINI)
 
 
 @settings(deadline=None, max_examples=30)

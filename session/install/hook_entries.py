@@ -47,7 +47,7 @@ def put_in(text: str, client: Settings, executable: str, before: Traces | None) 
         blank, text = text, "{}\n"
     traces = Traces(before.created if before else frozenset(), dict(before.inner) if before else {}, blank)
     wanted = hook_command.groups(client, executable)
-    _check(json_nodes.read(text, _dialect(client)), client)
+    _check(_root(text, client), client)
     for event in _events(text, client):
         if event not in wanted:
             text = _take_out_of(text, client, event, before)
@@ -65,35 +65,34 @@ def take_out(text: str, client: Settings, traces: Traces | None) -> tuple[str, b
     bom, text = _without_bom(text)
     if not text.strip():
         return bom + text, False
-    _check(json_nodes.read(text, _dialect(client)), client)
+    _check(_root(text, client), client)
     found = _events(text, client)
     for event in found:
         text = _take_out_of(text, client, event, traces)
-    left = json_nodes.read(text, _dialect(client))
+    left = _root(text, client)
     emptied = bool(found) and not left.items and not text[left.start + 1 : left.end - 1].strip()
     if emptied and traces and traces.blank is not None:
         return bom + traces.blank, True
     return bom + text, emptied
 
 
-def state(text: str, client: Settings, executable: str) -> tuple[bool, bool]:
-    """Whether entries of ours are there, and whether they are just what this version would write.
+def is_in(text: str, client: Settings) -> bool:
+    """Whether entries of ours are there, of whatever version.
 
     Raises:
         Malformed: the text is not what the client reads.
     """
     plain = _without_bom(text)[1]
     if not plain.strip():
-        return False, False
-    _check(json_nodes.read(plain, _dialect(client)), client)
-    there = bool(_events(plain, client))
-    return there, there and put_in(text, client, executable, None)[0] == text
+        return False
+    _check(_root(plain, client), client)
+    return bool(_events(plain, client))
 
 
 def foreign_calls(text: str, client: Settings) -> list[str]:
     """Events in which a command that is not ours calls us, too."""
     found = []
-    for event, groups in _groups(json_nodes.read(_without_bom(text)[1].strip() or "{}", _dialect(client))):
+    for event, groups in _groups(_root(_without_bom(text)[1].strip() or "{}", client)):
         entries = [entry.plain() for group in groups.items for entry in _entries(group)]
         if any(
             hook_command.is_call(entry, client.name) and not hook_command.is_ours(entry, client.name)
@@ -105,7 +104,7 @@ def foreign_calls(text: str, client: Settings) -> list[str]:
 
 def others(text: str, client: Settings) -> Any:
     """What the text says without our entries and without the empty lists and objects of hooks."""
-    value = json_nodes.read(_without_bom(text)[1].strip() or "{}", _dialect(client)).plain()
+    value = _root(_without_bom(text)[1].strip() or "{}", client).plain()
     if isinstance(value, dict) and isinstance(value.get("hooks"), dict):
         hooks = {event: _others_in(groups, client) for event, groups in value["hooks"].items()}
         value["hooks"] = {event: groups for event, groups in hooks.items() if groups != []}
@@ -131,6 +130,10 @@ def _others_in(groups: Any, client: Settings) -> Any:
 
 def _dialect(client: Settings) -> Dialect:
     return Dialect(comments=client.comments)
+
+
+def _root(text: str, client: Settings) -> Node:
+    return json_nodes.read(text, _dialect(client))
 
 
 def _without_bom(text: str) -> tuple[str, str]:
@@ -169,7 +172,7 @@ def _entries(group: Node) -> list[Node]:
 
 def _events(text: str, client: Settings) -> list[str]:
     """The events that hold entries of ours."""
-    return [event for event, groups in _groups(json_nodes.read(text, _dialect(client))) if _places(groups, client)]
+    return [event for event, groups in _groups(_root(text, client)) if _places(groups, client)]
 
 
 def _places(groups: Node, client: Settings) -> list[tuple[int, list[int], bool]]:
@@ -188,7 +191,7 @@ def _put_in_event(
     text: str, client: Settings, event: str, wanted: dict[str, Any], traces: Traces
 ) -> tuple[str, Traces]:
     path = ("hooks", event)
-    groups = json_nodes.find(json_nodes.read(text, _dialect(client)), path)
+    groups = json_nodes.find(_root(text, client), path)
     places = _places(groups, client) if groups is not None else []
     keep = next((at for at, _, whole in places if whole), None)
     if groups is not None and keep is not None:
@@ -197,7 +200,7 @@ def _put_in_event(
         return _drop(text, client, event, [place for place in places if place[0] != keep]), traces
     text = _drop(text, client, event, places)
     for parent, key, value in (((), "hooks", {}), (("hooks",), event, []), (path, None, wanted)):
-        if key is None or json_nodes.find(json_nodes.read(text, _dialect(client)), (*parent, key)) is None:
+        if key is None or json_nodes.find(_root(text, client), (*parent, key)) is None:
             text, inner = json_splice.add(text, parent, key, value, _dialect(client))
             name = "/".join(parent)
             if inner is not None and name not in traces.created:
@@ -221,10 +224,10 @@ def _drop(text: str, client: Settings, event: str, places: list[tuple[int, list[
 def _take_out_of(text: str, client: Settings, event: str, traces: Traces | None) -> str:
     """Our entries out of one event, and what was made for them, going outwards as long as nothing else is in it."""
     inner = traces.inner if traces else {}
-    groups = dict(_groups(json_nodes.read(text, _dialect(client))))[event]
+    groups = dict(_groups(_root(text, client)))[event]
     text = _drop(text, client, event, _places(groups, client))
     for path in (("hooks", event), ("hooks",), ()):
-        node = json_nodes.find(json_nodes.read(text, _dialect(client)), path)
+        node = json_nodes.find(_root(text, client), path)
         if node is None or node.items:
             break
         name = "/".join(path)

@@ -18,7 +18,7 @@ def of_extension(client: Settings, *, project: bool) -> list[str]:
     return [client.applies, *([_ON_PATH] if project else []), _CHECK]
 
 
-def of_hooks(client: Settings, text: str, command: str, *, project: bool) -> list[str]:
+def of_hooks(client: Settings, text: str, *, project: bool) -> list[str]:
     """For a client with hooks, going by the text of its settings."""
     settings = hook_entries.others(text, client)
     notes = [client.applies, *client.notes(settings if isinstance(settings, dict) else {}, project=project)]
@@ -27,15 +27,15 @@ def of_hooks(client: Settings, text: str, command: str, *, project: bool) -> lis
         for event in hook_entries.foreign_calls(text, client)
     )
     if project:
-        if _for_user_too(client, command):
+        if _for_user_too(client):
             notes.append(f"it is installed for the user, too, and would run twice: `joelclaw uninstall {client.name}`")
         notes.append(_ON_PATH)
     return [*notes, _CHECK]
 
 
-def _for_user_too(client: Settings, command: str) -> bool:
+def _for_user_too(client: Settings) -> bool:
     try:
         with open(client.path(project=False), encoding="utf-8") as file:
-            return hook_entries.state(file.read(), client, command)[0]
+            return hook_entries.is_in(file.read(), client)
     except (OSError, ValueError, json_nodes.Malformed):
         return False

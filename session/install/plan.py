@@ -75,9 +75,9 @@ def installing(client: Settings, *, project: bool) -> Plan:
     if client.events:
         text = _text(path, before)
         try:
-            there = hook_entries.state(text, client, command)[0]
+            there = hook_entries.is_in(text, client)
             new, traces = hook_entries.put_in(text, client, command, receipt.traces if receipt and there else None)
-            about = notes.of_hooks(client, text, command, project=project)
+            about = notes.of_hooks(client, text, project=project)
             if hook_entries.others(new, client) != hook_entries.others(text, client):
                 raise Malformed("an edit would change what is not ours")  # a fault of ours: better not at all
         except Malformed as error:
@@ -111,7 +111,7 @@ def removing(client: Settings, *, project: bool) -> Plan:
     after: bytes | None = before
     if before is not None and client.events:
         try:
-            there = hook_entries.state(_text(path, before), client, "joelclaw")[0]
+            there = hook_entries.is_in(_text(path, before), client)
             if there:
                 text, empty = hook_entries.take_out(_text(path, before), client, receipt.traces if receipt else None)
                 after = None if empty and receipt is not None and receipt.created else text.encode()
