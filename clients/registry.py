@@ -93,22 +93,6 @@ class Client:
         compact_command: compacts a session from outside, where that was seen to work.
     """
 
-    __slots__ = (
-        "compact_command",
-        "extension",
-        "has_entries",
-        "lists_files",
-        "long_window",
-        "name",
-        "named_by_file",
-        "session_file",
-        "silent",
-        "title",
-        "whole_turns",
-        "window",
-        "window_variable",
-    )
-
     def __init__(
         self,
         name: str,

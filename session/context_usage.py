@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 4 * 1024 * 1024
 """What is read of a transcript at most, from its end."""
 CHARS_PER_TOKEN = 4
-"""As pi's compaction estimates a context of which no model has told the size."""
+"""As pi's compaction estimates a context whose size no model has said."""
 _FIRST_BLOCK = 32 * 1024
 _LAST_BLOCK = 1024 * 1024
 _REGULAR_FILE = 0o100000
@@ -47,12 +47,12 @@ def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> 
         path: the client's transcript; its last 4 MiB are read at most.
         agent: whose it is.
         model: its name, if the caller knows it better than the transcript.
-        config: `context.window` stands for the window unless the transcript tells it.
+        config: `context.window` is the window unless the transcript names it.
 
     Returns:
-        Tokens, window and percent. `source`: "usage" as an answer told it, "boundary" as the compaction told it,
-        "estimate" by the characters after the compaction, or of the whole where neither was found, "none" (tokens and
-        percent None) where the file cannot be read. Raises nothing.
+        Tokens, window and percent. `source`: "usage" from an answer, "boundary" from the compaction, "estimate" by the
+        characters after the compaction, or by all where neither was found, "none" (tokens and percent None) where the
+        file cannot be read. Raises nothing.
     """
     found = _Found()
     try:
@@ -75,7 +75,7 @@ def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> 
 
 
 class _Found:
-    """What a transcript tells, collected from its end backwards."""
+    """What a transcript says of the context, collected from its end backwards."""
 
     __slots__ = ("boundary", "model", "source", "tokens", "window")
 
@@ -85,10 +85,10 @@ class _Found:
         self.window = 0
         self.model = ""
         self.boundary: int | None = None
-        """Offset of the line of a compaction that does not tell its tokens."""
+        """Offset of the line of a compaction that does not say its tokens."""
 
     def look(self, handle: BinaryIO, form: Format) -> None:
-        """Find the newest usage or compaction, and the window where the client tells it."""
+        """Find the newest usage or compaction, and the window where the client writes it."""
         window_of = getattr(form, "window_of", None)
         snapshot_of = getattr(form, "snapshot_of", None)
         snapshot, written_at = "", 0
@@ -102,7 +102,7 @@ class _Found:
             if snapshot_of is not None and not snapshot:
                 snapshot, written_at = snapshot_of(entry), offset
             if not self._decided:
-                self._take(form, entry, offset)
+                self._record(form, entry, offset)
                 if self.source == "usage" and snapshot and not _stands_in(snapshot, older):
                     # the history was compressed after this usage; where it only was resumed, it stands further up, too
                     self.tokens, self.source, self.boundary = None, "none", written_at
@@ -115,7 +115,7 @@ class _Found:
     def _decided(self) -> bool:
         return self.tokens is not None or self.boundary is not None
 
-    def _take(self, form: Format, entry: dict[str, Any], offset: int) -> None:
+    def _record(self, form: Format, entry: dict[str, Any], offset: int) -> None:
         for item in reversed(form.items(entry)):
             if item["kind"] == "usage":
                 self.tokens, self.source, self.model = item["tokens"], "usage", item["model"]

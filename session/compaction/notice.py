@@ -1,4 +1,4 @@
-"""Telling the user that a compaction starts: through the agent's own screen where that is harmless, else by a command.
+"""Tells the user that a compaction starts: on the agent's own screen where that is harmless, else by a command.
 
 Harmless: pi and OpenCode, where our extension shows it. Not Claude Code: what PreCompact prints, `systemMessage` too,
 goes into the summariser's prompt (measured with 2.1.329). Codex and Gemini CLI were not seen to show any. The hook does
