@@ -11,7 +11,7 @@ from core.errors import usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Protocol
 
     from clients.entry import Entry, Message
@@ -21,56 +21,38 @@ if TYPE_CHECKING:
     from clients.settings import Settings
 
     class Hooks(Protocol):
-        """`hooks.py` of a client."""
+        """`hooks.py` of a client: its events, a payload as an event, texts as what is printed."""
 
         KINDS: Mapping[str, Kind]
-
-        def read(self, payload: dict[str, Any], name: str) -> HookEvent:
-            """The event of a payload; `name` where it names none."""
-
-        def answer(self, event: HookEvent, texts: Sequence[Text]) -> str:
-            """What is printed."""
+        read: Callable[[dict[str, Any], str], HookEvent]
+        answer: Callable[[HookEvent, Sequence[Text]], str]
 
     class Format(Protocol):
-        """`transcript.py` of a client.
+        """`transcript.py` of a client: what a line says, what context it takes, whether only this client writes such.
 
         May also have `window_of`, `snapshot_of`, `first_kept` (`session.context_usage`) and `is_subagents`.
         """
 
         SAID_MARKS: tuple[bytes, ...]
         CONTEXT_MARKS: tuple[bytes, ...]
-
-        def wrote(self, entry: dict[str, Any]) -> bool:
-            """Whether a line has a form that only this client writes."""
-
-        def items(self, line: object) -> list[Item]:
-            """What one line says."""
-
-        def context_characters(self, entry: dict[str, Any]) -> int:
-            """About how many characters a line adds to the context."""
+        items: Callable[[object], list[Item]]
+        context_characters: Callable[[dict[str, Any]], int]
+        wrote: Callable[[dict[str, Any]], bool]
 
     class Reader(Protocol):
-        """Turns the lines of a session file into entries."""
+        """Turns the lines of a session file into entries, and finds the active branch, oldest first."""
 
         model: str
         window: int
-
-        def entry(self, line: Line, value: dict[str, Any], problems: Problems, /) -> Entry | None:
-            """The entry of a line, None where it is none."""
-
-        def branch(self, entries: list[Entry], tree: dict[str, Entry], problems: Problems, /) -> list[Entry]:
-            """The active branch, oldest first."""
+        entry: Callable[[Line, dict[str, Any], Problems], Entry | None]
+        branch: Callable[[list[Entry], dict[str, Entry], Problems], list[Entry]]
 
     class Entries(Protocol):
-        """`entries.py` of a client."""
+        """`entries.py` of a client: its reader, and the messages and the estimated tokens of an entry."""
 
-        Reader: type[Reader]
-
-        def messages(self, value: dict[str, Any], entry: Entry) -> Iterable[Message]:
-            """The messages of an entry."""
-
-        def size(self, value: dict[str, Any], entry: Entry) -> int:
-            """Estimated tokens of an entry."""
+        Reader: Callable[[], Reader]
+        messages: Callable[[dict[str, Any], Entry], Iterable[Message]]
+        size: Callable[[dict[str, Any], Entry], int]
 
 
 class Client:

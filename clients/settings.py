@@ -28,8 +28,8 @@ class Settings:
         variable: environment variable that names its configuration folder.
         folder: that folder below the user's home, where the variable is not set.
         file: below that folder: the settings with hooks, or our extension.
-        local: the same below a project's folder.
         applies: when an installation takes effect, in words.
+        local_folder: in a project, where it is not `folder`.
         transcripts: below that folder, where its session files lie (a pattern).
         timeout: after which the client ends a hook, in its own unit; 0 where it loads our extension.
         end_timeout: the same for the end of a session, where the client allows no more.
@@ -41,8 +41,8 @@ class Settings:
     variable: str
     folder: str
     file: str
-    local: str
     applies: str
+    local_folder: str = ""
     transcripts: str = ""
     timeout: int = 0
     end_timeout: int = 0
@@ -72,7 +72,7 @@ class Settings:
 
     def path(self, *, project: bool) -> str:
         """The file that we write to."""
-        return os.path.abspath(self.local if project else os.path.join(self.home(), self.file))
+        return os.path.abspath(os.path.join(self.local_folder or self.folder if project else self.home(), self.file))
 
     def present(self) -> bool:
         """Whether the client seems to be installed here."""

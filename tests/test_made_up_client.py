@@ -97,7 +97,7 @@ def size(value, entry):
 from clients.settings import Settings
 
 SETTINGS = Settings(
-    "quill", "QUILL_HOME", ".quill", "quill.json", ".quill/quill.json", "takes effect at dawn",
+    "quill", "QUILL_HOME", ".quill", "quill.json", "takes effect at dawn",
     transcripts="scrolls/*.jsonl", timeout=7,
 )
 ''',

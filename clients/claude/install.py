@@ -19,7 +19,6 @@ SETTINGS = _Claude(
     "CLAUDE_CONFIG_DIR",
     ".claude",
     "settings.json",
-    ".claude/settings.json",
     "takes effect in the next session of Claude Code",
     transcripts="projects/**/*.jsonl",
     timeout=5,  # seconds

@@ -36,7 +36,6 @@ SETTINGS = _Codex(
     "CODEX_HOME",
     ".codex",
     "hooks.json",
-    ".codex/hooks.json",
     "takes effect in the next session of Codex, once its hooks are trusted",
     transcripts="sessions/**/rollout-*.jsonl",
     timeout=5,  # seconds

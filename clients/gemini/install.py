@@ -30,7 +30,6 @@ SETTINGS = _Gemini(
     "GEMINI_CLI_HOME",
     ".gemini",
     "settings.json",
-    ".gemini/settings.json",
     "takes effect when Gemini CLI is started anew",
     transcripts="tmp/*/chats/*.jsonl",
     timeout=5000,  # milliseconds

@@ -20,6 +20,6 @@ SETTINGS = _OpenCode(
     "OPENCODE_CONFIG_DIR",
     ".config/opencode",
     "plugin/joelclaw.js",
-    ".opencode/plugin/joelclaw.js",
     "takes effect when OpenCode is started anew",
+    local_folder=".opencode",
 )

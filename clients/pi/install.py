@@ -9,7 +9,7 @@ SETTINGS = Settings(
     "PI_CODING_AGENT_DIR",
     ".pi/agent",
     "extensions/joelclaw.ts",
-    ".pi/extensions/joelclaw.ts",
     "takes effect in the next pi, or after /reload",
+    local_folder=".pi",
     transcripts="sessions/**/*.jsonl",
 )
