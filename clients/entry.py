@@ -7,14 +7,18 @@ a message is asked for, so that a session of 100 MB takes little memory.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from clients.file_operations import NONE, FileOperations
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clients.lines import Problems
 
 BlockKind = Literal["text", "thinking", "tool_call", "image"]
 Role = Literal["user", "assistant", "tool_result", "bash", "custom", "branch_summary", "compaction_summary"]
 EntryKind = Literal["message", "custom_message", "branch_summary", "compaction", "other"]
-Client = Literal["pi", "claude", "codex"]
 
 SAID: tuple[Role, ...] = ("user", "assistant", "tool_result", "bash")
 """Roles of what was said and done. What extensions and compactions put into the context is not said."""
@@ -101,7 +105,7 @@ class Entry(NamedTuple):
     """a compaction may keep the session from here on"""
     starts_turn: bool = False
     usage: Usage | None = None
-    """only where it is valid: told, above zero, of an answer that was not aborted and is no error"""
+    """only where it is valid: above zero, of an answer that was not aborted and is no error"""
     calls: tuple[str, ...] = ()
     """ids of the tool calls in it"""
     answers: tuple[str, ...] = ()
@@ -117,7 +121,7 @@ class Entry(NamedTuple):
 class Transcript:
     """A session file, read."""
 
-    client: Client
+    client: str
     path: str
     entries: tuple[Entry, ...]
     """the active branch, oldest first"""
@@ -138,3 +142,21 @@ class Transcript:
             if self.entries[index].kind == "compaction":
                 return index
         return -1
+
+
+def path_to(leaf: str, tree: Mapping[str, Entry], problems: Problems) -> list[Entry]:
+    """The entries from the first one to `leaf`, oldest first; none where there is no such entry."""
+    path: list[Entry] = []
+    seen: set[str] = set()
+    entry = tree.get(leaf)
+    while entry is not None:
+        if entry.id in seen:
+            problems.add(f"the parents of {entry.id} go round in a circle; the branch begins at {path[-1].id}")
+            break
+        seen.add(entry.id)
+        path.append(entry)
+        if entry.parent and entry.parent not in tree:
+            problems.add(f"{entry.parent}, the parent of {entry.id}, is not in the file; the branch begins there")
+        entry = tree.get(entry.parent)
+    path.reverse()
+    return path

@@ -10,7 +10,7 @@ Kind = Literal["start", "prompt", "tool", "turn", "before_compaction", "after_co
 
 
 class HookEvent(TypedDict):
-    """What a hook tells. Empty and None mean not told."""
+    """What a client's hook says. Empty and None: it does not say."""
 
     kind: Kind
     name: str

@@ -6,13 +6,13 @@ from clients import payload as fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from clients.event import HookEvent, Kind, Text
     from clients.item import Item, Tool
 
-_KINDS: dict[str, Kind] = {
+KINDS: dict[str, Kind] = {
     "session_start": "start",
     "prompt": "prompt",
     "tool": "tool",
@@ -27,23 +27,27 @@ _MOST_ENTRIES = 400
 _LONGEST_ID = 200
 
 
-def read(payload: dict[str, Any], name: str, agent: str) -> HookEvent:
-    """The event of a payload; `agent` makes the ids of its entries unique."""
-    event = fields.event(payload, name, _KINDS.get(name, "ignored"))
-    prompt = fields.text(payload, "prompt")
-    event["messages"] = [*fields.texts(payload, "messages"), *((prompt,) if prompt else ())]
-    event["files"] = fields.texts(payload, "files")
-    event["percent"] = fields.number(payload, "percent")
-    event["tokens"] = fields.whole(payload, "tokens")
-    event["window"] = fields.whole(payload, "window")
-    entries = payload.get("entries")
-    for entry in entries[-_MOST_ENTRIES:] if isinstance(entries, list) else ():
-        if isinstance(entry, dict):
-            event["items"] += _items(entry, agent)
-    return event
+def reader(agent: str) -> Callable[[dict[str, Any], str], HookEvent]:
+    """What reads a payload of our extension in a client; its name makes the ids of messages unique."""
+
+    def read(payload: dict[str, Any], name: str) -> HookEvent:
+        event = fields.event(payload, name, KINDS.get(name, "ignored"))
+        prompt = fields.text(payload, "prompt")
+        event["messages"] = [*fields.texts(payload, "messages"), *((prompt,) if prompt else ())]
+        event["files"] = fields.texts(payload, "files")
+        event["percent"] = fields.number(payload, "percent")
+        event["tokens"] = fields.whole(payload, "tokens")
+        event["window"] = fields.whole(payload, "window")
+        entries = payload.get("entries")
+        for entry in entries[-_MOST_ENTRIES:] if isinstance(entries, list) else ():
+            if isinstance(entry, dict):
+                event["items"] += _items(entry, agent)
+        return event
+
+    return read
 
 
-def answer(texts: Sequence[Text]) -> str:
+def answer(_event: HookEvent, texts: Sequence[Text]) -> str:
     """One line of JSON, with an empty list where nothing is to be said; `notice` is for the user's eyes only."""
     from core import json_text
 
@@ -77,5 +81,5 @@ def _items(entry: dict[str, Any], agent: str) -> list[Item]:
         if outcome:
             outcomes.append({"kind": "outcome", "call": call, "text": outcome, "failed": tool.get("failed") is True})
     at = fields.whole(entry, "at")
-    known = f"{agent}:{identifier}" if identifier else ""
-    return [{"kind": "said", "id": known, "role": role, "text": said, "tools": tools, "at": at}, *outcomes]
+    unique = f"{agent}:{identifier}" if identifier else ""
+    return [{"kind": "said", "id": unique, "role": role, "text": said, "tools": tools, "at": at}, *outcomes]

@@ -26,6 +26,9 @@ NONE = FileOperations()
 
 def together(several: Iterable[FileOperations]) -> FileOperations:
     """All of them as one, each path once, in their order."""
+    several = [one for one in several if one]
+    if len(several) <= 1:
+        return several[0] if several else NONE
     read: dict[str, None] = {}
     written: dict[str, None] = {}
     edited: dict[str, None] = {}

@@ -44,7 +44,7 @@ class Compaction(TypedDict):
 
 
 class Usage(TypedDict):
-    """How full the context was: input, cache read and cache write of a request, over the window where it is told."""
+    """How full the context was: input, cache read and cache write of a request; the window where the client says it."""
 
     kind: Literal["usage"]
     tokens: int

@@ -1,10 +1,11 @@
-"""Claude Code, Codex and Gemini: hooks of one form. Each adapter says what its client calls them, and its tools' files.
+"""Hooks of the form that Claude Code, Codex and Gemini CLI share; each of them names its events and its tools' files.
 
 Context reaches the model from a start, a prompt and a tool's end only (measured; `docs/hooks.md`).
 """
 
 from __future__ import annotations
 
+from clients import content
 from clients import payload as fields
 
 TYPE_CHECKING = False
@@ -17,27 +18,33 @@ if TYPE_CHECKING:
 _REACH_THE_MODEL: tuple[Kind, ...] = ("start", "after_compaction", "prompt", "tool")
 
 
-def read(
-    payload: dict[str, Any],
-    name: str,
-    kinds: Mapping[str, Kind],
-    files_of: Callable[[str, dict[str, Any]], list[str]],
-) -> HookEvent:
-    """The event of a payload; `name` where it names none. `files_of` tells the files that a tool wrote or edited."""
-    name = fields.text(payload, "hook_event_name") or name
-    event = fields.event(payload, name, kinds.get(name, "ignored"))
-    if event["kind"] == "start" and event["source"] == "compact":
-        event["kind"] = "after_compaction"
-    elif event["kind"] == "prompt":
-        event["messages"] = _prompt(payload)
-    elif event["kind"] == "tool":
-        event["files"] = files_of(fields.text(payload, "tool_name"), fields.table(payload, "tool_input"))
-    return event
+def speaks(kind: Kind) -> bool:
+    """Whether what is printed at such an event reaches the model."""
+    return kind in _REACH_THE_MODEL
+
+
+def reader(
+    kinds: Mapping[str, Kind], files_of: Callable[[str, dict[str, Any]], list[str]]
+) -> Callable[[dict[str, Any], str], HookEvent]:
+    """What reads a payload of a client: `kinds` names its events, `files_of` the files that a tool call writes."""
+
+    def read(payload: dict[str, Any], name: str) -> HookEvent:
+        name = fields.text(payload, "hook_event_name") or name
+        event = fields.event(payload, name, kinds.get(name, "ignored"))
+        if event["kind"] == "start" and event["source"] == "compact":
+            event["kind"] = "after_compaction"
+        elif event["kind"] == "prompt":
+            event["messages"] = _prompt(payload)
+        elif event["kind"] == "tool":
+            event["files"] = files_of(fields.text(payload, "tool_name"), fields.table(payload, "tool_input"))
+        return event
+
+    return read
 
 
 def answer(event: HookEvent, texts: Sequence[Text]) -> str:
     """What is printed: context for the model, as one text; empty where there is none, or it would not reach it."""
-    if not texts or event["kind"] not in _REACH_THE_MODEL:
+    if not texts or not speaks(event["kind"]):
         return ""
     from core import json_text
 
@@ -47,7 +54,5 @@ def answer(event: HookEvent, texts: Sequence[Text]) -> str:
 
 def _prompt(payload: dict[str, Any]) -> list[str]:
     """What the user typed: clients put into it what hooks returned before."""
-    from clients.content import typed
-
-    said = typed(fields.text(payload, "prompt"))
+    said = content.typed(fields.text(payload, "prompt"))
     return [said] if said else []

@@ -1,4 +1,4 @@
-"""Reading a hook's payload: whatever a client or its next version sends, each field has its type or is not told."""
+"""Reads the fields of a hook's payload. One that has not its type counts as missing, whatever a client sends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_TEXTS = 32
 
 
 def event(payload: dict[str, Any], name: str, kind: Kind) -> HookEvent:
-    """The fields that all clients name alike; the rest is not told."""
+    """An event with the fields that all clients name alike; the rest is empty."""
     return {
         "kind": kind,
         "name": name,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 
-from clients import formats
+from clients import registry
+from clients.context_window import context_window
 from core import json_text
 from core.errors import Failure
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, BinaryIO, Literal, TypedDict
 
-    from clients.formats import Format
+    from clients.registry import Format
     from core.config import Config
 
     class ContextUsage(TypedDict):
@@ -32,26 +33,11 @@ if TYPE_CHECKING:
 MOST_BYTES = 4 * 1024 * 1024
 """What is read of a transcript at most, from its end."""
 CHARS_PER_TOKEN = 4
-"""As pi's compaction estimates a context of which no model has told the size."""
-DEFAULT_WINDOW = 200_000
-LONG_WINDOW = 1_000_000
+"""As pi's compaction estimates a context whose size no model has said."""
 _FIRST_BLOCK = 32 * 1024
 _LAST_BLOCK = 1024 * 1024
 _REGULAR_FILE = 0o100000
 _FILE_TYPE = 0o170000
-# Part of a model's name → its window in tokens. Codex's models: what remains for input.
-_WINDOWS = (
-    ("claude", 200_000),
-    ("gemini", 1_048_576),
-    ("gpt-5", 272_000),
-    ("codex", 272_000),
-    ("gpt-4.1", 1_047_576),
-    ("gpt-4o", 128_000),
-    ("o4-mini", 200_000),
-    ("o3", 200_000),
-    ("deepseek", 128_000),
-)
-_LONG_MARKS = ("[1m]", "-1m")
 
 
 def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> ContextUsage:
@@ -59,18 +45,18 @@ def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> 
 
     Args:
         path: the client's transcript; its last 4 MiB are read at most.
-        agent: whose it is: claude, codex, gemini or pi.
+        agent: whose it is.
         model: its name, if the caller knows it better than the transcript.
-        config: `context.window` stands for the window unless the transcript tells it.
+        config: `context.window` is the window unless the transcript names it.
 
     Returns:
-        Tokens, window and percent. `source`: "usage" as an answer told it, "boundary" as the compaction told it,
-        "estimate" by the characters after the compaction, or of the whole where neither was found, "none" (tokens and
-        percent None) where the file cannot be read. Raises nothing.
+        Tokens, window and percent. `source`: "usage" from an answer, "boundary" from the compaction, "estimate" by the
+        characters after the compaction, or by all where neither was found, "none" (tokens and percent None) where the
+        file cannot be read. Raises nothing.
     """
     found = _Found()
     try:
-        form = formats.of(agent)
+        form = registry.transcript(agent)
         if os.stat(path).st_mode & _FILE_TYPE != _REGULAR_FILE:
             raise OSError(path)
         with open(path, "rb", buffering=0) as handle:
@@ -80,8 +66,8 @@ def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> 
     except (OSError, ValueError, Failure):
         found.tokens, found.source = None, "none"
     tokens = found.tokens
-    told = tokens or 0 if found.source != "estimate" else 0
-    window = found.window or window_of(agent, (model, found.model), told, config)
+    used = tokens or 0 if found.source != "estimate" else 0
+    window = found.window or context_window(agent, (model, found.model), used, config)
     if tokens is not None and found.source == "estimate":
         tokens = min(tokens, window)
     percent = round(tokens * 100 / window, 2) if tokens is not None else None
@@ -89,7 +75,7 @@ def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> 
 
 
 class _Found:
-    """What a transcript tells, collected from its end backwards."""
+    """What a transcript says of the context, collected from its end backwards."""
 
     __slots__ = ("boundary", "model", "source", "tokens", "window")
 
@@ -99,10 +85,10 @@ class _Found:
         self.window = 0
         self.model = ""
         self.boundary: int | None = None
-        """Offset of the line of a compaction that does not tell its tokens."""
+        """Offset of the line of a compaction that does not say its tokens."""
 
     def look(self, handle: BinaryIO, form: Format) -> None:
-        """Find the newest usage or compaction, and the window where the client tells it."""
+        """Find the newest usage or compaction, and the window where the client writes it."""
         window_of = getattr(form, "window_of", None)
         snapshot_of = getattr(form, "snapshot_of", None)
         snapshot, written_at = "", 0
@@ -116,7 +102,7 @@ class _Found:
             if snapshot_of is not None and not snapshot:
                 snapshot, written_at = snapshot_of(entry), offset
             if not self._decided:
-                self._take(form, entry, offset)
+                self._record(form, entry, offset)
                 if self.source == "usage" and snapshot and not _stands_in(snapshot, older):
                     # the history was compressed after this usage; where it only was resumed, it stands further up, too
                     self.tokens, self.source, self.boundary = None, "none", written_at
@@ -129,7 +115,7 @@ class _Found:
     def _decided(self) -> bool:
         return self.tokens is not None or self.boundary is not None
 
-    def _take(self, form: Format, entry: dict[str, Any], offset: int) -> None:
+    def _record(self, form: Format, entry: dict[str, Any], offset: int) -> None:
         for item in reversed(form.items(entry)):
             if item["kind"] == "usage":
                 self.tokens, self.source, self.model = item["tokens"], "usage", item["model"]
@@ -175,31 +161,6 @@ def _estimated(handle: BinaryIO, form: Format, boundary: int | None) -> int:
             if not first_kept:
                 break
     return -(-count // CHARS_PER_TOKEN)
-
-
-def window_of(agent: str, models: tuple[str, ...], told: int, config: Config) -> int:
-    """The window in tokens: as it is set, else by the model's name, else by the client; `told`: what lies in it."""
-    chosen = config.whole("context.window")
-    if chosen:
-        return chosen
-    if agent == "claude":
-        given = os.environ.get("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "").strip()
-        if given.isascii() and given.isdigit() and int(given[:12]) > 0:
-            return int(given[:12])
-    window = _by_name(models) or {"gemini": 1_048_576, "codex": 272_000}.get(agent, DEFAULT_WINDOW)
-    # Claude Code's transcript names a model without its long context; a context that does not fit tells it.
-    return LONG_WINDOW if agent == "claude" and window < told else window
-
-
-def _by_name(models: tuple[str, ...]) -> int:
-    names = [model.lower() for model in models if model]
-    if any(mark in name for name in names for mark in _LONG_MARKS):
-        return LONG_WINDOW
-    for name in names:
-        for part, window in _WINDOWS:
-            if part in name:
-                return window
-    return 0
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

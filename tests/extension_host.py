@@ -7,16 +7,17 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, clean_environment
+from conftest import clean_environment
+
+from clients import registry
+from session.install import plan
 
 NODE = shutil.which("node")
-FOLDER = ROOT / "session" / "agents" / "extension"
 MARKER = "JOELCLAW_TEST_CHILD"
 
 FAULTS = {
@@ -69,9 +70,9 @@ class Host:
     def log(self) -> Path:
         return self.folder / "calls.jsonl"
 
-    def source(self, name: str) -> str:
-        """The extension as it is shipped."""
-        return (FOLDER / name).read_text(encoding="utf-8")
+    def source(self, client: str) -> str:
+        """The extension as it is installed for a project."""
+        return plan.extension(registry.row(client).settings(), "joelclaw")
 
     def answers(self, delay: float = 0, **texts: str) -> None:
         """Put a `joelclaw` in place that answers each event with its text, after `delay` seconds."""
@@ -94,12 +95,12 @@ class Host:
         """The events with which a broken `joelclaw` was spawned."""
         return (self.folder / "asked").read_text().split()
 
-    def run(self, plain: Callable[[str], str], name: str, driver: str, body: str) -> Any:
+    def run(self, client: str, driver: str, body: str) -> Any:
         """What the driver prints; exit 0 and no stderr are expected."""
-        source = self.source(name)
+        source = self.source(client)
         if (self.folder / "short").exists():
             source = re.sub(r"^(const \w+_MS = \d+)0;", r"\1;", source, flags=re.MULTILINE)
-        (self.folder / "extension.mjs").write_text(plain(source))
+        (self.folder / "extension.mjs").write_text(source)
         (self.folder / "driver.mjs").write_text(START.format(log=str(self.log)) + driver + body)
         path = f"{self.folder / 'bin'}:/usr/bin:/bin"
         environment = clean_environment(self.home, PATH=path, **{MARKER: str(self.folder)})

@@ -9,6 +9,7 @@ from conftest import NOW_MS
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clients import registry
 from session.idle import rules
 from session.state import field, schema, zones
 
@@ -148,7 +149,7 @@ def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
     values = {"session": "a b; rm -rf ~", "cwd": "/p q", "transcript": "", "agent": "{session}"}
     found = rules.words("run --id={session} '{cwd}' \"{other}\" {transcript}", values)
     assert found == ["run", "--id=a b; rm -rf ~", "/p q", "{other}", ""]
-    assert rules.words(rules.COMMANDS["claude"], {"session": "x"}) == [
+    assert rules.words(registry.row("claude").compact_command, {"session": "x"}) == [
         "claude",
         "-p",
         "/compact",

@@ -140,7 +140,8 @@ def test_a_hook_ends_well_and_prints_our_answer_or_nothing(
 def test_an_extension_with_our_path_in_it(install: Install, user: Path, agent: str) -> None:
     install(agent)
     path = user / FILES[agent]
-    original = (ROOT / "clients/extension" / path.name).read_text()
+    parts = ["clients/extension.js", f"clients/{agent}/extension.js"]
+    original = "".join((ROOT / part).read_text() for part in parts)
     wanted = f"const JOELCLAW = {json.dumps(JOELCLAW)};"
     assert path.read_text() == original.replace('const JOELCLAW = "joelclaw";', wanted)
     assert json.dumps(JOELCLAW) in path.read_text()

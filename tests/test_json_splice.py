@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from session.install import hook_entries, json_nodes, json_splice
-from session.install.clients import CLIENTS, Client
+from clients import registry
+from clients.settings import Settings
+from session.install import hook_command, hook_entries, json_nodes, json_splice
 from session.install.json_nodes import Dialect, Malformed
 
 PLAIN = Dialect()
 FREE = Dialect(comments=True, trailing_commas=True)
-GEMINI = CLIENTS["gemini"]
-CLAUDE = CLIENTS["claude"]
+GEMINI = registry.row("gemini").settings()
+CLAUDE = registry.row("claude").settings()
 EXECUTABLE = "/opt/tools/joelclaw"
 
 scalars = st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.text(max_size=6), st.just('// no /* "comment"'))
@@ -78,12 +79,13 @@ def documents(draw: st.DrawFn, *, comments: bool = True) -> str:
     return draw(st.sampled_from(["", "\ufeff"])) + body + draw(st.sampled_from(["", newline, newline * 2]))
 
 
-def check_there_and_back(text: str, client: Client) -> None:
+def check_there_and_back(text: str, client: Settings) -> None:
     there, traces = hook_entries.put_in(text, client, EXECUTABLE, None)
     assert hook_entries.others(there, client) == hook_entries.others(text, client)
-    assert hook_entries.state(there, client, EXECUTABLE) == (True, True)
-    read = json_nodes.read(there.removeprefix("\ufeff"), client.dialect).plain()
-    for event, group in client.groups(EXECUTABLE).items():
+    assert hook_entries.is_in(there, client)
+    assert hook_entries.put_in(there, client, EXECUTABLE, None)[0] == there
+    read = json_nodes.read(there.removeprefix("\ufeff"), Dialect(comments=client.comments)).plain()
+    for event, group in hook_command.groups(client, EXECUTABLE).items():
         assert read["hooks"][event][-1] == group
     assert hook_entries.put_in(there, client, EXECUTABLE, traces) == (there, traces)
     upgraded, traces = hook_entries.put_in(there, client, "/elsewhere/bin/joelclaw", traces)
@@ -110,7 +112,7 @@ def test_without_a_record_all_that_is_not_ours_stays(text: str) -> None:
     there, _ = hook_entries.put_in(text, GEMINI, EXECUTABLE, None)
     back, _ = hook_entries.take_out(there, GEMINI, None)
     assert hook_entries.others(back, GEMINI) == hook_entries.others(text, GEMINI)
-    assert not hook_entries.state(back, GEMINI, EXECUTABLE)[0]
+    assert not hook_entries.is_in(back, GEMINI)
 
 
 @settings(deadline=None, max_examples=30)
@@ -121,14 +123,14 @@ def test_what_others_put_in_afterwards_stays(text: str, event: str, first: bool)
     theirs = {"hooks": [{"type": "command", "command": "theirs"}]}
     plain = there.removeprefix("\ufeff")
     if first:  # before ours
-        list_of = json_nodes.find(json_nodes.read(plain, GEMINI.dialect), ("hooks", event))
+        list_of = json_nodes.find(json_nodes.read(plain, Dialect(comments=True)), ("hooks", event))
         assert list_of is not None
         changed = plain[: list_of.start + 1] + json.dumps(theirs) + "," + plain[list_of.start + 1 :]
     else:
-        changed, _ = json_splice.add(plain, ("hooks", event), None, theirs, GEMINI.dialect)
+        changed, _ = json_splice.add(plain, ("hooks", event), None, theirs, Dialect(comments=True))
     back, empty = hook_entries.take_out(bom + changed, GEMINI, traces)
     assert not empty
-    value = json_nodes.read(back.removeprefix("\ufeff"), GEMINI.dialect).plain()
+    value = json_nodes.read(back.removeprefix("\ufeff"), Dialect(comments=True)).plain()
     assert theirs in value["hooks"][event]
     assert hook_entries.others(back, GEMINI) == hook_entries.others(bom + changed, GEMINI)
     assert "/opt/tools" not in back
@@ -185,12 +187,12 @@ def test_a_deep_nesting_is_refused() -> None:
 
 
 def test_ours_are_told_from_others() -> None:
-    ours = [entry["hooks"][0]["command"] for entry in CLAUDE.groups("/a b/it's/x=y/joelclaw").values()]
-    ours += [entry["hooks"][0]["command"] for entry in CLAUDE.groups("/x=y/joelclaw").values()]
+    ours = [entry["hooks"][0]["command"] for entry in hook_command.groups(CLAUDE, "/a b/it's/x=y/joelclaw").values()]
+    ours += [entry["hooks"][0]["command"] for entry in hook_command.groups(CLAUDE, "/x=y/joelclaw").values()]
     ours += ["joelclaw hook claude", "~/bin/joelclaw hook claude 2>/dev/null || true"]
     for command in ours:
-        assert CLAUDE.ours({"type": "command", "command": command}), command
-        assert not CLIENTS["codex"].ours({"type": "command", "command": command}), command
+        assert hook_command.is_ours({"type": "command", "command": command}, "claude"), command
+        assert not hook_command.is_ours({"type": "command", "command": command}, "codex"), command
     for command in (
         "notify; joelclaw hook claude",
         "joelclaw hook claude | tee /tmp/log",
@@ -201,6 +203,6 @@ def test_ours_are_told_from_others() -> None:
         "echo joelclaw hook claude",
         "",
     ):
-        assert not CLAUDE.ours({"type": "command", "command": command}), command
+        assert not hook_command.is_ours({"type": "command", "command": command}, "claude"), command
     for entry in ({}, {"command": 3}, "joelclaw hook claude", None):
-        assert not CLAUDE.ours(entry)
+        assert not hook_command.is_ours(entry, "claude")

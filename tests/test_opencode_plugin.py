@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from extension_host import FAULTS, NODE, Host, host
 
-PLUGIN = "joelclaw.js"
+AGENT = "opencode"
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
 __all__ = ["host"]
 
@@ -48,7 +48,7 @@ const spoke = async (text, tools = [], more = {}) => {
 
 
 def run(host: Host, body: str) -> Any:
-    return host.run(str, PLUGIN, DRIVER, body)
+    return host.run(AGENT, DRIVER, body)
 
 
 def ids(call: dict[str, Any]) -> list[str]:
@@ -56,7 +56,7 @@ def ids(call: dict[str, Any]) -> list[str]:
 
 
 def test_the_command_stands_there_once_for_install_to_replace(host: Host) -> None:
-    assert host.source(PLUGIN).count('const JOELCLAW = "joelclaw";\n') == 1
+    assert host.source(AGENT).count('const JOELCLAW = "joelclaw";\n') == 1
 
 
 def test_the_plugin_is_all_that_is_exported(host: Host) -> None:

@@ -15,11 +15,10 @@ from conftest import ROOT
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from clients import content, formats, moment
+from clients import content, moment, registry
 from clients.claude import transcript as claude
 from clients.codex import transcript as codex
 from clients.gemini import transcript as gemini
-from clients.opencode import transcript as opencode
 from clients.pi import transcript as pi
 from core.errors import Failure
 
@@ -408,27 +407,21 @@ def test_pi_an_answer_that_was_not_finished_has_no_usage() -> None:
         (pi, "read", {"path": "a.py"}, []),
         (gemini, "replace", {"file_path": "/a.py"}, ["/a.py"]),
         (gemini, "read_file", {"file_path": "/a.py"}, []),
-        (opencode, "edit", {"filePath": "/a.py"}, ["/a.py"]),
-        (opencode, "multiedit", {"filePath": "/a.py"}, ["/a.py"]),
-        (opencode, "patch", {"patchText": PATCH}, PATCHED),
-        (opencode, "read", {"filePath": "/a.py"}, []),
-        (opencode, "write", None, []),
+        (pi, "write", None, []),
     ],
 )
 def test_files_that_a_tool_writes(module: Any, name: str, given_input: Any, files: list[str]) -> None:
     assert module.files_of(name, given_input) == files
 
 
-@pytest.mark.parametrize(
-    ("module", "name"), [(claude, "Bash"), (pi, "bash"), (gemini, "run_shell_command"), (opencode, "bash")]
-)
+@pytest.mark.parametrize(("module", "name"), [(claude, "Bash"), (pi, "bash"), (gemini, "run_shell_command")])
 def test_commands(module: Any, name: str) -> None:
     assert module.command_of(name, {"command": "make"}) == "make"
     assert module.command_of("other", {"command": "make"}) == ""
     assert module.command_of(name, {"command": ["make"]}) == ""
 
 
-# -- formats
+# -- registry
 
 
 SAMPLES = {
@@ -473,18 +466,18 @@ def test_a_line_that_says_something_holds_a_mark(agent: str, line: Any) -> None:
         assert any(mark in raw for mark in MODULES[agent].SAID_MARKS)
 
 
-@pytest.mark.parametrize("agent", formats.AGENTS)
+@pytest.mark.parametrize("agent", registry.KEEPING_FILES)
 def test_a_format_is_known_by_its_shape(agent: str) -> None:
-    assert formats.of(agent) is MODULES[agent]
-    assert formats.detect(SAMPLES[agent]) == agent
-    assert formats.detect([None, 7, {"type": "novel"}, *SAMPLES[agent]]) == agent
-    assert formats.detect(SAMPLES[agent][1:]) == agent
+    assert registry.transcript(agent) is MODULES[agent]
+    assert registry.detect(SAMPLES[agent]) == agent
+    assert registry.detect([None, 7, {"type": "novel"}, *SAMPLES[agent]]) == agent
+    assert registry.detect(SAMPLES[agent][1:]) == agent
 
 
 def test_a_format_that_nobody_knows() -> None:
-    assert formats.detect([{"type": "message", "text": "hello"}, [], "x"]) is None
+    assert registry.detect([{"type": "message", "text": "hello"}, [], "x"]) is None
     with pytest.raises(Failure) as failure:
-        formats.of("opencode")
+        registry.transcript("opencode")
     assert failure.value.code == "UNKNOWN_AGENT"
 
 
@@ -518,7 +511,7 @@ def written(line: Any) -> bytes:
 
 
 def read_everything(line: Any) -> None:
-    formats.detect([line])
+    registry.detect([line])
     for module in MODULES.values():
         found = module.items(line)
         assert isinstance(found, list)
@@ -533,7 +526,7 @@ def read_everything(line: Any) -> None:
             assert not {"said", "outcome"} & set(kinds(found))
         if isinstance(line, dict):
             assert module.context_characters(line) >= 0
-    for module in (*MODULES.values(), opencode):
+    for module in MODULES.values():
         for name in ("Edit", "edit", "apply_patch", "Bash", "bash", "replace", "run_shell_command", "patch"):
             assert all(isinstance(path, str) and path for path in module.files_of(name, line))
             assert isinstance(module.command_of(name, line), str)
@@ -631,15 +624,15 @@ def transcripts() -> list[Path]:
 
 @pytest.mark.skipif(not PAYLOADS.is_dir(), reason="the recorded transcripts are not in this checkout")
 def test_all_four_recorded_transcripts_are_here() -> None:
-    assert [path.parent.name for path in transcripts()] == sorted(formats.AGENTS)
+    assert [path.parent.name for path in transcripts()] == sorted(registry.KEEPING_FILES)
 
 
 @pytest.mark.parametrize("path", transcripts(), ids=lambda path: path.parent.name)
 def test_a_recorded_transcript(path: Path) -> None:
     agent = path.parent.name
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    assert formats.detect(lines) == agent
-    module = formats.of(agent)
+    assert registry.detect(lines) == agent
+    module = registry.transcript(agent)
     found = [item for line in lines for item in module.items(line)]
     texts = said(found)
     prompts = [text for role, text in texts if role == "user"]
@@ -679,12 +672,12 @@ def test_a_recorded_line_with_something_else_in_it(data: st.DataObject, tree: An
 # -- what it costs to import
 
 
-@pytest.mark.parametrize("agent", [*formats.AGENTS, "opencode", "formats"])
+@pytest.mark.parametrize("agent", [*registry.KEEPING_FILES, "registry"])
 def test_reading_imports_nothing_dear_and_no_other_client(agent: str) -> None:
-    module = "clients.formats" if agent == "formats" else f"clients.{agent}.transcript"
+    module = "clients.registry" if agent == "registry" else f"clients.{agent}.transcript"
     code = f"import sys; before = set(sys.modules); import {module}; print(*set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert not loaded & {"re", "json", "typing", "datetime", "dataclasses", "collections.abc", "pathlib"}
-    others = {f"clients.{other}.transcript" for other in (*formats.AGENTS, "opencode") if other != agent}
+    others = {f"clients.{other}.transcript" for other in registry.KEEPING_FILES if other != agent}
     assert not loaded & others

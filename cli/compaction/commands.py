@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from cli.parameter import RAW, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
+from clients import registry
 
 _CODE = "COMPACTION_INVALID_ARGS"
 _TRANSCRIPT = P(
     "transcript",
     (),
-    "session file of pi, transcript of Claude Code or rollout of Codex",
+    registry.either(f"{row.session_file} of {row.title}" for row in registry.CLIENTS.values() if row.has_entries),
     required=True,
     metavar="TRANSCRIPT",
     file=True,
@@ -17,8 +18,8 @@ _TRANSCRIPT = P(
 _CLIENT = P(
     "client",
     ("--client",),
-    "whose it is: pi, claude, codex (default: by its lines)",
-    choices=("pi", "claude", "codex"),
+    f"whose it is: {', '.join(registry.WITH_ENTRIES)} (default: by its lines)",
+    choices=registry.WITH_ENTRIES,
     metavar="NAME",
 )
 _WINDOW = P(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from cli.parameter import Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
+from clients import registry
 
-_AGENTS = ("pi", "claude", "codex", "gemini", "opencode")
+_AGENTS = tuple(registry.CLIENTS)
 _INTO = (
     P(
         "agent",
         (),
-        "pi, claude, codex, gemini, opencode; several may be named",
+        f"{', '.join(_AGENTS)}; several may be named",
         many=True,
         choices=_AGENTS,
         metavar="AGENT",

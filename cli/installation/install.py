@@ -7,17 +7,17 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer, step
+from clients import registry
 from core.errors import Failure, usage
 from session.install import apply, listing, plan
-from session.install.clients import CLIENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from session.install.clients import Client
+    from clients.settings import Settings
     from session.install.plan import Plan
 
-    Wanted = Callable[[Client, bool], str]  # why a client is left out of --all; empty: it is not
+    Wanted = Callable[[Settings, bool], str]  # why a client is left out of --all; empty: it is not
 
 _CODE = "INSTALL_INVALID_ARGS"
 
@@ -69,23 +69,24 @@ def _change(options: dict[str, Any], planned: Callable[..., Plan], wanted: Wante
     return Answer(result, [*steps, step("joelclaw install --list", "what is installed where")])
 
 
-def _chosen(options: dict[str, Any], wanted: Wanted) -> tuple[list[Client], list[dict[str, str]]]:
+def _chosen(options: dict[str, Any], wanted: Wanted) -> tuple[list[Settings], list[dict[str, str]]]:
     names = list(dict.fromkeys(options["agent"]))
     if options["all"] == bool(names):
         wrong = "both --all and a name were given" if names else "no agent was named"
-        raise usage(_CODE, wrong, f"name some of {', '.join(CLIENTS)}, or give --all alone")
+        raise usage(_CODE, wrong, f"name some of {', '.join(registry.CLIENTS)}, or give --all alone")
     if names:
-        return [CLIENTS[name] for name in names], []
-    why_not = {name: wanted(client, options["project"]) for name, client in CLIENTS.items()}
-    skipped = [{"agent": name, "reason": reason} for name, reason in why_not.items() if reason]
-    return [CLIENTS[name] for name, reason in why_not.items() if not reason], skipped
+        return [registry.row(name).settings() for name in names], []
+    clients = [client.settings() for client in registry.CLIENTS.values()]
+    reasons = [(client, wanted(client, options["project"])) for client in clients]
+    skipped = [{"agent": client.name, "reason": reason} for client, reason in reasons if reason]
+    return [client for client, reason in reasons if not reason], skipped
 
 
-def _present(client: Client, _project: bool) -> str:
+def _present(client: Settings, _project: bool) -> str:
     return "" if client.present() else f"neither {client.home()} nor a command `{client.name}` is there"
 
 
-def _plans(chosen: list[Client], planned: Callable[..., Plan], project: bool) -> list[Plan]:
+def _plans(chosen: list[Settings], planned: Callable[..., Plan], project: bool) -> list[Plan]:
     """All plans, before anything is written: one file that is refused stops all."""
     return [planned(client, project=project) for client in chosen]
 

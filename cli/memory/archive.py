@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer
+from clients import registry
 from core import clock, config
 from core.errors import Failure, usage
 from core.store import sqlite
@@ -48,7 +49,7 @@ def run(options: dict[str, Any]) -> Answer:
         raise Failure(
             "ARCHIVE_FAILED",
             f"none of {report.skipped_count} files could be taken in; {first['path']}: {first['reason']}",
-            f"name transcripts of {', '.join(command.AGENTS)}; --agent NAME says who wrote them",
+            f"name transcripts of {', '.join(registry.KEEPING_FILES)}; --agent NAME says who wrote them",
         )
     result = {
         "transcripts": report.transcripts,
@@ -69,7 +70,7 @@ def _paths(given: Sequence[str], agent: str, *, every: bool) -> list[str]:
         raise usage(
             _CODE, "no transcript is named", "name files or folders, or give --all for those that the clients keep"
         )
-    found = command.on_disk(os.environ, [agent] if agent else command.AGENTS) if every else []
+    found = command.on_disk([agent] if agent else registry.KEEPING_FILES) if every else []
     for path in given:
         if os.path.isdir(path):
             found += command.below(path)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from cli.parameter import COLLECTIONS, HITS, HOURS, RAW, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
-
-AGENTS = ("claude", "codex", "gemini", "pi")
-"""Those that keep transcripts in files."""
+from clients import registry
 
 COMMANDS: tuple[Command, ...] = (
     Command(
@@ -90,7 +88,13 @@ COMMANDS: tuple[Command, ...] = (
         (
             P("paths", (), "transcripts, or folders of them", many=True, metavar="PATH", file=True),
             P("all", ("--all",), "every transcript where its client keeps it", kind="flag"),
-            P("agent", ("--agent",), "who wrote them (default: told by the file)", choices=AGENTS, metavar="NAME"),
+            P(
+                "agent",
+                ("--agent",),
+                "who wrote them (default: told by the file)",
+                choices=registry.KEEPING_FILES,
+                metavar="NAME",
+            ),
         ),
         code="MEMORY_INVALID_ARGS",
         view="cli.memory.view:archive",

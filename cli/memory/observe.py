@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer, quoted
+from clients import registry
 from core import clock, config, files
 from core.errors import Failure, usage
 from core.process import background_process, model_command
@@ -244,5 +245,5 @@ def _busy() -> Failure:
 
 
 def _not_a_transcript(path: str, reason: str) -> Failure:
-    known = ", ".join(command.AGENTS)
+    known = ", ".join(registry.KEEPING_FILES)
     return Failure("TRANSCRIPT_UNREADABLE", f"{path}: {reason}", f"name a session's transcript of {known}")

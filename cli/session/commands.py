@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cli.parameter import RAW, SESSION, TOKENS, WINDOW, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
+from clients import registry
 
 _ROLE = P("role", ("--role",), "interactive (default), gateway, or the name of another role; kept for the session")
 _NAMED_SESSION = P("id", (), "session id", required=True, metavar="ID")
@@ -135,7 +136,7 @@ COMMANDS: tuple[Command, ...] = (
         "cli.session.hook:run",
         "Take an agent's hook event on stdin and answer it. Always exit 0.",
         (
-            P("agent", (), "pi, claude, codex, gemini or opencode", metavar="AGENT"),
+            P("agent", (), registry.either(registry.CLIENTS), metavar="AGENT"),
             P("event", (), "the event, where stdin does not name it", metavar="EVENT"),
         ),
         hot=True,

@@ -45,8 +45,11 @@ def _silent(agent: str) -> int:
     """Nothing is noted; the event is read all the same, since a client may not bear a pipe that breaks."""
     try:
         _payload()
-        if agent in ("pi", "opencode"):
-            write_out('{"messages": []}\n')
+        from clients import registry
+
+        empty = registry.row(agent).empty_answer
+        if empty:
+            write_out(empty + "\n")
     except BaseException:  # as in `run`
         pass
     return 0

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 from clients import content, tokens
 from clients.claude import transcript
 from clients.content import rows, string, table, whole
-from clients.entry import Block, Compaction, Entry, Message, Usage
+from clients.entry import Block, Compaction, Entry, Message, Usage, path_to
 from clients.file_operations import NONE, FileOperations, together
 from clients.moment import ms
-from clients.tree import path_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,7 +34,7 @@ _ENDS = (
 _SYNTHETIC = "<synthetic>"  # the model of what Claude Code itself wrote: an error, an interruption
 
 
-class ClaudeReader:
+class Reader:
     """Turns the lines of a transcript into entries."""
 
     def __init__(self) -> None:
@@ -84,7 +83,7 @@ class ClaudeReader:
         )
 
     def branch(self, entries: list[Entry], tree: dict[str, Entry], problems: Problems, /) -> list[Entry]:
-        """The branch of what was said last, with the calls and results that stand beside it in the tree."""
+        """The branch of what was said last, with the parallel calls and results of the tree."""
         if not entries:
             return []
         path = _with_parallel(path_to(entries[-1].id, tree, problems), entries)
@@ -92,7 +91,7 @@ class ClaudeReader:
 
 
 def messages(value: dict[str, Any], entry: Entry) -> Iterable[Message]:
-    """The messages of an entry: the results of several tools may stand in one, and beside them what the user said."""
+    """The messages of an entry: the results of several tools, and what the user said, may stand in one."""
     at = ms(value.get("timestamp"))
     message = table(value.get("message"))
     if entry.role == "assistant":
@@ -117,8 +116,8 @@ def _of_user(line: Line, value: dict[str, Any], identifier: str, parent: str) ->
     where = (line.number, line.offset)
     given = table(value.get("message")).get("content")
     if value.get("isCompactSummary"):
-        told = Compaction(_bare(content.text_of(given)))
-        return Entry(identifier, parent, "other", *where, line.size, "compaction_summary", compaction=told)
+        compaction = Compaction(_bare(content.text_of(given)))
+        return Entry(identifier, parent, "other", *where, line.size, "compaction_summary", compaction=compaction)
     if value.get("isMeta") or value.get("isVisibleInTranscriptOnly"):
         return Entry(identifier, parent, "other", *where, 0)
     results = [part for part in rows(given) if part.get("type") == "tool_result"]
@@ -151,29 +150,31 @@ def _bare(text: str) -> str:
 
 def _boundary(line: Line, value: dict[str, Any], identifier: str, parent: str) -> Entry:
     about = table(value.get("compactMetadata"))
-    told = Compaction("", string(table(about.get("preservedSegment")).get("headUuid")), whole(about.get("preTokens")))
+    compaction = Compaction(
+        "", string(table(about.get("preservedSegment")).get("headUuid")), whole(about.get("preTokens"))
+    )
     parent = string(value.get("logicalParentUuid")) or parent
-    return Entry(identifier, parent, "compaction", line.number, line.offset, 0, compaction=told)
+    return Entry(identifier, parent, "compaction", line.number, line.offset, 0, compaction=compaction)
 
 
 def _with_parallel(path: list[Entry], entries: list[Entry]) -> list[Entry]:
     """The branch with what belongs to it though it is not on it.
 
-    Calls that are made at once have their results beside each other: each names the line of its own call as its
+    The results of parallel calls are no branch of each other: each names the line of its own call as its
     parent, and only one of them has descendants.
     """
     on_path = {entry.id for entry in path}
     groups = {entry.group for entry in path if entry.group}
     calls = {call for entry in path for call in entry.calls}
-    beside = [entry for entry in entries if entry.id not in on_path and entry.group and entry.group in groups]
-    calls.update(call for entry in beside for call in entry.calls)
+    parallel = [entry for entry in entries if entry.id not in on_path and entry.group and entry.group in groups]
+    calls.update(call for entry in parallel for call in entry.calls)
     answered = {call for entry in path for call in entry.answers}
     for entry in entries:
         wanted = [call for call in entry.answers if call in calls and call not in answered]
         if wanted and entry.id not in on_path:
-            beside.append(entry)
+            parallel.append(entry)
             answered.update(wanted)
-    return sorted((*path, *beside), key=lambda entry: entry.line) if beside else path
+    return sorted((*path, *parallel), key=lambda entry: entry.line) if parallel else path
 
 
 def _with_summaries(path: list[Entry]) -> list[Entry]:
@@ -187,12 +188,12 @@ def _with_summaries(path: list[Entry]) -> list[Entry]:
             summary = entry.compaction.summary
             if boundary >= 0:
                 before = found[boundary]
-                told = replace(before.compaction, summary=summary) if before.compaction else entry.compaction
+                compaction = replace(before.compaction, summary=summary) if before.compaction else entry.compaction
                 found[boundary] = before._replace(
                     offset=entry.offset,
                     size=entry.size,
                     role="compaction_summary",
-                    compaction=told,
+                    compaction=compaction,
                 )
                 boundary = -1
                 entry = entry._replace(size=0, role=None, tokens=0, compaction=None)
@@ -270,7 +271,7 @@ def _calls(message: dict[str, Any]) -> tuple[tuple[str, ...], FileOperations]:
             if call := string(part.get("id")):
                 calls.append(call)
             files.append(_files(string(part.get("name")), table(part.get("input"))))
-    return tuple(calls), files[0] if len(files) == 1 else together(files) if files else NONE
+    return tuple(calls), together(files)
 
 
 def _files(name: str, given: dict[str, Any]) -> FileOperations:

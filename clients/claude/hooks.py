@@ -7,11 +7,9 @@ from clients.claude import transcript
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from clients.event import Kind
 
-    from clients.event import HookEvent, Kind
-
-_KINDS: dict[str, Kind] = {
+KINDS: dict[str, Kind] = {
     "SessionStart": "start",
     "UserPromptSubmit": "prompt",
     "PostToolUse": "tool",
@@ -19,9 +17,5 @@ _KINDS: dict[str, Kind] = {
     "PreCompact": "before_compaction",
     "SessionEnd": "end",
 }
+read = json_hooks.reader(KINDS, transcript.files_of)
 answer = json_hooks.answer
-
-
-def read(payload: dict[str, Any], name: str) -> HookEvent:
-    """The event of a payload; `name` where it names none."""
-    return json_hooks.read(payload, name, _KINDS, transcript.files_of)

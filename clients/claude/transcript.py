@@ -7,6 +7,7 @@ from clients.moment import ms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from clients.item import Item, Tool
@@ -16,6 +17,7 @@ SAID_MARKS: tuple[bytes, ...] = (b'"user"', b'"assistant"', b'"queued_command"')
 CONTEXT_MARKS: tuple[bytes, ...] = (b'"usage"', b"compact_boundary")
 """A line that holds none of them yields no usage and no compaction."""
 
+_TYPES = ("user", "assistant", "system", "attachment", "progress", "queue-operation", "summary", "last-prompt")
 _PATHS = {
     "Edit": ("file_path",),
     "Write": ("file_path",),
@@ -23,6 +25,17 @@ _PATHS = {
     "NotebookEdit": ("notebook_path", "file_path"),
 }
 _SYNTHETIC = "<synthetic>"  # the model of a message that Claude Code itself wrote: an error, an interruption
+
+
+def wrote(entry: dict[str, Any]) -> bool:
+    """Whether a line has a form that only this client writes."""
+    return isinstance(entry.get("sessionId"), str) and ("parentUuid" in entry or entry.get("type") in _TYPES)
+
+
+def is_subagents(entries: Sequence[dict[str, Any]]) -> bool:
+    """Whether the lines are those of a subagent: all that say so say yes."""
+    marks = [entry["isSidechain"] for entry in entries if "isSidechain" in entry]
+    return bool(marks) and all(marks)
 
 
 def files_of(tool_name: str, tool_input: object) -> list[str]:

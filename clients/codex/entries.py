@@ -1,7 +1,7 @@
 """Entries of a Codex rollout (0.169): one after another, without branches.
 
-What was said is taken from the response items; a compaction is a `compacted` line, which holds the history that it
-leaves; what the context holds is told by `token_count` events, after the fact.
+Messages are read from the response items. A compaction is a `compacted` line, which holds the history that it leaves.
+`token_count` events say what the context holds, after the fact.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BEGINS = "Another language model started to solve this problem"
 _LONGEST_HEAD = 600
 
 
-class CodexReader:
+class Reader:
     """Turns the lines of a rollout into entries."""
 
     def __init__(self) -> None:
@@ -60,14 +60,14 @@ class CodexReader:
 
     def _made(self, line: Line, value: dict[str, Any], kind: str, payload: dict[str, Any]) -> Entry | None:
         where = (line.number, line.offset)
-        told_id = string(payload.get("id")) if kind == "response_item" else ""
-        identifier = told_id if told_id and told_id not in self._ids else f"line-{line.number}"
+        own_id = string(payload.get("id")) if kind == "response_item" else ""
+        identifier = own_id if own_id and own_id not in self._ids else f"line-{line.number}"
         if kind == "event_msg":
             return self._of_event(line, payload, identifier)
         if kind == "compacted":
-            told = Compaction(_bare(string(payload.get("message"))))
+            compaction = Compaction(_bare(string(payload.get("message"))))
             role: Role = "compaction_summary"
-            return Entry(identifier, self._previous, "compaction", *where, line.size, role, compaction=told)
+            return Entry(identifier, self._previous, "compaction", *where, line.size, role, compaction=compaction)
         return _of_item(line, value, payload, identifier, self._previous)
 
     def _of_event(self, line: Line, payload: dict[str, Any], identifier: str) -> Entry | None:
@@ -84,13 +84,13 @@ class CodexReader:
         if not total:
             return None
         cached = whole(used.get("cached_input_tokens"))
-        told = Usage(
+        usage = Usage(
             max(0, whole(used.get("input_tokens")) - cached), whole(used.get("output_tokens")), cached, 0, total
         )
-        return Entry(identifier, self._previous, "other", line.number, line.offset, 0, usage=told)
+        return Entry(identifier, self._previous, "other", line.number, line.offset, 0, usage=usage)
 
     def branch(self, entries: list[Entry], _tree: dict[str, Entry], _problems: Problems, /) -> list[Entry]:
-        """All of them but the turns that were taken back; the newest usage with the answer that it tells of."""
+        """All of them but the turns that were taken back; the newest usage with its answer."""
         found: list[Entry] = []
         for entry in entries:
             if entry.id in self._rollbacks:
@@ -155,22 +155,22 @@ def _history(value: dict[str, Any], identifier: str) -> Iterable[Message]:
 
 def _place_usage(found: list[Entry]) -> None:
     """Move the newest usage to its answer: it comes when the tools have run, and does not count what they returned."""
-    told = next((at for at in range(len(found) - 1, -1, -1) if found[at].usage is not None), -1)
-    for at in range(told - 1, -1, -1):
+    newest = next((at for at in range(len(found) - 1, -1, -1) if found[at].usage is not None), -1)
+    for at in range(newest - 1, -1, -1):
         if found[at].kind == "compaction":
             return
         if found[at].role == "assistant":
-            found[at] = found[at]._replace(usage=found[told].usage)
-            found[told] = found[told]._replace(usage=None)
-            # Repeated when a limit changes, and then told of the same answer.
-            for other in range(at + 1, told):
+            found[at] = found[at]._replace(usage=found[newest].usage)
+            found[newest] = found[newest]._replace(usage=None)
+            # It is repeated when a limit changes, of the same answer.
+            for other in range(at + 1, newest):
                 if found[other].usage is not None:
                     found[other] = found[other]._replace(usage=None)
             return
 
 
 def _take_back(found: list[Entry], turns: int) -> None:
-    """Drop the newest turns, as many as are told, but nothing from before a compaction."""
+    """Drop the newest turns, `turns` of them, but nothing from before a compaction."""
     for index in range(len(found) - 1, -1, -1):
         if found[index].kind == "compaction":
             return

@@ -2,14 +2,13 @@
 
 What is said stands there two or three times: as `response_item` for the model, as `event_msg` for the screen (in older
 versions `user_message` and `agent_message`, in newer ones `item_completed`), and after a compaction in its history.
-It is taken from the response items alone.
+Only the response items are read.
 """
 
 from __future__ import annotations
 
 from clients import content
 from clients.moment import ms
-from clients.patch import files_in
 from core import json_text
 
 TYPE_CHECKING = False
@@ -23,18 +22,27 @@ SAID_MARKS: tuple[bytes, ...] = (b'"response_item"',)
 CONTEXT_MARKS: tuple[bytes, ...] = (b"token_count", b'"compacted"', b"model_context_window")
 """A line that holds none of them yields no usage and no compaction; the last tells the window."""
 
+_TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 _PATCHERS = ("apply_patch", "applypatch")
+_PATCH_BEGIN = "*** Begin Patch"
+_PATCH_END = "*** End Patch"
+_PATCH_HEADS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 _NOT_THE_USER = ("harness", "skills", "hook")  # provenance of a part
 _BODY = "\nOutput:\n"
+
+
+def wrote(entry: dict[str, Any]) -> bool:
+    """Whether a line has a form that only this client writes."""
+    return isinstance(entry.get("payload"), dict) and entry.get("type") in _TYPES
 
 
 def files_of(tool_name: str, tool_input: object) -> list[str]:
     """The files that a patch writes, handed to `apply_patch` as a tool or in a shell command."""
     text = _written(tool_input)
     if tool_name in _PATCHERS or any(name in text for name in _PATCHERS):
-        return files_in(text)
+        return _files_in_patch(text)
     return []
 
 
@@ -72,10 +80,10 @@ def context_characters(entry: dict[str, Any]) -> int:
 
 
 def window_of(entry: dict[str, Any]) -> int:
-    """The size of the context in tokens that this line tells, else 0."""
+    """The context window in tokens where this line names it, else 0."""
     payload = content.table(entry.get("payload"))
-    told = content.whole(payload.get("model_context_window"))
-    return told or content.whole(content.table(payload.get("info")).get("model_context_window"))
+    own = content.whole(payload.get("model_context_window"))
+    return own or content.whole(content.table(payload.get("info")).get("model_context_window"))
 
 
 def _characters(payload: dict[str, Any]) -> int:
@@ -104,6 +112,28 @@ def _written(tool_input: object) -> str:
     if isinstance(command, list):  # ["apply_patch", "*** Begin Patch …"]
         texts += [content.string(word) for word in command]
     return "\n".join(text for text in texts if text)
+
+
+def _files_in_patch(text: str) -> list[str]:
+    """Paths that patches for `apply_patch` in a text add, update, delete or move to, each once, in their order.
+
+    The text is a patch, or a shell command that holds one (in a heredoc or in quotes). A line of a file's new content
+    begins with a sign, so none is taken for a head.
+    """
+    if _PATCH_BEGIN not in text:
+        return []
+    found: dict[str, None] = {}
+    inside = False
+    for line in text.split("\n"):
+        if not inside:
+            inside = _PATCH_BEGIN in line
+        elif line.startswith(_PATCH_END):
+            inside = False
+        elif line.startswith(_PATCH_HEADS):
+            path = line.partition(": ")[2].strip()
+            if path:
+                found[path] = None
+    return list(found)
 
 
 def _of_response(entry: dict[str, Any], payload: dict[str, Any]) -> list[Item]:
@@ -157,10 +187,10 @@ def _by_user(payload: dict[str, Any], given: object) -> object:
     """The parts of a message less those that the client says are its own."""
     if not isinstance(given, list):
         return given
-    told = content.table(payload.get("internal_chat_message_metadata_passthrough")).get("content_item_metadata")
-    if not isinstance(told, list) or len(told) != len(given):
+    metadata = content.table(payload.get("internal_chat_message_metadata_passthrough")).get("content_item_metadata")
+    if not isinstance(metadata, list) or len(metadata) != len(given):
         return given
-    sources = [content.table(content.table(part).get("provenance")).get("type") for part in told]
+    sources = [content.table(content.table(part).get("provenance")).get("type") for part in metadata]
     return [part for part, source in zip(given, sources, strict=True) if source not in _NOT_THE_USER]
 
 

@@ -1,7 +1,7 @@
 """Gemini CLI (0.61.0): it has no event after a compression, and its transcript records none.
 
-PreCompress comes before every request. So a compression is told by what the next event finds: the last prompt is far
-smaller than the one before.
+PreCompress comes before every request, so it says nothing. A compression shows at the next event: the last prompt is
+far smaller than the one before.
 """
 
 from __future__ import annotations
@@ -11,21 +11,14 @@ from clients.gemini import transcript
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from clients.event import Kind
 
-    from clients.event import HookEvent, Kind
-
-COMPACTION_IS_SILENT = True
-_KINDS: dict[str, Kind] = {
+KINDS: dict[str, Kind] = {
     "SessionStart": "start",
     "BeforeAgent": "prompt",
     "AfterTool": "tool",
     "AfterAgent": "turn",
     "SessionEnd": "end",
 }
+read = json_hooks.reader(KINDS, transcript.files_of)
 answer = json_hooks.answer
-
-
-def read(payload: dict[str, Any], name: str) -> HookEvent:
-    """The event of a payload; `name` where it names none."""
-    return json_hooks.read(payload, name, _KINDS, transcript.files_of)

@@ -23,6 +23,12 @@ CONTEXT_MARKS: tuple[bytes, ...] = (b'"tokens"', b"<state_snapshot>")
 _WRITES = ("write_file", "replace")
 
 
+def wrote(entry: dict[str, Any]) -> bool:
+    """Whether a line has a form that only this client writes."""
+    kind = entry.get("type")
+    return "$set" in entry or kind == "gemini" or (kind is None and "projectHash" in entry and "sessionId" in entry)
+
+
 def files_of(tool_name: str, tool_input: object) -> list[str]:
     """The files that a tool call writes; none for a tool that only reads."""
     return content.paths(tool_input, "file_path", "absolute_path") if tool_name in _WRITES else []
@@ -96,7 +102,7 @@ def _of_assistant(entry: dict[str, Any]) -> list[Item]:
 
 
 def _outcome(call: dict[str, Any], identifier: str) -> list[Item]:
-    """What a call returned. A message of the user repeats it, without the status; so it is taken from here alone."""
+    """What a call returned. A message of the user repeats it without the status, and is not read."""
     answers = [content.table(content.table(row.get("functionResponse")).get("response")) for row in _results(call)]
     if not answers:
         return []

@@ -1,22 +1,9 @@
-"""OpenCode: its plugin sends our own payload (`clients/extension/`)."""
+"""OpenCode: our plugin sends a payload of our own (`extension.js`)."""
 
 from __future__ import annotations
 
 from clients import extension_hooks
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from clients.event import HookEvent, Text
-
-
-def read(payload: dict[str, Any], name: str) -> HookEvent:
-    """The event of a payload."""
-    return extension_hooks.read(payload, name, "opencode")
-
-
-def answer(_: HookEvent, texts: Sequence[Text]) -> str:
-    """What is printed."""
-    return extension_hooks.answer(texts)
+KINDS = extension_hooks.KINDS
+read = extension_hooks.reader("opencode")
+answer = extension_hooks.answer

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from clients import tokens
 from clients.content import rows, string, table, whole
-from clients.entry import Block, Compaction, Entry, Message, Usage
+from clients.entry import Block, Compaction, Entry, Message, Usage, path_to
 from clients.file_operations import NONE, FileOperations, together
 from clients.moment import ms
-from clients.tree import path_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,7 +35,7 @@ _ROLES: dict[str, Role] = {
 }
 
 
-class PiReader:
+class Reader:
     """Turns the lines of a session into entries; keeps what later lines need of earlier ones."""
 
     def __init__(self) -> None:
@@ -121,8 +120,8 @@ class PiReader:
         files = NONE if value.get("fromHook") else _listed(value.get("details"))
         where = (line.number, line.offset, line.size)
         if kind == "compaction":
-            told = Compaction(summary, self._first_kept(value), whole(value.get("tokensBefore")))
-            return Entry(identifier, parent, kind, *where, "compaction_summary", files=files, compaction=told)
+            compaction = Compaction(summary, self._first_kept(value), whole(value.get("tokensBefore")))
+            return Entry(identifier, parent, kind, *where, "compaction_summary", files=files, compaction=compaction)
         role: Role = "custom" if kind == "custom_message" else "branch_summary"
         size = 0 if role == "branch_summary" and not summary else -1
         return Entry(identifier, parent, kind, *where, role, size, can_cut=True, starts_turn=True, files=files)
@@ -143,8 +142,8 @@ def messages(value: dict[str, Any], entry: Entry) -> Iterable[Message]:
         yield Message(entry.id, entry.role, (Block("text", string(value.get("summary"))),), at)
         return
     message = table(value.get("message")) if entry.kind == "message" else value
-    told = ms(message.get("timestamp"))
-    at = told if told is not None else at
+    said_at = ms(message.get("timestamp"))
+    at = said_at if said_at is not None else at
     if entry.role == "bash":
         block = Block("text", _bash_text(message))
         yield Message(entry.id, "bash", (block,), at, excluded=message.get("excludeFromContext") is True)
@@ -244,7 +243,7 @@ def _calls(message: dict[str, Any]) -> tuple[tuple[str, ...], FileOperations]:
                     edited=(path,) if name == "edit" else (),
                 )
             )
-    return tuple(calls), files[0] if len(files) == 1 else together(files) if files else NONE
+    return tuple(calls), together(files)
 
 
 def _listed(details: object) -> FileOperations:
@@ -262,7 +261,7 @@ def _strings(value: object) -> tuple[str, ...]:
 
 
 def _bash_text(message: dict[str, Any]) -> str:
-    """A command that the user ran, as the model is told of it."""
+    """A command that the user ran, as the model sees it."""
     output = string(message.get("output"))
     text = f"Ran `{string(message.get('command'))}`\n" + (f"```\n{output}\n```" if output else "(no output)")
     code = message.get("exitCode")

@@ -20,6 +20,13 @@ _WRITES = ("edit", "write")
 _UNFINISHED = ("aborted", "error")  # what such an answer says of its usage is nothing, or a part
 
 
+def wrote(entry: dict[str, Any]) -> bool:
+    """Whether a line has a form that only this client writes."""
+    if entry.get("type") == "session":
+        return "id" in entry and "cwd" in entry
+    return entry.get("type") == "message" and "parentId" in entry and isinstance(entry.get("message"), dict)
+
+
 def files_of(tool_name: str, tool_input: object) -> list[str]:
     """The files that a tool call writes; none for a tool that only reads."""
     return content.paths(tool_input, "path", "file_path") if tool_name in _WRITES else []

@@ -10,20 +10,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clients import formats
+from clients import registry
 from core import json_text
 from core.errors import Failure
 from core.store import lexical_index, sqlite
 from memory.archive import episodes, transcript_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import apsw
 
     from core.config import Config
 
-AGENTS = formats.AGENTS
 MOST_TOLD = 20
 _STEP_BYTES = 4_000_000
 _LOOK_BYTES = 256 * 1024
@@ -70,20 +69,12 @@ class Archived:
             self.skipped.append({"path": path, "reason": reason})
 
 
-def on_disk(environment: Mapping[str, str], agents: Iterable[str] = AGENTS) -> list[str]:
+def on_disk(agents: Iterable[str] = registry.KEEPING_FILES) -> list[str]:
     """Every transcript where its client keeps it, the one that was changed last first."""
-    home = Path(environment.get("HOME") or Path.home())
-
-    def folder(variable: str, default: str) -> Path:
-        return Path(environment[variable]) if environment.get(variable) else home / default
-
-    places = {
-        "claude": (folder("CLAUDE_CONFIG_DIR", ".claude") / "projects", "**/*.jsonl"),
-        "pi": (folder("PI_CODING_AGENT_DIR", ".pi/agent") / "sessions", "**/*.jsonl"),
-        "codex": (folder("CODEX_HOME", ".codex") / "sessions", "**/rollout-*.jsonl"),
-        "gemini": (home / ".gemini" / "tmp", "*/chats/*.jsonl"),
-    }
-    found = [str(path) for agent in agents if agent in places for path in _matching(*places[agent])]
+    found: list[str] = []
+    for agent in agents:
+        settings = registry.row(agent).settings()
+        found += [str(path) for path in _matching(Path(settings.home()), settings.transcripts)]
     return newest_first(found)
 
 
@@ -126,19 +117,19 @@ def look_at(path: str, agent: str = "") -> Transcript:
     entries = _first_entries(path)
     if not entries:
         raise NotATranscriptError("no JSON lines")
-    agent = agent or formats.detect(entries) or ""
+    agent = agent or registry.detect(entries) or ""
     if not agent:
         raise NotATranscriptError("no transcript of a known client")
-    marks = [entry["isSidechain"] for entry in entries if "isSidechain" in entry]
-    if agent == "claude" and marks and all(marks):
+    form = registry.transcript(agent)
+    is_subagents = getattr(form, "is_subagents", None)
+    if is_subagents is not None and is_subagents(entries):
         raise SubagentError("a subagent's transcript")
     session, cwd = "", ""
-    parse = formats.of(agent).items
     for entry in entries:
-        for item in parse(entry):
+        for item in form.items(entry):
             if item["kind"] == "started":
                 session, cwd = session or item["session"], cwd or item["cwd"]
-    if agent == "claude":
+    if registry.row(agent).named_by_file:
         session = Path(path).stem
     return Transcript(
         path, agent, session or _named(entries, "sessionId") or Path(path).stem, cwd or _named(entries, "cwd")

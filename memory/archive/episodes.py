@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.formats import Format
     from clients.item import Item
+    from clients.registry import Format
     from core.config import Config
     from memory.archive.episode_draft import Drafting
     from memory.archive.session_archive import SessionArchive
@@ -77,7 +77,7 @@ def take_file(
 
     Args:
         db: open for writing, in no transaction.
-        agent: one of `clients.formats`.
+        agent: one of `clients.registry.KEEPING_FILES`.
         session: the id under which the session is kept.
         now: ms since the epoch, for messages without a time.
         vectors: whether sqlite-vec is loaded.
@@ -190,9 +190,9 @@ def _take_pieces(
         taken["offset"] = offset
         if offset == taken["size"]:
             return
-        from clients import formats
+        from clients import registry
 
-        form = formats.of(agent)
+        form = registry.transcript(agent)
         # As before most prompts: what reads and stores is not imported for it, and the place stays where it is.
         if until is not None and not carried.get("skipping") and _is_silent(descriptor, offset, taken["size"], form):
             return

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clients.entry import path_to
 from clients.file_operations import FileOperations, together
 from clients.lines import Problems
-from clients.tree import path_to
 from core.errors import usage
 from session.compaction import session_file
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from clients.context_window import context_window
 from clients.entry import SAID
 from core.errors import usage
-from session import context_usage
 from session.compaction import session_file
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def limits(transcript: Transcript, config: Config, *, window: int | None = None,
         "--window": window or 0,
         "the transcript": transcript.window,
         "context.window": config.whole("context.window"),
-        "the model": context_usage.window_of(transcript.client, (transcript.model,), told, config),
+        "the model": context_window(transcript.client, (transcript.model,), told, config),
     }
     source, found = next((name, tokens) for name, tokens in candidates.items() if tokens)
     if reserve is None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clients import registry
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from clients.entry import Client, Entry
+    from clients.entry import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ def find(
     entries: Sequence[Entry],
     start: int,
     keep_recent: int,
-    client: Client,
+    client: str,
     sizes: Callable[[list[Entry]], Iterator[int]],
 ) -> CutPoint:
     """The cut between `start` and the newest entry.
@@ -42,15 +44,15 @@ def find(
         entries: the active branch.
         start: index of the first entry that may be summarised.
         keep_recent: tokens of the newest messages that stay.
-        client: whose session it is; pi keeps bookkeeping with the entry after it.
-        sizes: yields the tokens of entries, one by one.
+        client: whose session it is (`whole_turns` in its row).
+        sizes: tokens of entries, one by one, as far as they are asked for.
     """
     points = [index for index in range(start, len(entries)) if entries[index].can_cut]
     if not points:
         return CutPoint(start, -1)
     cut = _by_budget(entries, points, start, keep_recent, client, sizes)
     cut = _with_calls(entries, start, cut)
-    if client == "pi":
+    if registry.row(client).whole_turns:
         cut = _with_bookkeeping(entries, start, cut)
     first = entries[cut]
     if first.kind == "message" and first.role == "user":
@@ -68,7 +70,7 @@ def _by_budget(
     points: Sequence[int],
     start: int,
     keep_recent: int,
-    client: Client,
+    client: str,
     sizes: Callable[[list[Entry]], Iterator[int]],
 ) -> int:
     # Only messages count, as in pi: not the texts of extensions and of summaries.
@@ -79,7 +81,8 @@ def _by_budget(
         if kept >= keep_recent:
             # Where the newest results alone fill the budget, nothing behind them can be first. pi then keeps all; other
             # clients compact in the middle of a turn, where that is the rule: the call of those results is first.
-            return next((point for point in points if point >= index), points[0] if client == "pi" else points[-1])
+            whole = registry.row(client).whole_turns
+            return next((point for point in points if point >= index), points[0] if whole else points[-1])
     return points[0]
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from clients.event import Text
     from core.config import Config
 
-_OWN_SCREEN = ("pi", "opencode")
 _SECONDS = 10
 """How long the command may take."""
 _STOP_S = 15
@@ -35,11 +34,12 @@ def begin(agent: str, config: Config) -> list[Text]:
 
     Only where `compaction.notifyOnStart` is set, and not in a compaction that `joelclaw idle run` has announced.
     """
+    from clients import registry
     from session.idle import timers
 
     if not config.flag("compaction.notifyOnStart") or os.environ.get(timers.RUNNING):
         return []
-    if agent in _OWN_SCREEN:
+    if registry.row(agent).extension:
         from clients.extension_hooks import NOTICE
 
         said = text(config)

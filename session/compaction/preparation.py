@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from clients import registry
 from clients.file_operations import NONE, together
 from session.compaction import context, cut_point, session_file
 
@@ -98,9 +99,9 @@ def _speaking(entries: Iterable[Entry]) -> tuple[Entry, ...]:
 
 
 def _files(transcript: Transcript, previous: int, cut: int, summarized: Iterable[Entry]) -> FileOperations:
-    """The files of the last summary, and those used since. Only pi's compactions list files; elsewhere all operations
-    before the cut are still in the session file."""
-    if transcript.client != "pi":
+    """What the last summary listed, and what was done since. Where the client's compactions list no files, everything
+    that was done before the cut is still in the file."""
+    if not registry.row(transcript.client).lists_files:
         return together(entry.files for entry in transcript.entries[:cut])
     listed = [transcript.entries[previous].files] if previous >= 0 else []
     return together([*listed, *(entry.files for entry in summarized if entry.kind == "message")])

@@ -6,50 +6,18 @@ import gc
 import os
 import stat
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from clients import formats, lines
-from clients.claude import entries as claude_entries
-from clients.codex import entries as codex_entries
+from clients import lines, registry
 from clients.entry import Transcript
 from clients.lines import Line, Problems
-from clients.pi import entries as pi_entries
 from core.errors import Failure, usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
-    from clients.entry import Client, Entry, Message
+    from clients.entry import Entry, Message
 
-    class Reader(Protocol):
-        """Reads one client's lines."""
-
-        model: str
-        window: int
-
-        def entry(self, line: Line, value: dict[str, Any], problems: Problems, /) -> Entry | None:
-            """The entry of a line, None where it is none."""
-
-        def branch(self, entries: list[Entry], tree: dict[str, Entry], problems: Problems, /) -> list[Entry]:
-            """The active branch, oldest first."""
-
-
-CLIENTS: tuple[Client, ...] = ("pi", "claude", "codex")
-_READERS: dict[str, Callable[[], Reader]] = {
-    "pi": pi_entries.PiReader,
-    "claude": claude_entries.ClaudeReader,
-    "codex": codex_entries.CodexReader,
-}
-_MESSAGES: dict[str, Callable[[dict[str, Any], Entry], Iterable[Message]]] = {
-    "pi": pi_entries.messages,
-    "claude": claude_entries.messages,
-    "codex": codex_entries.messages,
-}
-_SIZES: dict[str, Callable[[dict[str, Any], Entry], int]] = {
-    "pi": pi_entries.size,
-    "claude": claude_entries.size,
-    "codex": codex_entries.size,
-}
 _PEEK_LINES = 1000
 _SEEKING = 64 * 1024
 """Bytes of the buffer when single lines are read."""
@@ -61,8 +29,8 @@ def read(path: str, client: str = "") -> Transcript:
     """Read a session file. Damaged lines are left out and listed in `problems`.
 
     Args:
-        path: a session of pi, a transcript of Claude Code, or a rollout of Codex.
-        client: whose it is; "" finds it out from the first lines.
+        path: a session file of a client that has `entries.py`.
+        client: whose it is; "" looks at its first lines.
 
     Raises:
         Failure: TRANSCRIPT_NOT_FOUND (exit 2); TRANSCRIPT_UNREADABLE, TRANSCRIPT_EMPTY, TRANSCRIPT_UNKNOWN for what
@@ -72,7 +40,7 @@ def read(path: str, client: str = "") -> Transcript:
         problems = Problems()
         found = lines.values(handle, problems)
         first, whose = _detected(found, path, client)
-        reader = _READERS[whose]()
+        reader = registry.row(whose).entries().Reader()
         entries: list[Entry] = []
         tree: dict[str, Entry] = {}
         for line, value in _chained(first, found):
@@ -95,7 +63,7 @@ def messages(transcript: Transcript, entries: Iterable[Entry]) -> Iterator[Messa
     Raises:
         Failure: TRANSCRIPT_UNREADABLE, when the file went away meanwhile.
     """
-    make = _MESSAGES[transcript.client]
+    make = registry.row(transcript.client).entries().messages
     with _opened(transcript.path, _SEEKING) as handle:
         for entry in entries:
             value = _again(handle, entry)
@@ -110,7 +78,7 @@ def sizes(transcript: Transcript, entries: Iterable[Entry]) -> Iterator[int]:
     Raises:
         Failure: TRANSCRIPT_UNREADABLE, when the file went away meanwhile.
     """
-    measure = _SIZES[transcript.client]
+    measure = registry.row(transcript.client).entries().size
     with ExitStack() as stack:
         handle: BinaryIO | None = None
         for entry in entries:
@@ -136,9 +104,7 @@ def _opened(path: str, buffer: int = 1024 * 1024) -> Iterator[BinaryIO]:
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode):
             kind = "a folder" if stat.S_ISDIR(mode) else "no file"
-            raise Failure(
-                "TRANSCRIPT_UNREADABLE", f"{path} is {kind}", "name a session file of pi, Claude Code or Codex"
-            )
+            raise Failure("TRANSCRIPT_UNREADABLE", f"{path} is {kind}", f"name a session file of {_titles()}")
         handle = open(path, "rb", buffering=buffer)
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL in the name
         raise usage("TRANSCRIPT_NOT_FOUND", f"there is no {path!r}", "name a session file that is there") from None
@@ -171,21 +137,20 @@ def _without_collection() -> Iterator[None]:
 
 def _detected(
     found: Iterator[tuple[Line, dict[str, Any] | None]], path: str, client: str
-) -> tuple[list[tuple[Line, dict[str, Any] | None]], Client]:
+) -> tuple[list[tuple[Line, dict[str, Any] | None]], str]:
     """The first lines, and whose they are."""
     first: list[tuple[Line, dict[str, Any] | None]] = []
     size = 0
     for line, value in found:
         first.append((line, value))
         size += line.size
-        whose = client or (formats.detect([value]) if value is not None else None)
-        for known in CLIENTS:
-            if whose == known:
-                return first, known
+        whose = client or (registry.detect([value]) if value is not None else None)
+        if whose in registry.WITH_ENTRIES:
+            return first, whose
         if whose:
             raise Failure(
                 "TRANSCRIPT_UNSUPPORTED",
-                f"{path} is a transcript of {whose}; compactions of {', '.join(CLIENTS)} are known",
+                f"{path} is a transcript of {whose}; compactions of {', '.join(registry.WITH_ENTRIES)} are known",
                 "name a session of one of them",
             )
         if len(first) >= _PEEK_LINES or size > _PEEK_BYTES:
@@ -197,8 +162,12 @@ def _detected(
     raise Failure(
         "TRANSCRIPT_UNKNOWN",
         f"{path} is no transcript: {what}",
-        "name a session file of pi, Claude Code or Codex; --client says whose a damaged one is",
+        f"name a session file of {_titles()}; --client says whose a damaged one is",
     )
+
+
+def _titles() -> str:
+    return registry.either(registry.row(name).title for name in registry.WITH_ENTRIES)
 
 
 def _chained(

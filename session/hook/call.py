@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from clients import registry
 from core import clock, config, json_text
 from core.errors import Failure
 from core.process import background_jobs
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clients.event import HookEvent, Text
+    from clients.registry import Client
     from core.config import Config
     from core.store.interface import Event
     from session.context import Context
 
-AGENTS = ("pi", "claude", "codex", "gemini", "opencode")
 COMPONENT = "hook"
 _ARCHIVE_SHARE = 0.6
 """Of the time until the deadline, for a transcript that has grown by megabytes."""
@@ -31,7 +32,7 @@ class Call:
     """One call.
 
     Args:
-        agent: one of AGENTS.
+        agent: a name of `clients.registry`.
         name: the event's name, where the payload does not tell it.
         began: `time.perf_counter()` at the start.
     """
@@ -63,7 +64,8 @@ class Call:
         Raises:
             Failure: the agent is unknown, the payload is no JSON object, or the session's state cannot be used.
         """
-        adapter = _adapter(self._agent)
+        client = _client(self._agent)
+        adapter = client.hooks()
         event = self._event = adapter.read(_payload(data), self._name)
         if event["kind"] != "ignored" and event["session"].strip():
             from session.context import Context
@@ -73,14 +75,13 @@ class Call:
             settings, role = self._config or config.Config({}), os.environ.get("JOELCLAW_ROLE", "")
             self._context = Context(session_id, settings, role=role, agent=self._agent, deferred=True)
             left = self._seconds() * _ARCHIVE_SHARE - (time.perf_counter() - self._began)
-            silent = getattr(adapter, "COMPACTION_IS_SILENT", False)
             until = time.monotonic() + left
-            self._texts = pipeline.answer(event, self._context, silent=silent, until=until)
-        return str(adapter.answer(event, self._texts))
+            self._texts = pipeline.answer(event, self._context, silent=client.silent, until=until)
+        return adapter.answer(event, self._texts)
 
     def empty(self) -> str:
         """The answer that says nothing."""
-        return '{"messages": []}' if self._agent in ("pi", "opencode") else ""
+        return registry.row(self._agent).empty_answer
 
     def claim(self) -> bool:
         """Whether the answer may be printed: not when the deadline has printed the empty one."""
@@ -165,10 +166,12 @@ class Call:
         )
 
 
-def _adapter(agent: str) -> Any:
-    if agent not in AGENTS:
-        raise Failure("HOOK_UNKNOWN_AGENT", f"{agent[:40]!r} is no agent", "give one of " + ", ".join(AGENTS))
-    return __import__(f"clients.{agent}.hooks", fromlist=["read"])
+def _client(agent: str) -> Client:
+    client = registry.CLIENTS.get(agent)
+    if client is None:
+        known = ", ".join(registry.CLIENTS)
+        raise Failure("HOOK_UNKNOWN_AGENT", f"{agent[:40]!r} is no agent", f"give one of {known}")
+    return client
 
 
 def _payload(data: bytes) -> dict[str, Any]:

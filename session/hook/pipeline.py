@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 
+from clients import registry
 from session import checkpoint
 from session.faults import fault_boundary
 from session.inject.runner import InjectionStep, Moment
@@ -188,7 +189,7 @@ def _usage(event: HookEvent, context: Context) -> ContextUsage:
     tokens, window, percent = event["tokens"], event["window"], event["percent"]
     if percent is None and tokens is not None and window:
         percent = round(tokens * 100 / window, 2)
-    if percent is not None or not event["transcript"] or context.agent in ("pi", "opencode"):
+    if percent is not None or not event["transcript"] or registry.row(context.agent).extension:
         return {"tokens": tokens, "window": window, "percent": percent, "source": "usage"}
     from session import context_usage
 

@@ -26,9 +26,6 @@ LONGEST_PAUSE_S = 1.0
 _SHORTEST_PAUSE_S = 0.02
 _ROUNDING = 1e-9
 
-COMMANDS = {"claude": 'claude -p "/compact" --resume {session}'}
-"""Commands that compact a session from outside its client, tried with Claude Code 2.1.329."""
-
 
 def ratio(percent: float | None, tokens: int | None, window: int | None) -> float | None:
     """The share of the context window in use; from tokens where given, since a percentage may be rounded."""

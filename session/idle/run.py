@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from clients import registry
 from core import clock
 from core.errors import Failure
 from core.process import process_group
@@ -232,7 +233,7 @@ def _command(current: SessionState, timer: IdleTimer, config: Config) -> tuple[l
         Failure: there is no command, no folder, or no id that the agent would know.
     """
     session_id, agent = current["sessionId"], current["agent"]
-    template = config.text("idle.command").strip() or rules.COMMANDS.get(agent, "")
+    template = config.text("idle.command").strip() or registry.row(agent).compact_command
     if not template:
         who = agent or "an agent of which nothing is known"
         raise Failure("IDLE_NO_COMMAND", f"no command is known that compacts a session of {who}", "set idle.command")

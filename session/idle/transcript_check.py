@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from clients import formats
+from clients import registry
 from core import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
 
-    from clients.formats import Format
+    from clients.registry import Format
 
-_RECORDING = ("claude", "codex", "pi")
-"""Clients that write compactions into their transcripts."""
 _LINES_READ = 100
 _LINE_BYTES = 8_000_000
 _MOST_BYTES = 64_000_000
@@ -23,9 +21,9 @@ _MOST_BYTES = 64_000_000
 
 def begun_in(path: str, agent: str) -> str:
     """The folder in which the session began, from the first lines of its transcript; "" where it is unknown or gone."""
-    if agent not in _RECORDING or not os.path.isfile(path):
+    if not registry.row(agent).file_tells_compaction or not os.path.isfile(path):
         return ""
-    form = formats.of(agent)
+    form = registry.row(agent).transcript()
     try:
         with open(path, "rb") as file:
             for number, entry in enumerate(_entries(file)):
@@ -49,9 +47,9 @@ def size(path: str) -> int:
 
 def was_compacted(path: str, agent: str, since: int) -> bool | None:
     """Whether the transcript holds a compaction after its first `since` bytes; None where it cannot be known."""
-    if agent not in _RECORDING or not os.path.isfile(path):
+    if not registry.row(agent).file_tells_compaction or not os.path.isfile(path):
         return None
-    form = formats.of(agent)
+    form = registry.row(agent).transcript()
     try:
         with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_size >= since:

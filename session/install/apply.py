@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from core import clock, files
 from core.errors import Failure
 from session.install.plan import CODE, Plan, read
-from session.install.record import Record
+from session.install.receipt import Receipt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,8 +48,8 @@ def carry_out(plan: Plan) -> str | None:
             was changed.
     """
     if not plan.changed:
-        if plan.record is None:
-            Record.forget(plan.path)
+        if plan.receipt is None:
+            Receipt.forget(plan.path)
         return None
     if read(plan.target) != plan.before:
         raise Failure("INSTALL_CHANGED", f"{plan.path} was changed meanwhile", "run this again")
@@ -60,14 +60,14 @@ def carry_out(plan: Plan) -> str | None:
 
 
 def _write(plan: Plan, data: bytes) -> str | None:
-    before = Record.load(plan.path)
+    before = Receipt.load(plan.path)
     made = _folders(os.path.dirname(plan.target), shared=plan.project)
     backup = None
     try:
         backup = None if plan.before is None or plan.untouched else _backup(plan, plan.before)
-        if plan.record is not None:  # first: without it a removal would know less
-            kept = before.folders if before and plan.record.created else ()
-            replace(plan.record, folders=(*kept, *made)).save()
+        if plan.receipt is not None:  # first: without it a removal would know less
+            kept = before.folders if before and plan.receipt.created else ()
+            replace(plan.receipt, folders=(*kept, *made)).save()
         _replace(plan, data)
     except OSError:
         if backup:
@@ -75,17 +75,17 @@ def _write(plan: Plan, data: bytes) -> str | None:
         for folder in reversed(made):
             os.rmdir(folder)
         raise
-    if plan.record is None:
-        Record.forget(plan.path)
+    if plan.receipt is None:
+        Receipt.forget(plan.path)
     return backup
 
 
 def _delete(plan: Plan) -> str | None:
-    record = Record.load(plan.path)
+    receipt = Receipt.load(plan.path)
     backup = None if plan.before is None or plan.untouched else _backup(plan, plan.before)
     os.unlink(plan.target)
-    Record.forget(plan.path)
-    for folder in reversed(record.folders if record else ()):
+    Receipt.forget(plan.path)
+    for folder in reversed(receipt.folders if receipt else ()):
         try:
             os.rmdir(folder)  # only an empty one goes
         except OSError:
@@ -94,7 +94,7 @@ def _delete(plan: Plan) -> str | None:
 
 
 def _backup(plan: Plan, data: bytes) -> str:
-    """A copy beside the file, of the same mode; never over another."""
+    """A copy in the same folder, of the same mode; never over another file."""
     stem = f"{plan.path}.joelclaw-backup-{clock.now_ms()}"
     for count in range(1, 1000):
         path = stem if count == 1 else f"{stem}-{count}"

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from session.install import json_nodes, json_splice
-from session.install.json_nodes import Malformed, Node
+from session.install import hook_command, json_nodes, json_splice
+from session.install.json_nodes import Dialect, Malformed, Node
 
 if TYPE_CHECKING:
-    from session.install.clients import Client
+    from clients.settings import Settings
 
 _BOM = "\ufeff"
 
@@ -32,7 +32,7 @@ class Traces:
     blank: str | None = None
 
 
-def put_in(text: str, client: Client, executable: str, before: Traces | None) -> tuple[str, Traces]:
+def put_in(text: str, client: Settings, executable: str, before: Traces | None) -> tuple[str, Traces]:
     """The text with our entries as this version wants them; all else stays.
 
     Args:
@@ -46,8 +46,8 @@ def put_in(text: str, client: Client, executable: str, before: Traces | None) ->
     if not text.strip():
         blank, text = text, "{}\n"
     traces = Traces(before.created if before else frozenset(), dict(before.inner) if before else {}, blank)
-    wanted = client.groups(executable)
-    _check(json_nodes.read(text, client.dialect), client)
+    wanted = hook_command.groups(client, executable)
+    _check(_root(text, client), client)
     for event in _events(text, client):
         if event not in wanted:
             text = _take_out_of(text, client, event, before)
@@ -56,7 +56,7 @@ def put_in(text: str, client: Client, executable: str, before: Traces | None) ->
     return bom + text, traces
 
 
-def take_out(text: str, client: Client, traces: Traces | None) -> tuple[str, bool]:
+def take_out(text: str, client: Settings, traces: Traces | None) -> tuple[str, bool]:
     """The text without our entries, and whether nothing is left in it.
 
     Raises:
@@ -65,44 +65,46 @@ def take_out(text: str, client: Client, traces: Traces | None) -> tuple[str, boo
     bom, text = _without_bom(text)
     if not text.strip():
         return bom + text, False
-    _check(json_nodes.read(text, client.dialect), client)
+    _check(_root(text, client), client)
     found = _events(text, client)
     for event in found:
         text = _take_out_of(text, client, event, traces)
-    left = json_nodes.read(text, client.dialect)
+    left = _root(text, client)
     emptied = bool(found) and not left.items and not text[left.start + 1 : left.end - 1].strip()
     if emptied and traces and traces.blank is not None:
         return bom + traces.blank, True
     return bom + text, emptied
 
 
-def state(text: str, client: Client, executable: str) -> tuple[bool, bool]:
-    """Whether entries of ours are there, and whether they are just what this version would write.
+def is_in(text: str, client: Settings) -> bool:
+    """Whether entries of ours are there, of whatever version.
 
     Raises:
         Malformed: the text is not what the client reads.
     """
     plain = _without_bom(text)[1]
     if not plain.strip():
-        return False, False
-    _check(json_nodes.read(plain, client.dialect), client)
-    there = bool(_events(plain, client))
-    return there, there and put_in(text, client, executable, None)[0] == text
+        return False
+    _check(_root(plain, client), client)
+    return bool(_events(plain, client))
 
 
-def foreign_calls(text: str, client: Client) -> list[str]:
+def foreign_calls(text: str, client: Settings) -> list[str]:
     """Events in which a command that is not ours calls us, too."""
     found = []
-    for event, groups in _groups(json_nodes.read(_without_bom(text)[1].strip() or "{}", client.dialect)):
+    for event, groups in _groups(_root(_without_bom(text)[1].strip() or "{}", client)):
         entries = [entry.plain() for group in groups.items for entry in _entries(group)]
-        if any(client.mentioned(entry) and not client.ours(entry) for entry in entries):
+        if any(
+            hook_command.is_call(entry, client.name) and not hook_command.is_ours(entry, client.name)
+            for entry in entries
+        ):
             found.append(event)
     return found
 
 
-def others(text: str, client: Client) -> Any:
+def others(text: str, client: Settings) -> Any:
     """What the text says without our entries and without the empty lists and objects of hooks."""
-    value = json_nodes.read(_without_bom(text)[1].strip() or "{}", client.dialect).plain()
+    value = _root(_without_bom(text)[1].strip() or "{}", client).plain()
     if isinstance(value, dict) and isinstance(value.get("hooks"), dict):
         hooks = {event: _others_in(groups, client) for event, groups in value["hooks"].items()}
         value["hooks"] = {event: groups for event, groups in hooks.items() if groups != []}
@@ -111,14 +113,14 @@ def others(text: str, client: Client) -> Any:
     return value
 
 
-def _others_in(groups: Any, client: Client) -> Any:
+def _others_in(groups: Any, client: Settings) -> Any:
     if not isinstance(groups, list):
         return groups
     kept = []
     for group in groups:
         entries = group.get("hooks") if isinstance(group, dict) else None
-        if isinstance(entries, list) and any(client.ours(entry) for entry in entries):
-            left = [entry for entry in entries if not client.ours(entry)]
+        if isinstance(entries, list) and any(hook_command.is_ours(entry, client.name) for entry in entries):
+            left = [entry for entry in entries if not hook_command.is_ours(entry, client.name)]
             if left or set(group) - {"hooks", "matcher"}:
                 kept.append({**group, "hooks": left})
         else:
@@ -126,11 +128,19 @@ def _others_in(groups: Any, client: Client) -> Any:
     return kept
 
 
+def _dialect(client: Settings) -> Dialect:
+    return Dialect(comments=client.comments)
+
+
+def _root(text: str, client: Settings) -> Node:
+    return json_nodes.read(text, _dialect(client))
+
+
 def _without_bom(text: str) -> tuple[str, str]:
     return (_BOM, text[1:]) if text.startswith(_BOM) else ("", text)
 
 
-def _check(root: Node, client: Client) -> None:
+def _check(root: Node, client: Settings) -> None:
     if root.kind != "object":
         raise Malformed("the file holds no object")
     hooks = root.get("hooks")
@@ -138,9 +148,9 @@ def _check(root: Node, client: Client) -> None:
         return
     if hooks.kind != "object":
         raise Malformed("`hooks` is no object")
-    for event in {*hooks.keys, *(moment.event for moment in client.moments)}:
+    for event in {*hooks.keys, *(one.name for one in client.events)}:
         groups = hooks.get(event)
-        wanted = any(moment.event == event for moment in client.moments)
+        wanted = any(one.name == event for one in client.events)
         if groups is not None and groups.kind != "array" and wanted:
             raise Malformed(f"`hooks.{event}` is no list")
         for group in groups.items if groups is not None and groups.kind == "array" else ():
@@ -160,36 +170,38 @@ def _entries(group: Node) -> list[Node]:
     return entries.items if entries is not None and entries.kind == "array" else []
 
 
-def _events(text: str, client: Client) -> list[str]:
+def _events(text: str, client: Settings) -> list[str]:
     """The events that hold entries of ours."""
-    return [event for event, groups in _groups(json_nodes.read(text, client.dialect)) if _places(groups, client)]
+    return [event for event, groups in _groups(_root(text, client)) if _places(groups, client)]
 
 
-def _places(groups: Node, client: Client) -> list[tuple[int, list[int], bool]]:
+def _places(groups: Node, client: Settings) -> list[tuple[int, list[int], bool]]:
     """Groups with entries of ours: position, positions of the entries, and whether all in the group are ours."""
     found = []
     for at, group in enumerate(groups.items):
         entries = _entries(group)
-        ours = [i for i, entry in enumerate(entries) if client.ours(entry.plain())]
+        ours = [i for i, entry in enumerate(entries) if hook_command.is_ours(entry.plain(), client.name)]
         if ours:
             whole = len(ours) == len(entries) and not set(group.keys) - {"hooks", "matcher"}
             found.append((at, ours, whole))
     return found
 
 
-def _put_in_event(text: str, client: Client, event: str, wanted: dict[str, Any], traces: Traces) -> tuple[str, Traces]:
+def _put_in_event(
+    text: str, client: Settings, event: str, wanted: dict[str, Any], traces: Traces
+) -> tuple[str, Traces]:
     path = ("hooks", event)
-    groups = json_nodes.find(json_nodes.read(text, client.dialect), path)
+    groups = json_nodes.find(_root(text, client), path)
     places = _places(groups, client) if groups is not None else []
     keep = next((at for at, _, whole in places if whole), None)
     if groups is not None and keep is not None:
         if groups.items[keep].plain() != wanted:
-            text = json_splice.replace(text, (*path, keep), wanted, client.dialect)
+            text = json_splice.replace(text, (*path, keep), wanted, _dialect(client))
         return _drop(text, client, event, [place for place in places if place[0] != keep]), traces
     text = _drop(text, client, event, places)
     for parent, key, value in (((), "hooks", {}), (("hooks",), event, []), (path, None, wanted)):
-        if key is None or json_nodes.find(json_nodes.read(text, client.dialect), (*parent, key)) is None:
-            text, inner = json_splice.add(text, parent, key, value, client.dialect)
+        if key is None or json_nodes.find(_root(text, client), (*parent, key)) is None:
+            text, inner = json_splice.add(text, parent, key, value, _dialect(client))
             name = "/".join(parent)
             if inner is not None and name not in traces.created:
                 traces.inner[name] = inner
@@ -198,29 +210,29 @@ def _put_in_event(text: str, client: Client, event: str, wanted: dict[str, Any],
     return text, traces
 
 
-def _drop(text: str, client: Client, event: str, places: list[tuple[int, list[int], bool]]) -> str:
+def _drop(text: str, client: Settings, event: str, places: list[tuple[int, list[int], bool]]) -> str:
     """Take the entries out, the last first, so that positions hold; groups that were ours alone go as a whole."""
     for at, ours, whole in reversed(places):
         if whole:
-            text = json_splice.remove(text, ("hooks", event, at), None, client.dialect)
+            text = json_splice.remove(text, ("hooks", event, at), None, _dialect(client))
         else:
             for i in reversed(ours):
-                text = json_splice.remove(text, ("hooks", event, at, "hooks", i), None, client.dialect)
+                text = json_splice.remove(text, ("hooks", event, at, "hooks", i), None, _dialect(client))
     return text
 
 
-def _take_out_of(text: str, client: Client, event: str, traces: Traces | None) -> str:
+def _take_out_of(text: str, client: Settings, event: str, traces: Traces | None) -> str:
     """Our entries out of one event, and what was made for them, going outwards as long as nothing else is in it."""
     inner = traces.inner if traces else {}
-    groups = dict(_groups(json_nodes.read(text, client.dialect)))[event]
+    groups = dict(_groups(_root(text, client)))[event]
     text = _drop(text, client, event, _places(groups, client))
     for path in (("hooks", event), ("hooks",), ()):
-        node = json_nodes.find(json_nodes.read(text, client.dialect), path)
+        node = json_nodes.find(_root(text, client), path)
         if node is None or node.items:
             break
         name = "/".join(path)
         if path and (traces is None or name in traces.created) and not text[node.start + 1 : node.end - 1].strip():
-            text = json_splice.remove(text, path, inner.get("/".join(path[:-1])), client.dialect)
+            text = json_splice.remove(text, path, inner.get("/".join(path[:-1])), _dialect(client))
             continue
         before = text[node.start + 1 : node.end - 1]
         if name in inner and "".join(before.split()) == "".join(inner[name].split()):

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clients import registry
 from core.errors import Failure
 from session.install import plan
-from session.install.clients import CLIENTS
-from session.install.record import Record
+from session.install.receipt import Receipt
 
 if TYPE_CHECKING:
-    from session.install.clients import Client
+    from clients.settings import Settings
 
 
 def every() -> list[dict[str, Any]]:
     """Each client in each scope. `current`: its file says what this version would write."""
-    return [_one(client, project) for client in CLIENTS.values() for project in (False, True)]
+    return [_one(client.settings(), project) for client in registry.CLIENTS.values() for project in (False, True)]
 
 
-def installed(client: Client, project: bool) -> str:
-    """Why there is nothing to take out; empty where there is something, or where it cannot be told."""
+def installed(client: Settings, project: bool) -> str:
+    """Why there is nothing to take out; empty where there is something, or the file cannot be read."""
     try:
         there = plan.removing(client, project=project).changed
     except Failure:
@@ -27,7 +27,7 @@ def installed(client: Client, project: bool) -> str:
     return "" if there else "not installed"
 
 
-def _one(client: Client, project: bool) -> dict[str, Any]:
+def _one(client: Settings, project: bool) -> dict[str, Any]:
     path = client.path(project=project)
     found: dict[str, Any] = {
         "agent": client.name,
@@ -43,8 +43,8 @@ def _one(client: Client, project: bool) -> dict[str, Any]:
         if there:
             found["installed"] = True
             found["current"] = not plan.installing(client, project=project).changed
-            record = Record.load(path)
-            found["version"] = record.version if record else None
+            receipt = Receipt.load(path)
+            found["version"] = receipt.version if receipt else None
             if not found["current"]:
                 found["notes"].append("another version, or another path of joelclaw: install it again")
     except Failure as failure:

@@ -1,4 +1,4 @@
-"""What is remembered of an installation, so that its undoing leaves what was there before."""
+"""The receipt of an installation: what was written and made, so that taking it out leaves what was there before."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def version() -> str:
 
 
 @dataclass(frozen=True)
-class Record:
-    """Of one client's file: its path, the fingerprint of what we wrote, and whether we made the file."""
+class Receipt:
+    """Of one client's file: its path, the SHA-256 of what we wrote, and whether we made the file."""
 
     path: str
     fingerprint: str
@@ -32,8 +32,8 @@ class Record:
     traces: Traces = field(default_factory=Traces)
 
     @classmethod
-    def of(cls, path: str, data: bytes, *, created: bool, traces: Traces) -> Record:
-        """The record of a file that now holds `data`."""
+    def of(cls, path: str, data: bytes, *, created: bool, traces: Traces) -> Receipt:
+        """The receipt of a file that now holds `data`."""
         return cls(path, hashlib.sha256(data).hexdigest(), version(), created, (), traces)
 
     def is_of(self, data: bytes) -> bool:
@@ -41,8 +41,8 @@ class Record:
         return hashlib.sha256(data).hexdigest() == self.fingerprint
 
     @classmethod
-    def load(cls, path: str) -> Record | None:
-        """The record of a file; None where there is none, or no proper one."""
+    def load(cls, path: str) -> Receipt | None:
+        """The receipt of a file; None where there is none, or no proper one."""
         try:
             with open(_place(path), encoding="utf-8") as file:
                 kept = json.load(file)
@@ -78,7 +78,7 @@ class Record:
 
     @staticmethod
     def forget(path: str) -> None:
-        """Drop the record of a file, if there is one."""
+        """Drop the receipt of a file, if there is one."""
         try:
             os.unlink(_place(path))
         except OSError:
@@ -86,7 +86,7 @@ class Record:
 
 
 def folder() -> str:
-    """Where records lie."""
+    """Where receipts lie."""
     return os.path.join(files.home(), "installs")
 
 

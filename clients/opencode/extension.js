@@ -1,111 +1,11 @@
-// joelclaw for OpenCode: tells `joelclaw hook opencode` what happens and puts its texts into the system prompt.
-import { spawn } from "node:child_process";
-
-const JOELCLAW = "joelclaw";
-const KILL_MS = 4000; // no child lives longer
-const WAIT_MS = 3000; // OpenCode waits no longer for an answer
-const END_MS = 2000;
-const PAUSE_MS = 60_000; // after two timeouts in a row, only a compaction is still reported
-const MAX_OUT = 1_000_000; // bytes
-const MAX_TEXT = 32_000; // characters of a message
-const MAX_NOTICE = 500;
+// For OpenCode: a plugin. Its texts stand in the system prompt.
+const AGENT = "opencode";
 const MAX_ENTRY = 8_000; // of a message for the archive
 const OUTCOME = 500;
-const MESSAGES = 12;
 const ENTRIES = 200; // at once: a session that is taken up again is sent from its beginning, and told apart by ids
 const SESSIONS = 100; // remembered at once
-const MARK = "<joelclaw-memory";
 const WRITES = new Set(["edit", "write", "multiedit", "patch", "apply_patch"]);
 const TITLE = /^You are a title generator/; // the first part of that request's system prompt
-const VITAL = new Set(["before_compaction", "after_compaction"]);
-
-let timeouts = 0;
-let pausedUntil = 0;
-
-/** The texts that `joelclaw hook opencode EVENT` answers, or null: missing, slow, failing, printing anything else. */
-function hook(event, payload, ms) {
-  return new Promise((resolve) => {
-    try {
-      if (!VITAL.has(event) && Date.now() < pausedUntil) return resolve(null);
-      const given = JSON.stringify(payload);
-      const group = process.platform !== "win32";
-      const child = spawn(JOELCLAW, ["hook", "opencode", event], {
-        stdio: ["pipe", "pipe", "ignore"],
-        detached: group, // so that its own children can be ended with it
-        windowsHide: true,
-      });
-      const chunks = [];
-      let size = 0;
-      let over = false;
-      const finish = (code, late) => {
-        if (over) return;
-        over = true;
-        clearTimeout(timer);
-        timeouts = late ? timeouts + 1 : 0;
-        if (timeouts >= 2) pausedUntil = Date.now() + PAUSE_MS;
-        resolve(code === 0 ? texts(Buffer.concat(chunks).toString("utf8")) : null);
-      };
-      const kill = (late) => {
-        try {
-          if (group && child.pid) process.kill(-child.pid, "SIGKILL");
-          else child.kill("SIGKILL");
-        } catch {}
-        finish(null, late); // not waited for: a grandchild may hold the pipes
-        child.stdin?.destroy();
-        child.stdout?.destroy();
-        child.unref();
-      };
-      const timer = setTimeout(() => kill(true), Math.min(ms, KILL_MS));
-      child.on("error", () => finish(null, false));
-      child.on("close", (code) => finish(code, false));
-      child.stdin?.on("error", () => {}); // it may end before it has read all
-      child.stdout?.on("error", () => {});
-      child.stdout?.on("data", (chunk) => {
-        size += chunk.length;
-        if (size > MAX_OUT) kill(false);
-        else chunks.push(chunk);
-      });
-      child.stdin?.end(given);
-    } catch {
-      resolve(null);
-    }
-  });
-}
-
-/** Only what has the form of our own answer; with `notice`, what the user is to see. */
-function texts(out) {
-  try {
-    const { messages, notice } = JSON.parse(out);
-    if (!Array.isArray(messages)) return null;
-    const found = messages
-      .filter((one) => typeof one?.customType === "string" && typeof one.content === "string")
-      .filter((one) => one.content.startsWith(MARK));
-    return typeof notice === "string" ? Object.assign(found, { notice: notice.slice(0, MAX_NOTICE) }) : found;
-  } catch {
-    return null;
-  }
-}
-
-function within(ms, promise) {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(undefined), Math.max(0, ms));
-    Promise.resolve(promise).then(
-      (value) => (clearTimeout(timer), resolve(value)),
-      () => (clearTimeout(timer), resolve(undefined)),
-    );
-  });
-}
-
-const cut = (text, most) => (typeof text === "string" ? text.slice(0, most) : "");
-
-/** What the person or the model said, without what OpenCode adds to a message. */
-const plain = (parts) =>
-  (parts ?? [])
-    .filter((part) => part?.type === "text" && !part.synthetic && !part.ignored)
-    .map((part) => cut(part.text, MAX_TEXT))
-    .join("\n")
-    .trim()
-    .slice(0, MAX_TEXT);
 
 /** The paths that a tool call writes. */
 function written(tool, args) {
@@ -150,20 +50,19 @@ export const Joelclaw = async ({ client, directory } = {}) => {
         window: null,
         started: false,
         compacting: false,
-        again: false, // another turn_end is due
-        running: null, // the turn_end in flight
-        tooling: null, // the tool in flight
+        turns: lane(async () => tell(known, await report("turn_end", known, Date.now() + KILL_MS))),
+        tools: lane(async () => {
+          const files = [...known.files];
+          known.files.clear();
+          if (files.length) tell(known, await hook("tool", payload(known, { tool: "edit", files }), KILL_MS));
+        }),
       };
       sessions.set(id, known);
       for (const old of sessions.keys()) if (sessions.size > SESSIONS) sessions.delete(old);
     }
     return known;
   };
-  const quiet = (handler) => async (input, output) => {
-    try {
-      await handler(input ?? {}, output ?? {});
-    } catch {} // the agent goes on without its memory
-  };
+  const on = (handler) => quiet(async (input, output) => void (await handler(input ?? {}, output ?? {})));
   const payload = (known, more) => {
     const percent = known.tokens && known.window ? (100 * known.tokens) / known.window : null;
     const { id, tokens, window } = known;
@@ -192,32 +91,6 @@ export const Joelclaw = async ({ client, directory } = {}) => {
     return found;
   };
 
-  /** turn_end, one process at a time; what happens meanwhile is reported by one more. */
-  const turn = (known) => {
-    known.again = true;
-    known.running ??= (async () => {
-      try {
-        while (known.again) {
-          known.again = false;
-          tell(known, await report("turn_end", known, Date.now() + KILL_MS));
-        }
-      } catch {}
-      known.running = null;
-    })();
-  };
-  const tool = (known) => {
-    known.tooling ??= (async () => {
-      try {
-        while (known.files.size) {
-          const files = [...known.files];
-          known.files.clear();
-          tell(known, await hook("tool", payload(known, { tool: "edit", files }), KILL_MS));
-        }
-      } catch {}
-      known.tooling = null;
-    })();
-  };
-
   const show = async (message) => {
     try {
       await client.tui.showToast({ body: { message, variant: "info" } });
@@ -227,8 +100,8 @@ export const Joelclaw = async ({ client, directory } = {}) => {
   const leave = async (known) => {
     sessions.delete(known.id);
     const until = Date.now() + END_MS;
-    known.again = false;
-    await within(END_MS / 2, Promise.all([known.running, known.tooling]));
+    known.turns.asked = false;
+    await within(END_MS / 2, Promise.all([known.turns.running, known.tools.running]));
     await report("session_end", known, until);
   };
 
@@ -241,7 +114,7 @@ export const Joelclaw = async ({ client, directory } = {}) => {
   };
 
   return {
-    "chat.message": quiet(async ({ sessionID }, { parts }) => {
+    "chat.message": on(async ({ sessionID }, { parts }) => {
       if (!sessionID) return;
       const known = of(sessionID);
       known.compacting = false;
@@ -254,21 +127,21 @@ export const Joelclaw = async ({ client, directory } = {}) => {
       const prompt = plain(parts);
       if (prompt) tell(known, await hook("prompt", payload(known, { prompt }), WAIT_MS));
     }),
-    "tool.execute.after": quiet(async ({ tool: name, sessionID, args }) => {
+    "tool.execute.after": on(async ({ tool: name, sessionID, args }) => {
       const files = written(name, args);
       if (!sessionID || !files.length) return;
       const known = of(sessionID);
       for (const file of files) known.files.add(file);
-      tool(known); // not waited for
+      known.tools.run(); // not waited for
     }),
-    event: quiet(async ({ event }) => {
+    event: on(async ({ event }) => {
       const { type, properties = {} } = event ?? {};
       if (type === "session.deleted") return sessions.delete(properties.info?.id);
       if (type === "session.idle") {
         const known = sessions.get(properties.sessionID);
         if (!known) return;
         known.compacting = false;
-        turn(known);
+        known.turns.run();
       }
       if (type === "session.compacted") {
         const known = sessions.get(properties.sessionID);
@@ -282,25 +155,25 @@ export const Joelclaw = async ({ client, directory } = {}) => {
       if (!tokens || !info.time?.completed) return;
       const known = of(info.sessionID);
       known.tokens = tokens;
-      turn(known); // not waited for
+      known.turns.run(); // not waited for
     }),
-    dispose: quiet(async () => {
+    dispose: on(async () => {
       await Promise.all([...sessions.values()].filter((known) => known.started).map(leave));
     }),
-    "experimental.session.compacting": quiet(async ({ sessionID }) => {
+    "experimental.session.compacting": on(async ({ sessionID }) => {
       if (!sessionID) return;
       const known = of(sessionID);
       known.compacting = true;
       const until = Date.now() + WAIT_MS;
-      known.again = false; // what it would tell is told here
-      await within(WAIT_MS / 2, known.running);
+      known.turns.asked = false; // what it would tell is told here
+      await within(WAIT_MS / 2, known.turns.running);
       const found = await report("before_compaction", known, until);
       if (found?.notice) show(found.notice); // on the screen only; not waited for
     }),
-    "experimental.compaction.autocontinue": quiet(async ({ sessionID }) => {
+    "experimental.compaction.autocontinue": on(async ({ sessionID }) => {
       if (sessionID) await recover(of(sessionID));
     }),
-    "experimental.chat.system.transform": quiet(async ({ sessionID, model }, { system }) => {
+    "experimental.chat.system.transform": on(async ({ sessionID, model }, { system }) => {
       const known = sessions.get(sessionID);
       if (!known) return;
       // Neither into a summary nor into a title, which a smaller model may write.

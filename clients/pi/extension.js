@@ -1,0 +1,163 @@
+// For pi: an extension.
+const AGENT = "pi";
+const WRITES = new Set(["edit", "write"]);
+
+export default function (pi) {
+  const paths = new Map(); // tool call: the file it is to write
+  const waiting = new Map(); // event: what is sent when the one in flight is done, the latest alone
+  let started = null; // the answer of session_start, until the first prompt
+  let recovering = null; // the answer of after_compaction
+  let held = []; // texts that came while the model was at work
+
+  const on = (name, handler) => pi.on(name, quiet(handler));
+
+  const identity = (ctx) => ({
+    session_id: ctx.sessionManager.getSessionId(),
+    transcript_path: ctx.sessionManager.getSessionFile() ?? null,
+    cwd: ctx.cwd,
+  });
+
+  /** What the session looks like now. */
+  const state = (ctx) => {
+    const usage = ctx.getContextUsage();
+    const messages = [];
+    const branch = ctx.sessionManager.getBranch();
+    for (let at = branch.length - 1; at >= 0 && messages.length < MESSAGES; at--) {
+      if (branch[at].type !== "message" || branch[at].message.role !== "user") continue;
+      const text = plain(branch[at].message.content);
+      if (text) messages.unshift(text);
+    }
+    return {
+      ...identity(ctx),
+      messages,
+      percent: usage?.percent ?? null,
+      tokens: usage?.tokens ?? null,
+      window: usage?.contextWindow ?? null,
+    };
+  };
+
+  /**
+   * Into the context and the session file at once when pi is idle. While it works, anything queued (steer, followUp)
+   * would cost one more request after the last answer; so it is held, and shown to the next request by `context`.
+   */
+  const deliver = (found, ctx, session) => {
+    try {
+      if (!found?.length || ctx.sessionManager.getSessionId() !== session) return;
+      held.push(...found);
+      flush(ctx);
+    } catch {} // the session is gone
+  };
+  const flush = (ctx) => {
+    while (held.length && ctx.isIdle()) pi.sendMessage(held.shift());
+  };
+
+  const reports = lane(async () => {
+    while (waiting.size) {
+      const [event, { payload, ctx }] = waiting.entries().next().value;
+      waiting.delete(event);
+      deliver(await hook(event, payload, KILL_MS), ctx, payload.session_id);
+    }
+  });
+  const later = (event, payload, ctx) => {
+    waiting.set(event, { payload, ctx });
+    reports.run();
+  };
+
+  on("session_start", (event, ctx) => {
+    held = [];
+    if (event.reason === "reload") return; // the same session goes on
+    const branch = ctx.sessionManager.getBranch();
+    const resumed = event.reason === "startup" && branch.some((one) => one.type === "message");
+    const payload = { ...identity(ctx), source: resumed ? "resume" : event.reason };
+    const begin = async () => {
+      deliver(await hook("session_start", payload, WAIT_MS), ctx, payload.session_id);
+      if (owed(branch)) await recover(state(ctx), ctx);
+    };
+    started = begin().catch(() => {}); // not waited for here, or pi's window would open later: the first prompt waits
+  });
+
+  on("before_agent_start", async (event, ctx) => {
+    await started;
+    started = null;
+    const found = (await hook("prompt", { ...state(ctx), prompt: plain(event.prompt) }, WAIT_MS)) ?? [];
+    deliver(found.slice(1), ctx, ctx.sessionManager.getSessionId());
+    if (found.length) return { message: found[0] };
+  });
+
+  on("tool_execution_start", (event) => {
+    const path = event.args?.path ?? event.args?.file_path;
+    if (WRITES.has(event.toolName) && typeof path === "string" && path) paths.set(event.toolCallId, path);
+  });
+
+  on("tool_execution_end", (event, ctx) => {
+    const path = paths.get(event.toolCallId);
+    paths.delete(event.toolCallId);
+    const files = new Set(waiting.get("tool")?.payload.files ?? []); // what has not been sent yet goes along
+    if (path && !event.isError) files.add(path);
+    later("tool", { ...identity(ctx), tool: event.toolName, files: [...files] }, ctx);
+  });
+
+  on("turn_end", (_event, ctx) => later("turn_end", state(ctx), ctx));
+
+  // The request that is about to go out; nothing here is kept by pi.
+  on("context", (event) => {
+    if (!held.length) return;
+    const added = held.map((one) => ({ role: "custom", ...one, timestamp: Date.now() }));
+    return { messages: [...event.messages, ...added] };
+  });
+
+  on("agent_end", async (_event, ctx) => {
+    if (!held.length) return;
+    await new Promise((resolve) => setImmediate(resolve)); // pi is idle only after this event was raised
+    flush(ctx);
+  });
+
+  on("session_before_compact", async (event, ctx) => {
+    const until = Date.now() + WAIT_MS;
+    for (const name of ["messagesToSummarize", "turnPrefixMessages"]) unspoken(event.preparation?.[name]);
+    const payload = state(ctx);
+    await within(WAIT_MS / 2, reports.running);
+    const found = await hook("before_compaction", payload, until - Date.now());
+    if (found?.notice) ctx.ui.notify(found.notice, "info"); // on the screen only: neither in the context nor in the session's file
+  });
+
+  const recover = async (payload, ctx) => {
+    deliver(await hook("after_compaction", payload, WAIT_MS), ctx, payload.session_id);
+  };
+  // One after the other: `pi -p A B` compacts twice at once, and the second is then told that it was just done.
+  on("session_compact", (_event, ctx) => {
+    const payload = state(ctx);
+    return (recovering = Promise.resolve(recovering).then(() => recover(payload, ctx)).catch(() => {}));
+  });
+
+  on("session_shutdown", async (event, ctx) => {
+    flush(ctx);
+    if (event.reason === "reload") return;
+    const until = Date.now() + END_MS;
+    const payload = state(ctx);
+    await within(END_MS / 2, Promise.all([reports.running, recovering]));
+    flush(ctx);
+    await hook("session_end", payload, until - Date.now());
+  });
+}
+
+/**
+ * Whether the session ends in a compaction after which nothing was handed back: `pi -p` may end while it compacts, and
+ * then raises no session_compact.
+ */
+function owed(branch) {
+  for (let at = branch.length - 1; at >= 0; at--) {
+    const { type, message, content } = branch[at];
+    if (type === "compaction") return true;
+    if (type === "message" && message.role === "assistant") return false;
+    if (type === "custom_message" && plain(content).startsWith(MARK)) return false;
+  }
+  return false;
+}
+
+/** Takes our own texts out of what is summarised, so that no memory is taken for something said in this session. */
+function unspoken(messages) {
+  if (!Array.isArray(messages)) return;
+  const kept = messages.filter((one) => !(one?.role === "custom" && plain(one.content).startsWith(MARK)));
+  if (kept.length && kept.length < messages.length) messages.splice(0, messages.length, ...kept);
+}

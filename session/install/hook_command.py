@@ -1,0 +1,87 @@
+"""The shell command that a client's hook runs, and how we know one of ours again."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import sys
+from typing import TYPE_CHECKING, Any
+
+from core.errors import Failure
+
+if TYPE_CHECKING:
+    from clients.settings import Event, Settings
+
+_ANSWERS = '{"hookSpecificOutput":'
+_BEFORE = re.compile(r"(?:exec 2>/dev/null;\s*)?(?:o=\$\()?\s*")
+_AFTER = re.compile(
+    r"(?:\s|2>/dev/null|>/dev/null|2>&1|[);:]|&&|\|\||true|case|esac|in|printf|\$o|\"\$o\"|'%s\\n'"
+    r"|'\{\"hookSpecificOutput\":'\*\))*"
+)
+_CALL = r"""(?:'(?:[^']|'"'"')*?/joelclaw'|(?:[^\s'"();|&]*/)?joelclaw)\s+hook\s+%s(?![\w-])"""
+
+
+def groups(client: Settings, executable: str) -> dict[str, dict[str, Any]]:
+    """What goes into the list of each event in a client's settings."""
+    return {event.name: _group(client, event, executable) for event in client.events}
+
+
+def is_call(entry: object, agent: str) -> bool:
+    """Whether a hook runs `joelclaw hook` for a client, be it ours or somebody's own command."""
+    return _around_call(entry, agent) is not None
+
+
+def is_ours(entry: object, agent: str) -> bool:
+    """Whether a hook is one that we entered, in this or another version: it calls us and does nothing else."""
+    around = _around_call(entry, agent)
+    return around is not None and bool(_BEFORE.fullmatch(around[0]) and _AFTER.fullmatch(around[1]))
+
+
+def executable() -> str:
+    """The absolute path of the `joelclaw` that runs; a link to it is kept, since an upgrade moves what it points to.
+
+    Raises:
+        Failure: INSTALL_FAILED when there is none of that name.
+    """
+    neighbour = os.path.join(os.path.dirname(sys.executable), "joelclaw")
+    for path in (sys.argv[0], neighbour, shutil.which("joelclaw")):
+        if path and os.path.basename(path) == "joelclaw":
+            found = path if os.sep in path else shutil.which(path)
+            if found and os.access(found, os.X_OK):
+                return _utf8(os.path.abspath(found))
+    raise Failure("INSTALL_FAILED", "the joelclaw command cannot be found", "put it on the PATH and run it from there")
+
+
+def _group(client: Settings, event: Event, executable: str) -> dict[str, Any]:
+    name = {"name": client.label} if client.label else {}
+    command = _command(executable, client.name, speaks=event.speaks)
+    return {"hooks": [{"type": "command", **name, "command": command, "timeout": event.timeout}]}
+
+
+def _command(executable: str, agent: str, *, speaks: bool) -> str:
+    """A shell command that ends with status 0 and prints our answer or nothing, whatever `executable` does."""
+    call = f"{shlex.quote(executable)} hook {agent}"
+    if not speaks:
+        return f"{call} >/dev/null 2>&1 || :"
+    # With stderr given up first: what hangs in `$(…)` would hold it, and a client that waits for its end with it.
+    return f"exec 2>/dev/null; o=$({call}) && case $o in '{_ANSWERS}'*) printf '%s\\n' \"$o\";; esac; :"
+
+
+def _around_call(entry: object, agent: str) -> tuple[str, str] | None:
+    """What stands before and after the call in a hook's command; None where it does not call us."""
+    command = entry.get("command") if isinstance(entry, dict) else None
+    if not isinstance(command, str):
+        return None
+    match = re.search(r"(?<![\w.'\"/-])" + _CALL % agent, command)
+    return (command[: match.start()], command[match.end() :]) if match else None
+
+
+def _utf8(path: str) -> str:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        fix = "install joelclaw in a folder whose name is UTF-8"
+        raise Failure("INSTALL_FAILED", "the path of joelclaw is not UTF-8", fix) from None
+    return path

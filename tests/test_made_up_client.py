@@ -1,0 +1,244 @@
+"""A further client is one folder and one row: everything else asks those."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, clean_environment
+
+from clients import registry
+from core.bytecode_pack import ROOMS
+
+ROW = """
+        Client("quill", "Quill Code", session_file="scroll", has_entries=True, window=50_000),
+"""
+FOLDER = {
+    "__init__.py": '"""Quill Code, which nobody has."""\n',
+    "hooks.py": '''
+from clients import json_hooks
+from clients.quill import transcript
+
+KINDS = {"Opened": "start", "Asked": "prompt", "Shrinks": "before_compaction", "Closed": "end"}
+read = json_hooks.reader(KINDS, transcript.files_of)
+answer = json_hooks.answer
+''',
+    "transcript.py": '''
+from clients import content
+
+SAID_MARKS = (b'"says"',)
+CONTEXT_MARKS = (b'"used"', b'"shrunk"')
+
+
+def wrote(entry):
+    return "quill" in entry
+
+
+def files_of(tool_name, tool_input):
+    return []
+
+
+def items(line):
+    entry = content.table(line)
+    if "scroll" in entry:
+        return [{"kind": "started", "session": entry["scroll"], "cwd": entry["cwd"]}]
+    if "shrunk" in entry:
+        return [{"kind": "compaction", "tokens": None, "at": None}]
+    if "says" not in entry:
+        return []
+    said = {"kind": "said", "id": "", "role": entry["by"], "text": entry["says"], "tools": [], "at": entry["quill"]}
+    usage = {"kind": "usage", "tokens": entry.get("used"), "window": None, "model": ""}
+    return [said, usage] if "used" in entry else [said]
+
+
+def context_characters(entry):
+    return content.characters(entry.get("says"))
+''',
+    "entries.py": '''
+from clients import tokens
+from clients.entry import Block, Entry, Message, Usage
+
+
+class Reader:
+    def __init__(self):
+        self.model = ""
+        self.window = 0
+
+    def entry(self, line, value, problems, /):
+        if "says" not in value:
+            return None
+        used = Usage(total=value["used"]) if "used" in value else None
+        user = value["by"] == "user"
+        return Entry(
+            str(line.number), str(line.number - 1), "message", line.number, line.offset, line.size, value["by"],
+            can_cut=True, starts_turn=user, usage=used,
+        )
+
+    def branch(self, entries, tree, problems, /):
+        return entries
+
+
+def messages(value, entry):
+    yield Message(entry.id, entry.role, (Block("text", value["says"]),))
+
+
+def size(value, entry):
+    return tokens.of_characters(len(value["says"]))
+''',
+    "install.py": '''
+from clients.settings import Settings
+
+SETTINGS = Settings(
+    "quill", "QUILL_HOME", ".quill", "quill.json", "takes effect at dawn",
+    transcripts="scrolls/*.jsonl", timeout=7,
+)
+''',
+}  # fmt: skip
+SCROLL = [
+    {"quill": 1, "scroll": "q-1", "cwd": "/w/harbour"},
+    {"quill": 2, "by": "user", "says": "sort the tide tables by harbour"},
+    {"quill": 3, "by": "assistant", "says": "The tide tables lie in three files; I sort them.", "used": 20_000},
+]
+# Modules outside `clients/` that name one all the same, and the words around the name.
+EXCEPTIONS = {
+    "core/process/model_command.py": "claude -p",  # an example of a command that the user may set
+    "core/config.py": "(pi compaction.md)",  # where a setting's default comes from
+}
+
+Quill = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def command(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`joelclaw` of a copy of the packages to which the client was added."""
+    folder = tmp_path_factory.mktemp("copy")
+    for room in ROOMS:
+        shutil.copytree(ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__"))
+    at = folder / "clients" / "registry.py"
+    text = at.read_text()
+    assert text.count("    )\n}\n") == 1
+    at.write_text(text.replace("    )\n}\n", f"{ROW[1:]}    )\n}}\n"))
+    (folder / "clients" / "quill").mkdir()
+    for name, source in FOLDER.items():
+        (folder / "clients" / "quill" / name).write_text(source)
+    script = folder / "joelclaw"
+    script.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.path[0] = {str(folder)!r}\nfrom cli.start import start\nstart()\n"
+    )
+    script.chmod(0o700)
+    return script
+
+
+@pytest.fixture
+def quill(command: Path, home: Path, tmp_path: Path) -> Quill:
+    """Run that command; gives its result, or what it printed."""
+
+    folder = tmp_path / "project"
+    folder.mkdir()
+
+    def run(*words: str, stdin: Any = None, plain: bool = False) -> Any:
+        data = b"" if stdin is None else json.dumps(stdin).encode()
+        environment = clean_environment(home, HOME=str(tmp_path))
+        done = subprocess.run([command, *words], input=data, capture_output=True, env=environment, cwd=folder)
+        assert done.returncode == 0, (done.stdout, done.stderr)
+        return done.stdout.decode() if plain else json.loads(done.stdout)["result"]
+
+    return run
+
+
+@pytest.fixture
+def scroll(tmp_path: Path) -> Path:
+    at = tmp_path / ".quill" / "scrolls" / "one.jsonl"
+    at.parent.mkdir(parents=True)
+    at.write_text("".join(json.dumps(line) + "\n" for line in SCROLL))
+    return at
+
+
+def episodes(quill: Quill) -> list[tuple[str, str]]:
+    lines = quill("memory", "export", "--collection", "episodes", plain=True).splitlines()
+    return [(one["source"], one["text"]) for one in map(json.loads, lines)]
+
+
+def test_its_hooks_are_answered_its_session_is_archived_and_its_context_read(quill: Quill, scroll: Path) -> None:
+    def hook(name: str, **more: str) -> str:
+        payload = {"hook_event_name": name, "session_id": "q-1", "transcript_path": str(scroll), "cwd": "/w/harbour"}
+        out: str = quill("hook", "quill", stdin={**payload, **more}, plain=True)
+        return out
+
+    assert hook("Asked", prompt="sort the tide tables by harbour") == ""
+    shown = quill("checkpoint", "show", "q-1")
+    assert (shown["agent"], shown["contextTokens"], shown["contextLimit"]) == ("quill", 20_000, 50_000)
+    assert hook("Shrinks") == ""
+    answer = json.loads(hook("Opened", source="compact"))["hookSpecificOutput"]
+    assert answer["hookEventName"] == "Opened"
+    assert "tide tables" in answer["additionalContext"]
+    sources = episodes(quill)
+    assert {source for source, _ in sources} == {"quill"}
+    assert any("three files" in text for _, text in sources)
+
+
+def test_its_session_files_are_found_and_read(quill: Quill, scroll: Path) -> None:
+    assert quill("memory", "archive", "--all")["agents"] == {"quill": 1}
+    assert quill("memory", "archive", "--agent", "quill", str(scroll))["unchanged"] == 1
+    assert len(episodes(quill)) == 2
+    assert quill("compaction", "decide", str(scroll))["window"] == 50_000
+    prepared = quill("compaction", "prepare", str(scroll), "--client", "quill", "--keep-recent", "1")
+    assert (prepared["client"], prepared["reason"]) == ("quill", "ready")
+
+
+def test_it_is_installed_where_its_settings_lie(quill: Quill, tmp_path: Path, command: Path) -> None:
+    (one,) = quill("install", "quill")["agents"]
+    assert one["path"] == str(tmp_path / ".quill" / "quill.json")
+    assert one["notes"][0] == "takes effect at dawn"
+    entries = json.loads(Path(one["path"]).read_text())["hooks"]
+    assert list(entries) == ["Opened", "Asked", "Shrinks", "Closed"]
+    (entry,) = entries["Asked"][0]["hooks"]
+    assert f"{command} hook quill" in entry["command"] and entry["timeout"] == 7
+    listed = quill("install", "--list")["installs"]
+    assert [(row["scope"], row["installed"]) for row in listed if row["agent"] == "quill"] == [
+        ("user", True),
+        ("project", False),
+    ]
+    quill("uninstall", "quill")
+    assert not Path(one["path"]).exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["hook", "--help"],
+        ["install", "--help"],
+        ["memory", "archive", "--help"],
+        ["compaction", "prepare", "--help"],
+        ["completion", "bash"],
+    ],
+)
+def test_help_and_completion_name_it(quill: Quill, words: list[str]) -> None:
+    assert re.search(r"\bquill\b", quill(*words, plain=True))
+
+
+def strings(path: Path) -> Iterator[str]:
+    """The strings in a module, less its docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    remarks = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in remarks:
+            yield node.value
+
+
+@pytest.mark.parametrize("room", [room for room in ROOMS if room != "clients"])
+def test_no_module_elsewhere_names_a_client(room: str) -> None:
+    names = {re.escape(word) for client in registry.CLIENTS.values() for word in (client.name, client.title)}
+    pattern = re.compile(rf"(?<![\w.-])(?:{'|'.join(sorted(names))})(?![\w-])", re.IGNORECASE)
+    for path in sorted((ROOT / room).rglob("*.py")):
+        allowed = EXCEPTIONS.get(path.relative_to(ROOT).as_posix(), "")
+        for text in strings(path):
+            assert not pattern.search(text.replace(allowed, "") if allowed else text), f"{path}: {text[:80]}"
