@@ -6,7 +6,8 @@ decide. Over 100,000 documents the first costs 14 ms, where scanning the int8 ve
 
 from __future__ import annotations
 
-from core.numbers import ln
+from math import log
+
 from core.process.parallel import beside
 from core.store import documents
 from core.store.light_apsw import apsw
@@ -104,7 +105,7 @@ class LocalCandidates:
                     found.setdefault(rowid, weight)
             frequency = len(found)
             for rowid, weight in found.items():
-                idf = ln(1 + (max(size - frequency, 0) + 0.5) / (frequency + 0.5))
+                idf = log(1 + (max(size - frequency, 0) + 0.5) / (frequency + 0.5))
                 scores[rowid] = scores.get(rowid, 0.0) + weight * idf
         return scores
 
