@@ -9,7 +9,7 @@ from recall import fusion, rewrite, trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any, NotRequired, TypedDict
 
     import apsw
@@ -130,7 +130,6 @@ def recall(
     vectors: bool,
     config: Config,
     patience_ms: float | None = None,
-    meanwhile: Callable[[], None] | None = None,
 ) -> RecallResult:
     """The memories that bear on a query, best first.
 
@@ -146,7 +145,6 @@ def recall(
         now: ms since the epoch, for the decay.
         vectors: whether sqlite-vec is loaded into `db`.
         patience_ms: the longest to wait for a cluster, where that is less than `store.timeout_ms`.
-        meanwhile: done beside the search in a large store, and raises nothing: what the caller needs afterwards.
 
     Raises:
         apsw.Error: the store cannot be read (`core.store.sqlite.as_failure` says what it means).
@@ -168,7 +166,6 @@ def recall(
             include_discard=include_discard,
             now=now,
             episode_decay=config.number("recall.episode_decay"),
-            meanwhile=meanwhile,
         )
 
     if config.text("store.backend") == "sqlite":
@@ -198,7 +195,6 @@ def _answer(
     include_discard: bool,
     now: int,
     episode_decay: float,
-    meanwhile: Callable[[], None] | None,
 ) -> RecallResult:
     profile = budgets.choose(budget, query)
     shortened = query if len(query) <= _QUERY_CHARS else query[: _QUERY_CHARS // 2] + " " + query[-_QUERY_CHARS // 2 :]
@@ -216,7 +212,7 @@ def _answer(
     if profile["applied"] == "deep":
         wide *= _WIDER
         contextual = _contextual(db, found_in, shortened)
-    ranked = _rank(found_in, expanded, filters, wide, now, episode_decay, contextual, meanwhile)
+    ranked = _rank(found_in, expanded, filters, wide, now, episode_decay, contextual)
     nearer = contextual.found if contextual else 0
     kept: list[Ranked] = []
     dropped: list[tuple[Ranked, list[str]]] = []
@@ -291,17 +287,10 @@ def _rank(
     now: int,
     episode_decay: float,
     contextual: Contextual | None,
-    meanwhile: Callable[[], None] | None,
 ) -> list[Ranked]:
     """Every candidate as (score, raw score, boost, traits), best first; ties go to the newer."""
     terms = words.query_terms(query)
-
-    def vector() -> bytes:
-        made = _vector(query) if found_in.semantic else b""
-        if meanwhile is not None:
-            meanwhile()
-        return made
-
+    vector = _vector(query) if found_in.semantic else b""
     raw = {}
     candidates = found_in.candidates(terms, vector, filters, wide, wide)
     half = fusion.lexical_half(len(terms), found_in.size())  # a cluster knows its size from the candidates' answer

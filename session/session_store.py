@@ -12,7 +12,7 @@ from core.errors import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from types import TracebackType
     from typing import TypedDict
 
@@ -70,13 +70,8 @@ class Store:
         *,
         project: str = "",
         least: str = "inject.min_score",
-        meanwhile: Callable[[], None] | None = None,
     ) -> list[Hit] | None:
-        """Memories for a query (lean) that score at least what the setting `least` says; None where it failed.
-
-        Args:
-            meanwhile: as of `recall.engine.recall`.
-        """
+        """Memories for a query (lean) that score at least what the setting `least` says; None where it failed."""
         if self.faults:
             return None
         with Step(self, "recall"):
@@ -94,7 +89,6 @@ class Store:
                 vectors=self._vectors,
                 config=self._config,
                 patience_ms=_CLUSTER_MS,
-                meanwhile=meanwhile,
             )
             return found["hits"]
         return None

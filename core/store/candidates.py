@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from math import log
 
-from core.process.parallel import beside
 from core.store import documents
 from core.store.light_apsw import apsw
 from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from core.store.interface import Candidate, Document, Filters, Traits
@@ -27,8 +26,6 @@ _AFFORDABLE = 20_000
 """Matching documents that BM25 may be computed for: about 20 ms."""
 _ENOUGH = 50
 _SMALL = 64
-_WORTH_A_THREAD = 2_000
-"""Documents from which on the search for the words takes longer than starting a thread for the rest (0.1 ms)."""
 
 
 class LocalCandidates:
@@ -47,26 +44,20 @@ class LocalCandidates:
         return self._vectors
 
     def candidates(
-        self, terms: Sequence[str], vector: Callable[[], bytes], filters: Filters, lexical: int, semantic: int
+        self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
     ) -> list[Candidate]:
         """See `core.store.interface.CandidateSource`."""
         size = self.size()
         scores: dict[int, float] = {}
-        if terms and size > _WORTH_A_THREAD:
-            match = self._selective(terms)
-            found, meant = beside(lambda: self._lexical(match, filters, lexical), vector)
-            scores.update(found)
-        else:
-            if terms and size <= _SMALL:
-                scores.update(self._lexical_small(terms, filters))
-            elif terms:
-                scores.update(self._lexical(self._selective(terms), filters, lexical))
-            meant = vector()
-        if not (meant and self._vectors):
+        if terms and size <= _SMALL:
+            scores = self._lexical_small(terms, filters)
+        elif terms:
+            scores = self._lexical(self._selective(terms), filters, lexical)
+        if not (vector and self._vectors):
             return [{"rowid": rowid, "bm25": score, "cosine": None} for rowid, score in scores.items()]
-        for rowid in self._nearest(meant, filters, semantic):
+        for rowid in self._nearest(vector, filters, semantic):
             scores.setdefault(rowid, 0.0)
-        cosines = self._cosines(list(scores), meant)
+        cosines = self._cosines(list(scores), vector)
         return [{"rowid": rowid, "bm25": score, "cosine": cosines.get(rowid)} for rowid, score in scores.items()]
 
     def documents(self, rowids: Sequence[int]) -> list[Document]:
@@ -77,14 +68,14 @@ class LocalCandidates:
         """See `core.store.interface.CandidateSource`."""
         return documents.traits(self._db, rowids)
 
-    def _lexical(self, match: str, filters: Filters, limit: int) -> list[tuple[int, float]]:
+    def _lexical(self, match: str, filters: Filters, limit: int) -> dict[int, float]:
         where, parameters = _where(filters)
         rows = self._db.execute(
             f"SELECT rowid, -bm25(lexicon, {_WEIGHTS}) AS score FROM lexicon WHERE lexicon MATCH ?{where}"
             " ORDER BY score DESC LIMIT ?",
             (match, *parameters, limit),
         )
-        return [(int(rowid), max(float(score), 0.0)) for rowid, score in rows]
+        return {int(rowid): max(float(score), 0.0) for rowid, score in rows}
 
     def _lexical_small(self, terms: Sequence[str], filters: Filters) -> dict[int, float]:
         """BM25 for a store of few documents: FTS5 gives a word that half of them hold no weight at all.

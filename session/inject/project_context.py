@@ -115,7 +115,7 @@ def decide(current: SessionState, files: Sequence[str], cwd: str, config: Config
 def prepare(current: SessionState, asked: Scope, reached: Store) -> Prepared:
     """Recall for a scope and put the text together. Nothing is noted, no lock is held."""
     began = time.perf_counter()
-    found = reached.recall(asked["query"], meanwhile=runner.import_ahead)
+    found = reached.recall(asked["query"])
     made = None
     if found is not None:
         from session.inject.selection import select

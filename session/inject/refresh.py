@@ -131,7 +131,7 @@ def prepare(current: SessionState, decided: Decided, config: Config, reached: St
     """Recall for a refresh that is due, and put it together. Nothing is noted, no lock is held."""
     began = time.perf_counter()
     query, now = decided["query"], decided["now"]
-    found = reached.recall(query, meanwhile=_import_ahead)
+    found = reached.recall(query)
     made = None
     if found is not None:
         from session import daily_log
@@ -193,15 +193,6 @@ def told(current: SessionState, prepared: Prepared, reached: Store, set_aside: s
     noted.append(session_event.event(action, current["role"], session_id, {"reason": due, **about}, now))
     reached.note(noted, recalled=identifiers)
     return runner.injected(session_id, rules.CUSTOM_TYPE, made["content"], about, reached, set_aside)
-
-
-def _import_ahead() -> None:
-    try:
-        from core.store import events  # noqa: F401
-        from session.inject import runner
-    except Exception:  # the module that imports it again says so
-        return
-    runner.import_ahead()
 
 
 def _bounds(config: Config) -> Bounds:

@@ -20,15 +20,6 @@ if TYPE_CHECKING:
 NO_CHECKPOINT = "no-checkpoint"
 
 
-def import_ahead() -> None:
-    """What every injection needs after its recall: 2 ms, and SQLite is at work as long (`recall.engine.recall`)."""
-    try:
-        from otel import log  # noqa: F401
-        from session.inject import feedback, selection  # noqa: F401
-    except Exception:  # the module that imports it again says so
-        pass
-
-
 def settle(current: SessionState, reached: Store, change: Callable[[SessionState], SessionState]) -> None:
     """After an injection, or none: the state as it is on disk now without its mark, with what `change` notes in it.
 

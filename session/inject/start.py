@@ -54,7 +54,7 @@ def start(
     if done or busy:
         return runner.skipped(session_id, "already-injected" if done else "in-flight", reached)
     query = query or config.text("inject.gateway_query" if current["role"] == compacted.GATEWAY else "inject.query")
-    found = reached.recall(query, project=project, least="inject.startup_min_score", meanwhile=runner.import_ahead)
+    found = reached.recall(query, project=project, least="inject.startup_min_score")
     from session.inject.selection import select
 
     # Of a session that is taken up again the agent has its own turns before it.

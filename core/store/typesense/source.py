@@ -16,7 +16,7 @@ from core.store.typesense.statistics import Statistics
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import apsw
 
@@ -57,19 +57,18 @@ class ClusterSource:
         return True
 
     def candidates(
-        self, terms: Sequence[str], vector: Callable[[], bytes], filters: Filters, lexical: int, semantic: int
+        self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
     ) -> list[Candidate]:
         """See `core.store.interface.CandidateSource`.
 
         One request; of a large memory one more for the frequencies of terms that are not known to be common.
         """
         keys = [key for key in (" ".join(lexicon.terms(term)) for term in _few(terms)) if key]
-        meant = vector()
         whole = Statistics.load(self._cluster)
         if not whole.known:
             whole.take(self._asked(whole.searches()))
         counts = self._frequencies(whole, keys) if whole.documents > AFFORDABLE else None
-        plan = Plan(keys, meant, filters, lexical, semantic, counts=counts, documents=whole.documents)
+        plan = Plan(keys, vector, filters, lexical, semantic, counts=counts, documents=whole.documents)
         plan.read(self._asked(plan.searches()))
         if plan.together and plan.matched < ENOUGH:
             keys = by_rarity(keys, plan.counts)[:1]
@@ -83,7 +82,7 @@ class ClusterSource:
         else:
             self._size = whole.documents
         bm25 = Bm25(keys, plan.counts, documents=self._size, average=whole.average)
-        near = Cosine(meant) if meant else None
+        near = Cosine(vector) if vector else None
         self._unsent.lay_over(plan, filters, near)
         return self._scored(plan, bm25, near, lexical, semantic)
 
