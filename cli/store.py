@@ -6,7 +6,7 @@ from cli.answer import Answer
 from core import config
 from core.store import sqlite
 from core.store.replication import outbox
-from core.store.typesense import circuit_breaker, connection, schema
+from core.store.typesense import circuit_breaker, cluster, schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ def init(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is
             TYPESENSE_SCHEMA_FOREIGN, TYPESENSE_REFUSED.
     """
     settings = config.load()
-    cluster = connection.connect(settings, limit_s=connection.BULK_S)
-    done = schema.init(cluster)
-    cluster.close()
+    there = cluster.connect(settings)
+    done = schema.init(there)
+    there.close()
     circuit_breaker.clear()
     db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
     outbox.enable(db)
@@ -37,8 +37,8 @@ def init(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is
     in_force = settings.text("store.backend")
     return Answer(
         {
-            "nodes": cluster.nodes.urls,
-            "prefix": cluster.prefix,
+            "nodes": there.nodes.urls,
+            "prefix": there.prefix,
             "schema": schema.VERSION,
             "changed": any(one["created"] or one["addedFields"] for one in done),
             "collections": done,

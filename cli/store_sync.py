@@ -17,7 +17,8 @@ from core.process import background_process, syncing
 from core.store import events, sqlite
 from core.store.replication import comparison, outbox
 from core.store.replication.push import Carrying
-from core.store.typesense import circuit_breaker, connection, mapping, schema
+from core.store.typesense import circuit_breaker, mapping, schema
+from core.store.typesense import cluster as clusters
 from core.store.typesense.fetch import PAGE, Fetching
 from otel import record
 from recall.document_vector import document_vector
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from core.config import Config
     from core.store.replication.comparison import Compared
-    from core.store.typesense.connection import Cluster
+    from core.store.typesense.cluster import Cluster
 
 _LOCK_WAIT_S = 60.0
 _PATIENCE = 20
@@ -103,7 +104,7 @@ def _work(settings: Config, *, held: bool = False, enable: bool = True) -> Itera
         enable: note from now on what is written here.
     """
     limit_s = _BACKGROUND_S if held else settings.number("store.timeout_ms") / 1000 * _PATIENCE
-    cluster = connection.connect(settings, limit_s=limit_s)
+    cluster = clusters.connect(settings, limit_s=limit_s)
     db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
     try:
         if held:
@@ -302,7 +303,7 @@ def verify(options: dict[str, Any]) -> int:  # noqa: ARG001  # every command is 
         Failure: what the cluster or the store says.
     """
     settings = config.load()
-    cluster = connection.connect(settings, limit_s=connection.BULK_S)
+    cluster = clusters.connect(settings)
     db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
     try:
         with _progress("comparing", None) as advance:

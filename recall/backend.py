@@ -50,17 +50,17 @@ def answered(
     known = circuit_breaker.read(_nodes(config))
     if known is not None:
         raise Failure(known[0], known[1], "wait some seconds")
-    from core.store.typesense import connection
+    from core.store.typesense import search_client
     from core.store.typesense.source import ClusterSource
 
     limit = config.number("store.timeout_ms") / 1000
     if patience_ms is not None:
         limit = min(limit, patience_ms / 1000)
-    cluster = connection.connect(config, limit_s=limit)
+    client = search_client.connect(config, limit_s=limit)
     try:
-        return answer(ClusterSource(cluster, limit_s=limit, local=db))
+        return answer(ClusterSource(client, limit_s=limit, local=db))
     finally:
-        cluster.close()
+        client.close()
 
 
 def gave_up(config: Config, error: Exception) -> Fallback:

@@ -206,8 +206,8 @@ def test_what_the_server_refuses_is_told_and_holds_up_nothing(machine: Machine) 
     written = [machine.write(fact) for fact in FACTS]
     (wanted,) = (one for one in schema.schemas() if one["name"] == name)
     fields = [{**one, "type": "int64[]"} if one["name"] == "tags" else one for one in wanted["fields"]]
+    machine.remove_there(name)
     with machine.cluster() as cluster:
-        cluster.drop(name)
         cluster.create({**wanted, "fields": fields})
     machine.result("memory", "import", "-", stdin=json.dumps({"id": "tagged", "text": "x y z", "tags": ["a"]}).encode())
     result = machine.sync()

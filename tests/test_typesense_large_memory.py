@@ -30,12 +30,12 @@ from core.store import candidates
 from core.store.typesense import bm25
 candidates._AFFORDABLE = bm25.AFFORDABLE = {AFFORDABLE}
 candidates._ENOUGH = bm25.ENOUGH = 5
-from core.store.typesense import connection
-ask = connection.Cluster.multi_search
+from core.store.typesense.search_client import SearchClient
+ask = SearchClient.multi_search
 def told(self, searches):
     print(*(search["q"].replace(" ", "_") for search in searches if search["q"] != "*"), file=sys.stderr)
     return ask(self, searches)
-connection.Cluster.multi_search = told
+SearchClient.multi_search = told
 from cli.main import main
 sys.exit(main())
 """

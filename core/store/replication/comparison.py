@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import apsw
 
     from core.store.replication.replica import Side
-    from core.store.typesense.connection import Cluster
+    from core.store.typesense.cluster import Cluster
 
 ONLY_HERE, ONLY_THERE, CONTENT, COUNTERS = "only here", "only there", "content", "counters"
 _DEAD = "dead"

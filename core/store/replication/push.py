@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from core.store.interface import Event
     from core.store.replication.outbox import Waiting
     from core.store.replication.replica import Side
-    from core.store.typesense.connection import Cluster, Row
+    from core.store.typesense.cluster import Cluster
+    from core.store.typesense.connection import Row
 
 _CLIENTS_FAULT = range(400, 500)
 _FULL = 422

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import apsw
 
     from core.store.replication.replica import Embed, Side
-    from core.store.typesense.connection import Cluster, Row
+    from core.store.typesense.cluster import Cluster
+    from core.store.typesense.connection import Row
 
 PAGE = 250
 """Rows of one answer, the most that the server gives; a batch has no more."""

@@ -13,7 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypedDict
 
-    from core.store.typesense.connection import Cluster, Row
+    from core.store.typesense.cluster import Cluster
+    from core.store.typesense.connection import Row
 
     class Prepared(TypedDict):
         """What `init` did with a collection."""

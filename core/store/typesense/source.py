@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import apsw
 
     from core.store.interface import Candidate, Document, Filters, Traits
-    from core.store.typesense.connection import Cluster, Row
+    from core.store.typesense.connection import Row
+    from core.store.typesense.search_client import SearchClient
 
 _MOST_TERMS = 24
 """Each is a search of its own in every collection: of a longer query the first and the last."""
@@ -38,14 +39,14 @@ class ClusterSource:
         limit_s: seconds that all its requests may take together.
         local: the local file, which has what the cluster has not got yet.
 
-    Its methods raise Failure with the codes of `connection.Cluster`.
+    Its methods raise Failure as `SearchClient`.
     """
 
     backend = "typesense"
-    __slots__ = ("_cluster", "_rows", "_size", "_unsent", "_until")
+    __slots__ = ("_client", "_rows", "_size", "_unsent", "_until")
 
-    def __init__(self, cluster: Cluster, *, limit_s: float, local: apsw.Connection | None = None) -> None:
-        self._cluster = cluster
+    def __init__(self, client: SearchClient, *, limit_s: float, local: apsw.Connection | None = None) -> None:
+        self._client = client
         self._unsent = Unsent(local)
         self._until = time.monotonic() + limit_s
         self._rows: dict[int, tuple[str, Row]] = {}
@@ -64,7 +65,7 @@ class ClusterSource:
         One request; of a large memory one more for the frequencies of terms that are not known to be common.
         """
         keys = [key for key in (" ".join(lexicon.terms(term)) for term in _few(terms)) if key]
-        whole = Statistics.load(self._cluster)
+        whole = Statistics.load(self._client)
         if not whole.known:
             whole.take(self._asked(whole.searches()))
         counts = self._frequencies(whole, keys) if whole.documents > AFFORDABLE else None
@@ -111,7 +112,7 @@ class ClusterSource:
             if own is not None:
                 found[(collection, row["id"])] = own
             elif "`" in row["id"]:  # which no filter can name
-                whole = self._cluster.retrieve(COLLECTIONS[collection], row["id"])
+                whole = self._client.retrieve(COLLECTIONS[collection], row["id"])
                 found |= {(collection, row["id"]): mapping.from_remote(whole, collection)} if whole else {}
             else:
                 wanted.setdefault(collection, []).append(row["id"])
@@ -145,8 +146,8 @@ class ClusterSource:
     def _asked(self, searches: Sequence[Row]) -> list[Row]:
         if not searches:
             return []
-        self._cluster.within(max(self._until - time.monotonic(), 0.001))
-        return self._cluster.multi_search(searches)
+        self._client.within(max(self._until - time.monotonic(), 0.001))
+        return self._client.multi_search(searches)
 
     def _scored(self, plan: Plan, bm25: Bm25, near: Cosine | None, lexical: int, semantic: int) -> list[Candidate]:
         """The best of each kind, numbered in the order in which they were written."""

@@ -16,7 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.store.typesense.connection import Cluster, Row
+    from core.store.typesense.connection import Row
+    from core.store.typesense.search_client import SearchClient
 
 FRESH_MS = 10 * 60_000
 _GROWTH = 1.2
@@ -40,9 +41,9 @@ class Statistics:
         self.known = False
 
     @classmethod
-    def load(cls, cluster: Cluster) -> Statistics:
+    def load(cls, client: SearchClient) -> Statistics:
         """What the cache says of this cluster."""
-        name = fingerprint("\0".join([*sorted(cluster.nodes.urls), cluster.prefix]))[:16]
+        name = fingerprint("\0".join([*sorted(client.nodes.urls), client.prefix]))[:16]
         made = cls(name)
         try:
             with open(made._path, "rb") as handle:
