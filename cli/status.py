@@ -10,12 +10,12 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from cli import store_waiting
 from cli.answer import Answer
 from core import clock, config, files
 from core.errors import Failure
 from core.store import migrations, overview, sqlite
 from core.store.replication import outbox
+from core.store.replication import status as replication_status
 from otel import export_status
 from recall import static_table
 from session.state import state_file
@@ -91,7 +91,7 @@ def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], overview.Ove
         if db is not None:
             seen = overview.read(db, now=clock.now_ms())
             if outbox.enabled(db):
-                waiting = store_waiting.told(db)
+                waiting = replication_status.waiting(db)
             if seen["schema"] == len(migrations.STEPS):  # one of an earlier version is migrated by the next write
                 export = _export(db)
     except Failure as failure:
@@ -108,7 +108,7 @@ def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], overview.Ove
         "waiting": waiting,
     }
     if error is None:
-        problems += store_waiting.problems(waiting, backend)
+        problems += replication_status.problems(waiting, backend)
         problems += export_status.failing(export) if export else []
     return (about if error is None else {**about, "error": error}), seen, export
 

@@ -16,7 +16,7 @@ from faults import SLOWEST_S
 from machines import Machine, eventually, joined, kill_after, new_prefix
 from typesense_server import Server, needs_server
 
-from core.process import syncing
+from core.process import background_jobs
 from core.store.replication import outbox
 from core.store.typesense import circuit_breaker, schema
 
@@ -228,7 +228,7 @@ def test_a_second_sync_waits_for_the_first(machine: Machine) -> None:
 
 def test_the_lock_is_the_one_that_the_background_holds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    assert outbox.lock_path() == syncing.lock()
+    assert outbox.lock_path() == background_jobs.sync_lock()
 
 
 @pytest.mark.parametrize("words", [("store", "sync"), ("store", "push"), ("store", "pull"), ("store", "verify")])

@@ -70,8 +70,8 @@ def machines(cluster: Cluster, collection: str) -> list[str]:
     return [count["value"] for facet in facets for count in facet["counts"]]
 
 
-class Fetching:
-    """Taking in what other machines sent.
+class Puller:
+    """Stores here what other machines sent.
 
     Args:
         embed: the vector of a text with its context and title.
