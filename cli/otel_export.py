@@ -21,7 +21,7 @@ from otel.delivered import Delivered
 if TYPE_CHECKING:
     from core.config import Config
     from core.envelope import NextAction
-    from core.store.light_apsw import apsw
+    from core.store.sqlite import apsw
 
 CODE = "OTEL_EXPORT_FAILED"
 _POLL_S = 1.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from core.errors import Failure
 from core.store import spaces, sqlite
-from core.store.light_apsw import apsw
+from core.store.sqlite import apsw
 from recall import contextual
 
 if TYPE_CHECKING:

@@ -282,7 +282,7 @@ class Step:
         if not isinstance(error, Exception):
             return False
         if not isinstance(error, Failure):
-            from core.store.light_apsw import apsw
+            from core.store.sqlite import apsw
 
             if isinstance(error, apsw.Error):
                 from core.store import sqlite

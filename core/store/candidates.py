@@ -9,13 +9,14 @@ from __future__ import annotations
 from math import log
 
 from core.store import documents
-from core.store.light_apsw import apsw
 from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
+
+    import apsw
 
     from core.store.interface import Candidate, Document, Filters, Traits
 

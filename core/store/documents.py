@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from core import json_text, words
-from core.store.light_apsw import apsw
+from core.store import sqlite
 from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS, SIGNATURES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
+
+    import apsw
 
     from core.store.interface import Document, Traits
 
@@ -23,6 +25,9 @@ _NAMES = tuple(_COLUMNS.replace(" ", "").split(","))
 _INSERT = f"INSERT INTO document ({_COLUMNS}) VALUES ({', '.join('?' * len(_NAMES))})"
 _NAME_OF = {code: name for name, code in COLLECTIONS.items()}
 _SPACE = 1
+MERGE_AFTER = 500
+"""New documents after which `merge_index` is worth its time."""
+_MERGED_PAGES = 1_000
 
 
 def blank(collection: str, identifier: str, text: str, at: int) -> Document:
@@ -253,6 +258,25 @@ def counts(db: apsw.Connection) -> dict[str, dict[str, int]]:
             entry["total"] += number
             entry[verdict] = entry.get(verdict, 0) + number
     return result
+
+
+def merge_index(db: apsw.Connection) -> None:
+    """Merge the parts that many writes have left in the lexical index: searching one takes a fifth less than ten.
+
+    In short transactions: some 30 ms, which a hook's write waits at most.
+
+    Raises:
+        Failure: the store cannot be written; every document is found all the same.
+    """
+    pages = -_MERGED_PAGES  # the sign begins a merge of all parts
+    while True:
+        with sqlite.transaction(db):
+            before = db.total_changes()
+            db.execute("INSERT INTO lexicon (lexicon, rank) VALUES ('merge', ?)", (pages,))
+            changed = db.total_changes() - before
+        if changed < 2:  # SQLite's sign that there is nothing left to merge
+            return
+        pages = _MERGED_PAGES
 
 
 ECHO = 0.1

@@ -11,6 +11,7 @@ from core import clock, files
 from core.errors import Failure
 from core.process import background_jobs
 from core.store import documents, events, sqlite
+from core.store.migrations import COLLECTIONS
 from core.store.replication import comparison, outbox, status
 from core.store.replication.pull import PAGE, Puller
 from core.store.replication.push import Pusher
@@ -80,7 +81,7 @@ class Sync:
         with self._outcome_noted():
             db = self._db
             with progress("comparing", None) as advance:
-                for name in comparison.COLLECTIONS:
+                for name in COLLECTIONS:
                     found = comparison.collection(db, self._cluster, name, whole=True, progress=advance)
                     self._pusher.resend.update(one.id for one in found.differences if one.kind != comparison.ONLY_THERE)
                     with sqlite.transaction(db):
@@ -111,7 +112,7 @@ class Sync:
                     name: comparison.collection(
                         self._db, self._cluster, name, whole=False, progress=advance
                     ).differences
-                    for name in comparison.COLLECTIONS
+                    for name in COLLECTIONS
                 }
             with progress("fetching", sum(map(len, wanted.values()))) as advance:
                 for name, differences in wanted.items():
