@@ -17,7 +17,7 @@ from core.store import migrations, overview, sqlite
 from core.store.replication import outbox
 from core.store.replication import status as replication_status
 from otel import export_status
-from recall import static_table
+from recall import static_vectors
 from session.state import state_file
 
 if TYPE_CHECKING:
@@ -174,15 +174,15 @@ def _config(problems: list[dict[str, str]]) -> dict[str, Any]:
 
 def _embedding(vectors: dict[str, int], problems: list[dict[str, str]]) -> dict[str, Any]:
     about: dict[str, Any] = {
-        "space": static_table.SPACE,
-        "dimensions": static_table.DIMENSIONS,
+        "space": static_vectors.SPACE,
+        "dimensions": static_vectors.DIMENSIONS,
         "tokens": 0,
         "bytes": 0,
     }
     try:
-        table = static_table.Table()
+        table = static_vectors.Table()
         about |= {"tokens": table.count, "bytes": _bytes(table.path)}
-    except static_table.TableDamaged as error:
+    except static_vectors.TableDamaged as error:
         about |= {"tokens": 0, "bytes": 0}
         problems.append({"code": "NO_EMBEDDING", "message": f"no word vectors: {error}", "fix": "reinstall joelclaw"})
     return {**about, "vectors": vectors}

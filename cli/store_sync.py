@@ -16,7 +16,7 @@ from core.process import background_process
 from core.store.replication import comparison
 from core.store.replication import sync as replication
 from otel import record
-from recall.document_vector import document_vector
+from recall.static_vectors import document_vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,7 +12,7 @@ from core.store import documents, sqlite
 from core.store.sqlite import apsw
 from memory import record
 from memory.preparation import Line, Prepared, prepare_all
-from recall.document_vector import document_vector
+from recall.static_vectors import document_vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

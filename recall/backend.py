@@ -8,13 +8,13 @@ from core.errors import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import TypedDict, TypeVar
 
     import apsw
 
     from core.config import Config
-    from core.store.interface import CandidateSource
+    from core.store.interface import Candidate, CandidateSource, Document, Traits
 
     Answer = TypeVar("Answer")
 
@@ -30,13 +30,46 @@ _ALL_OF_IT = (
 )
 
 
-def answered(
+class EmptySource:
+    """The candidates of a store that is not there yet."""
+
+    backend = "sqlite"
+    semantic = False
+    __slots__ = ()
+
+    def candidates(self, *_: object) -> list[Candidate]:
+        """Nothing."""
+        return []
+
+    def documents(self, _: Sequence[int]) -> list[Document]:
+        """Nothing."""
+        return []
+
+    def traits(self, _: Sequence[int]) -> list[Traits]:
+        """Nothing."""
+        return []
+
+    def size(self) -> int:
+        """0."""
+        return 0
+
+
+def local(db: apsw.Connection | None, *, vectors: bool) -> CandidateSource:
+    """Where candidates come from: the SQLite file, or nowhere when there is none yet."""
+    if db is None:
+        return EmptySource()
+    from core.store.candidates import LocalCandidates
+
+    return LocalCandidates(db, vectors=vectors)
+
+
+def ask_cluster(
     config: Config,
     patience_ms: float | None,
     answer: Callable[[CandidateSource], Answer],
     db: apsw.Connection | None,
 ) -> Answer:
-    """What `answer` makes of the cluster as a source; nothing of it is imported before this.
+    """What `answer` makes of the cluster as a source.
 
     Args:
         db: the local file, which has what the cluster has not got yet.
@@ -63,7 +96,7 @@ def answered(
         client.close()
 
 
-def gave_up(config: Config, error: Exception) -> Fallback:
+def fallback(config: Config, error: Exception) -> Fallback:
     """What a result says of a cluster that could not be used; where no recall could, it is left alone for some seconds.
 
     Anything may come out of a server that is not ours, and none of it may stop a recall.

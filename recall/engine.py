@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from core import clock, words
 from core.store.migrations import COLLECTIONS
+from recall import backend, fusion, rewrite, trust
 from recall import budget as budgets
-from recall import fusion, rewrite, trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     import apsw
 
     from core.config import Config
-    from core.store.interface import Candidate, CandidateSource, Document, Filters, Traits
+    from core.store.interface import CandidateSource, Document, Filters, Traits
     from recall.backend import Fallback
     from recall.budget import Budget
-    from recall.reranking import Contextual
+    from recall.contextual_vectors import Question
     from recall.rewrite import Rewrite
 
     class Hit(TypedDict):
@@ -80,39 +80,6 @@ _QUERY_CHARS = 4_000
 """A longer query is one that was pasted: its first and last part stand for it."""
 
 
-class EmptySource:
-    """The candidates of a store that is not there yet."""
-
-    backend = "sqlite"
-    semantic = False
-    __slots__ = ()
-
-    def candidates(self, *_: object) -> list[Candidate]:
-        """Nothing."""
-        return []
-
-    def documents(self, _: Sequence[int]) -> list[Document]:
-        """Nothing."""
-        return []
-
-    def traits(self, _: Sequence[int]) -> list[Traits]:
-        """Nothing."""
-        return []
-
-    def size(self) -> int:
-        """0."""
-        return 0
-
-
-def source(db: apsw.Connection | None, *, vectors: bool) -> CandidateSource:
-    """Where candidates come from: the SQLite file, or nowhere when there is none yet."""
-    if db is None:
-        return EmptySource()
-    from core.store.candidates import LocalCandidates
-
-    return LocalCandidates(db, vectors=vectors)
-
-
 def recall(
     db: apsw.Connection | None,
     query: str,
@@ -169,14 +136,12 @@ def recall(
         )
 
     if config.text("store.backend") == "sqlite":
-        return answer(source(db, vectors=vectors))
-    from recall import backend
-
+        return answer(backend.local(db, vectors=vectors))
     try:
-        return backend.answered(config, patience_ms, answer, db)
+        return backend.ask_cluster(config, patience_ms, answer, db)
     except Exception as error:
-        fallback = backend.gave_up(config, error)
-    return {**answer(source(db, vectors=vectors)), "fallback": fallback}
+        fallback = backend.fallback(config, error)
+    return {**answer(backend.local(db, vectors=vectors)), "fallback": fallback}
 
 
 def _answer(
@@ -208,7 +173,7 @@ def _answer(
         "verdicts": (),
     }
     wide = max(int(most * profile["fetchMultiplier"]) + 1, CANDIDATES)
-    contextual: Contextual | None = None
+    contextual: Question | None = None
     if profile["applied"] == "deep":
         wide *= _WIDER
         contextual = _contextual(db, found_in, shortened)
@@ -262,21 +227,18 @@ def _resolved(category: str) -> str:
 
 
 def _vector(text: str) -> bytes:
-    from recall import static_table
+    from recall.static_vectors import document_vector
 
-    try:
-        return static_table.embed(text)
-    except static_table.TableDamaged:
-        return b""  # the words still find
+    return document_vector(text)
 
 
-def _contextual(db: apsw.Connection | None, found_in: CandidateSource, query: str) -> Contextual | None:
+def _contextual(db: apsw.Connection | None, found_in: CandidateSource, query: str) -> Question | None:
     """The tier above the static vectors; a cluster's row numbers are not those of the file."""
     if db is None or not found_in.semantic or found_in.backend != "sqlite":
         return None
-    from recall.reranking import Contextual
+    from recall.contextual_vectors import Question
 
-    return Contextual.of(db, query)
+    return Question.of(db, query)
 
 
 def _rank(
@@ -286,7 +248,7 @@ def _rank(
     wide: int,
     now: int,
     episode_decay: float,
-    contextual: Contextual | None,
+    contextual: Question | None,
 ) -> list[Ranked]:
     """Every candidate as (score, raw score, boost, traits), best first; ties go to the newer."""
     terms = words.query_terms(query)

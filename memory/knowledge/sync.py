@@ -22,7 +22,7 @@ from memory.knowledge import markdown_files, synced_files
 from memory.knowledge.markdown_document import understand
 from memory.knowledge.synced_files import Entry
 from memory.write import clean_name, clean_tags, set_category
-from recall.document_vector import document_vector
+from recall.static_vectors import document_vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -19,10 +19,6 @@ import sys
 
 from recall import wordpiece
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 DIMENSIONS = 256
 SPACE = "minilm-256-v1"
 """The name of the vector space: vectors of different spaces do not compare."""
@@ -212,10 +208,13 @@ def embed_in_context(text: str, context: str, weight: float = CONTEXT_WEIGHT) ->
     return _scaled([here + ratio * there for here, there in zip(left, right, strict=True)])
 
 
-embed_query = embed
-"""A static space has one form for both sides of a search (`recall.vector_space.VectorSpace`)."""
+def document_vector(text: str, context: str = "", title: str = "") -> bytes:
+    """The vector of a document: its own words, and with less weight its neighbouring turns.
 
-
-def embed_passages(texts: Iterable[str]) -> Iterator[bytes]:
-    """`embed` of each text, in order."""
-    return map(embed, texts)
+    b"" when none of its words is known or the table is damaged: the words still find it.
+    """
+    whole = f"{title}\n{text}" if title else text
+    try:
+        return embed_in_context(whole, context) if context else embed(whole)
+    except TableDamaged:
+        return b""

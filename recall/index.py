@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from core.errors import Failure
 from core.store import spaces, sqlite
 from core.store.sqlite import apsw
-from recall import contextual
+from recall import contextual_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,10 +33,10 @@ class Indexed:
 
 def require() -> None:
     """Raises Failure CAPABILITY_NOT_CONFIGURED where the extra is not there, or not usable."""
-    if not contextual.available():
+    if not contextual_vectors.available():
         raise Failure(
             "CAPABILITY_NOT_CONFIGURED",
-            f"contextual vectors are not available: {contextual.unavailable_because()}",
+            f"contextual vectors are not available: {contextual_vectors.unavailable_because()}",
             "pip install 'joelclaw[contextual]'",
         )
 
@@ -67,7 +67,7 @@ def index(
     began = time.monotonic()
     try:
         with sqlite.transaction(db):
-            number = spaces.ensure(db, contextual.SPACE, contextual.DIMENSIONS)
+            number = spaces.ensure(db, contextual_vectors.SPACE, contextual_vectors.DIMENSIONS)
         lacking = spaces.lacking(db, number, collections)
         most = lacking if limit is None else min(limit, lacking)
         started(most)
@@ -88,7 +88,7 @@ def index(
         remaining = spaces.lacking(db, number, collections)
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
-    return Indexed(contextual.SPACE, indexed, remaining, round(time.monotonic() - began, 2))
+    return Indexed(contextual_vectors.SPACE, indexed, remaining, round(time.monotonic() - began, 2))
 
 
 def _over(began: float, budget_s: float | None) -> bool:
@@ -98,7 +98,9 @@ def _over(began: float, budget_s: float | None) -> bool:
 def _store(db: apsw.Connection, number: int, some: Sequence[Pending]) -> int:
     """The vectors are made first; the transaction holds nothing but the writes."""
     made = list(
-        contextual.embed_passages(contextual.document_text(text, context, title) for _, _, title, text, context in some)
+        contextual_vectors.embed_passages(
+            contextual_vectors.document_text(text, context, title) for _, _, title, text, context in some
+        )
     )
     with sqlite.transaction(db):
         return spaces.store(db, number, list(zip(some, made, strict=True)))
