@@ -68,8 +68,8 @@ def index(
     try:
         with sqlite.transaction(db):
             number = spaces.ensure(db, contextual_vectors.SPACE, contextual_vectors.DIMENSIONS)
-        lacking = spaces.lacking(db, number, collections)
-        most = lacking if limit is None else min(limit, lacking)
+        missing = spaces.missing(db, number, collections)
+        most = missing if limit is None else min(limit, missing)
         started(most)
         indexed = taken = 0
         last: Pending | None = None
@@ -85,7 +85,7 @@ def index(
                 taken += len(some)
                 progress(len(some))
             last = page[-1]
-        remaining = spaces.lacking(db, number, collections)
+        remaining = spaces.missing(db, number, collections)
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
     return Indexed(contextual_vectors.SPACE, indexed, remaining, round(time.monotonic() - began, 2))

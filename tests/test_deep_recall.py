@@ -127,7 +127,7 @@ def test_a_vector_of_a_text_that_changed_meanwhile_is_dropped(
     fill(run, [{"id": next(n["id"] for n in NOTES if n["text"] == changed), "text": "It reads otherwise by now"}])
     with store.transaction(db):
         assert spaces.store(db, space, [(one, b"\1\2\x7f") for one in page]) == 2
-    assert spaces.lacking(db, space) == 2
+    assert spaces.missing(db, space) == 2
     assert store.load_vectors(db)
     near = spaces.cosines(db, space, [one[0] for one in page], b"\1\2\x7f")
     assert near == {page[0][0]: pytest.approx(1), page[2][0]: pytest.approx(1)}

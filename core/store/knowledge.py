@@ -60,7 +60,7 @@ def remove(db: apsw.Connection, rowids: Sequence[int], at: int, *, signatures: b
     return removed
 
 
-def settle(db: apsw.Connection) -> None:
+def make_durable(db: apsw.Connection) -> None:
     """Make all that was committed so far survive a power cut, inside one transaction of its own.
 
     A commit that waits for the disk waits for the whole log; so there must be something to commit.

@@ -39,7 +39,7 @@ def ensure(db: apsw.Connection, name: str, dimensions: int) -> int:
     return code(db, name)
 
 
-def _lacking(number: int, collections: Sequence[str]) -> tuple[str, list[Any]]:
+def _without_vector(number: int, collections: Sequence[str]) -> tuple[str, list[Any]]:
     wanted = ", ".join(str(COLLECTIONS[name]) for name in collections)
     clause = f" AND rowid >> {COLLECTION_SHIFT} IN ({wanted})" if wanted else ""
     return (
@@ -63,7 +63,7 @@ def pending(
         collections: names of collections, empty for all.
         after: the last one of the page before.
     """
-    where, parameters = _lacking(number, collections)
+    where, parameters = _without_vector(number, collections)
     if after is not None:
         where = "(created_at, rowid) < (?, ?) AND " + where
         parameters = [after[1], after[0], *parameters]
@@ -76,9 +76,9 @@ def pending(
     )
 
 
-def lacking(db: apsw.Connection, number: int, collections: Sequence[str] = ()) -> int:
+def missing(db: apsw.Connection, number: int, collections: Sequence[str] = ()) -> int:
     """How many documents have no vector in the space."""
-    where, parameters = _lacking(number, collections)
+    where, parameters = _without_vector(number, collections)
     return int(db.execute(f"SELECT count(*) FROM document WHERE {where}", parameters).get)
 
 

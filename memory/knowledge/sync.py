@@ -214,7 +214,7 @@ class _Run:
         """Make durable what was stored, then remember what was read."""
         if self.report.added or self.report.updated or self.report.removed:
             try:
-                knowledge.settle(self.db)
+                knowledge.make_durable(self.db)
             except sqlite.StoreError:
                 return  # the state must not know more than the store
         if (self.state.folders, self.state.entries) != self.before:

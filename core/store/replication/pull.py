@@ -107,7 +107,7 @@ class Puller:
         while in_time():
             filter_by = f"sync_origin:=`{machine}` && sync_batch:>={number}"
             rows = _rows(self._cluster, schema.COLLECTIONS[collection], filter_by, True, "sync_batch:asc")
-            changed += self.take([sync_metadata.headers_of(row, collection) for row in rows], collection)
+            changed += self.merge([sync_metadata.headers_of(row, collection) for row in rows], collection)
             last = max((int(row["sync_batch"]) for row in rows), default=number)
             following = last + 1 if len(rows) == PAGE and last == number else last
             with sqlite.transaction(self._db):
@@ -117,14 +117,14 @@ class Puller:
             number = following
         return changed
 
-    def take(self, sides: Sequence[Side], collection: str) -> int:
+    def merge(self, sides: Sequence[Side], collection: str) -> int:
         """Merge what the cluster says of documents (headers will do) into the local file; returns how many changed.
 
         What the local file knows better is queued.
         """
-        return self.take_ids([side.id for side in sides if self._differs(side)], collection)
+        return self.merge_ids([side.id for side in sides if self._differs(side)], collection)
 
-    def take_ids(self, identifiers: Sequence[str], collection: str) -> int:
+    def merge_ids(self, identifiers: Sequence[str], collection: str) -> int:
         """The same for documents by their ids, whatever the cluster says of them."""
         if not identifiers:
             return 0
@@ -134,7 +134,7 @@ class Puller:
             back: list[tuple[str, str]] = []
             with outbox.quiet(self._db):
                 for side in theirs.values():
-                    done, better = self._merge(side)
+                    done, better = self._merge_one(side)
                     changed += done
                     if better:
                         back.append((side.id, collection))
@@ -148,7 +148,7 @@ class Puller:
             return side.content != replica.GONE and side.forgotten_at is None
         return not (ours.same_content(side) and ours.same_counters(side))
 
-    def _merge(self, theirs: Side) -> tuple[bool, bool]:
+    def _merge_one(self, theirs: Side) -> tuple[bool, bool]:
         """Whether something changed here, and whether the cluster is behind."""
         ours = replica.here(self._db, theirs.id, theirs.collection)
         one = theirs if ours is None else replica.merged(ours, theirs, self._me)

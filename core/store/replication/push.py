@@ -77,7 +77,7 @@ class Pusher:
         return self._documents(in_time, progress) and self._events(in_time, progress)
 
     def _documents(self, in_time: Callable[[], bool], progress: Callable[[int], None]) -> bool:
-        while batch := outbox.take(self._db, now=clock.now_ms(), limit=self._batch):
+        while batch := outbox.next_batch(self._db, now=clock.now_ms(), limit=self._batch):
             if not in_time():
                 return False
             for collection in dict.fromkeys(waiting["collection"] for waiting in batch):
@@ -87,7 +87,7 @@ class Pusher:
 
     def _send(self, collection: str, batch: list[Waiting]) -> None:
         theirs = headers(self._cluster, collection, [waiting["id"] for waiting in batch])
-        self._puller.take([side for side in theirs.values() if self._newer(side)], collection)
+        self._puller.merge([side for side in theirs.values() if self._newer(side)], collection)
         news: list[tuple[Waiting, Side]] = []
         known: list[Waiting] = []
         for waiting in batch:
@@ -98,7 +98,7 @@ class Pusher:
                 news.append((waiting, side))
         if known:
             with sqlite.transaction(self._db):
-                outbox.arrived(self._db, known, now=clock.now_ms())
+                outbox.confirm(self._db, known, now=clock.now_ms())
                 for waiting in known:
                     outbox.set_shares(
                         self._db, waiting["id"], replica.met(outbox.shares(self._db, waiting["id"]), self._me)
@@ -127,7 +127,7 @@ class Pusher:
 
     def _import(self, collection: str, news: Sequence[tuple[Waiting, Side]]) -> None:
         batch = [waiting for waiting, _ in news]
-        number = outbox.depart(self._db, batch, now=clock.now_ms())
+        number = outbox.mark_sent(self._db, batch, now=clock.now_ms())
         rowids = [side.document["rowid"] for _, side in news if side.document is not None]
         vectors = mapping.vectors(self._db, rowids)
         rows = [
@@ -141,20 +141,20 @@ class Pusher:
         except Failure as failure:
             if failure.code != connection.UNREACHABLE:  # it answered, so it has taken nothing
                 with sqlite.transaction(self._db):
-                    outbox.returned(self._db, batch)
+                    outbox.give_back(self._db, batch)
             raise
         trouble = ""
         with sqlite.transaction(self._db):
             for (waiting, side), result in zip(news, results, strict=True):
                 if result.get("success") is True:
-                    outbox.arrived(self._db, [waiting], now=clock.now_ms())
+                    outbox.confirm(self._db, [waiting], now=clock.now_ms())
                     outbox.set_shares(self._db, side.id, replica.met(side.shares, self._me))
                     self.documents += 1
                 elif _is_refusal(result):
-                    outbox.refused(self._db, waiting, str(result.get("error", "")), now=clock.now_ms())
+                    outbox.refuse(self._db, waiting, str(result.get("error", "")), now=clock.now_ms())
                     self.refused += 1
                 else:
-                    outbox.returned(self._db, [waiting])
+                    outbox.give_back(self._db, [waiting])
                     trouble = trouble or str(result.get("error", "")) or "it says no reason"
         if trouble:
             raise _not_taken(trouble)
@@ -165,15 +165,15 @@ class Pusher:
                 return False
             rows = [mapping.event_to_remote(event, self._search_text(event)) for _, event in found]
             results = self._cluster.import_(schema.EVENTS, rows)
-            taken = _taken(results)
-            self.refused += sum(result.get("success") is not True for result in results[:taken])
-            self.events += sum(result.get("success") is True for result in results[:taken])
-            if taken:
+            handled = _handled(results)
+            self.refused += sum(result.get("success") is not True for result in results[:handled])
+            self.events += sum(result.get("success") is True for result in results[:handled])
+            if handled:
                 with sqlite.transaction(self._db):
-                    outbox.set_state(self._db, events=found[taken - 1][0])
-            progress(taken)
-            if taken < len(found):
-                raise _not_taken(str(results[taken].get("error", "")))
+                    outbox.set_state(self._db, events=found[handled - 1][0])
+            progress(handled)
+            if handled < len(found):
+                raise _not_taken(str(results[handled].get("error", "")))
         return True
 
 
@@ -182,7 +182,7 @@ def _is_refusal(result: Row) -> bool:
     return code in _CLIENTS_FAULT and code not in (401, 403, 408, 429, _FULL)
 
 
-def _taken(results: Sequence[Row]) -> int:
+def _handled(results: Sequence[Row]) -> int:
     """How many lines, from the first, are dealt with: stored, or such as never will be."""
     for place, result in enumerate(results):
         if result.get("success") is not True and not _is_refusal(result):

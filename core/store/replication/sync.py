@@ -118,7 +118,7 @@ class Sync:
                 for name, differences in wanted.items():
                     for start in range(0, len(differences), PAGE):
                         page = [one.id for one in differences[start : start + PAGE]]
-                        self._received += self._puller.take_ids(page, name)
+                        self._received += self._puller.merge_ids(page, name)
                         advance(len(page))
             if with_events:
                 fetched = self._pull_events(progress)

@@ -6,13 +6,12 @@ import time
 
 from core.store.migrations import COLLECTION_SHIFT
 from core.store.migrations import COLLECTIONS as CODES
-from core.store.replication.pending import Cosine, Unsent
+from core.store.replication.pending import Cosine, Pending
 from core.store.typesense import lexicon, mapping
 from core.store.typesense.bm25 import AFFORDABLE, ENOUGH, Bm25, by_rarity
-from core.store.typesense.frequencies import Frequencies
 from core.store.typesense.plan import Plan, by_ids
 from core.store.typesense.schema import COLLECTIONS
-from core.store.typesense.statistics import Statistics
+from core.store.typesense.statistics import Frequencies, Statistics
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,11 +42,11 @@ class ClusterSource:
     """
 
     backend = "typesense"
-    __slots__ = ("_client", "_rows", "_size", "_unsent", "_until")
+    __slots__ = ("_client", "_pending", "_rows", "_size", "_until")
 
     def __init__(self, client: SearchClient, *, limit_s: float, local: apsw.Connection | None = None) -> None:
         self._client = client
-        self._unsent = Unsent(local)
+        self._pending = Pending(local)
         self._until = time.monotonic() + limit_s
         self._rows: dict[int, tuple[str, Row]] = {}
         self._size = -1
@@ -67,7 +66,7 @@ class ClusterSource:
         keys = [key for key in (" ".join(lexicon.terms(term)) for term in _few(terms)) if key]
         whole = Statistics.load(self._client)
         if not whole.known:
-            whole.take(self._asked(whole.searches()))
+            whole.read(self._asked(whole.searches()))
         counts = self._frequencies(whole, keys) if whole.documents > AFFORDABLE else None
         plan = Plan(keys, vector, filters, lexical, semantic, counts=counts, documents=whole.documents)
         plan.read(self._asked(plan.searches()))
@@ -84,16 +83,16 @@ class ClusterSource:
             self._size = whole.documents
         bm25 = Bm25(keys, plan.counts, documents=self._size, average=whole.average)
         near = Cosine(vector) if vector else None
-        self._unsent.lay_over(plan, filters, near)
+        self._pending.overlay(plan, filters, near)
         return self._scored(plan, bm25, near, lexical, semantic)
 
     def _frequencies(self, whole: Statistics, keys: Sequence[str]) -> dict[str, int]:
-        known = Frequencies(whole.name, whole.documents)
-        lacking = known.lacking(keys)
-        for start in range(0, len(lacking), _COUNTED_AT_ONCE):  # what came before the time was over is kept
-            some = lacking[start : start + _COUNTED_AT_ONCE]
-            known.take(some, self._asked(known.searches(some)))
-        return known.counts
+        frequencies = Frequencies(whole.name, whole.documents)
+        missing = frequencies.missing(keys)
+        for start in range(0, len(missing), _COUNTED_AT_ONCE):  # what came before the time was over is kept
+            some = missing[start : start + _COUNTED_AT_ONCE]
+            frequencies.read(some, self._asked(frequencies.searches(some)))
+        return frequencies.counts
 
     def size(self) -> int:
         """See `core.store.interface.CandidateSource`."""
@@ -108,7 +107,7 @@ class ClusterSource:
         found: dict[tuple[str, str], Document] = {}
         for rowid in rowids:
             collection, row = self._rows[rowid]
-            own = self._unsent.document(collection, row["id"])
+            own = self._pending.document(collection, row["id"])
             if own is not None:
                 found[(collection, row["id"])] = own
             elif "`" in row["id"]:  # which no filter can name
