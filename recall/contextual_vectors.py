@@ -14,7 +14,7 @@ import unicodedata
 from array import array
 
 from core import words
-from core.store import spaces
+from core.store import candidates, spaces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -243,6 +243,6 @@ class Question:
 
     def cosines(self, rowids: Sequence[int]) -> dict[int, float]:
         """The cosine, -1 to 1, of each of these documents that has a contextual vector."""
-        cosines = spaces.cosines(self._db, self._space, rowids, self._vector)
+        cosines = candidates.cosines(self._db, self._space, rowids, self._vector)
         self.found += len(cosines)
         return cosines

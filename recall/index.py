@@ -46,7 +46,6 @@ def index(
     *,
     limit: int | None = None,
     budget_s: float | None = None,
-    collections: Sequence[str] = (),
     started: Callable[[int], None] = lambda _: None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Indexed:
@@ -68,13 +67,13 @@ def index(
     try:
         with sqlite.transaction(db):
             number = spaces.ensure(db, contextual_vectors.SPACE, contextual_vectors.DIMENSIONS)
-        missing = spaces.missing(db, number, collections)
+        missing = spaces.missing(db, number)
         most = missing if limit is None else min(limit, missing)
         started(most)
         indexed = taken = 0
         last: Pending | None = None
         while taken < most and not _over(began, budget_s):
-            page = spaces.pending(db, number, min(_PAGE, most - taken), collections=collections, after=last)
+            page = spaces.pending(db, number, min(_PAGE, most - taken), after=last)
             if not page:
                 break
             for at in range(0, len(page), _TRANSACTION):
@@ -85,7 +84,7 @@ def index(
                 taken += len(some)
                 progress(len(some))
             last = page[-1]
-        remaining = spaces.missing(db, number, collections)
+        remaining = spaces.missing(db, number)
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
     return Indexed(contextual_vectors.SPACE, indexed, remaining, round(time.monotonic() - began, 2))

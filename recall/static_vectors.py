@@ -195,8 +195,8 @@ def embed(text: str) -> bytes:
     return _scaled(_lanes(total)) if total else b""
 
 
-def embed_in_context(text: str, context: str, weight: float = CONTEXT_WEIGHT) -> bytes:
-    """One vector for a text and its neighbourhood: unit(text) + `weight` * unit(context), as `embed` gives it.
+def embed_in_context(text: str, context: str) -> bytes:
+    """One vector for a text and its neighbourhood: unit(text) + CONTEXT_WEIGHT * unit(context), as `embed` gives it.
 
     With either of them empty (or without a known token) it is `embed` of the other.
     """
@@ -204,7 +204,7 @@ def embed_in_context(text: str, context: str, weight: float = CONTEXT_WEIGHT) ->
     if not own or not around:
         return _scaled(_lanes(own or around)) if own or around else b""
     left, right = _lanes(own), _lanes(around)
-    ratio = weight * (sum([lane * lane for lane in left]) / sum([lane * lane for lane in right])) ** 0.5
+    ratio = CONTEXT_WEIGHT * (sum([lane * lane for lane in left]) / sum([lane * lane for lane in right])) ** 0.5
     return _scaled([here + ratio * there for here, there in zip(left, right, strict=True)])
 
 

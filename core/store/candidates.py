@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import log
 
 from core.store import documents
-from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS
+from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS, row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ class LocalCandidates:
             return [{"rowid": rowid, "bm25": score, "cosine": None} for rowid, score in scores.items()]
         for rowid in self._nearest(vector, filters, semantic):
             scores.setdefault(rowid, 0.0)
-        cosines = self._cosines(list(scores), vector)
-        return [{"rowid": rowid, "bm25": score, "cosine": cosines.get(rowid)} for rowid, score in scores.items()]
+        near = cosines(self._db, documents.STATIC_SPACE, list(scores), vector)
+        return [{"rowid": rowid, "bm25": score, "cosine": near.get(rowid)} for rowid, score in scores.items()]
 
     def documents(self, rowids: Sequence[int]) -> list[Document]:
         """See `core.store.interface.CandidateSource`."""
@@ -124,14 +124,12 @@ class LocalCandidates:
 
     def size(self) -> int:
         """See `core.store.interface.CandidateSource`."""
-        return sum(self._size(code) for code in COLLECTIONS.values())
+        return sum(map(self._size, COLLECTIONS))
 
-    def _size(self, code: int) -> int:
-        base = code << COLLECTION_SHIFT
-        last = self._db.execute(
-            "SELECT max(rowid) FROM document WHERE rowid BETWEEN ? AND ?", (base, base + (1 << COLLECTION_SHIFT) - 1)
-        ).get
-        return int(last or base) - base
+    def _size(self, collection: str) -> int:
+        base, last = row_range(collection)
+        highest = self._db.execute("SELECT max(rowid) FROM document WHERE rowid BETWEEN ? AND ?", (base, last)).get
+        return int(highest or base) - base
 
     def _matches(self, match: str, limit: int) -> int:
         return int(
@@ -169,14 +167,18 @@ class LocalCandidates:
             return [rowid for rowid in rowids if rowid in kept][:limit]
         return [rowid for _, rowid in found[:limit]]
 
-    def _cosines(self, rowids: Sequence[int], vector: bytes) -> dict[int, float]:
-        marks = ", ".join("?" * len(rowids))
-        rows = self._db.execute(
-            "SELECT document, vec_distance_cosine(vec_int8(value), vec_int8(?)) FROM vector"
-            f" WHERE document IN ({marks}) AND space = 1",
-            (vector, *rowids),
-        )
-        return {int(rowid): 1.0 - float(distance) for rowid, distance in rows}
+
+def cosines(db: apsw.Connection, number: int, rowids: Sequence[int], vector: bytes) -> dict[int, float]:
+    """The cosine, -1 to 1, of those documents that have a vector in the space; sqlite-vec must be loaded."""
+    if not (number and vector and rowids):
+        return {}
+    marks = ", ".join("?" * len(rowids))
+    rows = db.execute(
+        "SELECT document, vec_distance_cosine(vec_int8(value), vec_int8(?)) FROM vector"
+        f" WHERE document IN ({marks}) AND space = ?",
+        (vector, *rowids, number),
+    )
+    return {int(rowid): 1.0 - float(distance) for rowid, distance in rows}
 
 
 def _quoted(term: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.store import documents
-from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS
+from core.store.migrations import row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 COLLECTION = "knowledge"
 SOURCE = "knowledge-sync"
 """The `source` of a synced section; what was imported into the collection is not the sync's to remove."""
-_BASE = COLLECTIONS[COLLECTION] << COLLECTION_SHIFT
-_LAST = _BASE + (1 << COLLECTION_SHIFT) - 1
+_BASE, _LAST = row_range(COLLECTION)
 
 
 def rows_by_file(db: apsw.Connection) -> dict[str, list[int]]:

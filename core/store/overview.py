@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from core import clock
 from core.store import documents, events, sqlite
-from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS
+from core.store.migrations import COLLECTIONS, row_range
 from core.store.sqlite import apsw
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 GROUPS = ("category_id", "source", "project")
+_EVENTS_LISTED = 5
 _VERDICTS = ("total", "allow", "hold", "discard", "forgotten")
 
 
@@ -26,8 +27,8 @@ class Overview(TypedDict):
     events: dict[str, Any]
 
 
-def read(db: apsw.Connection, *, now: int, last: int = 5) -> Overview:
-    """Count everything; `now` in ms, `last` is how many of the newest events are listed.
+def read(db: apsw.Connection, *, now: int) -> Overview:
+    """Count everything, and list the newest events; `now` in ms.
 
     Raises:
         Failure: STORE_DAMAGED and its like, when a page cannot be read.
@@ -38,15 +39,16 @@ def read(db: apsw.Connection, *, now: int, last: int = 5) -> Overview:
             "schema": int(db.execute("PRAGMA user_version").get),
             "counts": documents.counts(db),
             "vectors": dict(spaces),
-            "events": _events(db, now - clock.DAY_MS, last),
+            "events": _events(db, now - clock.DAY_MS),
         }
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
 
 
-def _events(db: apsw.Connection, since: int, last: int) -> dict[str, Any]:
+def _events(db: apsw.Connection, since: int) -> dict[str, Any]:
     newest = db.execute(
-        "SELECT timestamp, action, level, success FROM event ORDER BY timestamp DESC, seq DESC LIMIT ?", (last,)
+        "SELECT timestamp, action, level, success FROM event ORDER BY timestamp DESC, seq DESC LIMIT ?",
+        (_EVENTS_LISTED,),
     )
     return {
         "total": events.count(db),
@@ -115,11 +117,10 @@ def largest(db: apsw.Connection, column: str, most: int) -> dict[str, int]:
 
 def verdicts_since(db: apsw.Connection, collection: str, since: int) -> dict[str, int]:
     """How many documents of a collection were written since `since` (ms), by verdict."""
-    base = COLLECTIONS[collection] << COLLECTION_SHIFT
     rows = db.execute(
         "SELECT write_verdict, count(*) FROM document WHERE created_at >= ? AND forgotten_at IS NULL"
         " AND rowid BETWEEN ? AND ? GROUP BY 1",
-        (since, base, base + (1 << COLLECTION_SHIFT) - 1),
+        (since, *row_range(collection)),
     )
     return {str(verdict): int(number) for verdict, number in rows}
 
