@@ -27,7 +27,7 @@ _STATUS: Any = {"command": "joelclaw status", "description": "what waits, and ho
 
 
 def sync(options: dict[str, Any]) -> Answer | int:
-    """Carry what waits, and fetch what other machines wrote; with --watch again and again.
+    """Send what waits, and fetch what other machines wrote; with --watch again and again.
 
     Raises:
         Failure: STORE_SYNC_BUSY; what the cluster or the store says. Nothing is lost.

@@ -1,4 +1,4 @@
-"""Which store a recall reads: the local file, or the cluster of the settings with the local file behind it."""
+"""Chooses the store that a recall reads: the local file, or the cluster of the settings, else the local file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 # Faults of the cluster, and not of one query.
-_ALL_OF_IT = (
+_CLUSTER_FAULTS = (
     "TYPESENSE_UNREACHABLE",
     "TYPESENSE_UNAUTHORIZED",
     "TYPESENSE_NOT_INITIALISED",
@@ -105,7 +105,7 @@ def fallback(config: Config, error: Exception) -> Fallback:
 
     code = error.code if isinstance(error, Failure) else type(error).__name__
     message = error.message if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
-    if code in _ALL_OF_IT and circuit_breaker.read(_nodes(config)) is None:
+    if code in _CLUSTER_FAULTS and circuit_breaker.read(_nodes(config)) is None:
         circuit_breaker.note(_nodes(config), code, message)
     return {"from": "typesense", "to": "sqlite", "reason": message, "code": code}
 

@@ -1,4 +1,4 @@
-"""Query in, ranked hits out: budget, expansion, both searches, fusion, use and age, the trust pass."""
+"""Recalls memories: budget, query expansion, both searches, fusion, use and age, the trust pass."""
 
 from __future__ import annotations
 

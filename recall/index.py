@@ -1,4 +1,4 @@
-"""Giving documents their contextual vectors: some 20 ms each, so by `memory index` and never in a hook."""
+"""Gives documents their contextual vectors: some 20 ms each, so `memory index` does it and never a hook."""
 
 from __future__ import annotations
 

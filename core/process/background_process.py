@@ -1,4 +1,4 @@
-"""A command of ours that goes on after a hook has answered: one at a time under its lock, and with a hard stop.
+"""Starts one of our commands in the background, one at a time under a lock, and kills it after a time limit.
 
 The command inherits the lock, so the kernel frees it when the command ends, however it ends.
 """
@@ -58,7 +58,7 @@ def begin(lock: str, words: Sequence[str], seconds: int) -> bool:
 
 
 def stop_in_time() -> None:
-    """In the command: let the kernel end this process when its time is over, whatever it hangs on."""
+    """In the background process: let the kernel end it when its time is over, whatever it hangs on."""
     seconds = os.environ.pop(LIMIT, "")
     if seconds.isdecimal():
         import signal

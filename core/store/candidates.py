@@ -1,4 +1,4 @@
-"""The read side of the SQLite store: BM25 and cosine for the documents that may answer a query.
+"""Finds the documents of the SQLite store that may answer a query, with their BM25 and cosine.
 
 Semantic search is two passes: the sign bits of the 256 dimensions (32 bytes a document) choose, the int8 vectors
 decide. Over 100,000 documents the first costs 14 ms, where scanning the int8 vectors costs 65.

@@ -1,4 +1,4 @@
-"""Documents in the SQLite store: inserting, changing, forgetting and reading them."""
+"""Inserts, changes, forgets and reads the documents of the SQLite store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sections of synced files in the store: which there are, taking some out, and making all of them durable."""
+"""The sections of synced files in the store: lists them, removes some, and makes all of them durable."""
 
 from __future__ import annotations
 

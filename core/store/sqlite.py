@@ -1,4 +1,4 @@
-"""Opening the SQLite file, and what its errors mean to the user.
+"""Opens the SQLite file, and says what its errors mean to the user.
 
 WAL, so that readers never wait for a writer. `busy_timeout` is set before anything that may lock. Nothing is
 checkpointed when a connection closes: with one short process per command that would cost each of them an `fsync`.

@@ -1,4 +1,4 @@
-"""What a cluster has not got yet, filled by triggers in the transaction of each write.
+"""The queue of documents that a cluster has not got yet, filled by triggers in the transaction of each write.
 
 The triggers are made by `enable`: a store that never saw a cluster has none. A row says that a document changed, not
 what it is: what is sent is the document as it stands then, so many changes are one row, and a resend is no harm.

@@ -1,4 +1,4 @@
-"""What this machine has written and the cluster has not got yet, laid over the cluster's answer.
+"""Puts what this machine has written and the cluster has not got yet over the cluster's answer to a recall.
 
 A memory is recallable when the command that wrote it returns, and a forgotten one is gone, whenever the next sync is.
 """
@@ -40,7 +40,7 @@ class Pending:
             self._rows.append((document, mapping.to_remote(document, vectors.get(document["rowid"], b""))))
 
     def overlay(self, plan: Plan, filters: Filters, cosine: Cosine | None) -> None:
-        """Put these documents in the place of what the cluster told of them, and take out what was withdrawn."""
+        """Put these documents in the place of what the cluster says of them, and take out what was withdrawn."""
         gone = {*self._withdrawn, *(document["id"] for document, _ in self._rows)}
         if not gone:
             return

@@ -1,4 +1,4 @@
-"""What the cluster holds: documents by id, and those that other machines sent since the last look.
+"""Reads documents of the cluster, and stores here those that other machines sent since the last time.
 
 A machine's batches have rising numbers, and a batch is at most one page of an answer. So what was sent after a number
 is read page by page, from the number of the last row again, and nothing that arrives in between is passed over. The
@@ -86,13 +86,13 @@ class Puller:
         self._me = outbox.origin(db)
 
     def changes(self, in_time: Callable[[], bool]) -> int:
-        """Take in what came since the last look; returns how many documents changed here.
+        """Store what came since the last time; returns how many documents changed here.
 
         Args:
             in_time: asked before each page; what is left waits for the next time.
 
         Raises:
-            Failure: of the cluster or the store; what was taken in stays.
+            Failure: of the cluster or the store; what was stored stays.
         """
         changed = 0
         for collection in COLLECTIONS:

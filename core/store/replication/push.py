@@ -1,7 +1,7 @@
-"""Carrying what waits in the outbox to the cluster: batch by batch, each line's success looked at.
+"""Sends what waits in the outbox to the cluster, batch by batch, and looks at each line of the answer.
 
 The server knows no conditional write. So each batch is compared first: what the cluster holds in a newer version is
-taken in instead of overwritten, and what it holds already is not sent. Where two machines write the same document at
+stored here instead of overwritten, and what it holds already is not sent. Where two machines write the same document at
 the same moment, whoever fetches the other's row and knows better sends again.
 """
 
@@ -34,7 +34,7 @@ _FULL = 422
 
 
 class Pusher:
-    """One run of the sender; whoever makes it holds `outbox.lock_path()`.
+    """One run of the sender; the caller holds `outbox.lock_path()`.
 
     Args:
         puller: stores here a newer version that a batch meets.

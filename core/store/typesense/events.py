@@ -1,4 +1,4 @@
-"""Events in the cluster: those of every machine that brings them there.
+"""Searches the events that every machine sends to the cluster.
 
 A word is found as a whole, the last one of a query by its beginning too: the server has no search for a part of a word.
 """

@@ -1,6 +1,6 @@
-"""Documents and events in the cluster's form, and back. Ids are ours.
+"""Converts documents and events to the cluster's form and back. Ids are ours.
 
-A document takes with it what recall needs: its finished terms (`lexicon`), how many, and its vector of the static
+A document is sent with what recall needs: its finished terms (`lexicon`), how many, and its vector of the static
 space, twice: as numbers for the server's search (the int8 themselves, since a cosine is free of scale) and as base64
 for ours, which is shorter to send back. A forgotten document goes as a tombstone: id, times, and nothing of its text.
 """
