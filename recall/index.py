@@ -102,4 +102,4 @@ def _store(db: apsw.Connection, number: int, some: Sequence[Pending]) -> int:
         )
     )
     with sqlite.transaction(db):
-        return spaces.store(db, number, list(zip(some, made, strict=True)))
+        return spaces.add_vectors(db, number, list(zip(some, made, strict=True)))

@@ -125,7 +125,7 @@ def test_a_vector_of_a_text_that_changed_meanwhile_is_dropped(
     changed = page[1][3]
     fill(run, [{"id": next(n["id"] for n in NOTES if n["text"] == changed), "text": "It reads otherwise by now"}])
     with store.transaction(db):
-        assert spaces.store(db, space, [(one, b"\1\2\x7f") for one in page]) == 2
+        assert spaces.add_vectors(db, space, [(one, b"\1\2\x7f") for one in page]) == 2
     assert spaces.missing(db, space) == 2
     assert store.load_vectors(db)
     near = candidates.cosines(db, space, [one[0] for one in page], b"\1\2\x7f")

@@ -64,7 +64,7 @@ def missing(db: apsw.Connection, number: int) -> int:
     return int(db.execute(f"SELECT count(*) FROM document WHERE {_WITHOUT_VECTOR}", (number,)).get)
 
 
-def store(db: apsw.Connection, number: int, made: Sequence[tuple[Pending, bytes]]) -> int:
+def add_vectors(db: apsw.Connection, number: int, made: Sequence[tuple[Pending, bytes]]) -> int:
     """Keep vectors, inside the caller's transaction; returns how many.
 
     Nothing was locked while they were made: where the text has changed since, or was forgotten, its vector is dropped.

@@ -155,5 +155,5 @@ class Puller:
         behind = not (one.same_content(theirs) and one.same_counters(theirs))
         if ours is not None and one.same_content(ours) and one.same_counters(ours):
             return False, behind
-        cleaned = replica.store(self._db, one, ours, embed=self._embed, signatures=self._signatures)
+        cleaned = replica.apply(self._db, one, ours, embed=self._embed, signatures=self._signatures)
         return True, behind or cleaned

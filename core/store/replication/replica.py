@@ -157,7 +157,7 @@ def _attributed(ours: Side, theirs: Side, me: str) -> Shares:
     return {me: (number, max(0, recalls - theirs.recalls), 0.0)}
 
 
-def store(db: apsw.Connection, side: Side, ours: Side | None, *, embed: Embed, signatures: bool) -> bool:
+def apply(db: apsw.Connection, side: Side, ours: Side | None, *, embed: Embed, signatures: bool) -> bool:
     """Make the local side this one, inside the caller's `outbox.quiet` transaction; whether its words were changed
     by redaction, so that it must be sent back.
 
