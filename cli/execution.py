@@ -46,7 +46,7 @@ def run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
             from core import config
             from core.process import background_jobs
 
-            background_jobs.begin_due(config.load())
+            background_jobs.start_due(config.load())
         except Exception:  # the command is done, and what waits goes with the next one
             if os.environ.get("JOELCLAW_DEBUG"):
                 raise

@@ -52,7 +52,7 @@ def touch_private(path: str) -> None:
         os.close(descriptor)
 
 
-def write_whole(path: str, data: bytes, *, durable: bool = False) -> None:
+def write_whole(path: str, data: bytes) -> None:
     """Replace a file by rename, so that a reader sees the old content or the new, never a part.
 
     Raises:
@@ -67,8 +67,6 @@ def write_whole(path: str, data: bytes, *, durable: bool = False) -> None:
             view = memoryview(data)
             while view:
                 view = view[os.write(descriptor, view) :]
-            if durable:
-                os.fsync(descriptor)
         finally:
             os.close(descriptor)
         os.replace(temporary, path)

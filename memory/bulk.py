@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from core.store import documents, lexical_index, sqlite
-from core.store.light_apsw import apsw
+from core.store import documents, sqlite
+from core.store.sqlite import apsw
 from memory import record
 from memory.preparation import Line, Prepared, prepare_all
-from recall.document_vector import document_vector
+from recall.static_vectors import document_vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -79,8 +79,8 @@ def import_lines(
             report.refuse(number, reason)
         _store(db, prepared, report, now, vectors)
         progress(prepared.taken_bytes)
-    if report.added >= lexical_index.WORTH:
-        lexical_index.merge(db)
+    if report.added >= documents.MERGE_AFTER:
+        documents.merge_index(db)
     sqlite.fold_log(db, over=0)
     return report
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from core.errors import Failure
 from core.store import documents, sqlite
-from recall.document_vector import document_vector
+from recall.static_vectors import document_vector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

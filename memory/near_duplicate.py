@@ -147,7 +147,7 @@ def find(
     source = LocalCandidates(db, vectors=vectors)
     # Words cost four times what the vector does, and find nothing of this likeness that it does not.
     terms = [] if vector and source.semantic else _terms(text)
-    near = source.candidates(terms, lambda: vector, filters, _NEIGHBOURS, _NEIGHBOURS)
+    near = source.candidates(terms, vector, filters, _NEIGHBOURS, _NEIGHBOURS)
     found = [
         d
         for d in source.documents([c["rowid"] for c in near])

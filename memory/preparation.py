@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import orjson
 
 from memory import record
-from recall.document_vector import document_vector
+from recall.static_vectors import document_vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from core import clock
-from core.store import events, tallies
+from core.store import events, overview
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,7 +122,7 @@ def _yield(recalls: Sequence[Event]) -> Metric:
 def _coverage(db: apsw.Connection | None, recalls: Sequence[Event]) -> Metric:
     """A recall's use is noted when some memory was marked as used at or after it (less a second, for clocks)."""
     answered = [event for event in recalls if _returned(event)]
-    last = tallies.last_used(db) if db is not None and answered else None
+    last = overview.last_used(db) if db is not None and answered else None
     noted = sum(last is not None and last >= event["timestamp"] - 1000 for event in answered)
     return _metric(
         "usage_coverage_rate", "recalls with an answer whose use was noted in the memories", noted, len(answered),
@@ -131,7 +131,7 @@ def _coverage(db: apsw.Connection | None, recalls: Sequence[Event]) -> Metric:
 
 
 def _skips(db: apsw.Connection | None, since: int) -> Metric:
-    counted = tallies.verdicts_since(db, "observations", since) if db is not None else {}
+    counted = overview.verdicts_since(db, "observations", since) if db is not None else {}
     return _metric(
         "observe_skip_rate", "observations that the write gate discarded", counted.get("discard", 0),
         sum(counted.values()), "observations", (0.3, 0.5), low_is_good=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from core import clock
-from core.store import documents, tallies
+from core.store import documents, overview
 from core.store.migrations import COLLECTIONS
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def stats(db: apsw.Connection | None) -> Stats:
             "categories": {}, "sources": {}, "projects": {}, "oldest": None, "newest": None,
         }  # fmt: skip
     counts = documents.counts(db)
-    span = tallies.span(db)
+    span = overview.span(db)
     verdicts = ("allow", "hold", "discard")
     return {
         "total": sum(entry["total"] for entry in counts.values()),
@@ -45,9 +45,9 @@ def stats(db: apsw.Connection | None) -> Stats:
         "merged": span["merges"],
         "collections": {name: entry["total"] for name, entry in counts.items()},
         "verdicts": {name: sum(entry.get(name, 0) for entry in counts.values()) for name in verdicts},
-        "categories": tallies.largest(db, "category_id", _MOST),
-        "sources": tallies.largest(db, "source", _MOST),
-        "projects": tallies.largest(db, "project", _MOST),
+        "categories": overview.largest(db, "category_id", _MOST),
+        "sources": overview.largest(db, "source", _MOST),
+        "projects": overview.largest(db, "project", _MOST),
         "oldest": None if span["oldest"] is None else clock.iso(span["oldest"]),
         "newest": None if span["newest"] is None else clock.iso(span["newest"]),
     }

@@ -11,7 +11,7 @@ from core.redaction import redact
 from core.store import documents, sqlite
 from memory import gate, near_duplicate
 from recall import categories
-from recall.document_vector import document_vector
+from recall.static_vectors import document_vector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

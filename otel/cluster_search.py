@@ -73,13 +73,13 @@ def stats(
 
 
 def _asked(config: Config, asked: EventQuery, filters: list[str], *, limit: int, page: int) -> list[Page]:
-    from core.store.typesense import connection, events
+    from core.store.typesense import events, search_client
 
-    cluster = connection.connect(config)
+    client = search_client.connect(config)
     try:
-        return events.search(cluster, asked["words"], filters, limit=limit, page=page, values=finding.MAX_FACET_VALUES)
+        return events.search(client, asked["words"], filters, limit=limit, page=page, values=finding.MAX_FACET_VALUES)
     finally:
-        cluster.close()
+        client.close()
 
 
 def _instead(result: dict[str, Any], failure: Failure) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Which store a recall reads: the local file, or the cluster of the settings with the local file behind it."""
+"""Chooses the store that a recall reads: the local file, or the cluster of the settings, else the local file."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from core.errors import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import TypedDict, TypeVar
 
     import apsw
 
     from core.config import Config
-    from core.store.interface import CandidateSource
+    from core.store.interface import Candidate, CandidateSource, Document, Traits
 
     Answer = TypeVar("Answer")
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 # Faults of the cluster, and not of one query.
-_ALL_OF_IT = (
+_CLUSTER_FAULTS = (
     "TYPESENSE_UNREACHABLE",
     "TYPESENSE_UNAUTHORIZED",
     "TYPESENSE_NOT_INITIALISED",
@@ -30,13 +30,46 @@ _ALL_OF_IT = (
 )
 
 
-def answered(
+class EmptySource:
+    """The candidates of a store that is not there yet."""
+
+    backend = "sqlite"
+    semantic = False
+    __slots__ = ()
+
+    def candidates(self, *_: object) -> list[Candidate]:
+        """Nothing."""
+        return []
+
+    def documents(self, _: Sequence[int]) -> list[Document]:
+        """Nothing."""
+        return []
+
+    def traits(self, _: Sequence[int]) -> list[Traits]:
+        """Nothing."""
+        return []
+
+    def size(self) -> int:
+        """0."""
+        return 0
+
+
+def local(db: apsw.Connection | None, *, vectors: bool) -> CandidateSource:
+    """Where candidates come from: the SQLite file, or nowhere when there is none yet."""
+    if db is None:
+        return EmptySource()
+    from core.store.candidates import LocalCandidates
+
+    return LocalCandidates(db, vectors=vectors)
+
+
+def ask_cluster(
     config: Config,
     patience_ms: float | None,
     answer: Callable[[CandidateSource], Answer],
     db: apsw.Connection | None,
 ) -> Answer:
-    """What `answer` makes of the cluster as a source; nothing of it is imported before this.
+    """What `answer` makes of the cluster as a source.
 
     Args:
         db: the local file, which has what the cluster has not got yet.
@@ -50,20 +83,20 @@ def answered(
     known = circuit_breaker.read(_nodes(config))
     if known is not None:
         raise Failure(known[0], known[1], "wait some seconds")
-    from core.store.typesense import connection
+    from core.store.typesense import search_client
     from core.store.typesense.source import ClusterSource
 
     limit = config.number("store.timeout_ms") / 1000
     if patience_ms is not None:
         limit = min(limit, patience_ms / 1000)
-    cluster = connection.connect(config, limit_s=limit)
+    client = search_client.connect(config, limit_s=limit)
     try:
-        return answer(ClusterSource(cluster, limit_s=limit, local=db))
+        return answer(ClusterSource(client, limit_s=limit, local=db))
     finally:
-        cluster.close()
+        client.close()
 
 
-def gave_up(config: Config, error: Exception) -> Fallback:
+def fallback(config: Config, error: Exception) -> Fallback:
     """What a result says of a cluster that could not be used; where no recall could, it is left alone for some seconds.
 
     Anything may come out of a server that is not ours, and none of it may stop a recall.
@@ -72,7 +105,7 @@ def gave_up(config: Config, error: Exception) -> Fallback:
 
     code = error.code if isinstance(error, Failure) else type(error).__name__
     message = error.message if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
-    if code in _ALL_OF_IT and circuit_breaker.read(_nodes(config)) is None:
+    if code in _CLUSTER_FAULTS and circuit_breaker.read(_nodes(config)) is None:
         circuit_breaker.note(_nodes(config), code, message)
     return {"from": "typesense", "to": "sqlite", "reason": message, "code": code}
 

@@ -1,24 +1,24 @@
-"""Query in, ranked hits out: budget, expansion, both searches, fusion, use and age, the trust pass."""
+"""Recalls memories: budget, query expansion, both searches, fusion, use and age, the trust pass."""
 
 from __future__ import annotations
 
 from core import clock, words
 from core.store.migrations import COLLECTIONS
+from recall import backend, fusion, rewrite, trust
 from recall import budget as budgets
-from recall import fusion, rewrite, trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any, NotRequired, TypedDict
 
     import apsw
 
     from core.config import Config
-    from core.store.interface import Candidate, CandidateSource, Document, Filters, Traits
+    from core.store.interface import CandidateSource, Document, Filters, Traits
     from recall.backend import Fallback
     from recall.budget import Budget
-    from recall.reranking import Contextual
+    from recall.contextual_vectors import Question
     from recall.rewrite import Rewrite
 
     class Hit(TypedDict):
@@ -80,39 +80,6 @@ _QUERY_CHARS = 4_000
 """A longer query is one that was pasted: its first and last part stand for it."""
 
 
-class EmptySource:
-    """The candidates of a store that is not there yet."""
-
-    backend = "sqlite"
-    semantic = False
-    __slots__ = ()
-
-    def candidates(self, *_: object) -> list[Candidate]:
-        """Nothing."""
-        return []
-
-    def documents(self, _: Sequence[int]) -> list[Document]:
-        """Nothing."""
-        return []
-
-    def traits(self, _: Sequence[int]) -> list[Traits]:
-        """Nothing."""
-        return []
-
-    def size(self) -> int:
-        """0."""
-        return 0
-
-
-def source(db: apsw.Connection | None, *, vectors: bool) -> CandidateSource:
-    """Where candidates come from: the SQLite file, or nowhere when there is none yet."""
-    if db is None:
-        return EmptySource()
-    from core.store.candidates import LocalCandidates
-
-    return LocalCandidates(db, vectors=vectors)
-
-
 def recall(
     db: apsw.Connection | None,
     query: str,
@@ -130,7 +97,6 @@ def recall(
     vectors: bool,
     config: Config,
     patience_ms: float | None = None,
-    meanwhile: Callable[[], None] | None = None,
 ) -> RecallResult:
     """The memories that bear on a query, best first.
 
@@ -146,7 +112,6 @@ def recall(
         now: ms since the epoch, for the decay.
         vectors: whether sqlite-vec is loaded into `db`.
         patience_ms: the longest to wait for a cluster, where that is less than `store.timeout_ms`.
-        meanwhile: done beside the search in a large store, and raises nothing: what the caller needs afterwards.
 
     Raises:
         apsw.Error: the store cannot be read (`core.store.sqlite.as_failure` says what it means).
@@ -168,18 +133,15 @@ def recall(
             include_discard=include_discard,
             now=now,
             episode_decay=config.number("recall.episode_decay"),
-            meanwhile=meanwhile,
         )
 
     if config.text("store.backend") == "sqlite":
-        return answer(source(db, vectors=vectors))
-    from recall import backend
-
+        return answer(backend.local(db, vectors=vectors))
     try:
-        return backend.answered(config, patience_ms, answer, db)
+        return backend.ask_cluster(config, patience_ms, answer, db)
     except Exception as error:
-        fallback = backend.gave_up(config, error)
-    return {**answer(source(db, vectors=vectors)), "fallback": fallback}
+        fallback = backend.fallback(config, error)
+    return {**answer(backend.local(db, vectors=vectors)), "fallback": fallback}
 
 
 def _answer(
@@ -198,7 +160,6 @@ def _answer(
     include_discard: bool,
     now: int,
     episode_decay: float,
-    meanwhile: Callable[[], None] | None,
 ) -> RecallResult:
     profile = budgets.choose(budget, query)
     shortened = query if len(query) <= _QUERY_CHARS else query[: _QUERY_CHARS // 2] + " " + query[-_QUERY_CHARS // 2 :]
@@ -212,11 +173,11 @@ def _answer(
         "verdicts": (),
     }
     wide = max(int(most * profile["fetchMultiplier"]) + 1, CANDIDATES)
-    contextual: Contextual | None = None
+    contextual: Question | None = None
     if profile["applied"] == "deep":
         wide *= _WIDER
         contextual = _contextual(db, found_in, shortened)
-    ranked = _rank(found_in, expanded, filters, wide, now, episode_decay, contextual, meanwhile)
+    ranked = _rank(found_in, expanded, filters, wide, now, episode_decay, contextual)
     nearer = contextual.found if contextual else 0
     kept: list[Ranked] = []
     dropped: list[tuple[Ranked, list[str]]] = []
@@ -266,21 +227,18 @@ def _resolved(category: str) -> str:
 
 
 def _vector(text: str) -> bytes:
-    from recall import static_table
+    from recall.static_vectors import document_vector
 
-    try:
-        return static_table.embed(text)
-    except static_table.TableDamaged:
-        return b""  # the words still find
+    return document_vector(text)
 
 
-def _contextual(db: apsw.Connection | None, found_in: CandidateSource, query: str) -> Contextual | None:
+def _contextual(db: apsw.Connection | None, found_in: CandidateSource, query: str) -> Question | None:
     """The tier above the static vectors; a cluster's row numbers are not those of the file."""
     if db is None or not found_in.semantic or found_in.backend != "sqlite":
         return None
-    from recall.reranking import Contextual
+    from recall.contextual_vectors import Question
 
-    return Contextual.of(db, query)
+    return Question.of(db, query)
 
 
 def _rank(
@@ -290,18 +248,11 @@ def _rank(
     wide: int,
     now: int,
     episode_decay: float,
-    contextual: Contextual | None,
-    meanwhile: Callable[[], None] | None,
+    contextual: Question | None,
 ) -> list[Ranked]:
     """Every candidate as (score, raw score, boost, traits), best first; ties go to the newer."""
     terms = words.query_terms(query)
-
-    def vector() -> bytes:
-        made = _vector(query) if found_in.semantic else b""
-        if meanwhile is not None:
-            meanwhile()
-        return made
-
+    vector = _vector(query) if found_in.semantic else b""
     raw = {}
     candidates = found_in.candidates(terms, vector, filters, wide, wide)
     half = fusion.lexical_half(len(terms), found_in.size())  # a cluster knows its size from the candidates' answer

@@ -8,7 +8,7 @@ a third of a point on observations (docs/recall.md).
 
 from __future__ import annotations
 
-from core.numbers import ln
+from math import log
 
 LEXICAL_SCALE = 0.7
 LEAST = 0.05
@@ -29,7 +29,7 @@ STATIC_BESIDE = 0.2
 
 def lexical_half(terms: int, documents: int) -> float:
     """The BM25 at which the lexical part is one half: it grows with the query and, as an idf does, with the store."""
-    return LEXICAL_SCALE * float(max(terms, 1) ** 0.5) * max(ln(1.0 + documents), 0.5)
+    return LEXICAL_SCALE * float(max(terms, 1) ** 0.5) * max(log(1.0 + documents), 0.5)
 
 
 def fuse(bm25: float, cosine: float | None, half: float) -> float:

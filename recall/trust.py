@@ -5,8 +5,9 @@ Rules and reasons of the mirrored CLI without its defects: when all drop, nothin
 
 from __future__ import annotations
 
+from math import exp, log
+
 from core.clock import DAY_MS
-from core.numbers import ln
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,13 +25,13 @@ _HELD_SHARE = 0.6
 def usage_boost(priority: float, recall_count: int) -> float:
     """max(.35, (1 + .15·priority) · (1 + min(.3, .06·ln(1 + recalls)))), the priority held to -1..1."""
     held = min(max(priority, -1.0), 1.0)
-    return max(0.35, (1 + 0.15 * held) * (1 + min(0.3, 0.06 * ln(1 + max(recall_count, 0)))))
+    return max(0.35, (1 + 0.15 * held) * (1 + min(0.3, 0.06 * log(1 + max(recall_count, 0)))))
 
 
 def decay(collection: str, age_ms: int, episode_decay: float) -> float:
     """exp(-rate·days): .01 a day for observations, `episode_decay` for episodes, none for knowledge."""
     rate = {"observations": OBSERVATION_DECAY, "episodes": episode_decay}.get(collection, 0.0)
-    return float(2.718281828459045 ** (-rate * max(age_ms, 0) / DAY_MS))
+    return exp(-rate * max(age_ms, 0) / DAY_MS)
 
 
 def substance(collection: str, chars: int) -> float:

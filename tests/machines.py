@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from faults import Attempt, attempt
 from typesense_server import Server
 
 from core.store.typesense import connection, schema
+from core.store.typesense.cluster import Cluster
 
 _numbers = itertools.count()
 
@@ -88,10 +90,10 @@ class Machine:
         return {one["id"]: one["text"] for one in map(json.loads, done.out.splitlines())}
 
     @contextmanager
-    def cluster(self) -> Iterator[connection.Cluster]:
+    def cluster(self) -> Iterator[Cluster]:
         """The cluster itself, past the commands."""
         env = self.environment
-        found = connection.Cluster(
+        found = Cluster(
             connection.Nodes(env["TYPESENSE_URL"]), env["TYPESENSE_API_KEY"], prefix=env["JOELCLAW_STORE_PREFIX"]
         )
         try:
@@ -103,6 +105,12 @@ class Machine:
         """What the server holds of a collection, by id."""
         with self.cluster() as cluster:
             return {row["id"]: row for row in cluster.export(schema.COLLECTIONS.get(collection, collection))}
+
+    def remove_there(self, path: str) -> None:
+        """Take a collection, or `collection/documents/id`, off the server, past all of our own code."""
+        url = f"{self.environment['TYPESENSE_URL']}/collections/{self.environment['JOELCLAW_STORE_PREFIX']}{path}"
+        headers = {"X-TYPESENSE-API-KEY": self.environment["TYPESENSE_API_KEY"]}
+        urllib.request.urlopen(urllib.request.Request(url, method="DELETE", headers=headers), timeout=10).close()
 
     def popen(self, *words: str, **more: str) -> subprocess.Popen[bytes]:
         """Start a command."""

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from conftest import JOELCLAW, Run, clean_environment
 
-from core.store import spaces
+from core.store import candidates, spaces
 from core.store import sqlite as store
 
 NOTES = [
@@ -122,14 +122,13 @@ def test_a_vector_of_a_text_that_changed_meanwhile_is_dropped(
     page = spaces.pending(db, space, 3)
     assert len(page) == 3
     assert len(spaces.pending(db, space, 3, after=page[-1])) == 1
-    assert spaces.pending(db, space, 3, collections=["knowledge"]) == []
     changed = page[1][3]
     fill(run, [{"id": next(n["id"] for n in NOTES if n["text"] == changed), "text": "It reads otherwise by now"}])
     with store.transaction(db):
-        assert spaces.store(db, space, [(one, b"\1\2\x7f") for one in page]) == 2
-    assert spaces.lacking(db, space) == 2
+        assert spaces.add_vectors(db, space, [(one, b"\1\2\x7f") for one in page]) == 2
+    assert spaces.missing(db, space) == 2
     assert store.load_vectors(db)
-    near = spaces.cosines(db, space, [one[0] for one in page], b"\1\2\x7f")
+    near = candidates.cosines(db, space, [one[0] for one in page], b"\1\2\x7f")
     assert near == {page[0][0]: pytest.approx(1), page[2][0]: pytest.approx(1)}
 
 

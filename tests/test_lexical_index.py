@@ -9,7 +9,7 @@ import apsw
 import pytest
 from conftest import Run
 
-from core.store import lexical_index, sqlite
+from core.store import documents, sqlite
 
 
 def parts(home: Path) -> int:
@@ -44,7 +44,7 @@ def test_merging_goes_in_short_transactions(run: Run, home: Path, monkeypatch: p
         run("memory", "import", "-", stdin=lines(400, 400 * number))
     assert parts(home) > 1
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    monkeypatch.setattr(lexical_index, "_PAGES", 2)
+    monkeypatch.setattr(documents, "_MERGED_PAGES", 2)
     begun = 0
     transaction = sqlite.transaction
 
@@ -55,7 +55,7 @@ def test_merging_goes_in_short_transactions(run: Run, home: Path, monkeypatch: p
 
     monkeypatch.setattr(sqlite, "transaction", counted)
     db = sqlite.open_writing(busy_ms=1_000, durable=False)
-    lexical_index.merge(db)
+    documents.merge_index(db)
     db.close()
     assert parts(home) == 1
     assert begun > 3

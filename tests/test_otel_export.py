@@ -288,21 +288,21 @@ def test_follow_comes_back_when_its_receiver_does(
     assert len(receiver.ids()) == 1
 
 
-# What `core.process.exporting` does at the end of a command, with the installed script in its argv.
+# What `core.process.background_jobs` does at the end of a command, with the installed script in its argv.
 AUTO = f"""
 import sys
 sys.argv = [{JOELCLAW!r}]
 from core import config
-from session import exporting
+from core.process import background_jobs
 settings = config.load()
 before = set(sys.modules)
-print(exporting.begin_due(settings))
+print(background_jobs.start_export(settings))
 print(sorted(set(sys.modules) - before), file=sys.stderr)
 """
 
 
 def due(home: Path, receiver: Receiver, *, now: int, **more: str) -> tuple[str, str]:
-    """What `begin_due` answers at that time, and the modules that it imported."""
+    """What `start_export` answers at that time, and the modules that it imported."""
     env = clean_environment(home, JOELCLAW_NOW_MS=str(now), **{**receiver.env, **more})
     done = subprocess.run([sys.executable, "-c", AUTO], env=env, cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.strip(), done.stderr.strip()

@@ -40,7 +40,7 @@ def opened(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[apsw.Connect
 
 
 def waiting(db: apsw.Connection, now: int = NOW_MS) -> list[outbox.Waiting]:
-    return outbox.take(db, now=now, limit=1000)
+    return outbox.next_batch(db, now=now, limit=1000)
 
 
 def names(db: apsw.Connection, now: int = NOW_MS) -> list[str]:
@@ -49,9 +49,9 @@ def names(db: apsw.Connection, now: int = NOW_MS) -> list[str]:
 
 def deliver(db: apsw.Connection, now: int = NOW_MS) -> None:
     batch = waiting(db, now)
-    outbox.depart(db, batch, now=now)
+    outbox.mark_sent(db, batch, now=now)
     with sqlite.transaction(db):
-        outbox.arrived(db, batch, now=now)
+        outbox.confirm(db, batch, now=now)
 
 
 def write(run: Run, text: str) -> str:
@@ -104,13 +104,13 @@ def test_forgetting_counting_and_writing_again_are_noted_too(run: Run, db: apsw.
 def test_what_recall_must_add_to_the_cluster_s_answer_and_what_it_must_leave_out(run: Run, db: apsw.Connection) -> None:
     first, second, third = (write(run, fact) for fact in FACTS)
     deliver(db)
-    assert (outbox.unsent(db, 10), outbox.withdrawn(db)) == ([], [])
+    assert (outbox.pending(db, 10), outbox.withdrawn(db)) == ([], [])
     run("memory", "write", FACTS[2])
     run("memory", "write", FACTS[0])
     run("memory", "forget", second)
-    rows = [document["id"] for document in documents.by_rowids(db, outbox.unsent(db, 10))]
+    rows = [document["id"] for document in documents.by_rowids(db, outbox.pending(db, 10))]
     assert (rows, outbox.withdrawn(db)) == ([first, third], [second])
-    assert len(outbox.unsent(db, 1)) == 1
+    assert len(outbox.pending(db, 1)) == 1
 
 
 def test_many_changes_of_a_document_are_one_row_at_its_last_place(run: Run, db: apsw.Connection) -> None:
@@ -122,10 +122,10 @@ def test_many_changes_of_a_document_are_one_row_at_its_last_place(run: Run, db: 
 def test_a_change_while_it_is_sent_is_sent_again(run: Run, db: apsw.Connection) -> None:
     name = write(run, FACTS[0])
     batch = waiting(db)
-    outbox.depart(db, batch, now=NOW_MS)
+    outbox.mark_sent(db, batch, now=NOW_MS)
     run("memory", "write", FACTS[0])
     with sqlite.transaction(db):
-        outbox.arrived(db, batch, now=NOW_MS)
+        outbox.confirm(db, batch, now=NOW_MS)
     assert names(db) == [name]
 
 
@@ -150,7 +150,7 @@ def test_what_comes_from_the_cluster_is_not_noted(run: Run, db: apsw.Connection)
 
 def test_an_answer_that_never_came_is_looked_at_once_more(run: Run, db: apsw.Connection) -> None:
     name = write(run, FACTS[0])
-    outbox.depart(db, waiting(db), now=NOW_MS)  # and the process is killed
+    outbox.mark_sent(db, waiting(db), now=NOW_MS)  # and the process is killed
     assert names(db) == [name]
     deliver(db, NOW_MS + 5)
     assert names(db, NOW_MS + 5) == []
@@ -164,9 +164,9 @@ def test_an_answer_that_never_came_is_looked_at_once_more(run: Run, db: apsw.Con
 def test_a_certain_refusal_of_the_request_needs_no_second_look(run: Run, db: apsw.Connection) -> None:
     write(run, FACTS[0])
     batch = waiting(db)
-    outbox.depart(db, batch, now=NOW_MS)
+    outbox.mark_sent(db, batch, now=NOW_MS)
     with sqlite.transaction(db):
-        outbox.returned(db, batch)
+        outbox.give_back(db, batch)
     deliver(db)
     assert db.execute("SELECT count(*) FROM outbox").get == 0
 
@@ -174,7 +174,7 @@ def test_a_certain_refusal_of_the_request_needs_no_second_look(run: Run, db: aps
 def test_what_is_refused_waits_a_day_and_is_told(run: Run, db: apsw.Connection) -> None:
     name = write(run, FACTS[0])
     with sqlite.transaction(db):
-        outbox.refused(db, waiting(db)[0], "Field `text` must be a string.", now=NOW_MS)
+        outbox.refuse(db, waiting(db)[0], "Field `text` must be a string.", now=NOW_MS)
     assert names(db) == []
     summary = outbox.summary(db, now=NOW_MS)
     assert (summary["documents"], summary["refused"]) == (0, 1)

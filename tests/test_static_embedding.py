@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recall import static_table, wordpiece
-from recall.static_table import DIMENSIONS, TEXT_LIMIT, Table, TableDamaged, embed, embed_in_context, embed_passages
+from recall import static_vectors, wordpiece
+from recall.static_vectors import DIMENSIONS, TEXT_LIMIT, Table, TableDamaged, embed, embed_in_context
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "recall" / "data" / "minilm-256.i8"
@@ -51,9 +51,9 @@ def test_the_largest_component_is_127_and_rare_words_weigh_more() -> None:
 
 def test_the_same_text_gives_the_same_bytes_in_any_process_and_order() -> None:
     texts = ["tokens expire", "", "naïve café", "tokens expire"]
-    here = list(embed_passages(texts))
+    here = [embed(text) for text in texts]
     assert here[0] == here[3] == embed("Tokens EXPIRE")
-    script = f"from recall.static_table import embed; print(embed({texts[2]!r}).hex(), embed({texts[0]!r}).hex())"
+    script = f"from recall.static_vectors import embed; print(embed({texts[2]!r}).hex(), embed({texts[0]!r}).hex())"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"}
     out = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert out.stdout.split() == [here[2].hex(), here[0].hex()]
@@ -143,8 +143,8 @@ def test_a_damaged_table_is_named(tmp_path: Path, how: str) -> None:
 
 
 def test_a_missing_table_is_named_by_embed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static_table, "_TABLE", str(tmp_path / "none.i8"))
-    monkeypatch.setattr(static_table, "_open", [])
+    monkeypatch.setattr(static_vectors, "_TABLE", str(tmp_path / "none.i8"))
+    monkeypatch.setattr(static_vectors, "_open", [])
     with pytest.raises(TableDamaged, match=r"none\.i8"):
         embed("anything")
 
@@ -161,7 +161,7 @@ def test_check_finds_a_flipped_bit_in_the_rows(tmp_path: Path) -> None:
 
 def test_a_scrambled_index_neither_hangs_nor_raises(tmp_path: Path) -> None:
     data = bytearray(TABLE.read_bytes())
-    at, slots = static_table.HEADER_SIZE, int.from_bytes(data[16:20], "little")
+    at, slots = static_vectors.HEADER_SIZE, int.from_bytes(data[16:20], "little")
     data[at : at + 2 * slots] = b"\1\0" * slots  # no slot is empty
     path = tmp_path / "table.i8"
     path.write_bytes(data)
@@ -175,7 +175,7 @@ def test_the_table_ships_small() -> None:
 def test_nothing_heavy_is_imported() -> None:
     script = (
         "import sys; before = set(sys.modules)\n"
-        "from recall.static_table import embed; embed('tokens expire'); embed('caf\\u00e9')\n"
+        "from recall.static_vectors import embed; embed('tokens expire'); embed('caf\\u00e9')\n"
         "print(*sorted({name.partition('.')[0] for name in set(sys.modules) - before}))"
     )
     command = [sys.executable, "-S", "-c", script]

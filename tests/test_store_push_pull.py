@@ -71,7 +71,7 @@ def test_what_was_damaged_there_is_listed_and_mended(machine: Machine) -> None:
     with machine.cluster() as cluster:
         rows = {row["id"]: row for row in cluster.export("memory_observations")}
         cluster.import_("memory_observations", [{**rows["n3"], "observation": "something else"}])
-        cluster.delete_where("memory_observations", "id:=n6")
+        machine.remove_there("memory_observations/documents/n6")
         cluster.import_("memory_observations", [{**rows["n9"], "sync_shares": "{}", "recall_count": 0}])
         cluster.import_("memory_observations", [{**rows["n12"], "id": "foreign"}])
     found = machine.verify()
@@ -108,9 +108,8 @@ def test_a_pull_that_is_killed_goes_on_where_it_was(machine: Machine, tmp_path: 
 
 def test_a_cluster_that_lost_everything_is_filled_again(machine: Machine) -> None:
     machine.result("store", "push")
-    with machine.cluster() as cluster:
-        for name in ("memory_observations", "episodes", "system_knowledge", "otel_events"):
-            cluster.drop(name)
+    for name in ("memory_observations", "episodes", "system_knowledge", "otel_events"):
+        machine.remove_there(name)
     machine.result("store", "init")
     assert machine.sync()["sent"]["documents"] == 0, "the outbox knows of nothing"
     machine.result("store", "push")
@@ -136,8 +135,7 @@ def test_on_a_terminal(machine: Machine) -> None:
     assert f"documents {COUNT}" in " ".join(pushed.split())
     shown = without_style(on_terminal(machine.home, "store", "verify", env=machine.environment).out)
     assert "both sides hold the same" in shown
-    with machine.cluster() as cluster:
-        cluster.delete_where("episodes", "id:=n1")
+    machine.remove_there("episodes/documents/n1")
     broken = on_terminal(machine.home, "store", "verify", env=machine.environment)
     assert broken.code == 1
     shown = without_style(broken.out)

@@ -16,7 +16,7 @@ from faults import SLOWEST_S
 from machines import Machine, eventually, joined, kill_after, new_prefix
 from typesense_server import Server, needs_server
 
-from core.process import syncing
+from core.process import background_jobs
 from core.store.replication import outbox
 from core.store.typesense import circuit_breaker, schema
 
@@ -206,8 +206,8 @@ def test_what_the_server_refuses_is_told_and_holds_up_nothing(machine: Machine) 
     written = [machine.write(fact) for fact in FACTS]
     (wanted,) = (one for one in schema.schemas() if one["name"] == name)
     fields = [{**one, "type": "int64[]"} if one["name"] == "tags" else one for one in wanted["fields"]]
+    machine.remove_there(name)
     with machine.cluster() as cluster:
-        cluster.drop(name)
         cluster.create({**wanted, "fields": fields})
     machine.result("memory", "import", "-", stdin=json.dumps({"id": "tagged", "text": "x y z", "tags": ["a"]}).encode())
     result = machine.sync()
@@ -228,7 +228,7 @@ def test_a_second_sync_waits_for_the_first(machine: Machine) -> None:
 
 def test_the_lock_is_the_one_that_the_background_holds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    assert outbox.lock_path() == syncing.lock()
+    assert outbox.lock_path() == background_jobs.sync_lock()
 
 
 @pytest.mark.parametrize("words", [("store", "sync"), ("store", "push"), ("store", "pull"), ("store", "verify")])

@@ -19,8 +19,9 @@ from conftest import ROOT, Run, clean_environment
 from typesense_server import Server, free_ports, needs_server
 
 from core.errors import Failure
-from core.store.typesense import transport
-from core.store.typesense.connection import Cluster, Nodes
+from core.store.typesense.cluster import Cluster
+from core.store.typesense.connection import Nodes
+from core.store.typesense.search_client import SearchClient
 
 KEY = "k3y-that-nobody-may-see"
 
@@ -152,7 +153,29 @@ def test_nobody_there(run: Run) -> None:
     assert KEY not in failed.out
 
 
-def test_another_service_is_no_cluster() -> None:
+def search(nodes: str, limit_s: float) -> object:
+    """What a recall does."""
+    client = SearchClient(Nodes(nodes), KEY, limit_s=limit_s)
+    return client.multi_search([{"collection": "episodes", "q": "*"}])
+
+
+def names(nodes: str, limit_s: float) -> object:
+    """What `store init` begins with, by the official client."""
+    return Cluster(Nodes(nodes), KEY, limit_s=limit_s).collections()
+
+
+both = pytest.mark.parametrize("ask", [search, names])
+Ask = Callable[[str, float], object]
+EMPTY = b'{"results": []}'
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+def answer(body: bytes = EMPTY) -> bytes:
+    return HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+@both
+def test_another_service_is_no_cluster(ask: Ask) -> None:
     def greet(link: socket.socket) -> None:
         asked(link)
         link.sendall(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")
@@ -163,7 +186,7 @@ def test_another_service_is_no_cluster() -> None:
 
     for service in (greet, page):
         with listening(service) as url:
-            assert code_of(lambda url=url: Cluster(Nodes(url), KEY, limit_s=2).collections()) == "TYPESENSE_UNREACHABLE"  # type: ignore[misc]
+            assert code_of(lambda url=url: ask(url, 2)) == "TYPESENSE_UNREACHABLE"  # type: ignore[misc]
 
 
 def test_a_node_that_trickles_is_given_up_when_the_time_is_over() -> None:
@@ -176,34 +199,50 @@ def test_a_node_that_trickles_is_given_up_when_the_time_is_over() -> None:
 
     with listening(trickle) as url:
         began = time.monotonic()
-        assert code_of(lambda: Cluster(Nodes(url), KEY, limit_s=0.4).collections()) == "TYPESENSE_UNREACHABLE"
+        assert code_of(lambda: search(url, 0.4)) == "TYPESENSE_UNREACHABLE"
         assert 0.3 < time.monotonic() - began < 2
 
 
-def test_silent_nodes_share_the_time_and_the_last_one_answers() -> None:
+@pytest.mark.parametrize(("ask", "body"), [(search, EMPTY), (names, b"[]")])
+def test_silent_nodes_share_the_time_and_the_last_one_answers(ask: Ask, body: bytes) -> None:
     def silent(link: socket.socket) -> None:
         asked(link)
         time.sleep(3)
 
     def empty(link: socket.socket) -> None:
         asked(link)
-        link.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n[]")
+        link.sendall(answer(body))
 
     with listening(silent) as first, listening(empty) as second:
         began = time.monotonic()
         dead = f"http://127.0.0.1:{free_ports(1)[0]}"
-        assert Cluster(Nodes(f"{first},{dead},{second}"), KEY, limit_s=3).collections() == []
+        assert ask(f"{first},{dead},{second}", 3) == []
         assert time.monotonic() - began < 2.9
 
 
+def test_a_node_that_fails_is_passed_over() -> None:
+    def failing(link: socket.socket) -> None:
+        asked(link)
+        link.sendall(b"HTTP/1.1 503 Not Ready\r\nContent-Length: 0\r\n\r\n")
+
+    def empty(link: socket.socket) -> None:
+        asked(link)
+        link.sendall(answer())
+
+    with listening(failing) as first, listening(empty) as second:
+        assert search(f"{first},{second}", 3) == []
+        assert code_of(lambda: search(first, 3)) == "TYPESENSE_UNREACHABLE"
+
+
 def test_pieces_of_any_size_make_the_same_answer() -> None:
-    body = json.dumps([{"name": "x", "note": "ü" * 400}]).encode()
+    results = [{"hits": [], "note": "ü" * 400}]
+    body = json.dumps({"results": results}).encode()
 
     def chunked(link: socket.socket) -> None:
         for _ in range(2):  # a second request comes by the same connection
             if not asked(link):
                 return
-            head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+            head = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
             link.sendall(head[:30])
             time.sleep(0.02)
             link.sendall(head[30:])
@@ -214,33 +253,46 @@ def test_pieces_of_any_size_make_the_same_answer() -> None:
             link.sendall(b"0\r\n\r\n")
 
     with listening(chunked) as url:
-        cluster = Cluster(Nodes(url), KEY, limit_s=5)
-        assert cluster.collections() == json.loads(body)
-        assert cluster.collections() == json.loads(body)
+        client = SearchClient(Nodes(url), KEY, limit_s=5)
+        assert client.multi_search([]) == results
+        assert client.multi_search([]) == results
 
 
 def test_a_kept_connection_that_the_node_closed_is_made_anew() -> None:
     def once(link: socket.socket) -> None:
         asked(link)
-        link.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n[]")
+        link.sendall(answer())
 
     with listening(once) as url:
-        cluster = Cluster(Nodes(url), KEY, limit_s=5)
-        assert cluster.collections() == []
+        client = SearchClient(Nodes(url), KEY, limit_s=5)
+        assert client.multi_search([]) == []
         time.sleep(0.1)
-        assert cluster.collections() == []
+        assert client.multi_search([]) == []
 
 
-def test_half_an_answer_is_none() -> None:
+@both
+def test_half_an_answer_is_none(ask: Ask) -> None:
     def cut(link: socket.socket) -> None:
         asked(link)
         link.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n[1, 2")
 
     with listening(cut) as url:
-        assert code_of(lambda: Cluster(Nodes(url), KEY, limit_s=2).collections()) == "TYPESENSE_UNREACHABLE"
+        assert code_of(lambda: ask(url, 2)) == "TYPESENSE_UNREACHABLE"
 
 
-def test_a_certificate_is_checked(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("module", "call", "body"),
+    [
+        (
+            "search_client import SearchClient",
+            "SearchClient(Nodes(sys.argv[1]), 'k', limit_s=10).multi_search([])",
+            EMPTY,
+        ),
+        ("cluster import Cluster", "Cluster(Nodes(sys.argv[1]), 'k', limit_s=10).collections()", b"[]"),
+    ],
+    ids=["search", "client"],
+)
+def test_a_certificate_is_checked(tmp_path: Path, module: str, call: str, body: bytes) -> None:
     program = shutil.which("openssl")
     if program is None:
         pytest.skip("no openssl to make a certificate with")
@@ -254,13 +306,15 @@ def test_a_certificate_is_checked(tmp_path: Path) -> None:
     def empty(link: socket.socket) -> None:
         with context.wrap_socket(link, server_side=True) as secure:
             asked(secure)
-            secure.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n[]")
+            secure.sendall(answer(body))
 
     program_text = (
         "import sys\n"
-        "from core.store.typesense import connection\n"
-        "try: print(connection.Cluster(connection.Nodes(sys.argv[1]), 'k', limit_s=10).collections())\n"
-        "except connection.Failure as failure: print(failure.code)\n"
+        "from core.errors import Failure\n"
+        "from core.store.typesense.connection import Nodes\n"
+        f"from core.store.typesense.{module}\n"
+        f"try: print({call})\n"
+        "except Failure as failure: print(failure.code)\n"
     )
     with listening(empty) as url:
         secure = url.replace("http:", "https:")
@@ -268,42 +322,17 @@ def test_a_certificate_is_checked(tmp_path: Path) -> None:
         assert spawn_python(tmp_path, program_text, secure) == "TYPESENSE_UNREACHABLE\n"
 
 
-def test_the_client_is_trimmed_and_nothing_of_that_is_left_behind(tmp_path: Path) -> None:
+def test_a_search_imports_no_client(tmp_path: Path) -> None:
     said = spawn_python(
         tmp_path,
-        "from core.store.typesense import connection, light_client\n"
-        "connection.Cluster(connection.Nodes('http://one:1'), 'k')\n"
+        "from core.store.typesense import source, search_client\n"
+        "from core.store.typesense.connection import Nodes\n"
+        "search_client.SearchClient(Nodes('http://one:1'), 'k', limit_s=1)\n"
         "import sys\n"
-        "left = [n for n in ('httpx', 'httpx2', 'asyncio', 'ssl', 'logging') if n in sys.modules]\n"
-        "print(light_client.trimmed(), left)\n"
-        "import asyncio, ssl, logging, httpx\n"
-        "print(asyncio.run(asyncio.sleep(0, 7)), ssl.create_default_context().check_hostname,"
-        " logging.getLogger('x').name, httpx.Client.__module__)\n",
+        "dear = ('typesense', 'httpx', 'asyncio', 'ssl', 'logging', 'http', 'urllib', 're', 'typing')\n"
+        "print([name for name in dear if name in sys.modules])\n",
     )
-    assert said.splitlines() == ["True []", "7 True x httpx"]
-
-
-@needs_server
-def test_a_client_that_cannot_be_trimmed_is_taken_whole(tmp_path: Path, server: Server) -> None:
-    said = spawn_python(
-        tmp_path,
-        "from core.store.typesense import connection, light_client\n"
-        "def broken(name): raise AttributeError(name)\n"
-        "light_client._trimmed = broken\n"
-        f"cluster = connection.Cluster(connection.Nodes('{server.url}'), '{server.key}', limit_s=10)\n"
-        "print(light_client.trimmed(), type(cluster.collections()).__name__, cluster.healthy())\n"
-        "cluster = connection.Cluster(connection.Nodes('http://127.0.0.1:9'), 'k', limit_s=5)\n"
-        "try: cluster.collections()\n"
-        "except connection.Failure as failure: print(failure.code)\n",
-    )
-    assert said.splitlines() == ["False list True", "TYPESENSE_UNREACHABLE"]
-
-
-def test_what_the_client_catches_has_the_names_of_httpx() -> None:
-    httpx = pytest.importorskip("httpx")
-    for name in ("ConnectError", "TimeoutException", "PoolTimeout", "DecodingError", "LocalProtocolError"):
-        ours, theirs = getattr(transport, name), getattr(httpx, name)
-        assert issubclass(ours, transport.HTTPError) == issubclass(theirs, httpx.HTTPError)
+    assert said == "[]\n"
 
 
 def spawn_python(home: Path, program: str, *words: str, **more: str) -> str:

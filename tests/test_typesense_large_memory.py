@@ -13,7 +13,7 @@ import pytest
 from conftest import NOW_MS, ROOT, clean_environment
 from typesense_server import Server, needs_server
 
-from core.store.typesense import frequencies
+from core.store.typesense import statistics
 
 sys.path.insert(0, str(ROOT / "bench"))
 from notes import QUERIES, notes
@@ -30,12 +30,12 @@ from core.store import candidates
 from core.store.typesense import bm25
 candidates._AFFORDABLE = bm25.AFFORDABLE = {AFFORDABLE}
 candidates._ENOUGH = bm25.ENOUGH = 5
-from core.store.typesense import connection
-ask = connection.Cluster.multi_search
+from core.store.typesense.search_client import SearchClient
+ask = SearchClient.multi_search
 def told(self, searches):
     print(*(search["q"].replace(" ", "_") for search in searches if search["q"] != "*"), file=sys.stderr)
     return ask(self, searches)
-connection.Cluster.multi_search = told
+SearchClient.multi_search = told
 from cli.main import main
 sys.exit(main())
 """
@@ -129,7 +129,7 @@ def test_a_damaged_cache_is_no_cache(home: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS))
     (home / "cache").mkdir(parents=True)
     (home / "cache" / "typesense-x-terms.json").write_text(text)
-    assert frequencies.Frequencies("x", 240).lacking(["decid", "decid", "use"]) == ["decid", "use"]
+    assert statistics.Frequencies("x", 240).missing(["decid", "decid", "use"]) == ["decid", "use"]
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ def test_counts_of_another_day_or_size_are_asked_for_anew(
 ) -> None:
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
     monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS))
-    counted = frequencies.Frequencies("x", 100_000)
-    counted.take(counted.lacking(["decid"]), [{"found": 14_000}, {"found": 9_000}, {"found": 0}])
+    counted = statistics.Frequencies("x", 100_000)
+    counted.read(counted.missing(["decid"]), [{"found": 14_000}, {"found": 9_000}, {"found": 0}])
     assert counted.counts == {"decid": 23_000}
     monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS + later_ms))
-    assert frequencies.Frequencies("x", documents).lacking(["decid"]) == lacking
+    assert statistics.Frequencies("x", documents).missing(["decid"]) == lacking

@@ -11,13 +11,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer
-from cli.store import waiting as replication
 from core import clock, config, files
 from core.errors import Failure
 from core.store import migrations, overview, sqlite
 from core.store.replication import outbox
+from core.store.replication import status as replication_status
 from otel import export_status
-from recall import static_table
+from recall import static_vectors
 from session.state import state_file
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], overview.Ove
         if db is not None:
             seen = overview.read(db, now=clock.now_ms())
             if outbox.enabled(db):
-                waiting = replication.told(db)
+                waiting = replication_status.waiting(db)
             if seen["schema"] == len(migrations.STEPS):  # one of an earlier version is migrated by the next write
                 export = _export(db)
     except Failure as failure:
@@ -108,7 +108,7 @@ def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], overview.Ove
         "waiting": waiting,
     }
     if error is None:
-        problems += replication.problems(waiting, backend)
+        problems += replication_status.problems(waiting, backend)
         problems += export_status.failing(export) if export else []
     return (about if error is None else {**about, "error": error}), seen, export
 
@@ -174,15 +174,15 @@ def _config(problems: list[dict[str, str]]) -> dict[str, Any]:
 
 def _embedding(vectors: dict[str, int], problems: list[dict[str, str]]) -> dict[str, Any]:
     about: dict[str, Any] = {
-        "space": static_table.SPACE,
-        "dimensions": static_table.DIMENSIONS,
+        "space": static_vectors.SPACE,
+        "dimensions": static_vectors.DIMENSIONS,
         "tokens": 0,
         "bytes": 0,
     }
     try:
-        table = static_table.Table()
+        table = static_vectors.Table()
         about |= {"tokens": table.count, "bytes": _bytes(table.path)}
-    except static_table.TableDamaged as error:
+    except static_vectors.TableDamaged as error:
         about |= {"tokens": 0, "bytes": 0}
         problems.append({"code": "NO_EMBEDDING", "message": f"no word vectors: {error}", "fix": "reinstall joelclaw"})
     return {**about, "vectors": vectors}

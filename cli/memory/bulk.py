@@ -12,8 +12,8 @@ from cli.answer import Answer
 from core import clock, config
 from core.errors import Failure, usage
 from core.store import sqlite
-from core.store.light_apsw import apsw
 from core.store.migrations import COLLECTIONS
+from core.store.sqlite import apsw
 from memory import bulk
 
 _LONGEST_LINE = 16 * 1024 * 1024

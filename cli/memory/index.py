@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cli.answer import Answer
 from core import config
 from core.store import sqlite
-from recall import contextual_index
+from recall import index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,12 +24,12 @@ def run(options: dict[str, Any]) -> Answer:
     Raises:
         Failure: CAPABILITY_NOT_CONFIGURED without the extra `contextual`; or what the store says.
     """
-    contextual_index.require()
+    index.require()
     settings = config.load()
     # The vectors can be made again: no commit needs to wait for the disk.
     db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
     with _progress() as (started, advance):
-        done = contextual_index.index(
+        done = index.index(
             db, limit=options["limit"], budget_s=options["budget_seconds"], started=started, progress=advance
         )
     more: NextAction = {"command": "joelclaw memory index", "description": "embed the remaining ones"}

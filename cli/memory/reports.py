@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cli.answer import Answer, step
 from core import clock, config
 from core.store import documents, observed, sqlite
-from core.store.light_apsw import apsw
+from core.store.sqlite import apsw
 from memory import forget as forgetting
 from memory import record
 from memory import scorecard as scores

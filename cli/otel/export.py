@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cli.answer import Answer, write_out
 from core import clock, config, files, json_text
 from core.errors import Failure, usage
-from core.process import background_process, exporting
+from core.process import background_jobs, background_process
 from core.store import events as stored
 from core.store import export_cursor, sqlite
 from otel import destination, export_status
@@ -21,7 +21,7 @@ from otel.delivered import Delivered
 if TYPE_CHECKING:
     from core.config import Config
     from core.envelope import NextAction
-    from core.store.light_apsw import apsw
+    from core.store.sqlite import apsw
 
 CODE = "OTEL_EXPORT_FAILED"
 _POLL_S = 1.0
@@ -79,7 +79,7 @@ def _once(settings: Config) -> Answer:
 def _send(settings: Config, places: list[destination.Destination], wait_s: float = _LOCK_WAIT_S) -> list[Delivered]:
     """Export under the lock; without loading the SDK where nothing waits."""
     try:
-        with files.FileLock(exporting.lock(), wait_s=wait_s):
+        with files.FileLock(background_jobs.export_lock(), wait_s=wait_s):
             return _export(settings, places)
     except files.LockTimeout:
         raise Failure(
@@ -112,7 +112,7 @@ def _waits(db: apsw.Connection, places: list[destination.Destination]) -> bool:
 
 
 def _in_background(settings: Config) -> int:
-    """What `core.process.exporting` starts: it holds the lock already, tells nobody, and says when to come again."""
+    """What `background_jobs` starts: it holds the lock already, tells nobody, and says when to come again."""
     if destination.disabled():
         return 0
     try:
@@ -121,7 +121,7 @@ def _in_background(settings: Config) -> int:
         return 0  # `status` names it
     again_at = max((one.again_at for one in done), default=0)
     if again_at > clock.now_ms() + settings.whole("otel.export_seconds") * 1000:
-        exporting.postpone(again_at)
+        background_jobs.postpone_export(again_at)
     return 0
 
 

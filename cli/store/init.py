@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from cli.answer import Answer
 from core import config
-from core.store import sqlite
-from core.store.replication import outbox
-from core.store.typesense import circuit_breaker, connection, schema
+from core.store.replication import sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,35 +12,16 @@ if TYPE_CHECKING:
 
     from core.envelope import NextAction
 
+_NEXT: list[NextAction] = [
+    {"command": "joelclaw store push", "description": "move this machine's memory to the cluster"},
+    {"command": "joelclaw store verify", "description": "whether both sides hold the same"},
+]
+
 
 def init(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is called alike
     """Create the cluster's collections and bring them up to date.
 
     Raises:
-        Failure: TYPESENSE_API_KEY_MISSING, TYPESENSE_UNREACHABLE, TYPESENSE_UNAUTHORIZED, TYPESENSE_SCHEMA_TOO_NEW,
-            TYPESENSE_SCHEMA_FOREIGN, TYPESENSE_REFUSED.
+        Failure: as `core.store.replication.sync.initialise`.
     """
-    settings = config.load()
-    cluster = connection.connect(settings, limit_s=connection.BULK_S)
-    done = schema.init(cluster)
-    cluster.close()
-    circuit_breaker.clear()
-    db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
-    outbox.enable(db)
-    db.close()
-    actions: list[NextAction] = [
-        {"command": "joelclaw store push", "description": "move this machine's memory to the cluster"},
-        {"command": "joelclaw store verify", "description": "whether both sides hold the same"},
-    ]
-    in_force = settings.text("store.backend")
-    return Answer(
-        {
-            "nodes": cluster.nodes.urls,
-            "prefix": cluster.prefix,
-            "schema": schema.VERSION,
-            "changed": any(one["created"] or one["addedFields"] for one in done),
-            "collections": done,
-            "backend": in_force,
-        },
-        actions,
-    )
+    return Answer(sync.initialise(config.load()), _NEXT)

@@ -1,19 +1,102 @@
-"""What leaves this machine beside the commands that agents run: memories to a cluster, events to a collector."""
+"""Jobs that are due now and then, each started in a background process of its own beside the commands that agents run.
+
+Two of them: `store sync` (memories to a cluster) and `otel export` (events to a collector). When a job is due is the
+time of change of a file, so that asking costs one `stat`. Who runs a job holds its lock.
+"""
 
 from __future__ import annotations
+
+import os
+
+from core import clock, files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from core.config import Config
 
+SYNC_BUDGET_S = 10
+"""A sync in the background begins nothing new after so many seconds."""
+_SYNC_STOP_S = 40
+"""It is killed after so many; what was not acknowledged goes again."""
+_EXPORT_STOP_S = 60
+_FURTHEST_MS = 24 * clock.HOUR_MS
+"""A due time beyond this is one of a clock that was wrong."""
 
-def begin_due(config: Config) -> None:
-    """Start what is switched on and due, each in a process of its own; off, that is a look at two settings."""
-    if config.text("store.backend") == "typesense":
-        from core.process import syncing
 
-        syncing.begin_due(config)
-    if config.text("otel.export") == "auto":
-        from core.process import exporting
+def start_due(config: Config) -> None:
+    """Start the jobs that are switched on and due; where both are off, that is a look at two settings."""
+    start_sync(config)
+    start_export(config)
 
-        exporting.begin_due(config)
+
+def start_sync(config: Config) -> bool:
+    """Start a sync where the cluster is in use and a sync is due; whether one runs now."""
+    if config.text("store.backend") != "typesense" or not os.path.exists(sync_lock()):
+        return False
+    return _start(_sync_due(), sync_lock(), ("store", "sync"), config.whole("store.sync_seconds"), _SYNC_STOP_S)
+
+
+def start_export(config: Config) -> bool:
+    """Start an export where it is switched on and due; whether one runs now."""
+    if config.text("otel.export") != "auto":
+        return False
+    every_s = config.whole("otel.export_seconds")
+    return _start(_export_due(), export_lock(), ("otel", "export"), every_s, _EXPORT_STOP_S)
+
+
+def sync_lock() -> str:
+    """The lock file of whoever sends to the cluster. Its being there says that this home has a cluster."""
+    return os.path.join(files.home(), "outbox.lock")
+
+
+def export_lock() -> str:
+    """The lock file of whoever exports events."""
+    return os.path.join(files.home(), "cache", "otel-export.lock")
+
+
+def postpone_sync(until: int) -> None:
+    """Start no sync before `until` (ms since the epoch)."""
+    _postpone(_sync_due(), until)
+
+
+def postpone_export(until: int) -> None:
+    """Start no export before `until` (ms since the epoch)."""
+    _postpone(_export_due(), until)
+
+
+def _sync_due() -> str:
+    return os.path.join(files.home(), "cache", "store-sync.due")
+
+
+def _export_due() -> str:
+    return os.path.join(files.home(), "cache", "otel-export.due")
+
+
+def _start(due: str, lock: str, words: tuple[str, str], every_s: int, stop_s: int) -> bool:
+    """Start `joelclaw WORDS...` where it is due; whether one runs now.
+
+    Args:
+        due: the file whose time of change says when.
+        lock: the lock file that the process holds: one at a time.
+        every_s: it is not due again for so many seconds, unless it postpones itself.
+        stop_s: the process is killed after so many.
+    """
+    now = clock.now_ms()
+    try:
+        at = os.stat(due).st_mtime_ns // 1_000_000
+    except OSError:
+        at = 0
+    if now < at <= now + _FURTHEST_MS:
+        return False
+    from core.process import background_process
+
+    _postpone(due, now + every_s * 1000)
+    return background_process.begin(lock, words, stop_s)
+
+
+def _postpone(due: str, until: int) -> None:
+    try:
+        files.touch_private(due)
+        os.utime(due, ns=(until * 1_000_000, until * 1_000_000))
+    except OSError:
+        pass  # a home that cannot be written has nothing new to send

@@ -1,4 +1,4 @@
-"""A command of ours that goes on after a hook has answered: one at a time under its lock, and with a hard stop.
+"""Starts one of our commands in the background, one at a time under a lock, and kills it after a time limit.
 
 The command inherits the lock, so the kernel frees it when the command ends, however it ends.
 """

@@ -1,4 +1,4 @@
-"""A hook's own deadline: after it the agent gets an empty answer and goes on, whatever this process hangs on.
+"""Ends a hook that takes too long: the agent gets an empty answer and goes on, whatever this process hangs on.
 
 The watcher is a bare thread (`threading` costs 1 ms to import). Files and SQLite let it run while they wait.
 """

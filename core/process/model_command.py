@@ -1,4 +1,6 @@
-"""A language model as a command of the user's: a prompt on its stdin, text on its stdout. Off the hot path.
+"""Asks a language model through a command of the user's: the prompt on its stdin, the text on its stdout.
+
+Off the hot path.
 
 The command runs below a keeper (`core.process.model_keeper`), which kills everything that it started when it ends,
 when its time is over, and when we end, however that happens.
@@ -125,12 +127,7 @@ def ask(prompt: str, *, command: str, timeout: float, max_prompt: int, max_outpu
 
 def _words(command: str) -> list[str]:
     """The words of a command line whose program is there."""
-    if os.environ.get(IN_MODEL):
-        raise Failure(
-            "MODEL_FAILED",
-            "a model's command asked for a model",
-            f"call joelclaw without {IN_MODEL} in the environment",
-        )
+    _refuse_within_model()
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -175,8 +172,8 @@ def _failed(name: str, ended: str, stderr: bytes) -> Failure:
         )
     how = {"exit": f"ended with exit code {number}", "signal": f"was ended by signal {number}"}.get(kind, "was stopped")
     lines = [line for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
-    told = f": {_one_line(lines[-1])}" if lines else ""
-    return Failure("MODEL_FAILED", f"{_one_line(name)} {how}{told}", "run it by hand with a prompt on stdin")
+    last = f": {_one_line(lines[-1])}" if lines else ""
+    return Failure("MODEL_FAILED", f"{_one_line(name)} {how}{last}", "run it by hand with a prompt on stdin")
 
 
 def _one_line(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A command of the user's in a process group of its own: it ends in time, or with us, and leaves no process behind."""
+"""Runs a user's command in its own process group: it ends in time, or with us, and leaves no process behind."""
 
 from __future__ import annotations
 

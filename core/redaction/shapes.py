@@ -11,7 +11,6 @@ from __future__ import annotations
 
 # A prefix counts where no letter or digit precedes it; a literal backslash-n (JSON in a log) is a boundary too.
 _LEFT = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
-_WORD = r"[A-Za-z0-9]"
 _URLSAFE = r"[A-Za-z0-9_-]"
 
 Shape = tuple[str, tuple[str, ...], int, str]

@@ -1,4 +1,4 @@
-"""The read side of the SQLite store: BM25 and cosine for the documents that may answer a query.
+"""Finds the documents of the SQLite store that may answer a query, with their BM25 and cosine.
 
 Semantic search is two passes: the sign bits of the 256 dimensions (32 bytes a document) choose, the int8 vectors
 decide. Over 100,000 documents the first costs 14 ms, where scanning the int8 vectors costs 65.
@@ -6,16 +6,17 @@ decide. Over 100,000 documents the first costs 14 ms, where scanning the int8 ve
 
 from __future__ import annotations
 
-from core.numbers import ln
-from core.process.parallel import beside
+from math import log
+
 from core.store import documents
-from core.store.light_apsw import apsw
-from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS
+from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS, row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
+
+    import apsw
 
     from core.store.interface import Candidate, Document, Filters, Traits
 
@@ -26,8 +27,6 @@ _AFFORDABLE = 20_000
 """Matching documents that BM25 may be computed for: about 20 ms."""
 _ENOUGH = 50
 _SMALL = 64
-_WORTH_A_THREAD = 2_000
-"""Documents from which on the search for the words takes longer than starting a thread for the rest (0.1 ms)."""
 
 
 class LocalCandidates:
@@ -46,27 +45,21 @@ class LocalCandidates:
         return self._vectors
 
     def candidates(
-        self, terms: Sequence[str], vector: Callable[[], bytes], filters: Filters, lexical: int, semantic: int
+        self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
     ) -> list[Candidate]:
         """See `core.store.interface.CandidateSource`."""
         size = self.size()
         scores: dict[int, float] = {}
-        if terms and size > _WORTH_A_THREAD:
-            match = self._selective(terms)
-            found, meant = beside(lambda: self._lexical(match, filters, lexical), vector)
-            scores.update(found)
-        else:
-            if terms and size <= _SMALL:
-                scores.update(self._lexical_small(terms, filters))
-            elif terms:
-                scores.update(self._lexical(self._selective(terms), filters, lexical))
-            meant = vector()
-        if not (meant and self._vectors):
+        if terms and size <= _SMALL:
+            scores = self._lexical_small(terms, filters)
+        elif terms:
+            scores = self._lexical(self._selective(terms), filters, lexical)
+        if not (vector and self._vectors):
             return [{"rowid": rowid, "bm25": score, "cosine": None} for rowid, score in scores.items()]
-        for rowid in self._nearest(meant, filters, semantic):
+        for rowid in self._nearest(vector, filters, semantic):
             scores.setdefault(rowid, 0.0)
-        cosines = self._cosines(list(scores), meant)
-        return [{"rowid": rowid, "bm25": score, "cosine": cosines.get(rowid)} for rowid, score in scores.items()]
+        near = cosines(self._db, documents.STATIC_SPACE, list(scores), vector)
+        return [{"rowid": rowid, "bm25": score, "cosine": near.get(rowid)} for rowid, score in scores.items()]
 
     def documents(self, rowids: Sequence[int]) -> list[Document]:
         """See `core.store.interface.CandidateSource`."""
@@ -76,14 +69,14 @@ class LocalCandidates:
         """See `core.store.interface.CandidateSource`."""
         return documents.traits(self._db, rowids)
 
-    def _lexical(self, match: str, filters: Filters, limit: int) -> list[tuple[int, float]]:
+    def _lexical(self, match: str, filters: Filters, limit: int) -> dict[int, float]:
         where, parameters = _where(filters)
         rows = self._db.execute(
             f"SELECT rowid, -bm25(lexicon, {_WEIGHTS}) AS score FROM lexicon WHERE lexicon MATCH ?{where}"
             " ORDER BY score DESC LIMIT ?",
             (match, *parameters, limit),
         )
-        return [(int(rowid), max(float(score), 0.0)) for rowid, score in rows]
+        return {int(rowid): max(float(score), 0.0) for rowid, score in rows}
 
     def _lexical_small(self, terms: Sequence[str], filters: Filters) -> dict[int, float]:
         """BM25 for a store of few documents: FTS5 gives a word that half of them hold no weight at all.
@@ -104,7 +97,7 @@ class LocalCandidates:
                     found.setdefault(rowid, weight)
             frequency = len(found)
             for rowid, weight in found.items():
-                idf = ln(1 + (max(size - frequency, 0) + 0.5) / (frequency + 0.5))
+                idf = log(1 + (max(size - frequency, 0) + 0.5) / (frequency + 0.5))
                 scores[rowid] = scores.get(rowid, 0.0) + weight * idf
         return scores
 
@@ -131,14 +124,12 @@ class LocalCandidates:
 
     def size(self) -> int:
         """See `core.store.interface.CandidateSource`."""
-        return sum(self._size(code) for code in COLLECTIONS.values())
+        return sum(map(self._size, COLLECTIONS))
 
-    def _size(self, code: int) -> int:
-        base = code << COLLECTION_SHIFT
-        last = self._db.execute(
-            "SELECT max(rowid) FROM document WHERE rowid BETWEEN ? AND ?", (base, base + (1 << COLLECTION_SHIFT) - 1)
-        ).get
-        return int(last or base) - base
+    def _size(self, collection: str) -> int:
+        base, last = row_range(collection)
+        highest = self._db.execute("SELECT max(rowid) FROM document WHERE rowid BETWEEN ? AND ?", (base, last)).get
+        return int(highest or base) - base
 
     def _matches(self, match: str, limit: int) -> int:
         return int(
@@ -176,14 +167,18 @@ class LocalCandidates:
             return [rowid for rowid in rowids if rowid in kept][:limit]
         return [rowid for _, rowid in found[:limit]]
 
-    def _cosines(self, rowids: Sequence[int], vector: bytes) -> dict[int, float]:
-        marks = ", ".join("?" * len(rowids))
-        rows = self._db.execute(
-            "SELECT document, vec_distance_cosine(vec_int8(value), vec_int8(?)) FROM vector"
-            f" WHERE document IN ({marks}) AND space = 1",
-            (vector, *rowids),
-        )
-        return {int(rowid): 1.0 - float(distance) for rowid, distance in rows}
+
+def cosines(db: apsw.Connection, number: int, rowids: Sequence[int], vector: bytes) -> dict[int, float]:
+    """The cosine, -1 to 1, of those documents that have a vector in the space; sqlite-vec must be loaded."""
+    if not (number and vector and rowids):
+        return {}
+    marks = ", ".join("?" * len(rowids))
+    rows = db.execute(
+        "SELECT document, vec_distance_cosine(vec_int8(value), vec_int8(?)) FROM vector"
+        f" WHERE document IN ({marks}) AND space = ?",
+        (vector, *rowids, number),
+    )
+    return {int(rowid): 1.0 - float(distance) for rowid, distance in rows}
 
 
 def _quoted(term: str) -> str:

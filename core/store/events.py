@@ -1,4 +1,4 @@
-"""Events in the SQLite store: appending, finding, counting, following and dropping them."""
+"""Adds, finds, counts, follows and drops the events of the SQLite store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the events have been taken to each OTLP destination, and how the last attempt went."""
+"""How far events were exported to each OTLP destination, and how the last attempt went."""
 
 from __future__ import annotations
 

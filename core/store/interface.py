@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NotRequired, Protocol, TypedDict
 
 
@@ -91,11 +91,12 @@ class CandidateSource(Protocol):
         """Whether vectors can be searched here."""
 
     def candidates(
-        self, terms: Sequence[str], vector: Callable[[], bytes], filters: Filters, lexical: int, semantic: int
+        self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
     ) -> list[Candidate]:
         """The best `lexical` documents by BM25 and the best `semantic` by cosine, each with both scores.
 
-        `vector` makes the query's (b"" for none); it is called once, perhaps in a thread while the words are searched.
+        Args:
+            vector: the query's, b"" for none.
         """
 
     def documents(self, rowids: Sequence[int]) -> list[Document]:

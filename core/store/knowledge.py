@@ -1,9 +1,9 @@
-"""The sections of synced files in the store: which there are, taking some out, and making all of them durable."""
+"""The sections of synced files in the store: lists them, removes some, and makes all of them durable."""
 
 from __future__ import annotations
 
 from core.store import documents
-from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS
+from core.store.migrations import row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 COLLECTION = "knowledge"
 SOURCE = "knowledge-sync"
 """The `source` of a synced section; what was imported into the collection is not the sync's to remove."""
-_BASE = COLLECTIONS[COLLECTION] << COLLECTION_SHIFT
-_LAST = _BASE + (1 << COLLECTION_SHIFT) - 1
+_BASE, _LAST = row_range(COLLECTION)
 
 
 def rows_by_file(db: apsw.Connection) -> dict[str, list[int]]:
@@ -60,7 +59,7 @@ def remove(db: apsw.Connection, rowids: Sequence[int], at: int, *, signatures: b
     return removed
 
 
-def settle(db: apsw.Connection) -> None:
+def make_durable(db: apsw.Connection) -> None:
     """Make all that was committed so far survive a power cut, inside one transaction of its own.
 
     A commit that waits for the disk waits for the whole log; so there must be something to commit.

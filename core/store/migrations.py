@@ -10,6 +10,13 @@ from __future__ import annotations
 COLLECTIONS = {"observations": 1, "episodes": 2, "knowledge": 3}
 COLLECTION_SHIFT = 40
 
+
+def row_range(collection: str) -> tuple[int, int]:
+    """The first and the last row number that a collection may use; the first is left free."""
+    base = COLLECTIONS[collection] << COLLECTION_SHIFT
+    return base, base + (1 << COLLECTION_SHIFT) - 1
+
+
 STEPS = (
     """
 CREATE TABLE document (

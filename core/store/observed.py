@@ -6,7 +6,7 @@ Both are written in the transaction that stores the observations of a range, so 
 from __future__ import annotations
 
 from core import json_text
-from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS
+from core.store.migrations import row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
         created_at: int
 
 
-_BASE = COLLECTIONS["episodes"] << COLLECTION_SHIFT
-_LAST = _BASE + (1 << COLLECTION_SHIFT) - 1
-# As in session_episodes: the partial index on the session, and no walk over all episodes.
+_BASE, _LAST = row_range("episodes")
+# As in `transcripts`: the partial index on the session, and no walk over all episodes.
 _OF_SESSION = (
     "FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL AND +rowid > ? AND +rowid <= ?"
 )

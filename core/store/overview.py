@@ -1,4 +1,4 @@
-"""What is in the store, in numbers: for `joelclaw status`."""
+"""What is in the store, in numbers: for `joelclaw status`, `memory stats` and the scorecard."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, TypedDict
 
 from core import clock
 from core.store import documents, events, sqlite
-from core.store.light_apsw import apsw
-from core.store.migrations import COLLECTIONS
+from core.store.migrations import COLLECTIONS, row_range
+from core.store.sqlite import apsw
 
 if TYPE_CHECKING:
     from typing import Any
 
 
+GROUPS = ("category_id", "source", "project")
+_EVENTS_LISTED = 5
 _VERDICTS = ("total", "allow", "hold", "discard", "forgotten")
 
 
@@ -25,8 +27,8 @@ class Overview(TypedDict):
     events: dict[str, Any]
 
 
-def read(db: apsw.Connection, *, now: int, last: int = 5) -> Overview:
-    """Count everything; `now` in ms, `last` is how many of the newest events are listed.
+def read(db: apsw.Connection, *, now: int) -> Overview:
+    """Count everything, and list the newest events; `now` in ms.
 
     Raises:
         Failure: STORE_DAMAGED and its like, when a page cannot be read.
@@ -37,15 +39,16 @@ def read(db: apsw.Connection, *, now: int, last: int = 5) -> Overview:
             "schema": int(db.execute("PRAGMA user_version").get),
             "counts": documents.counts(db),
             "vectors": dict(spaces),
-            "events": _events(db, now - clock.DAY_MS, last),
+            "events": _events(db, now - clock.DAY_MS),
         }
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
 
 
-def _events(db: apsw.Connection, since: int, last: int) -> dict[str, Any]:
+def _events(db: apsw.Connection, since: int) -> dict[str, Any]:
     newest = db.execute(
-        "SELECT timestamp, action, level, success FROM event ORDER BY timestamp DESC, seq DESC LIMIT ?", (last,)
+        "SELECT timestamp, action, level, success FROM event ORDER BY timestamp DESC, seq DESC LIMIT ?",
+        (_EVENTS_LISTED,),
     )
     return {
         "total": events.count(db),
@@ -76,3 +79,53 @@ def vector_extension() -> str | None:
         return str(db.execute("SELECT vec_version()").get) if sqlite.load_vectors(db) else None
     finally:
         db.close()
+
+
+class Span(TypedDict):
+    """The oldest and the newest time (ms since the epoch, None without a document), and how often texts were merged."""
+
+    oldest: int | None
+    newest: int | None
+    merges: int
+
+
+def span(db: apsw.Connection) -> Span:
+    """Over all collections, without forgotten documents."""
+    found = db.execute(
+        "SELECT min(created_at), max(created_at), coalesce(sum(merged_count), 0) FROM document"
+        " WHERE forgotten_at IS NULL"
+    )
+    oldest, newest, merges = next(iter(found))
+    return {"oldest": oldest, "newest": newest, "merges": int(merges)}
+
+
+def largest(db: apsw.Connection, column: str, most: int) -> dict[str, int]:
+    """The largest groups by one of GROUPS, largest first; documents without a value do not count.
+
+    Raises:
+        ValueError: the column is none of GROUPS.
+    """
+    if column not in GROUPS:
+        raise ValueError(column)
+    rows = db.execute(
+        f"SELECT {column}, count(*) FROM document WHERE forgotten_at IS NULL AND {column} <> ''"
+        " GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?",
+        (most,),
+    )
+    return {str(name): int(number) for name, number in rows}
+
+
+def verdicts_since(db: apsw.Connection, collection: str, since: int) -> dict[str, int]:
+    """How many documents of a collection were written since `since` (ms), by verdict."""
+    rows = db.execute(
+        "SELECT write_verdict, count(*) FROM document WHERE created_at >= ? AND forgotten_at IS NULL"
+        " AND rowid BETWEEN ? AND ? GROUP BY 1",
+        (since, *row_range(collection)),
+    )
+    return {str(verdict): int(number) for verdict, number in rows}
+
+
+def last_used(db: apsw.Connection) -> int | None:
+    """When a document was last marked as used (ms), None when none ever was."""
+    value = db.execute("SELECT max(last_used_at) FROM document").get
+    return None if value is None else int(value)

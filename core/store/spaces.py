@@ -1,16 +1,15 @@
-"""Vector spaces beside the static one: which documents lack a vector in them, and the cosines of those that have one.
+"""Vector spaces besides the static one: their numbers, which documents lack a vector in them, and storing vectors.
 
 A document's vectors of every space go when its text changes (`documents.replace`) or it is forgotten.
 """
 
 from __future__ import annotations
 
-from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS
+from core.store.documents import STATIC_SPACE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     import apsw
 
@@ -18,7 +17,9 @@ if TYPE_CHECKING:
     """A document without a vector in a space, as it was when it was read: row, creation, title, text, neighbours."""
 
 
-_STATIC = 1
+_WITHOUT_VECTOR = (
+    "forgotten_at IS NULL AND NOT EXISTS (SELECT 1 FROM vector WHERE document = document.rowid AND space = ?)"
+)
 
 
 def code(db: apsw.Connection, name: str) -> int:
@@ -34,39 +35,21 @@ def ensure(db: apsw.Connection, name: str, dimensions: int) -> int:
     # 1 is kept for the static space, which a store without sqlite-vec may not hold yet.
     db.execute(
         "INSERT INTO vector_space SELECT max(coalesce(max(code), 0), ?) + 1, ?, ? FROM vector_space",
-        (_STATIC, name, dimensions),
+        (STATIC_SPACE, name, dimensions),
     )
     return code(db, name)
 
 
-def _lacking(number: int, collections: Sequence[str]) -> tuple[str, list[Any]]:
-    wanted = ", ".join(str(COLLECTIONS[name]) for name in collections)
-    clause = f" AND rowid >> {COLLECTION_SHIFT} IN ({wanted})" if wanted else ""
-    return (
-        "forgotten_at IS NULL AND NOT EXISTS (SELECT 1 FROM vector WHERE document = document.rowid AND space = ?)"
-        + clause,
-        [number],
-    )
-
-
-def pending(
-    db: apsw.Connection,
-    number: int,
-    limit: int,
-    *,
-    collections: Sequence[str] = (),
-    after: Pending | None = None,
-) -> list[Pending]:
+def pending(db: apsw.Connection, number: int, limit: int, *, after: Pending | None = None) -> list[Pending]:
     """At most `limit` documents without a vector in the space, newest first, forgotten ones left out.
 
     Args:
-        collections: names of collections, empty for all.
         after: the last one of the page before.
     """
-    where, parameters = _lacking(number, collections)
+    where, parameters = _WITHOUT_VECTOR, [number]
     if after is not None:
         where = "(created_at, rowid) < (?, ?) AND " + where
-        parameters = [after[1], after[0], *parameters]
+        parameters = [after[1], after[0], number]
     return list(
         db.execute(
             f"SELECT rowid, created_at, title, text, context FROM document WHERE {where}"
@@ -76,13 +59,12 @@ def pending(
     )
 
 
-def lacking(db: apsw.Connection, number: int, collections: Sequence[str] = ()) -> int:
+def missing(db: apsw.Connection, number: int) -> int:
     """How many documents have no vector in the space."""
-    where, parameters = _lacking(number, collections)
-    return int(db.execute(f"SELECT count(*) FROM document WHERE {where}", parameters).get)
+    return int(db.execute(f"SELECT count(*) FROM document WHERE {_WITHOUT_VECTOR}", (number,)).get)
 
 
-def store(db: apsw.Connection, number: int, made: Sequence[tuple[Pending, bytes]]) -> int:
+def add_vectors(db: apsw.Connection, number: int, made: Sequence[tuple[Pending, bytes]]) -> int:
     """Keep vectors, inside the caller's transaction; returns how many.
 
     Nothing was locked while they were made: where the text has changed since, or was forgotten, its vector is dropped.
@@ -98,16 +80,3 @@ def store(db: apsw.Connection, number: int, made: Sequence[tuple[Pending, bytes]
         )
         kept += db.changes()
     return kept
-
-
-def cosines(db: apsw.Connection, number: int, rowids: Sequence[int], vector: bytes) -> dict[int, float]:
-    """The cosine, -1 to 1, of those documents that have a vector in the space; sqlite-vec must be loaded."""
-    if not (number and vector and rowids):
-        return {}
-    marks = ", ".join("?" * len(rowids))
-    rows = db.execute(
-        "SELECT document, vec_distance_cosine(vec_int8(value), vec_int8(?)) FROM vector"
-        f" WHERE document IN ({marks}) AND space = ?",
-        (vector, *rowids, number),
-    )
-    return {int(rowid): 1.0 - float(distance) for rowid, distance in rows}

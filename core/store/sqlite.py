@@ -1,4 +1,4 @@
-"""Opening the SQLite file, and what its errors mean to the user.
+"""Opens the SQLite file, and says what its errors mean to the user.
 
 WAL, so that readers never wait for a writer. `busy_timeout` is set before anything that may lock. Nothing is
 checkpointed when a connection closes: with one short process per command that would cost each of them an `fsync`.
@@ -6,6 +6,7 @@ checkpointed when a connection closes: with one short process per command that w
 
 from __future__ import annotations
 
+import _collections_abc
 import os
 import sys
 import time
@@ -13,7 +14,17 @@ import time
 from core import files
 from core.errors import Failure
 from core.store import migrations
-from core.store.light_apsw import apsw
+
+# apsw imports collections.abc, which costs 3 ms, for what Python has loaded already as _collections_abc (from 3.13 on,
+# Python makes that link itself). The stand-ins are taken away again, for a later `import collections`.
+_missing = [name for name in ("collections", "collections.abc") if name not in sys.modules]
+for _name in _missing:
+    sys.modules[_name] = _collections_abc
+try:
+    import apsw as apsw
+finally:
+    for _name in _missing:
+        del sys.modules[_name]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from clients import registry
 from core import json_text
 from core.errors import Failure
-from core.store import lexical_index, sqlite
+from core.store import documents, sqlite
 from memory.archive import episodes, transcript_lines
 
 if TYPE_CHECKING:
@@ -200,8 +200,8 @@ def take_all(
                     raise
                 report.skip(path, failure.message.removeprefix(f"{path}: "))
         progress(_size(path))
-    if report.added >= lexical_index.WORTH:
-        lexical_index.merge(db)
+    if report.added >= documents.MERGE_AFTER:
+        documents.merge_index(db)
     sqlite.fold_log(db, over=0)
     return report
 

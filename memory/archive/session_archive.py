@@ -11,7 +11,7 @@ from core.store import documents, sqlite, transcripts
 from core.words import clean
 from memory.archive import episode_draft
 from recall import categories
-from recall.document_vector import document_vector
+from recall.static_vectors import document_vector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from memory.knowledge import markdown_files, synced_files
 from memory.knowledge.markdown_document import understand
 from memory.knowledge.synced_files import Entry
 from memory.write import clean_name, clean_tags, set_category
-from recall.document_vector import document_vector
+from recall.static_vectors import document_vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -214,7 +214,7 @@ class _Run:
         """Make durable what was stored, then remember what was read."""
         if self.report.added or self.report.updated or self.report.removed:
             try:
-                knowledge.settle(self.db)
+                knowledge.make_durable(self.db)
             except sqlite.StoreError:
                 return  # the state must not know more than the store
         if (self.state.folders, self.state.entries) != self.before:

@@ -11,7 +11,7 @@ from core.store import documents, observed, sqlite
 from core.words import clean
 from memory import gate, near_duplicate
 from memory.write import COLLECTION, clean_name, merged, set_category, set_verdict
-from recall.document_vector import document_vector
+from recall.static_vectors import document_vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

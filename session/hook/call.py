@@ -104,7 +104,7 @@ class Call:
         if self._deadline is not None:
             self._deadline.over()
         if self._config is not None:
-            background_jobs.begin_due(self._config)
+            background_jobs.start_due(self._config)
 
     def failed(self, error: BaseException) -> None:
         """Keep the fault as an event."""

@@ -56,12 +56,12 @@ def queries(
     if store.faults:
         return []
     try:
-        from core.store import session_episodes
+        from core.store import transcripts
 
         db, vectors = store.reading()
         if db is None:
             return []
-        turns = session_episodes.texts(db, state["sessionId"], first=_FIRST, last=_LAST, characters=_TURN_CHARS)
+        turns = transcripts.turns(db, state["sessionId"], first=_FIRST, last=_LAST, characters=_TURN_CHARS)
         if not turns:
             return []
         chosen = _Search(db, vectors, turns, state, config, cpu_seconds).cover()

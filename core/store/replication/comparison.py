@@ -7,23 +7,25 @@ held against it. A document that is gone or forgotten on one side and was never 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from core.store import documents
+from core.store import documents, sqlite
 from core.store.migrations import COLLECTIONS
-from core.store.replication import replica, sync_metadata
-from core.store.typesense import mapping, schema
+from core.store.replication import replica, status, sync_metadata
+from core.store.typesense import cluster, mapping, schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     import apsw
 
+    from core.config import Config
     from core.store.replication.replica import Side
-    from core.store.typesense.connection import Cluster
+    from core.store.typesense.cluster import Cluster
 
 ONLY_HERE, ONLY_THERE, CONTENT, COUNTERS = "only here", "only there", "content", "counters"
 _DEAD = "dead"
+_MOST_LISTED = 100
 _TABLE = (
     "CREATE TEMP TABLE IF NOT EXISTS there (id TEXT PRIMARY KEY, state TEXT, recalls INTEGER, priority REAL)"
     " WITHOUT ROWID; DELETE FROM temp.there"
@@ -50,7 +52,7 @@ class Compared:
 
 
 def collection(
-    db: apsw.Connection, cluster: Cluster, name: str, *, whole: bool, progress: Callable[[int], None]
+    db: apsw.Connection, remote: Cluster, name: str, *, whole: bool, progress: Callable[[int], None]
 ) -> Compared:
     """Hold one collection against the cluster's.
 
@@ -60,7 +62,7 @@ def collection(
     """
     found = Compared()
     db.execute(_TABLE)
-    for side in _there(cluster, name, whole):
+    for side in _there(remote, name, whole):
         state = _state(side)
         found.there += state != _DEAD
         counts = (side.recalls, side.priority) if state != _DEAD else (0, 0.0)
@@ -89,13 +91,13 @@ def collection(
     return found
 
 
-def _there(cluster: Cluster, name: str, whole: bool) -> Iterator[Side]:
+def _there(remote: Cluster, name: str, whole: bool) -> Iterator[Side]:
     exported = schema.COLLECTIONS[name]
     if whole:
-        for row in cluster.export(exported, exclude=mapping.EXCLUDED + ",vector"):
+        for row in remote.export(exported, exclude=mapping.EXCLUDED + ",vector"):
             yield sync_metadata.side_of(row, name)
     else:
-        for row in cluster.export(exported, include=sync_metadata.HEADERS):
+        for row in remote.export(exported, include=sync_metadata.HEADERS):
             yield sync_metadata.headers_of(row, name)
 
 
@@ -103,19 +105,23 @@ def _state(side: Side) -> str:
     return _DEAD if side.content == replica.GONE or side.forgotten_at is not None else side.content
 
 
-def every_collection() -> tuple[str, ...]:
-    """The collections that are compared."""
-    return tuple(COLLECTIONS)
+class Events(NamedTuple):
+    """How many events are here and on the cluster, how many of ours are missing there, and the number of the first."""
+
+    here: int
+    there: int
+    missing: int
+    first: int
 
 
-def events(db: apsw.Connection, cluster: Cluster, *, progress: Callable[[int], None]) -> tuple[int, int, int, int]:
-    """How many events are here, how many there, how many of ours are missing there, and the number of the first such.
+def events(db: apsw.Connection, remote: Cluster, *, progress: Callable[[int], None]) -> Events:
+    """The events of both sides.
 
     Other machines' events stay on the cluster, and old ones leave the local file; neither is a difference.
     """
     db.execute(_TABLE)
     there = 0
-    for row in cluster.export(schema.EVENTS, include="id"):
+    for row in remote.export(schema.EVENTS, include="id"):
         db.execute("INSERT OR IGNORE INTO temp.there (id) VALUES (?)", (row["id"],))
         there += 1
         progress(1)
@@ -123,4 +129,41 @@ def events(db: apsw.Connection, cluster: Cluster, *, progress: Callable[[int], N
     ((missing, first),) = db.execute(
         "SELECT count(*), coalesce(min(seq), 0) FROM event WHERE id NOT IN (SELECT id FROM temp.there)"
     )
-    return here, there, int(missing), int(first)
+    return Events(here, there, int(missing), int(first))
+
+
+def verify(config: Config, progress: Callable[[int], None]) -> dict[str, Any]:
+    """Take the fingerprint of every document on both sides; what `store verify` answers.
+
+    Raises:
+        Failure: what the cluster or the store says.
+    """
+    remote = cluster.connect(config)
+    db = sqlite.open_writing(busy_ms=config.whole("store.busy_ms"), durable=False)
+    try:
+        found = {name: collection(db, remote, name, whole=True, progress=progress) for name in COLLECTIONS}
+        of_events = events(db, remote, progress=progress)
+        waiting = status.waiting(db)
+    except sqlite.StoreError as error:
+        raise sqlite.as_failure(error) from None
+    finally:
+        remote.close()
+        db.close()
+    differences = [one for compared in found.values() for one in compared.differences]
+    return {
+        "same": not differences and not of_events.missing,
+        "collections": {
+            name: {
+                "here": compared.here,
+                "there": compared.there,
+                "same": compared.same,
+                "different": len(compared.differences),
+            }
+            for name, compared in found.items()
+        },
+        "events": {"here": of_events.here, "there": of_events.there, "missingThere": of_events.missing},
+        "differences": [
+            {"collection": one.collection, "id": one.id, "kind": one.kind} for one in differences[:_MOST_LISTED]
+        ],
+        "waiting": waiting,
+    }

@@ -1,4 +1,4 @@
-"""What a cluster has not got yet, filled by triggers in the transaction of each write.
+"""The queue of documents that a cluster has not got yet, filled by triggers in the transaction of each write.
 
 The triggers are made by `enable`: a store that never saw a cluster has none. A row says that a document changed, not
 what it is: what is sent is the document as it stands then, so many changes are one row, and a resend is no harm.
@@ -197,7 +197,7 @@ class quiet:  # noqa: N801  # reads as the statement it is
         set_state(self._db, quiet=None)
 
 
-def take(db: apsw.Connection, *, now: int, limit: int) -> list[Waiting]:
+def next_batch(db: apsw.Connection, *, now: int, limit: int) -> list[Waiting]:
     """The first documents that may be sent, in the order of their last change."""
     rows = db.execute(
         "SELECT seq, id, collection, gone, doubt FROM outbox WHERE not_before <= ? ORDER BY seq LIMIT ?", (now, limit)
@@ -209,7 +209,7 @@ def take(db: apsw.Connection, *, now: int, limit: int) -> list[Waiting]:
     ]
 
 
-def unsent(db: apsw.Connection, most: int) -> list[int]:
+def pending(db: apsw.Connection, most: int) -> list[int]:
     """Rows of the documents that the cluster has not got as they are, the newest changes first, at most so many."""
     rows = db.execute(
         "SELECT document.rowid FROM outbox JOIN document USING (id) WHERE forgotten_at IS NULL"
@@ -228,7 +228,7 @@ def withdrawn(db: apsw.Connection) -> list[str]:
     return [str(identifier) for (identifier,) in rows]
 
 
-def depart(db: apsw.Connection, batch: Sequence[Waiting], *, now: int) -> int:
+def mark_sent(db: apsw.Connection, batch: Sequence[Waiting], *, now: int) -> int:
     """Note, before a batch is sent, that its outcome may stay unknown; returns the batch's number."""
     with sqlite.transaction(db):
         following = number(db) + 1
@@ -239,7 +239,7 @@ def depart(db: apsw.Connection, batch: Sequence[Waiting], *, now: int) -> int:
     return following
 
 
-def arrived(db: apsw.Connection, batch: Iterable[Waiting], *, now: int) -> None:
+def confirm(db: apsw.Connection, batch: Iterable[Waiting], *, now: int) -> None:
     """Take out, inside the caller's transaction, what the cluster holds now.
 
     A row of which an earlier request went unanswered is looked at once more: that request may still be under way, and
@@ -255,7 +255,7 @@ def arrived(db: apsw.Connection, batch: Iterable[Waiting], *, now: int) -> None:
             db.execute("DELETE FROM outbox WHERE seq = ?", (waiting["seq"],))
 
 
-def refused(db: apsw.Connection, waiting: Waiting, reason: str, *, now: int) -> None:
+def refuse(db: apsw.Connection, waiting: Waiting, reason: str, *, now: int) -> None:
     """Set aside, inside the caller's transaction, what the cluster will not take as it is."""
     db.execute(
         "UPDATE outbox SET refusal = ?, not_before = ?, doubt = 0 WHERE seq = ?",
@@ -263,7 +263,7 @@ def refused(db: apsw.Connection, waiting: Waiting, reason: str, *, now: int) -> 
     )
 
 
-def returned(db: apsw.Connection, batch: Iterable[Waiting]) -> None:
+def give_back(db: apsw.Connection, batch: Iterable[Waiting]) -> None:
     """Note, inside the caller's transaction, that the cluster has certainly not taken these."""
     db.executemany("UPDATE outbox SET doubt = ? WHERE seq = ?", [(one["doubt"], one["seq"]) for one in batch])
 

@@ -1,4 +1,4 @@
-"""What this machine has written and the cluster has not got yet, laid over the cluster's answer.
+"""Puts what this machine has written and the cluster has not got yet over the cluster's answer to a recall.
 
 A memory is recallable when the command that wrote it returns, and a forgotten one is gone, whenever the next sync is.
 """
@@ -21,7 +21,7 @@ _MOST = 100
 """Documents, the newest changes first: a cluster that is down for long is not asked, the local file is."""
 
 
-class Unsent:
+class Pending:
     """The documents that wait in the outbox of `db`."""
 
     __slots__ = ("_by_id", "_rows", "_withdrawn")
@@ -33,14 +33,14 @@ class Unsent:
         if db is None or not outbox.enabled(db):
             return
         self._withdrawn = outbox.withdrawn(db)
-        waiting = outbox.unsent(db, _MOST)
+        waiting = outbox.pending(db, _MOST)
         vectors = mapping.vectors(db, waiting)
         for document in documents.by_rowids(db, waiting):
             self._by_id[document["collection"], document["id"]] = document
             self._rows.append((document, mapping.to_remote(document, vectors.get(document["rowid"], b""))))
 
-    def lay_over(self, plan: Plan, filters: Filters, cosine: Cosine | None) -> None:
-        """Put these documents in the place of what the cluster told of them, and take out what was withdrawn."""
+    def overlay(self, plan: Plan, filters: Filters, cosine: Cosine | None) -> None:
+        """Put these documents in the place of what the cluster says of them, and take out what was withdrawn."""
         gone = {*self._withdrawn, *(document["id"] for document, _ in self._rows)}
         if not gone:
             return

@@ -1,7 +1,7 @@
-"""Carrying what waits in the outbox to the cluster: batch by batch, each line's success looked at.
+"""Sends what waits in the outbox to the cluster, batch by batch, and looks at each line of the answer.
 
 The server knows no conditional write. So each batch is compared first: what the cluster holds in a newer version is
-taken in instead of overwritten, and what it holds already is not sent. Where two machines write the same document at
+stored here instead of overwritten, and what it holds already is not sent. Where two machines write the same document at
 the same moment, whoever fetches the other's row and knows better sends again.
 """
 
@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from core import clock
 from core.errors import Failure
 from core.store import events, sqlite
 from core.store.replication import outbox, replica, sync_metadata
-from core.store.typesense import connection, fetch, mapping, schema
+from core.store.replication.pull import PAGE, headers
+from core.store.typesense import connection, mapping, schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,42 +23,41 @@ if TYPE_CHECKING:
 
     from core.store.interface import Event
     from core.store.replication.outbox import Waiting
+    from core.store.replication.pull import Puller
     from core.store.replication.replica import Side
-    from core.store.typesense.connection import Cluster, Row
+    from core.store.typesense.cluster import Cluster
+    from core.store.typesense.connection import Row
 
 _CLIENTS_FAULT = range(400, 500)
 _FULL = 422
 """What the server says when its disk or memory is short: no fault of the document."""
 
 
-class Carrying:
-    """One run of the sender; whoever makes it holds `outbox.lock_path()`.
+class Pusher:
+    """One run of the sender; the caller holds `outbox.lock_path()`.
 
     Args:
-        fetching: what takes in a newer version that a batch meets.
+        puller: stores here a newer version that a batch meets.
         batch: documents of one request, 250 at most.
         search_text: the words by which an event is found.
-        now: the clock, ms since the epoch.
     """
 
     def __init__(
         self,
         db: apsw.Connection,
         cluster: Cluster,
-        fetching: fetch.Fetching,
+        puller: Puller,
         *,
         batch: int,
         search_text: Callable[[Event], str],
-        now: Callable[[], int],
     ) -> None:
         self._db = db
         self._cluster = cluster
-        self._fetching = fetching
-        self._batch = min(batch, fetch.PAGE)
+        self._puller = puller
+        self._batch = min(batch, PAGE)
         self._search_text = search_text
-        self._now = now
         self._me = outbox.origin(db)
-        self.anew: set[str] = set()
+        self.resend: set[str] = set()
         """Ids that are sent even where the cluster says that it has them: what it says of them was found untrue."""
         self.documents = 0
         """How many were sent."""
@@ -76,7 +77,7 @@ class Carrying:
         return self._documents(in_time, progress) and self._events(in_time, progress)
 
     def _documents(self, in_time: Callable[[], bool], progress: Callable[[int], None]) -> bool:
-        while batch := outbox.take(self._db, now=self._now(), limit=self._batch):
+        while batch := outbox.next_batch(self._db, now=clock.now_ms(), limit=self._batch):
             if not in_time():
                 return False
             for collection in dict.fromkeys(waiting["collection"] for waiting in batch):
@@ -85,8 +86,8 @@ class Carrying:
         return True
 
     def _send(self, collection: str, batch: list[Waiting]) -> None:
-        theirs = fetch.headers(self._cluster, collection, [waiting["id"] for waiting in batch])
-        self._fetching.take([side for side in theirs.values() if self._newer(side)], collection)
+        theirs = headers(self._cluster, collection, [waiting["id"] for waiting in batch])
+        self._puller.merge([side for side in theirs.values() if self._newer(side)], collection)
         news: list[tuple[Waiting, Side]] = []
         known: list[Waiting] = []
         for waiting in batch:
@@ -97,7 +98,7 @@ class Carrying:
                 news.append((waiting, side))
         if known:
             with sqlite.transaction(self._db):
-                outbox.arrived(self._db, known, now=self._now())
+                outbox.confirm(self._db, known, now=clock.now_ms())
                 for waiting in known:
                     outbox.set_shares(
                         self._db, waiting["id"], replica.met(outbox.shares(self._db, waiting["id"]), self._me)
@@ -121,12 +122,12 @@ class Carrying:
         if theirs is None:
             return ours
         one = replica.merged(ours, theirs, self._me)
-        known = waiting["id"] not in self.anew and one.same_content(theirs) and one.same_counters(theirs)
+        known = waiting["id"] not in self.resend and one.same_content(theirs) and one.same_counters(theirs)
         return None if known else one
 
     def _import(self, collection: str, news: Sequence[tuple[Waiting, Side]]) -> None:
         batch = [waiting for waiting, _ in news]
-        number = outbox.depart(self._db, batch, now=self._now())
+        number = outbox.mark_sent(self._db, batch, now=clock.now_ms())
         rowids = [side.document["rowid"] for _, side in news if side.document is not None]
         vectors = mapping.vectors(self._db, rowids)
         rows = [
@@ -140,20 +141,20 @@ class Carrying:
         except Failure as failure:
             if failure.code != connection.UNREACHABLE:  # it answered, so it has taken nothing
                 with sqlite.transaction(self._db):
-                    outbox.returned(self._db, batch)
+                    outbox.give_back(self._db, batch)
             raise
         trouble = ""
         with sqlite.transaction(self._db):
             for (waiting, side), result in zip(news, results, strict=True):
                 if result.get("success") is True:
-                    outbox.arrived(self._db, [waiting], now=self._now())
+                    outbox.confirm(self._db, [waiting], now=clock.now_ms())
                     outbox.set_shares(self._db, side.id, replica.met(side.shares, self._me))
                     self.documents += 1
                 elif _is_refusal(result):
-                    outbox.refused(self._db, waiting, str(result.get("error", "")), now=self._now())
+                    outbox.refuse(self._db, waiting, str(result.get("error", "")), now=clock.now_ms())
                     self.refused += 1
                 else:
-                    outbox.returned(self._db, [waiting])
+                    outbox.give_back(self._db, [waiting])
                     trouble = trouble or str(result.get("error", "")) or "it says no reason"
         if trouble:
             raise _not_taken(trouble)
@@ -164,15 +165,15 @@ class Carrying:
                 return False
             rows = [mapping.event_to_remote(event, self._search_text(event)) for _, event in found]
             results = self._cluster.import_(schema.EVENTS, rows)
-            taken = _taken(results)
-            self.refused += sum(result.get("success") is not True for result in results[:taken])
-            self.events += sum(result.get("success") is True for result in results[:taken])
-            if taken:
+            handled = _handled(results)
+            self.refused += sum(result.get("success") is not True for result in results[:handled])
+            self.events += sum(result.get("success") is True for result in results[:handled])
+            if handled:
                 with sqlite.transaction(self._db):
-                    outbox.set_state(self._db, events=found[taken - 1][0])
-            progress(taken)
-            if taken < len(found):
-                raise _not_taken(str(results[taken].get("error", "")))
+                    outbox.set_state(self._db, events=found[handled - 1][0])
+            progress(handled)
+            if handled < len(found):
+                raise _not_taken(str(results[handled].get("error", "")))
         return True
 
 
@@ -181,7 +182,7 @@ def _is_refusal(result: Row) -> bool:
     return code in _CLIENTS_FAULT and code not in (401, 403, 408, 429, _FULL)
 
 
-def _taken(results: Sequence[Row]) -> int:
+def _handled(results: Sequence[Row]) -> int:
     """How many lines, from the first, are dealt with: stored, or such as never will be."""
     for place, result in enumerate(results):
         if result.get("success") is not True and not _is_refusal(result):

@@ -1,4 +1,4 @@
-"""One document as one side of a cluster sees it, and what two sides make of it.
+"""One document on one side, here or on the cluster, and the merge of two sides.
 
 The rule: of two contents the one with the higher version stays, of equal versions the one with the greater hash, so
 that every machine decides alike. Counters are no contents: each machine has its share of them, and the shares are
@@ -135,7 +135,7 @@ def of_document(db: apsw.Connection, document: Document) -> Side:
 
 
 def merged(ours: Side, theirs: Side, me: str) -> Side:
-    """What both sides come to; `me` is this machine, which alone knows its own share."""
+    """The merge of both sides; `me` is this machine, which alone knows its own share."""
     newer = ours if (ours.version, ours.content) >= (theirs.version, theirs.content) else theirs
     shares: Shares = dict(theirs.shares)
     for machine, share in _attributed(ours, theirs, me).items():
@@ -157,7 +157,7 @@ def _attributed(ours: Side, theirs: Side, me: str) -> Shares:
     return {me: (number, max(0, recalls - theirs.recalls), 0.0)}
 
 
-def store(db: apsw.Connection, side: Side, ours: Side | None, *, embed: Embed, signatures: bool) -> bool:
+def apply(db: apsw.Connection, side: Side, ours: Side | None, *, embed: Embed, signatures: bool) -> bool:
     """Make the local side this one, inside the caller's `outbox.quiet` transaction; whether its words were changed
     by redaction, so that it must be sent back.
 

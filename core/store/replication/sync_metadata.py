@@ -1,4 +1,4 @@
-"""What a document on the cluster says of its way there: which machine sent it, in which batch, in which version.
+"""What a document on the cluster holds for synchronising: which machine sent it, in which batch and version.
 
 `sync_origin` and `sync_batch` order the changes without a clock: a machine numbers its batches, and whoever fetches
 keeps the last number that it saw of each machine.

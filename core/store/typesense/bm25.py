@@ -7,7 +7,8 @@ side; its two exceptions, for very small and for very large memories, are kept h
 
 from __future__ import annotations
 
-from core.numbers import ln
+from math import log
+
 from core.store.typesense.lexicon import BARRIER
 
 TYPE_CHECKING = False
@@ -43,10 +44,10 @@ class Bm25:
         for key in chosen:
             count = counts.get(key, 0)
             if self.small:
-                idf = ln(1 + (max(documents - count, 0) + 0.5) / (count + 0.5))
+                idf = log(1 + (max(documents - count, 0) + 0.5) / (count + 0.5))
             else:
                 ratio = (documents - count + 0.5) / (count + 0.5)
-                idf = ln(ratio) if ratio > 1 else _LEAST_IDF
+                idf = log(ratio) if ratio > 1 else _LEAST_IDF
             self._idf.append((key, max(idf, _LEAST_IDF)))
 
     def of(self, words: str, context: str) -> float:

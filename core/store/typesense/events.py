@@ -1,4 +1,4 @@
-"""Events in the cluster: those of every machine that brings them there.
+"""Searches the events that every machine sends to the cluster.
 
 A word is found as a whole, the last one of a query by its beginning too: the server has no search for a part of a word.
 """
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from core.store.interface import Event
-    from core.store.typesense.connection import Cluster, Row
+    from core.store.typesense.connection import Row
+    from core.store.typesense.search_client import SearchClient
 
     class Page(TypedDict):
         """Events that a search found, and how many there are of each level, source, component and action."""
@@ -28,7 +29,7 @@ FACETS = ("level", "source", "component", "action")
 
 
 def search(
-    cluster: Cluster, words: Sequence[str], filters: Sequence[str], *, limit: int, page: int, values: int
+    client: SearchClient, words: Sequence[str], filters: Sequence[str], *, limit: int, page: int, values: int
 ) -> list[Page]:
     """The newest events for each of several filters, in one request; `limit` 0 counts only.
 
@@ -38,7 +39,7 @@ def search(
         values: most values of a facet.
 
     Raises:
-        Failure: as `Cluster`.
+        Failure: as `SearchClient`.
     """
     query: Row = {
         "collection": EVENTS,
@@ -58,7 +59,7 @@ def search(
         "page": page,
         "per_page": limit,
     }
-    answers = cluster.multi_search([{**query, "filter_by": filter_by} for filter_by in filters])
+    answers = client.multi_search([{**query, "filter_by": filter_by} for filter_by in filters])
     return [
         {
             "found": int(answer["found"]),

@@ -8,7 +8,7 @@ alone.
 from __future__ import annotations
 
 from core import words
-from core.store.light_apsw import apsw
+from core.store.sqlite import apsw
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
-"""Documents and events in the cluster's form, and back. Ids are ours.
+"""Converts documents and events to the cluster's form and back. Ids are ours.
 
-A document takes with it what recall needs: its finished terms (`lexicon`), how many, and its vector of the static
+A document is sent with what recall needs: its finished terms (`lexicon`), how many, and its vector of the static
 space, twice: as numbers for the server's search (the int8 themselves, since a cosine is free of scale) and as base64
 for ours, which is shorter to send back. A forgotten document goes as a tombstone: id, times, and nothing of its text.
 """
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from core.store.interface import Document, Event
     from core.store.typesense.connection import Row
 
-_STATIC_SPACE = 1
 # The same name and the same value on both sides.
 _SAME = (
     "id", "title", "path", "context", "category_id", "category_confidence", "category_source", "taxonomy_version",
@@ -31,7 +30,6 @@ _SAME = (
     "retrieval_priority", "superseded_by", "supersedes", "stale", "fingerprint",
 )  # fmt: skip
 _NULLABLE = ("last_used_at", "forgotten_at")
-_OWN_FIELDS = ("rowid", "collection", "text", "history", "created_at")
 EXCLUDED = "embedding,lexicon,lexicon_context,terms,chars"
 """Fields of a document that its reader does without."""
 
@@ -42,7 +40,8 @@ def vectors(db: apsw.Connection, rowids: Sequence[int]) -> dict[int, bytes]:
         return {}
     marks = ", ".join("?" * len(rowids))
     rows = db.execute(
-        f"SELECT document, value FROM vector WHERE space = {_STATIC_SPACE} AND document IN ({marks})", tuple(rowids)
+        f"SELECT document, value FROM vector WHERE space = {documents.STATIC_SPACE} AND document IN ({marks})",
+        tuple(rowids),
     )
     return {int(rowid): bytes(value) for rowid, value in rows}
 

@@ -111,9 +111,9 @@ class Plan:
                 self._searches.append(counting(collection, key))
                 self._asked.append((collection, key))
 
-    def _add(self, collection: str, told: str, search: Row) -> None:
+    def _add(self, collection: str, term: str, search: Row) -> None:
         self._searches.append({**search, "collection": COLLECTIONS[collection]})
-        self._asked.append((collection, told))
+        self._asked.append((collection, term))
 
     def searches(self) -> list[Row]:
         """The searches, in the order in which `read` wants their answers."""
@@ -121,7 +121,7 @@ class Plan:
 
     def read(self, answers: Sequence[Row]) -> None:
         """Take the answers in."""
-        for (collection, told), answer in zip(self._asked, answers, strict=True):
+        for (collection, term), answer in zip(self._asked, answers, strict=True):
             self.sizes[collection] = int(answer.get("out_of", 0))
             rows = self.found.setdefault(collection, {})
             for hit in answer.get("hits", ()):
@@ -129,10 +129,10 @@ class Plan:
                 rows[row["id"]] = row
                 if "vector_distance" in hit:
                     self.distances.append((float(hit["vector_distance"]), collection, row["id"]))
-            if told == _ALL:
+            if term == _ALL:
                 self.matched += int(answer["found"])
-            elif told:
-                self.counts[told] = self.counts.get(told, 0) + int(answer["found"])
+            elif term:
+                self.counts[term] = self.counts.get(term, 0) + int(answer["found"])
 
     def add(self, other: Plan) -> None:
         """Take in what a second plan has found."""

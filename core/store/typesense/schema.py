@@ -13,7 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypedDict
 
-    from core.store.typesense.connection import Cluster, Row
+    from core.store.typesense.cluster import Cluster
+    from core.store.typesense.connection import Row
 
     class Prepared(TypedDict):
         """What `init` did with a collection."""
@@ -74,7 +75,7 @@ def _documents(name: str, *, searchable: bool) -> Row:
             *(_stored(field, "float") for field in ("category_confidence", "write_confidence", "retrieval_priority")),
             *(_stored(field, "int64") for field in ("recall_count", "merged_count", "last_used_at", "chars")),
             _stored("write_gate_fallback", "bool"),
-            _field("sync_origin", "string", facet=True),  # what `stamp` adds
+            _field("sync_origin", "string", facet=True),  # what `sync_metadata` adds
             _field("sync_batch", "int64"),
             _stored("sync_version", "int64"),
             *(_stored(field) for field in ("sync_content", "sync_shares")),
@@ -144,18 +145,18 @@ def init(cluster: Cluster) -> list[Prepared]:
         )
     plan = [(wanted, _missing(wanted, present.get(cluster.name(wanted["name"])))) for wanted in schemas()]
     done: list[Prepared] = []
-    for wanted, lacking in plan:
+    for wanted, missing in plan:
         name = wanted["name"]
         row = present.get(cluster.name(name))
         if row is None:
             cluster.create(wanted)
-        elif lacking:
-            cluster.add_fields(name, lacking)
+        elif missing:
+            cluster.add_fields(name, missing)
         done.append(
             {
                 "collection": cluster.name(name),
                 "created": row is None,
-                "addedFields": [] if row is None else [field["name"] for field in lacking],
+                "addedFields": [] if row is None else [field["name"] for field in missing],
                 "documents": 0 if row is None else int(row["num_documents"]),
             }
         )

@@ -6,22 +6,22 @@ import time
 
 from core.store.migrations import COLLECTION_SHIFT
 from core.store.migrations import COLLECTIONS as CODES
-from core.store.replication.pending import Cosine, Unsent
+from core.store.replication.pending import Cosine, Pending
 from core.store.typesense import lexicon, mapping
 from core.store.typesense.bm25 import AFFORDABLE, ENOUGH, Bm25, by_rarity
-from core.store.typesense.frequencies import Frequencies
 from core.store.typesense.plan import Plan, by_ids
 from core.store.typesense.schema import COLLECTIONS
-from core.store.typesense.statistics import Statistics
+from core.store.typesense.statistics import Frequencies, Statistics
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import apsw
 
     from core.store.interface import Candidate, Document, Filters, Traits
-    from core.store.typesense.connection import Cluster, Row
+    from core.store.typesense.connection import Row
+    from core.store.typesense.search_client import SearchClient
 
 _MOST_TERMS = 24
 """Each is a search of its own in every collection: of a longer query the first and the last."""
@@ -38,15 +38,15 @@ class ClusterSource:
         limit_s: seconds that all its requests may take together.
         local: the local file, which has what the cluster has not got yet.
 
-    Its methods raise Failure with the codes of `connection.Cluster`.
+    Its methods raise Failure as `SearchClient`.
     """
 
     backend = "typesense"
-    __slots__ = ("_cluster", "_rows", "_size", "_unsent", "_until")
+    __slots__ = ("_client", "_pending", "_rows", "_size", "_until")
 
-    def __init__(self, cluster: Cluster, *, limit_s: float, local: apsw.Connection | None = None) -> None:
-        self._cluster = cluster
-        self._unsent = Unsent(local)
+    def __init__(self, client: SearchClient, *, limit_s: float, local: apsw.Connection | None = None) -> None:
+        self._client = client
+        self._pending = Pending(local)
         self._until = time.monotonic() + limit_s
         self._rows: dict[int, tuple[str, Row]] = {}
         self._size = -1
@@ -57,19 +57,18 @@ class ClusterSource:
         return True
 
     def candidates(
-        self, terms: Sequence[str], vector: Callable[[], bytes], filters: Filters, lexical: int, semantic: int
+        self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
     ) -> list[Candidate]:
         """See `core.store.interface.CandidateSource`.
 
         One request; of a large memory one more for the frequencies of terms that are not known to be common.
         """
         keys = [key for key in (" ".join(lexicon.terms(term)) for term in _few(terms)) if key]
-        meant = vector()
-        whole = Statistics.load(self._cluster)
+        whole = Statistics.load(self._client)
         if not whole.known:
-            whole.take(self._asked(whole.searches()))
+            whole.read(self._asked(whole.searches()))
         counts = self._frequencies(whole, keys) if whole.documents > AFFORDABLE else None
-        plan = Plan(keys, meant, filters, lexical, semantic, counts=counts, documents=whole.documents)
+        plan = Plan(keys, vector, filters, lexical, semantic, counts=counts, documents=whole.documents)
         plan.read(self._asked(plan.searches()))
         if plan.together and plan.matched < ENOUGH:
             keys = by_rarity(keys, plan.counts)[:1]
@@ -83,17 +82,17 @@ class ClusterSource:
         else:
             self._size = whole.documents
         bm25 = Bm25(keys, plan.counts, documents=self._size, average=whole.average)
-        near = Cosine(meant) if meant else None
-        self._unsent.lay_over(plan, filters, near)
+        near = Cosine(vector) if vector else None
+        self._pending.overlay(plan, filters, near)
         return self._scored(plan, bm25, near, lexical, semantic)
 
     def _frequencies(self, whole: Statistics, keys: Sequence[str]) -> dict[str, int]:
-        known = Frequencies(whole.name, whole.documents)
-        lacking = known.lacking(keys)
-        for start in range(0, len(lacking), _COUNTED_AT_ONCE):  # what came before the time was over is kept
-            some = lacking[start : start + _COUNTED_AT_ONCE]
-            known.take(some, self._asked(known.searches(some)))
-        return known.counts
+        frequencies = Frequencies(whole.name, whole.documents)
+        missing = frequencies.missing(keys)
+        for start in range(0, len(missing), _COUNTED_AT_ONCE):  # what came before the time was over is kept
+            some = missing[start : start + _COUNTED_AT_ONCE]
+            frequencies.read(some, self._asked(frequencies.searches(some)))
+        return frequencies.counts
 
     def size(self) -> int:
         """See `core.store.interface.CandidateSource`."""
@@ -108,11 +107,11 @@ class ClusterSource:
         found: dict[tuple[str, str], Document] = {}
         for rowid in rowids:
             collection, row = self._rows[rowid]
-            own = self._unsent.document(collection, row["id"])
+            own = self._pending.document(collection, row["id"])
             if own is not None:
                 found[(collection, row["id"])] = own
             elif "`" in row["id"]:  # which no filter can name
-                whole = self._cluster.retrieve(COLLECTIONS[collection], row["id"])
+                whole = self._client.retrieve(COLLECTIONS[collection], row["id"])
                 found |= {(collection, row["id"]): mapping.from_remote(whole, collection)} if whole else {}
             else:
                 wanted.setdefault(collection, []).append(row["id"])
@@ -146,8 +145,8 @@ class ClusterSource:
     def _asked(self, searches: Sequence[Row]) -> list[Row]:
         if not searches:
             return []
-        self._cluster.within(max(self._until - time.monotonic(), 0.001))
-        return self._cluster.multi_search(searches)
+        self._client.within(max(self._until - time.monotonic(), 0.001))
+        return self._client.multi_search(searches)
 
     def _scored(self, plan: Plan, bm25: Bm25, near: Cosine | None, lexical: int, semantic: int) -> list[Candidate]:
         """The best of each kind, numbered in the order in which they were written."""

@@ -1,4 +1,4 @@
-"""What a cluster has not got yet, as `status` and `store sync` tell it."""
+"""What a cluster has not got yet and how the last try went, as `status` and `store sync` show it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import apsw
 
 
-def told(db: apsw.Connection) -> dict[str, Any]:
+def waiting(db: apsw.Connection) -> dict[str, Any]:
     """Counts, the oldest, what is refused and why, and how the last try went."""
     found = outbox.summary(db, now=clock.now_ms())
     return {
@@ -31,9 +31,14 @@ def _time(at: int | None) -> str | None:
     return None if at is None else clock.iso(at)
 
 
-def problems(waiting: dict[str, Any] | None, backend: str) -> list[dict[str, str]]:
-    """What is wrong with the way to the cluster; `waiting` is None where this home was never given one."""
-    if waiting is None:
+def problems(found: dict[str, Any] | None, backend: str) -> list[dict[str, str]]:
+    """What is wrong with the way to the cluster.
+
+    Args:
+        found: `waiting`, None where this home was never given a cluster.
+        backend: the setting `store.backend`.
+    """
+    if found is None:
         if backend != "typesense":
             return []
         return [
@@ -43,22 +48,22 @@ def problems(waiting: dict[str, Any] | None, backend: str) -> list[dict[str, str
                 "fix": "run `joelclaw store init`",
             }
         ]
-    found = []
-    if waiting["error"]:
-        code, _, message = waiting["error"].partition(": ")
-        found.append(
+    wrong = []
+    if found["error"]:
+        code, _, message = found["error"].partition(": ")
+        wrong.append(
             {
                 "code": code,
-                "message": f"{message} ({waiting['tries']} tries, the next at {waiting['nextTry']})",
+                "message": f"{message} ({found['tries']} tries, the next at {found['nextTry']})",
                 "fix": "see to the cluster, then run `joelclaw store sync`; nothing is lost meanwhile",
             }
         )
-    if waiting["refused"]:
-        found.append(
+    if found["refused"]:
+        wrong.append(
             {
                 "code": "TYPESENSE_REFUSED",
-                "message": f"the cluster refuses {waiting['refused']} documents or events: {waiting['refusal']}",
+                "message": f"the cluster refuses {found['refused']} documents or events: {found['refusal']}",
                 "fix": "run `joelclaw store init`, then `joelclaw store push`",
             }
         )
-    return found
+    return wrong

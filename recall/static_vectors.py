@@ -19,10 +19,6 @@ import sys
 
 from recall import wordpiece
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 DIMENSIONS = 256
 SPACE = "minilm-256-v1"
 """The name of the vector space: vectors of different spaces do not compare."""
@@ -199,8 +195,8 @@ def embed(text: str) -> bytes:
     return _scaled(_lanes(total)) if total else b""
 
 
-def embed_in_context(text: str, context: str, weight: float = CONTEXT_WEIGHT) -> bytes:
-    """One vector for a text and its neighbourhood: unit(text) + `weight` * unit(context), as `embed` gives it.
+def embed_in_context(text: str, context: str) -> bytes:
+    """One vector for a text and its neighbourhood: unit(text) + CONTEXT_WEIGHT * unit(context), as `embed` gives it.
 
     With either of them empty (or without a known token) it is `embed` of the other.
     """
@@ -208,14 +204,17 @@ def embed_in_context(text: str, context: str, weight: float = CONTEXT_WEIGHT) ->
     if not own or not around:
         return _scaled(_lanes(own or around)) if own or around else b""
     left, right = _lanes(own), _lanes(around)
-    ratio = weight * (sum([lane * lane for lane in left]) / sum([lane * lane for lane in right])) ** 0.5
+    ratio = CONTEXT_WEIGHT * (sum([lane * lane for lane in left]) / sum([lane * lane for lane in right])) ** 0.5
     return _scaled([here + ratio * there for here, there in zip(left, right, strict=True)])
 
 
-embed_query = embed
-"""A static space has one form for both sides of a search (`recall.vector_space.VectorSpace`)."""
+def document_vector(text: str, context: str = "", title: str = "") -> bytes:
+    """The vector of a document: its own words, and with less weight its neighbouring turns.
 
-
-def embed_passages(texts: Iterable[str]) -> Iterator[bytes]:
-    """`embed` of each text, in order."""
-    return map(embed, texts)
+    b"" when none of its words is known or the table is damaged: the words still find it.
+    """
+    whole = f"{title}\n{text}" if title else text
+    try:
+        return embed_in_context(whole, context) if context else embed(whole)
+    except TableDamaged:
+        return b""

@@ -1,4 +1,4 @@
-"""Giving documents their contextual vectors: some 20 ms each, so by `memory index` and never in a hook."""
+"""Gives documents their contextual vectors: some 20 ms each, so `memory index` does it and never a hook."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from core.errors import Failure
 from core.store import spaces, sqlite
-from core.store.light_apsw import apsw
-from recall import contextual
+from core.store.sqlite import apsw
+from recall import contextual_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,10 +33,10 @@ class Indexed:
 
 def require() -> None:
     """Raises Failure CAPABILITY_NOT_CONFIGURED where the extra is not there, or not usable."""
-    if not contextual.available():
+    if not contextual_vectors.available():
         raise Failure(
             "CAPABILITY_NOT_CONFIGURED",
-            f"contextual vectors are not available: {contextual.unavailable_because()}",
+            f"contextual vectors are not available: {contextual_vectors.unavailable_because()}",
             "pip install 'joelclaw[contextual]'",
         )
 
@@ -46,7 +46,6 @@ def index(
     *,
     limit: int | None = None,
     budget_s: float | None = None,
-    collections: Sequence[str] = (),
     started: Callable[[int], None] = lambda _: None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Indexed:
@@ -67,14 +66,14 @@ def index(
     began = time.monotonic()
     try:
         with sqlite.transaction(db):
-            number = spaces.ensure(db, contextual.SPACE, contextual.DIMENSIONS)
-        lacking = spaces.lacking(db, number, collections)
-        most = lacking if limit is None else min(limit, lacking)
+            number = spaces.ensure(db, contextual_vectors.SPACE, contextual_vectors.DIMENSIONS)
+        missing = spaces.missing(db, number)
+        most = missing if limit is None else min(limit, missing)
         started(most)
         indexed = taken = 0
         last: Pending | None = None
         while taken < most and not _over(began, budget_s):
-            page = spaces.pending(db, number, min(_PAGE, most - taken), collections=collections, after=last)
+            page = spaces.pending(db, number, min(_PAGE, most - taken), after=last)
             if not page:
                 break
             for at in range(0, len(page), _TRANSACTION):
@@ -85,10 +84,10 @@ def index(
                 taken += len(some)
                 progress(len(some))
             last = page[-1]
-        remaining = spaces.lacking(db, number, collections)
+        remaining = spaces.missing(db, number)
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
-    return Indexed(contextual.SPACE, indexed, remaining, round(time.monotonic() - began, 2))
+    return Indexed(contextual_vectors.SPACE, indexed, remaining, round(time.monotonic() - began, 2))
 
 
 def _over(began: float, budget_s: float | None) -> bool:
@@ -98,7 +97,9 @@ def _over(began: float, budget_s: float | None) -> bool:
 def _store(db: apsw.Connection, number: int, some: Sequence[Pending]) -> int:
     """The vectors are made first; the transaction holds nothing but the writes."""
     made = list(
-        contextual.embed_passages(contextual.document_text(text, context, title) for _, _, title, text, context in some)
+        contextual_vectors.embed_passages(
+            contextual_vectors.document_text(text, context, title) for _, _, title, text, context in some
+        )
     )
     with sqlite.transaction(db):
-        return spaces.store(db, number, list(zip(some, made, strict=True)))
+        return spaces.add_vectors(db, number, list(zip(some, made, strict=True)))

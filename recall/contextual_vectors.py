@@ -14,11 +14,14 @@ import unicodedata
 from array import array
 
 from core import words
+from core.store import candidates, spaces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
     from collections.abc import Iterable, Iterator, Sequence
+
+    import apsw
 
 DIMENSIONS = 384
 SPACE = "e5-small-enpt-q4-v1"
@@ -217,3 +220,29 @@ def _processor_fits() -> bool:
     except OSError:
         return False
     return b"avx2" in first and b"fma" in first
+
+
+class Question:
+    """One question in the contextual space of one store; see `of`."""
+
+    __slots__ = ("_db", "_space", "_vector", "found")
+
+    def __init__(self, db: apsw.Connection, space: int, vector: bytes) -> None:
+        self._db = db
+        self._space = space
+        self._vector = vector
+        self.found = 0
+        """How many of the documents asked for had a vector."""
+
+    @classmethod
+    def of(cls, db: apsw.Connection, query: str) -> Question | None:
+        """The tier for a question, None where it is not there. sqlite-vec must be loaded into `db`."""
+        space = spaces.code(db, SPACE)
+        vector = embed_query(query) if space else b""
+        return cls(db, space, vector) if vector else None
+
+    def cosines(self, rowids: Sequence[int]) -> dict[int, float]:
+        """The cosine, -1 to 1, of each of these documents that has a contextual vector."""
+        cosines = candidates.cosines(self._db, self._space, rowids, self._vector)
+        self.found += len(cosines)
+        return cosines

@@ -1,4 +1,4 @@
-"""What the cluster holds: documents by id, and those that other machines sent since the last look.
+"""Reads documents of the cluster, and stores here those that other machines sent since the last time.
 
 A machine's batches have rising numbers, and a batch is at most one page of an answer. So what was sent after a number
 is read page by page, from the number of the last row again, and nothing that arrives in between is passed over. The
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import apsw
 
     from core.store.replication.replica import Embed, Side
-    from core.store.typesense.connection import Cluster, Row
+    from core.store.typesense.cluster import Cluster
+    from core.store.typesense.connection import Row
 
 PAGE = 250
 """Rows of one answer, the most that the server gives; a batch has no more."""
@@ -69,8 +70,8 @@ def machines(cluster: Cluster, collection: str) -> list[str]:
     return [count["value"] for facet in facets for count in facet["counts"]]
 
 
-class Fetching:
-    """Taking in what other machines sent.
+class Puller:
+    """Stores here what other machines sent.
 
     Args:
         embed: the vector of a text with its context and title.
@@ -85,13 +86,13 @@ class Fetching:
         self._me = outbox.origin(db)
 
     def changes(self, in_time: Callable[[], bool]) -> int:
-        """Take in what came since the last look; returns how many documents changed here.
+        """Store what came since the last time; returns how many documents changed here.
 
         Args:
             in_time: asked before each page; what is left waits for the next time.
 
         Raises:
-            Failure: of the cluster or the store; what was taken in stays.
+            Failure: of the cluster or the store; what was stored stays.
         """
         changed = 0
         for collection in COLLECTIONS:
@@ -106,7 +107,7 @@ class Fetching:
         while in_time():
             filter_by = f"sync_origin:=`{machine}` && sync_batch:>={number}"
             rows = _rows(self._cluster, schema.COLLECTIONS[collection], filter_by, True, "sync_batch:asc")
-            changed += self.take([sync_metadata.headers_of(row, collection) for row in rows], collection)
+            changed += self.merge([sync_metadata.headers_of(row, collection) for row in rows], collection)
             last = max((int(row["sync_batch"]) for row in rows), default=number)
             following = last + 1 if len(rows) == PAGE and last == number else last
             with sqlite.transaction(self._db):
@@ -116,14 +117,14 @@ class Fetching:
             number = following
         return changed
 
-    def take(self, sides: Sequence[Side], collection: str) -> int:
+    def merge(self, sides: Sequence[Side], collection: str) -> int:
         """Merge what the cluster says of documents (headers will do) into the local file; returns how many changed.
 
         What the local file knows better is queued.
         """
-        return self.take_ids([side.id for side in sides if self._differs(side)], collection)
+        return self.merge_ids([side.id for side in sides if self._differs(side)], collection)
 
-    def take_ids(self, identifiers: Sequence[str], collection: str) -> int:
+    def merge_ids(self, identifiers: Sequence[str], collection: str) -> int:
         """The same for documents by their ids, whatever the cluster says of them."""
         if not identifiers:
             return 0
@@ -133,7 +134,7 @@ class Fetching:
             back: list[tuple[str, str]] = []
             with outbox.quiet(self._db):
                 for side in theirs.values():
-                    done, better = self._merge(side)
+                    done, better = self._merge_one(side)
                     changed += done
                     if better:
                         back.append((side.id, collection))
@@ -147,12 +148,12 @@ class Fetching:
             return side.content != replica.GONE and side.forgotten_at is None
         return not (ours.same_content(side) and ours.same_counters(side))
 
-    def _merge(self, theirs: Side) -> tuple[bool, bool]:
+    def _merge_one(self, theirs: Side) -> tuple[bool, bool]:
         """Whether something changed here, and whether the cluster is behind."""
         ours = replica.here(self._db, theirs.id, theirs.collection)
         one = theirs if ours is None else replica.merged(ours, theirs, self._me)
         behind = not (one.same_content(theirs) and one.same_counters(theirs))
         if ours is not None and one.same_content(ours) and one.same_counters(ours):
             return False, behind
-        cleaned = replica.store(self._db, one, ours, embed=self._embed, signatures=self._signatures)
+        cleaned = replica.apply(self._db, one, ours, embed=self._embed, signatures=self._signatures)
         return True, behind or cleaned
