@@ -195,7 +195,7 @@ def test_however_the_asker_ends_so_does_the_family(tmp_path: Path, ending: signa
     told = tmp_path / "pids"
     command = script(tmp_path / "model.py", FAMILY + "time.sleep(3600)") + f" {told}"
     asking = (
-        "from core.model_command import ask\n"
+        "from core.process.model_command import ask\n"
         f"ask('hello', command={command!r}, timeout=60, max_prompt=1000, max_output=1000)"
     )
     process = subprocess.Popen(
