@@ -1,8 +1,11 @@
-"""Imports run downwards only: cli → session → recall, memory, otel → core (docs/design.md)."""
+"""Rooms: imports run downwards only, in no circle; folders and modules are of a readable size (docs/design.md)."""
 
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -17,7 +20,13 @@ MAY_IMPORT = {
     "session": {"core", "clients", "recall", "memory", "otel"},
     "cli": {"core", "clients", "recall", "memory", "otel", "session"},
 }
-LONGEST = 400
+LONGEST, SHORTEST = 400, 40
+MOST_MODULES = 16
+"""In one folder, `__init__` not counted."""
+SHORT = {
+    "core/errors.py",  # a leaf: every room raises its Failure
+}
+"""Modules that are shorter than that for a reason."""
 
 
 def modules(room: str) -> list[Path]:
@@ -47,6 +56,84 @@ def test_a_module_is_short_and_names_what_it_is(room: str) -> None:
     for path in modules(room):
         assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST, path
         assert path.stem not in ("manager", "helper", "helpers", "utils", "util", "misc"), path
+
+
+def folders(room: str) -> list[Path]:
+    return sorted({path.parent for path in modules(room)})
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_a_folder_can_be_read_at_a_glance(room: str) -> None:
+    crowded = {
+        str(folder.relative_to(ROOT)): count
+        for folder in folders(room)
+        if (count := sum(path.name != "__init__.py" for path in folder.glob("*.py"))) > MOST_MODULES
+    }
+    assert not crowded
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_a_module_is_worth_a_file(room: str) -> None:
+    short = {
+        str(path.relative_to(ROOT)): lines
+        for path in modules(room)
+        if path.name != "__init__.py"
+        and (lines := len(path.read_text(encoding="utf-8").splitlines())) < SHORTEST
+        and str(path.relative_to(ROOT)) not in SHORT
+    }
+    assert not short
+
+
+def stem(name: str) -> str:
+    """A name without its ending: `refresh` and `refreshing`, `plan` and `planner` have one stem."""
+    return re.sub(r"(.)\1$", r"\1", re.sub(r"(ing|ed|ers?|e?s|e)$", "", name))
+
+
+def test_the_stem_of_a_name() -> None:
+    assert stem("refresh") == stem("refreshing")
+    assert stem("idle") == stem("idling")
+    assert stem("plan") == stem("planner") == stem("plans")
+    assert stem("summary") != stem("summary_form")
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_two_names_of_a_folder_differ_by_more_than_their_ending(room: str) -> None:
+    for folder in folders(room):
+        names = [path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
+        alike = [(one, two) for one in names for two in names if one < two and stem(one) == stem(two)]
+        assert not alike, folder
+
+
+def imported_at_once(body: list[ast.stmt]) -> Iterator[str]:
+    """What a module imports when it is imported; not what only type checkers see, nor what its functions import."""
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.unparse(node.test):
+            yield from imported_at_once([*node.body, *node.orelse])
+        elif isinstance(node, ast.Try):
+            yield from imported_at_once([*node.body, *node.orelse, *node.finalbody, *node.handlers])
+        elif isinstance(node, ast.ExceptHandler | ast.With | ast.ClassDef):
+            yield from imported_at_once(node.body)
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
+    named = {
+        str(path.relative_to(ROOT)).removesuffix("/__init__.py").removesuffix(".py").replace("/", "."): path
+        for room in MAY_IMPORT
+        for path in modules(room)
+    }
+    graph = {
+        name: {found for found in imported_at_once(ast.parse(path.read_text(encoding="utf-8")).body) if found in named}
+        for name, path in named.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" → ".join(error.args[1]))
 
 
 def test_sql_is_written_in_the_store_only() -> None:
