@@ -71,7 +71,8 @@ def _note(db: apsw.Connection, result: KnowledgeResult, settings: Config, now: i
     """Store the event, and that the hits were recalled. A store that cannot be written is no reason to fail."""
     from core.redaction import redact
     from core.store import documents, sqlite
-    from otel import log, record
+    from otel import log
+    from otel.event import new_event
 
     about = {
         # Redacted before it is cut, since half a secret is not known as one.
@@ -79,7 +80,7 @@ def _note(db: apsw.Connection, result: KnowledgeResult, settings: Config, now: i
         "found": result["found"],
         "returned": len(result["hits"]),
     }
-    made = record.event("knowledge.search.completed", component=_COMPONENT, metadata=about, now=now)
+    made = new_event("knowledge.search.completed", component=_COMPONENT, metadata=about, now=now)
     try:
         sqlite.be_durable(db, False, busy_ms=settings.whole("otel.busy_ms"))
         with sqlite.transaction(db):

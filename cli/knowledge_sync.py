@@ -11,8 +11,9 @@ from cli.answer import Answer
 from core import clock, config, files
 from core.errors import Failure, usage
 from core.store import sqlite
-from memory.knowledge import sync, synced_files
-from otel import log, record
+from memory.knowledge import folder_state, sync
+from otel import log
+from otel.event import new_event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,12 +35,12 @@ def run(options: dict[str, Any]) -> Answer:
         Failure: KNOWLEDGE_INVALID_ARGS, KNOWLEDGE_NO_FOLDERS, KNOWLEDGE_BUSY; or what the store says.
     """
     settings = config.load()
-    kept = synced_files.load().folders
+    kept = folder_state.load().folders
     folders = [_folder(given, kept) for given in options["dirs"]]
     if not folders and not kept:
         raise sync.no_folders()
     try:
-        with synced_files.lock(settings.whole("store.busy_ms") / 1000):
+        with folder_state.lock(settings.whole("store.busy_ms") / 1000):
             # Everything can be made again from the files: commits do not wait for the disk one by one.
             db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
             with _progress() as (started, advance):
@@ -117,7 +118,7 @@ def _next_actions(report: Synced) -> list[NextAction]:
 
 def _note(db: apsw.Connection, report: Synced, settings: Config) -> None:
     about = {name: getattr(report, name) for name in (*_COUNTS, "skipped_count", "ms")}
-    made = record.event(
+    made = new_event(
         "knowledge.sync.completed",
         component="knowledge-cli",
         metadata=about,

@@ -9,8 +9,8 @@ from core import clock, config
 from core.store import documents, observed, sqlite
 from core.store.light_apsw import apsw
 from memory import forget as forgetting
-from memory import record
-from memory import scorecard as scores
+from memory import json_form
+from memory import reports as scores
 from memory.stats import stats as counted
 from recall import categories
 
@@ -62,7 +62,7 @@ def show(options: dict[str, Any]) -> Answer:
 
     def read(db: apsw.Connection | None) -> dict[str, Any]:
         document = forgetting.find(db, options["id"])
-        return {**record.to_view(document), "evidence": observed.evidence(db, document["id"]) if db else []}
+        return {**json_form.to_view(document), "evidence": observed.evidence(db, document["id"]) if db else []}
 
     view = _reading(read)
     undo = " --undo" if view["forgotten"] else ""

@@ -11,7 +11,7 @@ from cli.answer import Answer
 from core import clock, config
 from core.errors import Failure, usage
 from core.store import sqlite
-from memory.archive import command
+from memory.archive import transcript_files
 from session.state.state_file import identity
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def run(options: dict[str, Any]) -> Answer:
     settings = config.load()
     db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
     with _progress(paths) as advance:
-        report = command.take_all(
+        report = transcript_files.take_all(
             db,
             paths,
             agent=agent,
@@ -48,7 +48,7 @@ def run(options: dict[str, Any]) -> Answer:
         raise Failure(
             "ARCHIVE_FAILED",
             f"none of {report.skipped_count} files could be taken in; {first['path']}: {first['reason']}",
-            f"name transcripts of {', '.join(command.AGENTS)}; --agent NAME says who wrote them",
+            f"name transcripts of {', '.join(transcript_files.AGENTS)}; --agent NAME says who wrote them",
         )
     result = {
         "transcripts": report.transcripts,
@@ -69,15 +69,15 @@ def _paths(given: Sequence[str], agent: str, *, every: bool) -> list[str]:
         raise usage(
             _CODE, "no transcript is named", "name files or folders, or give --all for those that the clients keep"
         )
-    found = command.on_disk(os.environ, [agent] if agent else command.AGENTS) if every else []
+    found = transcript_files.on_disk(os.environ, [agent] if agent else transcript_files.AGENTS) if every else []
     for path in given:
         if os.path.isdir(path):
-            found += command.below(path)
+            found += transcript_files.below(path)
         elif os.path.exists(path):
             found.append(path)
         else:
             raise usage(_CODE, f"there is no {path}", "name a transcript, or a folder of transcripts")
-    return command.newest_first(found)
+    return transcript_files.newest_first(found)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from core.errors import Failure, usage
 from core.store import sqlite
 from core.store.light_apsw import apsw
 from core.store.migrations import COLLECTIONS
-from memory import bulk
+from memory import import_export
 
 _LONGEST_LINE = 16 * 1024 * 1024
 _BLOCK = 1024 * 1024
@@ -32,7 +32,7 @@ def import_(options: dict[str, Any]) -> Answer:
     with line_file.opened(options["file"], code=_CODE, holds=_HOLDS) as handle:
         db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
         with line_file.progress(handle) as advance:
-            report = bulk.import_lines(
+            report = import_export.import_lines(
                 db,
                 line_file.lines(handle, longest=_LONGEST_LINE, code=_CODE, holds=_HOLDS),
                 now=clock.now_ms(),
@@ -68,7 +68,7 @@ def export(options: dict[str, Any]) -> int:
         if db is None:
             return 0
         block = bytearray()
-        for line in bulk.export_lines(db, names):
+        for line in import_export.export_lines(db, names):
             block += line
             if len(block) >= _BLOCK:
                 sys.stdout.buffer.write(block)

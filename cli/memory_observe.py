@@ -15,9 +15,10 @@ from core import clock, config, files
 from core.errors import Failure, usage
 from core.process import background_process, model_command
 from core.store import sqlite
-from memory.archive import command
+from memory.archive import transcript_files
 from memory.observe import observer
-from otel import log, record
+from otel import log
+from otel.event import new_event
 from session.state import state_file
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class _Work:
 
     def event(self, action: str, metadata: dict[str, Any], *, error: str = "") -> None:
         """Note what happened; a store that does not take it does not stop the work."""
-        made = record.event(
+        made = new_event(
             action,
             source="cli",
             component=_COMPONENT,
@@ -119,13 +120,13 @@ def _meant(options: dict[str, Any]) -> tuple[str, str]:
         kind = "is a folder" if os.path.isdir(path) else "is not there"
         raise usage(_CODE, f"{path} {kind}", "name a transcript, or give --session ID")
     try:
-        return _name(command.look_at(path).session), path
-    except command.NotATranscriptError as reason:
+        return _name(transcript_files.look_at(path).session), path
+    except transcript_files.NotATranscriptError as reason:
         raise _not_a_transcript(path, str(reason)) from None
 
 
 def _name(session: str) -> str:
-    """As episodes are kept under it (`memory.archive.episodes`)."""
+    """As episodes are kept under it (`memory.archive.ingest`)."""
     return " ".join(state_file.identity(session).split())
 
 
@@ -195,7 +196,7 @@ def _run(work: _Work) -> dict[str, Any]:
 
 
 def _archive(work: _Work, db: apsw.Connection, vectors: bool) -> dict[str, Any]:
-    report = command.take_all(
+    report = transcript_files.take_all(
         db,
         [work.transcript],
         identity=state_file.identity,
@@ -245,5 +246,5 @@ def _busy() -> Failure:
 
 
 def _not_a_transcript(path: str, reason: str) -> Failure:
-    known = ", ".join(command.AGENTS)
+    known = ", ".join(transcript_files.AGENTS)
     return Failure("TRANSCRIPT_UNREADABLE", f"{path}: {reason}", f"name a session's transcript of {known}")

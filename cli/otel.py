@@ -6,7 +6,7 @@ from cli.answer import Answer
 from core import clock, config
 from core.errors import usage
 from core.store import sqlite
-from otel import retention
+from otel import log
 from otel import search as finding
 
 TYPE_CHECKING = False
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import builtins
     from typing import Any
 
+    from core.config import Config
     from core.envelope import NextAction
     from core.store.interface import EventQuery
 
@@ -52,18 +53,7 @@ def stats(options: dict[str, Any]) -> Answer:
     now = clock.now_ms()
     asked = _query(options, now)
 
-    def local() -> dict[str, Any]:
-        try:
-            return finding.stats(sqlite.open_reading(), asked, hours=options["hours"], now=now)
-        except sqlite.StoreError as error:
-            raise sqlite.as_failure(error) from None
-
-    if options["backend"] == "typesense":
-        from otel import cluster_search
-
-        result = cluster_search.stats(config.load(), asked, local, hours=options["hours"], now=now)
-    else:
-        result = local()
+    result = finding.stats(asked, hours=options["hours"], now=now, cluster=_cluster(options))
     return Answer(
         result, [{"command": "joelclaw otel list --level error,fatal", "description": "the errors of the last day"}]
     )
@@ -83,7 +73,7 @@ def prune(options: dict[str, Any]) -> Answer:
     deleted = kept = 0
     if sqlite.open_reading() is not None:  # nothing to drop where there is no store
         db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
-        deleted, kept = retention.prune(db, before)
+        deleted, kept = log.prune(db, before)
     return Answer(
         {
             "deleted": deleted,
@@ -93,6 +83,10 @@ def prune(options: dict[str, Any]) -> Answer:
         },
         [{"command": "joelclaw otel stats", "description": "what is left"}],
     )
+
+
+def _cluster(options: dict[str, Any]) -> Config | None:
+    return config.load() if options["backend"] == "typesense" else None
 
 
 def _query(options: dict[str, Any], now: int | None = None) -> EventQuery:
@@ -111,28 +105,16 @@ def _query(options: dict[str, Any], now: int | None = None) -> EventQuery:
 
 def _page(name: str, asked: EventQuery, options: dict[str, Any], text: str | None) -> Answer:
     limit, page = options["limit"], options["page"]
-
-    def local() -> dict[str, Any]:
-        try:
-            return finding.find(sqlite.open_reading(), asked, limit=limit, page=page, text=text)
-        except sqlite.StoreError as error:
-            raise sqlite.as_failure(error) from None
-
-    if options["backend"] == "typesense":
-        from otel import cluster_search
-
-        result = cluster_search.find(config.load(), asked, local, limit=limit, page=page, text=text)
-    else:
-        result = local()
+    result = finding.find(asked, limit=limit, page=page, text=text, cluster=_cluster(options))
     actions: builtins.list[NextAction] = []
-    if result["found"] > options["limit"] * options["page"]:
+    if result["found"] > limit * page:
         actions.append(
             {
                 "command": f"joelclaw otel {name}{' <query>' if text else ''} --page <page>",
                 "description": "older events, with the same filters",
                 "params": {
                     **({"query": {"description": "the same words", "value": text}} if text else {}),
-                    "page": {"description": "which page", "value": options["page"] + 1, "default": 1},
+                    "page": {"description": "which page", "value": page + 1, "default": 1},
                 },
             }
         )

@@ -107,7 +107,7 @@ def _ask(
 
     from core.redaction import redact
     from core.store import sqlite
-    from otel import record
+    from otel.event import new_event
     from recall import engine
 
     began = time.perf_counter()
@@ -119,7 +119,7 @@ def _ask(
     }
     session = options["session"] or ""
     store.events.append(
-        record.event("memory.recall.started", component=_COMPONENT, level="debug", metadata=about, now=started)
+        new_event("memory.recall.started", component=_COMPONENT, level="debug", metadata=about, now=started)
     )
     try:
         result = engine.recall(
@@ -141,7 +141,7 @@ def _ask(
     except apsw.Error as error:
         failure = sqlite.as_failure(error)
         store.events.append(
-            record.event(
+            new_event(
                 "memory.recall.failed",
                 component=_COMPONENT,
                 level="error",
@@ -156,7 +156,7 @@ def _ask(
     store.recalled.extend(hit["id"] for hit in result["hits"])
     took = round((time.perf_counter() - began) * 1000, 2)
     store.events.append(
-        record.event(
+        new_event(
             "memory.recall.completed",
             component=_COMPONENT,
             metadata={

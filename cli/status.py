@@ -16,7 +16,7 @@ from core import clock, config, files
 from core.errors import Failure
 from core.store import migrations, overview, sqlite
 from core.store.replication import outbox
-from otel import export_status
+from otel.otlp import destination
 from recall import static_table
 from session.state import state_file
 
@@ -109,14 +109,14 @@ def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], overview.Ove
     }
     if error is None:
         problems += store_waiting.problems(waiting, backend)
-        problems += export_status.failing(export) if export else []
+        problems += destination.problems(export) if export else []
     return (about if error is None else {**about, "error": error}), seen, export
 
 
 def _export(db: apsw.Connection) -> dict[str, Any] | None:
     """How far events have got on their way to a collector; None where that is switched off and was never used."""
     try:
-        about = export_status.read(db, config.load())
+        about = destination.status(db, config.load())
     except Failure:  # told where the settings are
         return None
     return about if about["mode"] != "off" or any(place["exported"] for place in about["destinations"]) else None

@@ -19,7 +19,7 @@ from core.store.replication import comparison, outbox
 from core.store.replication.push import Carrying
 from core.store.typesense import circuit_breaker, connection, mapping, schema
 from core.store.typesense.fetch import PAGE, Fetching
-from otel import record
+from otel.event import search_text
 from recall.document_vector import document_vector
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class _Work:
         self.cluster = cluster
         self.fetching = Fetching(db, cluster, embed=document_vector, signatures=_signatures(db))
         self.carrying = Carrying(
-            db, cluster, self.fetching, batch=settings.whole("store.batch"), search_text=record.search_text,
+            db, cluster, self.fetching, batch=settings.whole("store.batch"), search_text=search_text,
             now=clock.now_ms,
         )  # fmt: skip
         self.received = 0
@@ -292,7 +292,7 @@ def _pull_events(work: _Work) -> int:
 
 def _store_events(db: apsw.Connection, block: list[Any]) -> int:
     with sqlite.transaction(db):
-        return sum(events.insert(db, event, record.search_text(event)) for event in block)
+        return sum(events.insert(db, event, search_text(event)) for event in block)
 
 
 def verify(options: dict[str, Any]) -> int:  # noqa: ARG001  # every command is called alike

@@ -11,15 +11,15 @@ from core import clock, config
 from core.errors import Failure
 from core.store import documents, knowledge, sqlite
 from memory.knowledge import search as knowledge_search
-from memory.knowledge import vault, vault_search
-from memory.knowledge.vault import Resolution
+from memory.vault import reference, search
+from memory.vault.reference import Resolution
 
 if TYPE_CHECKING:
     import apsw
 
     from core.envelope import NextAction
     from memory.knowledge.search import KnowledgeHit
-    from memory.knowledge.vault import Content
+    from memory.vault.reference import Content
 
 
 def read(options: dict[str, Any]) -> Answer:
@@ -29,14 +29,14 @@ def read(options: dict[str, Any]) -> Answer:
         Failure: CAPABILITY_NOT_CONFIGURED without a vault; NO_MATCH.
     """
     reference = " ".join(options["ref"])
-    root = vault.root()
-    found = vault.resolve(root, reference)
+    root = reference.root()
+    found = reference.resolve(root, reference)
     contents = [(one, _content(one.path)) for one in found]
     kept: list[tuple[Resolution, Content]] = [(one, content) for one, content in contents if content is not None]
     if found and not kept:
         raise Failure("NO_MATCH", f"{found[0].path} cannot be read as text", "open it with another program")
     if not kept:
-        if vault.names_outside(root, reference):
+        if reference.names_outside(root, reference):
             raise Failure(
                 "NO_MATCH",
                 f"{reference[:200]!r} is outside the vault {root}",
@@ -63,7 +63,7 @@ def search(options: dict[str, Any]) -> Answer:
     Raises:
         Failure: CAPABILITY_NOT_CONFIGURED without a vault; KNOWLEDGE_SEARCH_FAILED with `--semantic`.
     """
-    root = vault.root()
+    root = reference.root()
     query = options["query"]
     fallback = None
     if options["semantic"]:
@@ -74,7 +74,7 @@ def search(options: dict[str, Any]) -> Answer:
                 _read_first([hit["path"] for hit in hits]),
             )
         fallback = {"from": "semantic", "to": "text", "reason": "the vault was never synced"}
-    report = vault_search.search(root, query, limit=options["limit"], seconds=vault.SLOWEST_S)
+    report = search.search(root, query, limit=options["limit"], seconds=reference.SLOWEST_S)
     result: dict[str, Any] = {
         "query": query,
         "vault_root": root,
@@ -94,7 +94,7 @@ def search(options: dict[str, Any]) -> Answer:
 
 def _content(path: str) -> Content | None:
     try:
-        return vault.read(path)
+        return reference.read(path)
     except OSError as error:
         raise Failure("NO_MATCH", f"{path} cannot be read: {error.strerror}", "check its permissions") from None
 
@@ -104,16 +104,16 @@ def _by_meaning(root: str, reference: str) -> tuple[list[tuple[Resolution, Conte
 
     A note of the vault comes whole; what lies elsewhere comes as the section that the store has of it.
     """
-    hits, _, synced = _sections(root, reference, vault.MOST, answering=True)
+    hits, _, synced = _sections(root, reference, reference.MOST, answering=True)
     found: list[tuple[Resolution, Content]] = []
     for hit in hits:
-        path = vault.inside(root, hit["path"]) if hit["path"] else None
+        path = reference.inside(root, hit["path"]) if hit["path"] else None
         try:
-            content = vault.read(path) if path else None
+            content = reference.read(path) if path else None
         except OSError:
             content = None  # gone since the last sync
         if content is None:
-            content = vault.cut(hit["path"], _section(hit["id"]))
+            content = reference.cut(hit["path"], _section(hit["id"]))
         found.append((Resolution(hit["path"], "semantic", hit["score"]), content))
     return found, synced
 

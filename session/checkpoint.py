@@ -226,7 +226,7 @@ def _merge(current: SessionState, outcome: Outcome, now: int) -> SessionState:
 def _events(
     current: SessionState, turn: Turn, plan: Plan, work: _Work, now: int, *, set_aside: str, flush: bool
 ) -> list[Event]:
-    from otel import record
+    from otel.event import new_event
 
     checkpoint = current["checkpoint"]
     percent = turn["percent"]
@@ -257,7 +257,7 @@ def _events(
             )
         )
     return [
-        record.event(
+        new_event(
             name,
             source=current["role"],
             component=compacted.COMPONENT,

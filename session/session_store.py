@@ -108,9 +108,9 @@ class Store:
         if self.faults or not os.path.isfile(path):
             return []
         with Step(self, "archive"):
-            from memory.archive import episodes
+            from memory.archive import ingest
 
-            taken = episodes.take_file(
+            taken = ingest.take_file(
                 self._prepared(),
                 path,
                 agent=agent,
@@ -129,9 +129,9 @@ class Store:
         if self.faults:
             return
         with Step(self, "archive"):
-            from memory.archive import episodes
+            from memory.archive import ingest
 
-            episodes.take_items(
+            ingest.take_items(
                 self._prepared(),
                 items,
                 agent=agent,

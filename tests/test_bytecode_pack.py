@@ -84,7 +84,7 @@ FIRST = {"cli", "cli.start", "core", "core.bytecode_pack"}
 def test_the_second_command_opens_one_file(tree: Path, emit: Emit) -> None:
     first = emit()
     assert packed(first) == set()
-    assert {"otel.record", "core.store.sqlite"} <= plain(first)
+    assert {"otel.event", "core.store.sqlite"} <= plain(first)
     second = emit()
     assert plain(second) == FIRST
     assert packed(second) == plain(first) - FIRST

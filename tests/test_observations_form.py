@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory import gate
-from memory.observe.observations_form import FACT, LONGEST, MOST, NARRATIVE, TEXT, NotTheFormError, parse
+from memory.observe.reply import FACT, LONGEST, MOST, NARRATIVE, TEXT, NotTheFormError, parse
 
 WHOLE = """\
 <observations>

@@ -293,7 +293,7 @@ AUTO = f"""
 import sys
 sys.argv = [{JOELCLAW!r}]
 from core import config
-from session import exporting
+from core.process import exporting
 settings = config.load()
 before = set(sys.modules)
 print(exporting.begin_due(settings))

@@ -18,9 +18,9 @@ from core.errors import Failure, usage
 from core.redaction import redact
 from core.store import documents, knowledge, sqlite
 from memory import gate
-from memory.knowledge import markdown_files, synced_files
+from memory.knowledge import markdown_files, folder_state
 from memory.knowledge.markdown_document import understand
-from memory.knowledge.synced_files import Entry
+from memory.knowledge.folder_state import Entry
 from memory.write import clean_name, clean_tags, set_category
 from recall.document_vector import document_vector
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import apsw
 
     from core.store.interface import Document
-    from memory.knowledge.synced_files import SyncedFiles
+    from memory.knowledge.folder_state import SyncedFiles
 
 MOST_TOLD = 50
 """Files that are told one by one as passed over."""
@@ -100,7 +100,7 @@ def sync(
         Failure: KNOWLEDGE_NO_FOLDERS, or what the store says; the files before stay.
     """
     began = time.perf_counter()
-    state = synced_files.load()
+    state = folder_state.load()
     wanted = list(dict.fromkeys(folders)) or list(state.folders)
     # A kept folder below a wanted one may be hidden from its walk.
     nested = (one for one in state.folders if any(markdown_files.is_below(one, folder) for folder in wanted))
@@ -172,7 +172,7 @@ class _Run:
             found = markdown_files.below(folder) if os.path.isdir(folder) else None
             for path, reason in found.problems if found else ():
                 self.report.skip(path, reason)
-            had = any(synced_files.owner(name, self.state.folders) == folder for name in self.known)
+            had = any(folder_state.owner(name, self.state.folders) == folder for name in self.known)
             empty = found is None or not (found.files or found.unread)
             if empty and (had or found is None):
                 # A folder that is empty where it was not is most often a disk that is not mounted.
@@ -195,7 +195,7 @@ class _Run:
     def take_out_gone(self) -> None:
         """The sections of files that are no longer there, a transaction for each file."""
         for name in [*self.known]:
-            if name in self.found or synced_files.owner(name, self.state.folders) not in self.wanted:
+            if name in self.found or folder_state.owner(name, self.state.folders) not in self.wanted:
                 continue
             if any(markdown_files.is_below(name, folder) for folder in self.kept_below):
                 self.report.sections += len(self.known[name])
@@ -206,7 +206,7 @@ class _Run:
             self.state.entries.pop(name, None)
         for name in [*self.state.entries]:  # files without sections
             gone = name not in self.found and name not in self.known
-            if gone and synced_files.owner(name, self.state.folders) in self.wanted:
+            if gone and folder_state.owner(name, self.state.folders) in self.wanted:
                 del self.state.entries[name]
         self.state.folders = [folder for folder in self.state.folders if folder not in self.report.pruned]
 
@@ -222,13 +222,13 @@ class _Run:
 
     def _save(self) -> None:
         try:
-            synced_files.save(self.state)
+            folder_state.save(self.state)
         except OSError:
             pass  # the next sync reads more, and without folders says so
 
     def _take(self, name: str, path: str, status: os.stat_result) -> None:
         """One file: nothing where its stamp is as before, else its changed sections."""
-        stamp = synced_files.stamp(status, self.now)
+        stamp = folder_state.stamp(status, self.now)
         rows = self.known.get(name, [])
         before = self.state.entries.get(name)
         if before and before.live != len(rows):

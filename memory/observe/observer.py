@@ -15,7 +15,7 @@ from core.errors import Failure
 from core.redaction import redact
 from core.store import observed, sqlite
 from memory import gate
-from memory.observe import observation, observation_prompt, observations_form, turn_text
+from memory.observe import observation, prompt, reply, turn_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -115,7 +115,7 @@ def observe(
             after `TRIES` such replies it is passed over.
     """
     until = time.monotonic() + budget.seconds
-    form = observation_prompt.prompt(())
+    form = prompt.prompt(())
     fixed, room_bytes = _tokens(form), most_bytes - len(form.encode())
     try:
         while True:
@@ -127,7 +127,7 @@ def observe(
                 _store(db, session, found, (), vectors)
                 run.turns += len(found.episodes)
                 continue
-            prompt = observation_prompt.prompt(found.turns)
+            prompt = prompt.prompt(found.turns)
             seconds = until - time.monotonic()
             run.stopped_by = "tokens" if run.tokens + _tokens(prompt) > budget.tokens else "seconds" * (seconds <= 0)
             if run.stopped_by:
@@ -174,8 +174,8 @@ def _observe_range(
             failure.fix = "raise observe.seconds in config.toml, or name a faster model"
         raise
     try:
-        parsed = observations_form.parse(reply)
-    except observations_form.NotTheFormError as reason:
+        parsed = reply.parse(reply)
+    except reply.NotTheFormError as reason:
         with sqlite.transaction(db):
             tries = observed.failed(db, session)
         if tries < TRIES:
@@ -236,7 +236,7 @@ def _next(db: apsw.Connection, session: str, most_tokens: int, most_bytes: int) 
             role, text = turn_text.said(one["text"])
             if text:
                 said = (role, text, one["created_at"])
-                shown = observation_prompt.turn(said)
+                shown = prompt.turn(said)
                 most_tokens -= _tokens(shown)
                 most_bytes -= len(shown.encode()) + 1
                 if turns and (most_tokens < 0 or most_bytes < 0):

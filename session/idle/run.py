@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from core import clock
 from core.errors import Failure
 from core.process import process_group
-from otel import record
+from otel.event import new_event
 from session.compaction import notice
 from session.hook import spool
 from session.idle import outcome, timing
@@ -263,7 +263,7 @@ def _note(
     error: str = "",
     took: float | None = None,
 ) -> None:
-    event = record.event(
+    event = new_event(
         compacted.action(f"compaction.idle.{what}", current["role"]),
         source=current["role"],
         component=compacted.COMPONENT,

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.errors import Failure
-from memory.knowledge import file_name_match, markdown_files
+from memory.knowledge import markdown_files
+from memory.vault import name_match
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -117,7 +118,7 @@ def resolve(vault: str, reference: str) -> list[Resolution]:
             return [Resolution(one, "project", score) for one, score in folders[:MOST]]
     if numbers and _ADR.fullmatch(reference):
         return []  # another decision is not what was asked for
-    names = file_name_match.best(reference, [(one, os.path.relpath(one, vault)) for one in listed], MOST)
+    names = name_match.best(reference, [(one, os.path.relpath(one, vault)) for one in listed], MOST)
     return [Resolution(one, "fuzzy", score) for one, score in names]
 
 
@@ -163,7 +164,7 @@ def by_project(vault: str, listed: Sequence[str], wanted: str) -> list[tuple[str
         numbered = [(place, _NUMBERED.match(os.path.basename(place))) for place in notes]
         places = [(place, 1.0) for place, match in numbered if match and int(match[2]) == int(wanted)]
     else:
-        places = file_name_match.best(wanted, [(place, os.path.basename(place)) for place in notes], MOST)
+        places = name_match.best(wanted, [(place, os.path.basename(place)) for place in notes], MOST)
     return [(_index(place, notes[place]) or notes[place][0], score) for place, score in places]
 
 

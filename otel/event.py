@@ -1,4 +1,4 @@
-"""One event: its defaults, what is taken out of it, and the words by which it is found."""
+"""Building an event: defaults, levels, redaction, bounded metadata, and the words by which it is found. Hot path."""
 
 from __future__ import annotations
 
@@ -15,6 +15,25 @@ if TYPE_CHECKING:
     from core.store.interface import Event
 
 LEVELS = ("debug", "info", "warn", "error", "fatal")
+"""Severities of the mirrored CLI; `parse_level` reads what other loggers call them."""
+_LEVEL_ALIASES = {
+    "trace": "debug",
+    "verbose": "debug",
+    "information": "info",
+    "notice": "info",
+    "warning": "warn",
+    "err": "error",
+    "crit": "fatal",
+    "critical": "fatal",
+    "alert": "fatal",
+    "panic": "fatal",
+    "emerg": "fatal",
+    "emergency": "fatal",
+}
+# OpenTelemetry's SeverityNumber takes four numbers a level, 1 to 24; pino and bunyan count in tens.
+OPENTELEMETRY_LEVELS = ("debug", *LEVELS)
+_TENS = {30: "info", 40: "warn", 50: "error", 60: "fatal"}
+_AMBIGUOUS = (10, 20)  # "info" or "error" to the one, "trace" or "debug" to the other
 MAX_METADATA_BYTES = 65_536
 """Size of an event's metadata as JSON; what is larger is cut, and says so."""
 _MAX_NAME = 200
@@ -27,7 +46,7 @@ _SYSTEM_NAMES = ("SLOG_SYSTEM_ID", "JOELCLAW_SYSTEM_ID")
 _SPACES = {i: " " for i in range(128) if not chr(i).isalnum()}
 
 
-def event(
+def new_event(
     action: str,
     *,
     source: str = "cli",
@@ -60,7 +79,7 @@ def event(
         "timestamp": now,
         "sessionId": identifier(session or _first(_SESSION_NAMES) or _role(role)),
         "systemId": identifier(system or _first(_SYSTEM_NAMES) or _host()) or "unknown",
-        "level": level if level in LEVELS else _other_level(level),
+        "level": parse_level(level) or "info",
         "source": _name(source) or "cli",
         "component": _name(component) or "otel-cli",
         "action": _name(action),
@@ -73,6 +92,18 @@ def event(
     if said or not success:
         made["error"] = said or "operation_failed"
     return made
+
+
+def parse_level(given: object) -> str | None:
+    """The level that a name in any case or a number stands for; None where that is not clear."""
+    if isinstance(given, str):
+        name = given.strip().lower()
+        if name.isascii() and name.isdigit() and len(name) <= 2:
+            return parse_level(int(name))
+        return name if name in LEVELS else _LEVEL_ALIASES.get(name)
+    if isinstance(given, int) and not isinstance(given, bool) and given not in _AMBIGUOUS:
+        return OPENTELEMETRY_LEVELS[(given - 1) // 4] if 1 <= given <= 24 else _TENS.get(given)
+    return None
 
 
 def identifier(text: str) -> str:
@@ -132,12 +163,6 @@ def _role(role: str) -> str:
 def _host() -> str:
     name = os.uname().nodename.strip().lower()
     return name.removesuffix(".localdomain").removesuffix(".local")
-
-
-def _other_level(level: str) -> str:
-    from otel import levels
-
-    return levels.parse(level) or "info"
 
 
 def _line(text: str) -> str:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import json_text
-from otel import levels, record
+from otel.event import LEVELS, MAX_METADATA_BYTES, new_event, parse_level, search_text
 
 odd = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.just(object()),
@@ -27,22 +27,22 @@ odd = st.recursive(
 def test_any_value_makes_an_event(
     metadata: dict[Any, Any], action: str, error: str | None, duration: float | None, level: str, success: bool
 ) -> None:
-    event = record.event(
+    event = new_event(
         action, metadata=metadata, error=error, duration_ms=duration, level=level, success=success, now=NOW_MS
     )
     assert json_text.loads(json_text.dumps(event)) == event
-    assert event["level"] in record.LEVELS
+    assert event["level"] in LEVELS
     assert event["action"].isprintable()
     assert success or event["error"]
-    record.search_text(event).encode()
+    search_text(event).encode()
 
 
 def test_metadata_that_holds_itself() -> None:
     loop: dict[str, Any] = {"a": 1}
     loop["again"] = [loop, loop, loop]
-    event = record.event("x", metadata=loop, now=NOW_MS)
+    event = new_event("x", metadata=loop, now=NOW_MS)
     assert event["metadata"]["a"] == 1
-    assert len(json_text.dumps(event["metadata"]).encode()) <= record.MAX_METADATA_BYTES
+    assert len(json_text.dumps(event["metadata"]).encode()) <= MAX_METADATA_BYTES
 
 
 @given(
@@ -54,8 +54,8 @@ def test_metadata_that_holds_itself() -> None:
 )
 @settings(deadline=None, max_examples=40)
 def test_metadata_stays_within_its_size(metadata: dict[str, Any]) -> None:
-    kept = record.event("x", metadata=metadata, now=NOW_MS)["metadata"]
-    assert len(json_text.dumps(kept).encode()) <= record.MAX_METADATA_BYTES
+    kept = new_event("x", metadata=metadata, now=NOW_MS)["metadata"]
+    assert len(json_text.dumps(kept).encode()) <= MAX_METADATA_BYTES
 
 
 @pytest.mark.parametrize(
@@ -69,4 +69,4 @@ def test_metadata_stays_within_its_size(metadata: dict[str, Any]) -> None:
     ],
 )  # fmt: skip
 def test_levels_of_other_loggers(given_level: object, level: str | None) -> None:
-    assert levels.parse(given_level) == level
+    assert parse_level(given_level) == level

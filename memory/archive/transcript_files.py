@@ -14,7 +14,7 @@ from clients import formats
 from core import json_text
 from core.errors import Failure
 from core.store import lexical_index, sqlite
-from memory.archive import episodes, transcript_lines
+from memory.archive import ingest, transcript_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -229,7 +229,7 @@ def _take(
     done = taken_bytes = 0
     complete = False
     while not complete:
-        taken = episodes.take_file(
+        taken = ingest.take_file(
             db,
             found.path,
             agent=found.agent,

@@ -24,7 +24,8 @@ from opentelemetry.sdk.metrics.export import (
 )
 
 from core import json_text
-from otel import attributes, resource, spans
+from otel.otlp import attributes
+from otel.otlp.records import HOOK_OUTCOMES, RECALL_OUTCOMES, resource, scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,11 +83,11 @@ class Totals:
                 event, "joelclaw.events", {"joelclaw.level": event["level"], "joelclaw.source": event["source"]}
             )
             action = event["action"]
-            if action in spans.HOOK_OUTCOMES:
-                self._hook(event, spans.HOOK_OUTCOMES[action])
-            elif action in spans.RECALL_OUTCOMES:
+            if action in HOOK_OUTCOMES:
+                self._hook(event, HOOK_OUTCOMES[action])
+            elif action in RECALL_OUTCOMES:
                 about = _named(event, {"joelclaw.backend": "backend", "joelclaw.budget": "budget"})
-                about[_OUTCOME] = spans.RECALL_OUTCOMES[action]
+                about[_OUTCOME] = RECALL_OUTCOMES[action]
                 self._count(event, "joelclaw.recalls", about)
                 self._measure(event, "joelclaw.recall.duration", about)
             elif action in _INJECTIONS:
@@ -99,12 +100,8 @@ class Totals:
         return MetricsData(
             [
                 ResourceMetrics(
-                    resource.of(system),
-                    [
-                        ScopeMetrics(
-                            resource.scope(), [self._metric(name, table[name], start, now) for name in table], ""
-                        )
-                    ],
+                    resource(system),
+                    [ScopeMetrics(scope(), [self._metric(name, table[name], start, now) for name in table], "")],
                     "",
                 )
                 for system, table in self._sums.items()

@@ -1,7 +1,7 @@
 """Log records in OTLP/JSON, ours or anybody's, as events.
 
 Ours come back as they were. Of others the attributes become metadata, and the service and the scope take the places of
-source and component. All of it passes through `otel.record`, so that it is redacted and no larger than it may be.
+source and component. All of it passes through `otel.event`, so that it is redacted and no larger than it may be.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from core import ids
-from otel import attributes as names
-from otel import levels, log, otlp_json, record
+from otel import log
+from otel.event import OPENTELEMETRY_LEVELS, new_event, parse_level
+from otel.otlp import attributes as names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from core.store.interface import Event
 
 _BATCH = 500
+_DEEPEST = 40
 _MOST_ERRORS = 20
 _NO_LIMIT = 1 << 40
-_LEVELS = ("debug", "debug", "info", "warn", "error", "fatal")
 _LAST_MS = 253_402_300_799_999
 _OURS = frozenset(
     (
@@ -58,7 +59,7 @@ class Report:
     errors: list[dict[str, Any]] = field(default_factory=list)
 
 
-def take(
+def import_lines(
     db: apsw.Connection,
     lines: Iterable[tuple[int, bytes | None]],
     *,
@@ -126,7 +127,7 @@ def _fail(report: Report, number: int, reason: str) -> None:
 def _records(found: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
     for of_resource in _objects(found.get("resourceLogs")):
         about = of_resource.get("resource")
-        resource = otlp_json.table(about.get("attributes")) if isinstance(about, dict) else {}
+        resource = _table(about.get("attributes")) if isinstance(about, dict) else {}
         for of_scope in _objects(of_resource.get("scopeLogs")):
             about = of_scope.get("scope")
             scope = about.get("name") if isinstance(about, dict) else ""
@@ -146,8 +147,8 @@ def event(item: dict[str, Any], resource: dict[str, Any], scope: str, now: int) 
         scope: name of its instrumentation scope.
         now: its time where it has none, in ms since the epoch.
     """
-    said = otlp_json.table(item.get("attributes"))
-    body = otlp_json.value(item.get("body"))
+    said = _table(item.get("attributes"))
+    body = _value(item.get("body"))
     action = _text(item.get("eventName")) or _text(said.get("event.name"))
     if not action and body in (None, ""):
         return None
@@ -155,7 +156,7 @@ def event(item: dict[str, Any], resource: dict[str, Any], scope: str, now: int) 
     ours = isinstance(said.get(names.COMPONENT), str) and isinstance(said.get(names.SOURCE), str)
     success = said.get(names.SUCCESS)
     duration = said.get(names.DURATION)
-    return record.event(
+    return new_event(
         action or "log",
         source=_text(said.get(names.SOURCE)) or _text(resource.get("service.name")) or "otlp",
         component=_text(said.get(names.COMPONENT)) or scope or "otlp",
@@ -191,15 +192,15 @@ def _foreign(said: dict[str, Any], body: object, action: str, item: dict[str, An
 
 
 def _level(item: dict[str, Any]) -> str:
-    number = otlp_json.number(item.get("severityNumber")) or 0
+    number = _number(item.get("severityNumber")) or 0
     if 1 <= number <= 24:
-        return _LEVELS[(number - 1) // 4]
-    return levels.parse(_text(item.get("severityText"))) or "info"
+        return OPENTELEMETRY_LEVELS[(number - 1) // 4]
+    return parse_level(_text(item.get("severityText"))) or "info"
 
 
 def _moment(item: dict[str, Any], now: int) -> int:
     for name in ("timeUnixNano", "observedTimeUnixNano"):
-        nanoseconds = otlp_json.number(item.get(name)) or 0
+        nanoseconds = _number(item.get(name)) or 0
         if 0 < nanoseconds // 1_000_000 <= _LAST_MS:
             return nanoseconds // 1_000_000
     return now
@@ -215,3 +216,57 @@ def _text(value: object) -> str:
     if isinstance(value, str):
         return value.strip()
     return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else ""
+
+
+def _value(given: object, depth: int = 0) -> Any:
+    """The plain value of an `AnyValue`; None for one that is empty or malformed."""
+    if not isinstance(given, dict) or depth > _DEEPEST:
+        return None
+    for form, held in given.items():
+        if form == "stringValue":
+            return held if isinstance(held, str) else str(held)
+        if form == "boolValue":
+            return held if isinstance(held, bool) else None
+        if form == "intValue":
+            return _number(held)
+        if form == "doubleValue":
+            return _double(held)
+        if form == "bytesValue":
+            return held if isinstance(held, str) else None
+        if form == "arrayValue":
+            entries = held.get("values") if isinstance(held, dict) else None
+            return [_value(entry, depth + 1) for entry in entries] if isinstance(entries, list) else []
+        if form == "kvlistValue":
+            return _table(held.get("values") if isinstance(held, dict) else None, depth + 1)
+    return None
+
+
+def _table(entries: object, depth: int = 0) -> dict[str, Any]:
+    """The attributes of a list of `KeyValue`; a key that is missing is an empty one, as JSON leaves that out."""
+    found: dict[str, Any] = {}
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and isinstance(entry.get("key", ""), str):
+            found[entry.get("key", "")] = _value(entry.get("value"), depth)
+    return found
+
+
+def _number(held: object) -> int | None:
+    """A whole number, which this form writes as text beyond 32 bits; None where it is none."""
+    if isinstance(held, bool):
+        return None
+    if isinstance(held, int):
+        return held
+    text = held.strip() if isinstance(held, str) else ""
+    digits = text[1:] if text[:1] == "-" else text
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 20 else None
+
+
+def _double(held: object) -> float | None:
+    if isinstance(held, bool):
+        return None
+    if isinstance(held, (int, float)):
+        return float(held)
+    try:
+        return float(held) if isinstance(held, str) else None
+    except ValueError:
+        return None

@@ -1,14 +1,20 @@
-"""An event that somebody hands over as a JSON object: which keys it may have, and what they may hold."""
+"""What `otel emit` does: checks the fields that somebody hands over, builds the event and stores it. Hot path."""
 
 from __future__ import annotations
 
 from core import clock, json_text
 from core.errors import usage
-from otel import levels
+from core.store import sqlite
+from otel import log
+from otel.event import new_event, parse_level
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
+
+    from core.config import Config
+    from core.store.interface import Event
 
 _LAST_MS = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 _NAMES = {
@@ -31,7 +37,28 @@ _NAMES = {
 _TRUTH = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 
-def read(text: bytes) -> tuple[dict[str, Any], list[str]]:
+def emit(fields: Mapping[str, Any], config: Config) -> tuple[Event, str]:
+    """Store an event; returns it, and why it was not stored (`log.DUPLICATE`, `log.NOISE`) or "".
+
+    Args:
+        fields: checked, under the names of `read_fields`; what is missing has the default of `new_event`.
+
+    Raises:
+        Failure: OTEL_INVALID_ARGS without an action; the store's own code where it cannot be written.
+    """
+    given = dict(fields)
+    event = new_event(given.pop("action", ""), now=given.pop("timestamp", clock.now_ms()), **given)
+    if not event["action"]:
+        raise usage(
+            "OTEL_INVALID_ARGS",
+            "an event needs an action",
+            'name it, as in `joelclaw otel emit compaction.before`, or pass {"action": "compaction.before"} on stdin',
+        )
+    db = sqlite.open_writing(busy_ms=config.whole("otel.busy_ms"), durable=False)
+    return event, log.append_one(db, event, debug_limit=config.whole("otel.debug_limit"))
+
+
+def read_fields(text: bytes) -> tuple[dict[str, Any], list[str]]:
     """The fields of an event in JSON, checked, by their option names; and the keys that mean nothing here.
 
     Raises:
@@ -57,27 +84,27 @@ def read(text: bytes) -> tuple[dict[str, Any], list[str]]:
 
 
 def _checked(name: str, key: str, value: object) -> object:
-    taken: object
+    checked: object
     if name == "metadata":
-        taken, wanted = (value if isinstance(value, dict) else None), "an object"
+        checked, wanted = (value if isinstance(value, dict) else None), "an object"
     elif name == "level":
-        taken, wanted = levels.parse(value), "debug, info, warn, error or fatal"
+        checked, wanted = parse_level(value), "debug, info, warn, error or fatal"
     elif name == "success":
-        taken, wanted = _truth(value), "true or false"
+        checked, wanted = _truth(value), "true or false"
     elif name == "timestamp":
-        taken, wanted = _moment(value), "ms since the epoch, or an ISO 8601 time"
+        checked, wanted = _moment(value), "ms since the epoch, or an ISO 8601 time"
     elif name == "duration_ms":
-        taken, wanted = _number(value, 1e15), "a number of ms, 0 or more"
+        checked, wanted = _number(value, 1e15), "a number of ms, 0 or more"
     else:
-        taken, wanted = _text(value), "text"
-    if taken is None:
+        checked, wanted = _text(value), "text"
+    if checked is None:
         shown = json_text.dumps(value) if not isinstance(value, float) else str(value)
         raise usage(
             "OTEL_INVALID_ARGS",
             f"{key} is {shown if len(shown) <= 60 else shown[:57] + '...'}, which is not {wanted}",
             f"give {key} as {wanted}",
         )
-    return taken
+    return checked
 
 
 def _text(value: object) -> str | None:

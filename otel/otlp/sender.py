@@ -19,7 +19,7 @@ from core.redaction import redact
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from otel.destination import Destination
+    from otel.otlp.destination import Destination
 
 TAKEN, REFUSED, FAILED = "taken", "refused", "failed"
 _REFUSALS = (400, 413)
@@ -34,14 +34,14 @@ class Outcome:
     Args:
         kind: TAKEN, REFUSED (this batch will never be taken as it is) or FAILED (perhaps later).
         rejected: items that the receiver dropped of a batch that it took.
-        said: the reason, or the receiver's warning.
+        message: the reason, or the receiver's warning.
         status: of HTTP; 0 where there was no answer.
         wait_s: what the receiver asks to wait, 0 where it does not say.
     """
 
     kind: str
     rejected: int = 0
-    said: str = ""
+    message: str = ""
     status: int = 0
     wait_s: float = 0.0
 
@@ -94,16 +94,16 @@ class Sender:
     def send(self, batch: Sequence[Any] | Any) -> Outcome:
         """Send one batch, once."""
         self._session.forget()
-        said = ""
+        message = ""
         try:
             self._exporter.export(batch)
         except Exception as error:  # an exporter that does not catch what its session raises, or cannot encode
-            said = "" if isinstance(error, _OneAttempt) else f"{type(error).__name__}: {error}"
+            message = "" if isinstance(error, _OneAttempt) else f"{type(error).__name__}: {error}"
         answer, fault = self._session.seen()
         if fault is not None:
-            return Outcome(FAILED, said=_line(_reason(fault)))
+            return Outcome(FAILED, message=_line(_reason(fault)))
         if answer is None:
-            return Outcome(REFUSED, said=_line(said or "the batch could not be encoded, or is too large"))
+            return Outcome(REFUSED, message=_line(message or "the batch could not be encoded, or is too large"))
         return self._outcome(answer)
 
     def close(self) -> None:
@@ -113,12 +113,12 @@ class Sender:
     def _outcome(self, answer: requests.Response) -> Outcome:
         status = answer.status_code
         if 200 <= status < 300:
-            rejected, said = _partial(self._signal, answer)
-            return Outcome(TAKEN, rejected, _line(said), status)
-        told = _told(answer)
-        said = _line(f"HTTP {status} {answer.reason or ''}".strip() + (f": {told}" if told else ""))
+            rejected, message = _partial(self._signal, answer)
+            return Outcome(TAKEN, rejected, _line(message), status)
+        text = _refusal_text(answer)
+        message = _line(f"HTTP {status} {answer.reason or ''}".strip() + (f": {text}" if text else ""))
         kind = REFUSED if status in _REFUSALS else FAILED
-        return Outcome(kind, said=said, status=status, wait_s=_retry_after(answer))
+        return Outcome(kind, message=message, status=status, wait_s=_retry_after(answer))
 
 
 def _exporter(destination: Destination, session: requests.Session) -> Any:
@@ -145,21 +145,21 @@ def _partial(signal: str, answer: requests.Response) -> tuple[int, str]:
         "metrics": (ExportMetricsServiceResponse, "rejected_data_points"),
     }
     form, name = forms[signal]
-    said = form()
+    reply = form()
     try:
         if _is_json(answer):
             from google.protobuf import json_format  # type: ignore[import-untyped]
 
-            json_format.Parse(answer.content, said, ignore_unknown_fields=True)
+            json_format.Parse(answer.content, reply, ignore_unknown_fields=True)
         else:
-            said.ParseFromString(answer.content)
+            reply.ParseFromString(answer.content)
     except Exception:
-        return 0, "the receiver's answer is no OTLP, but it said 2xx"
-    partial = said.partial_success
+        return 0, "the receiver's answer is no OTLP, but it message 2xx"
+    partial = reply.partial_success
     return max(0, int(getattr(partial, name))), str(partial.error_message)
 
 
-def _told(answer: requests.Response) -> str:
+def _refusal_text(answer: requests.Response) -> str:
     """What a refusal says: a Status in protobuf, or text."""
     if "protobuf" in answer.headers.get("content-type", ""):
         from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]

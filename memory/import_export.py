@@ -10,8 +10,8 @@ import orjson
 
 from core.store import documents, lexical_index, sqlite
 from core.store.light_apsw import apsw
-from memory import record
-from memory.preparation import Line, Prepared, prepare_all
+from memory import json_form
+from memory.import_workers import Line, Prepared, prepare_all
 from recall.document_vector import document_vector
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
 
 def _store(db: apsw.Connection, prepared: Prepared, report: Imported, now: int, vectors: bool) -> None:
     """Write what is new or changed, in one transaction."""
-    work: list[tuple[record.Incoming, bytes]] = []
+    work: list[tuple[json_form.Incoming, bytes]] = []
     for incoming, vector in prepared.documents:
         for kind in incoming.redacted:
             report.redacted[kind] = report.redacted.get(kind, 0) + 1
@@ -121,7 +121,7 @@ def _store(db: apsw.Connection, prepared: Prepared, report: Imported, now: int, 
                 _leave(older, incoming, report)
 
 
-def _leave(older: Document, incoming: record.Incoming, report: Imported) -> None:
+def _leave(older: Document, incoming: json_form.Incoming, report: Imported) -> None:
     """Count a line that changes nothing, and say why where it is not the same as what is stored."""
     if older["collection"] != incoming.document["collection"]:
         report.refuse(incoming.number, f"its id is that of a document in {older['collection']}")
@@ -131,7 +131,7 @@ def _leave(older: Document, incoming: record.Incoming, report: Imported) -> None
         report.unchanged += 1
 
 
-def _changed(older: Document, incoming: record.Incoming) -> bool:
+def _changed(older: Document, incoming: json_form.Incoming) -> bool:
     was: dict[str, Any] = {**older}
     becomes: dict[str, Any] = {**incoming.document}
     # A forgotten memory stays as it is; and an id is of one collection, which its row number says.
@@ -140,7 +140,7 @@ def _changed(older: Document, incoming: record.Incoming) -> bool:
     return any(was[name] != becomes[name] for name in incoming.given)
 
 
-def _updated(older: Document, incoming: record.Incoming, now: int) -> Document:
+def _updated(older: Document, incoming: json_form.Incoming, now: int) -> Document:
     """The stored document with the fields that the line names; a new text is judged and categorised anew."""
     one: dict[str, Any] = {**older}
     becomes: dict[str, Any] = {**incoming.document}
@@ -162,4 +162,4 @@ def export_lines(db: apsw.Connection, collections: Sequence[str]) -> Iterator[by
     """Every memory that was not forgotten as a JSON line with its newline; `collections` empty means all."""
     for document in documents.every(db):
         if not collections or document["collection"] in collections:
-            yield orjson.dumps(record.to_line(document), option=orjson.OPT_APPEND_NEWLINE)
+            yield orjson.dumps(json_form.to_line(document), option=orjson.OPT_APPEND_NEWLINE)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import orjson
 
-from memory import record
+from memory import json_form
 from recall.document_vector import document_vector
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Prepared:
 
     lines: int = 0
     taken_bytes: int = 0
-    documents: list[tuple[record.Incoming, bytes]] = field(default_factory=list)
+    documents: list[tuple[json_form.Incoming, bytes]] = field(default_factory=list)
     refused: list[tuple[int, str]] = field(default_factory=list)
 
 
@@ -46,11 +46,11 @@ def prepare(batch: Sequence[Line], now: int, longest: int) -> Prepared:
         prepared.lines += 1
         try:
             if raw is None:
-                raise record.BadLineError("longer than 16 MiB")
-            incoming = record.from_line(orjson.loads(line), now=now, longest=longest, number=number)
+                raise json_form.BadLineError("longer than 16 MiB")
+            incoming = json_form.from_line(orjson.loads(line), now=now, longest=longest, number=number)
         except orjson.JSONDecodeError as error:
             prepared.refused.append((number, f"not JSON: {error.msg}, at character {error.pos}"))
-        except record.BadLineError as error:
+        except json_form.BadLineError as error:
             prepared.refused.append((number, str(error)))
         else:
             document = incoming.document
