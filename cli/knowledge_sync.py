@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from cli import progress
 from cli.answer import Answer
 from core import clock, config, files
 from core.errors import Failure, usage
@@ -16,8 +15,6 @@ from otel import log
 from otel.event import new_event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     import apsw
 
     from core.config import Config
@@ -43,7 +40,7 @@ def run(options: dict[str, Any]) -> Answer:
         with folder_state.lock(settings.whole("store.busy_ms") / 1000):
             # Everything can be made again from the files: commits do not wait for the disk one by one.
             db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
-            with _progress() as (started, advance):
+            with progress.in_items("syncing") as (started, advance):
                 report = sync.sync(
                     db,
                     folders,
@@ -125,24 +122,4 @@ def _note(db: apsw.Connection, report: Synced, settings: Config) -> None:
         duration_ms=report.ms,
         now=clock.now_ms(),
     )
-    try:
-        sqlite.be_durable(db, False, busy_ms=settings.whole("otel.busy_ms"))
-        with sqlite.transaction(db):
-            log.append(db, [made], debug_limit=settings.whole("otel.debug_limit"))
-    except (Failure, sqlite.StoreError):
-        pass  # the files are in all the same
-
-
-@contextmanager
-def _progress() -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
-    """A bar on stderr where that is a terminal; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield (lambda _: None), (lambda _: None)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("syncing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("sync", total=None)
-        yield (lambda total: bar.update(task, total=total)), (lambda taken: bar.advance(task, taken))
+    log.try_append(db, [made], settings)  # the files are in all the same

@@ -1,10 +1,10 @@
-"""A file of JSON lines, or stdin, read with a bar: what commands that take in many lines share."""
+"""A file of JSON lines, or stdin: what commands that import many lines share."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
@@ -49,20 +49,9 @@ def lines(handle: BinaryIO, *, longest: int, code: str, holds: str) -> Iterator[
         raise usage(code, f"the input cannot be read: {error.strerror}", f"name a file of {holds}") from None
 
 
-@contextmanager
-def progress(handle: BinaryIO) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr where that is a terminal, in bytes; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
+def size(handle: BinaryIO) -> int | None:
+    """Bytes of the input, for the bar; None where that is not known."""
     try:
-        total = os.fstat(handle.fileno()).st_size or None
+        return os.fstat(handle.fileno()).st_size or None
     except (OSError, ValueError):
-        total = None
-    columns = (TextColumn("importing"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("import", total=total)
-        yield lambda taken: bar.advance(task, taken)
+        return None

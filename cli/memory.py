@@ -6,51 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer
 from core import clock, config
-from core.store import documents, observed, sqlite
+from core.store import observed, sqlite
 from core.store.light_apsw import apsw
 from memory import forget as forgetting
-from memory import json_form
-from memory import reports as scores
-from memory.stats import stats as counted
-from recall import categories
+from memory import json_form, reports
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SHOWN = 120
-
 
 def recent(options: dict[str, Any]) -> Answer:
     """The newest observations of the last hours that were not forgotten, whatever the gate said of them."""
-
-    def read(db: apsw.Connection | None) -> list[dict[str, Any]]:
-        if db is None:
-            return []
-        since = int(clock.now_ms() - options["hours"] * clock.HOUR_MS)
-        return [
-            {
-                "id": document["id"],
-                "at": clock.iso(document["created_at"]),
-                "observation": document["text"][:_SHOWN],
-                "category": categories.short(document["category_id"]),
-                "source": document["source"],
-                "verdict": document["write_verdict"],
-            }
-            for document in documents.recent(db, "observations", since, options["count"])
-        ]
-
-    observations = _reading(read)
-    return Answer({"count": len(observations), "hours": options["hours"], "observations": observations})
+    hours, count = options["hours"], options["count"]
+    observations = _reading(lambda db: reports.recent(db, hours=hours, count=count, now=clock.now_ms()))
+    return Answer({"count": len(observations), "hours": hours, "observations": observations})
 
 
 def scorecard(options: dict[str, Any]) -> Answer:
     """How well memory did in the last hours."""
-    return Answer(_reading(lambda db: scores.scorecard(db, hours=options["hours"], now=clock.now_ms())))
+    return Answer(_reading(lambda db: reports.scorecard(db, hours=options["hours"], now=clock.now_ms())))
 
 
 def stats(_options: dict[str, Any]) -> Answer:
     """How many memories there are, and which."""
-    return Answer(_reading(counted))
+    return Answer(_reading(reports.stats))
 
 
 def show(options: dict[str, Any]) -> Answer:

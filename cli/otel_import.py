@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from cli import line_file
+from cli import line_file, progress
 from cli.answer import Answer
 from core import clock, config
 from core.errors import Failure
@@ -27,7 +27,7 @@ def run(options: dict[str, Any]) -> Answer:
     settings = config.load()
     with line_file.opened(options["file"], code=_CODE, holds=_HOLDS) as handle:
         db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
-        with line_file.progress(handle) as advance:
+        with progress.in_bytes("importing", line_file.size(handle)) as advance:
             report = importer.import_lines(
                 db,
                 line_file.lines(handle, longest=_LONGEST_LINE, code=_CODE, holds=_HOLDS),

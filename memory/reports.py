@@ -1,14 +1,17 @@
-"""How well memory does, from the store's own events and observations. Names and bounds are the mirrored CLI's.
+"""What there is in memory, and how well it does: `memory recent`, `memory stats` and `memory scorecard`.
 
-A rate without anything to divide by has the value None and the status `unknown`; it breaches nothing.
+The scorecard is made of the store's own events and observations; its names and bounds are the mirrored CLI's. A rate
+without anything to divide by has the value None and the status `unknown`; it breaches nothing.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from core import clock
-from core.store import events, tallies
+from core.store import documents, events, tallies
+from core.store.migrations import COLLECTIONS
+from recall import categories
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +23,23 @@ if TYPE_CHECKING:
 UNKNOWN = "unknown"
 _ORDER = ("red", "yellow", "green")
 _MOST_EVENTS = 200_000
+_MOST_NAMED = 50
+_SHOWN = 120
+
+
+class Stats(TypedDict):
+    """Counts of what was not forgotten; `forgotten` counts the rest. The largest 50 sources and projects are named."""
+
+    total: int
+    forgotten: int
+    merged: int
+    collections: dict[str, int]
+    verdicts: dict[str, int]
+    categories: dict[str, int]
+    sources: dict[str, int]
+    projects: dict[str, int]
+    oldest: str | None
+    newest: str | None
 
 
 class Metric(TypedDict):
@@ -42,17 +62,58 @@ class Scorecard(TypedDict):
     gatesBreached: list[str]
 
 
+def recent(db: apsw.Connection | None, *, hours: float, count: int, now: int) -> list[dict[str, Any]]:
+    """The newest observations of the last `hours` that were not forgotten, whatever the gate said of them."""
+    if db is None:
+        return []
+    return [
+        {
+            "id": document["id"],
+            "at": clock.iso(document["created_at"]),
+            "observation": document["text"][:_SHOWN],
+            "category": categories.short(document["category_id"]),
+            "source": document["source"],
+            "verdict": document["write_verdict"],
+        }
+        for document in documents.recent(db, "observations", int(now - hours * clock.HOUR_MS), count)
+    ]
+
+
+def stats(db: apsw.Connection | None) -> Stats:
+    """Count the store; all is zero where there is none."""
+    if db is None:
+        return {
+            "total": 0, "forgotten": 0, "merged": 0, "collections": dict.fromkeys(COLLECTIONS, 0), "verdicts": {},
+            "categories": {}, "sources": {}, "projects": {}, "oldest": None, "newest": None,
+        }  # fmt: skip
+    counts = documents.counts(db)
+    span = tallies.span(db)
+    verdicts = ("allow", "hold", "discard")
+    return {
+        "total": sum(entry["total"] for entry in counts.values()),
+        "forgotten": sum(entry["forgotten"] for entry in counts.values()),
+        "merged": span["merges"],
+        "collections": {name: entry["total"] for name, entry in counts.items()},
+        "verdicts": {name: sum(entry.get(name, 0) for entry in counts.values()) for name in verdicts},
+        "categories": tallies.largest(db, "category_id", _MOST_NAMED),
+        "sources": tallies.largest(db, "source", _MOST_NAMED),
+        "projects": tallies.largest(db, "project", _MOST_NAMED),
+        "oldest": None if span["oldest"] is None else clock.iso(span["oldest"]),
+        "newest": None if span["newest"] is None else clock.iso(span["newest"]),
+    }
+
+
 def scorecard(db: apsw.Connection | None, *, hours: float, now: int) -> Scorecard:
     """The four rates over the last `hours`; `now` in ms since the epoch."""
     since = int(now - hours * clock.HOUR_MS)
     recalls = _recalls(db, since) if db is not None else []
     metrics = [_fallbacks(recalls), _yield(recalls), _coverage(db, recalls), _skips(db, since)]
-    known = [metric["status"] for metric in metrics if metric["status"] != UNKNOWN]
+    statuses = [metric["status"] for metric in metrics if metric["status"] != UNKNOWN]
     return {
         "hours": hours,
         "computedAt": clock.iso(now),
         "metrics": metrics,
-        "overallStatus": min(known, key=_ORDER.index, default=UNKNOWN),
+        "overallStatus": min(statuses, key=_ORDER.index, default=UNKNOWN),
         "gatesBreached": [metric["name"] for metric in metrics if metric["status"] == "red"],
     }
 

@@ -37,6 +37,8 @@ _AMBIGUOUS = (10, 20)  # "info" or "error" to the one, "trace" or "debug" to the
 MAX_METADATA_BYTES = 65_536
 """Size of an event's metadata as JSON; what is larger is cut, and says so."""
 _MAX_NAME = 200
+_QUERY_READ = 4_000
+_QUERY_SHOWN = 200
 _MAX_ERROR = 8_000
 _MAX_VALUE = 1_000
 _MAX_DEPTH = 24
@@ -117,6 +119,11 @@ def identifier(text: str) -> str:
     if len(plain) > _MAX_NAME or redact(plain)[1]:
         return "hash-" + ids.fingerprint(text)
     return plain
+
+
+def query_excerpt(query: str) -> str:
+    """The beginning of a query, for an event. Redacted before it is cut: half a secret is not known as one."""
+    return redact(query[:_QUERY_READ])[0][:_QUERY_SHOWN]
 
 
 def search_text(event: Event) -> str:

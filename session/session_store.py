@@ -110,7 +110,7 @@ class Store:
         with Step(self, "archive"):
             from memory.archive import ingest
 
-            taken = ingest.take_file(
+            taken = ingest.ingest_file(
                 self._prepared(),
                 path,
                 agent=agent,
@@ -118,7 +118,6 @@ class Store:
                 project=project,
                 now=self._now,
                 vectors=self._vectors,
-                config=self._config,
                 until=until,
             )
             return taken["items"]
@@ -131,7 +130,7 @@ class Store:
         with Step(self, "archive"):
             from memory.archive import ingest
 
-            ingest.take_items(
+            ingest.ingest_items(
                 self._prepared(),
                 items,
                 agent=agent,
@@ -139,7 +138,6 @@ class Store:
                 project=project,
                 now=self._now,
                 vectors=self._vectors,
-                config=self._config,
             )
 
     def reading(self) -> tuple[apsw.Connection | None, bool]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from terminal import on_terminal, without_style
 
 from memory.vault import name_match, reference
+from memory.vault import notes as notes_module
 
 SECRET = "what lies outside must not be shown"
 
@@ -226,7 +227,7 @@ def test_a_long_note_is_cut(read: Any) -> None:
 def test_where_a_note_is_cut(lines: int, truncated: bool) -> None:
     for end in ("\n", ""):
         text = "\n".join(["x"] * lines) + (end if lines else "")
-        cut = reference.cut("p", text)
+        cut = notes_module.cut("p", text)
         assert (cut.total_lines, cut.truncated) == (lines, truncated)
         assert text.startswith(cut.content)
 

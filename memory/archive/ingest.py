@@ -1,8 +1,8 @@
-"""The archive of turns: every message of a transcript as an episode, so that nothing said is ever unfindable.
+"""Ingesting a transcript: every message becomes an episode, so that nothing said is ever unfindable.
 
-What is new since the last time is read in pieces. A piece is parsed, redacted and embedded while nothing is locked; its
-episodes and the place up to which the file was read are stored in one transaction, unless another process has gone on
-from the same place meanwhile: then this one begins again behind it. A kill loses and doubles nothing. Hot path.
+What is new since the last time is read in pieces. A piece is parsed, redacted and embedded while nothing is locked. Its
+episodes and the offset behind it are stored in one transaction, unless another process has gone on from the same offset
+meanwhile: then this one begins again behind it. A kill loses and doubles nothing. Hot path.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ if TYPE_CHECKING:
 
     from clients.formats import Format
     from clients.item import Item
-    from core.config import Config
     from memory.archive.episode_draft import Drafting
     from memory.archive.session_archive import SessionArchive
 
-    class Taken(TypedDict):
-        """What a call took in."""
+    class Ingested(TypedDict):
+        """What a call ingested."""
 
         added: int
         updated: int
@@ -40,9 +39,9 @@ if TYPE_CHECKING:
         """How many of the file were read now."""
         offset: int
         size: int
-        """Bytes of the file that were read by now, and all of them; of `take_items` both are 0."""
+        """Bytes of the file that were read by now, and all of them; of `ingest_items` both are 0."""
         complete: bool
-        """Nothing that could be taken in is left: the end was reached, or but half a line follows."""
+        """Nothing that could be ingested is left: the end was reached, or but half a line follows."""
         items: list[Item]
         """The new items in order, the last 400 of them."""
 
@@ -60,7 +59,7 @@ _MOST_TRIES = 8
 _REGULAR, _KIND = 0o100000, 0o170000  # of a file's mode; `stat` is an import
 
 
-def take_file(
+def ingest_file(
     db: apsw.Connection,
     path: str,
     *,
@@ -69,10 +68,9 @@ def take_file(
     project: str,
     now: int,
     vectors: bool,
-    config: Config,  # noqa: ARG001  # what later settings will be read from
     most_bytes: int = MOST_BYTES,
     until: float | None = None,
-) -> Taken:
+) -> Ingested:
     """Archive what a transcript says beyond the place up to which it was read; one that is missing says nothing.
 
     Args:
@@ -87,11 +85,11 @@ def take_file(
     Raises:
         Failure: TRANSCRIPT_UNREADABLE, or what the store says; the pieces before stay.
     """
-    taken = _nothing()
+    ingested = _nothing()
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe must not hold a hook up
     except FileNotFoundError:
-        return taken
+        return ingested
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
     try:
@@ -103,17 +101,17 @@ def take_file(
 
             return SessionArchive(db, agent, session, project, now, vectors)
 
-        _take_pieces(begin, db, source_of(path), descriptor, agent, most_bytes, until, taken)
+        _ingest_pieces(begin, db, source_of(path), descriptor, agent, most_bytes, until, ingested)
     except OSError as error:
         raise _unreadable(path, error) from None
     except sqlite.StoreError as error:
         raise sqlite.as_failure(error) from None
     finally:
         os.close(descriptor)
-    return taken
+    return ingested
 
 
-def take_items(
+def ingest_items(
     db: apsw.Connection,
     items: Sequence[Item],
     *,
@@ -122,9 +120,8 @@ def take_items(
     project: str,
     now: int,
     vectors: bool,
-    config: Config,  # noqa: ARG001  # what later settings will be read from
-) -> Taken:
-    """Archive what a client without a transcript file hands over; what it has handed over before changes nothing.
+) -> Ingested:
+    """Archive what a client without a transcript file gives; what it has given before changes nothing.
 
     Raises:
         Failure: what the store says; nothing was changed.
@@ -132,7 +129,7 @@ def take_items(
     from memory.archive import episode_draft
     from memory.archive.session_archive import SessionArchive
 
-    taken = _nothing()
+    ingested = _nothing()
     archive = SessionArchive(db, agent, session, project, now, vectors)
     source = source_of_session(session)
     try:
@@ -142,22 +139,22 @@ def take_items(
             new = _after(items, carry["drafts"][-1]["id"] if carry["drafts"] else "", archive.session)
             drafting = episode_draft.Drafting(carry, archive.session)
             for item in new:
-                drafting.take(item, b"", 0)
+                drafting.add(item, b"", 0)
             ready = archive.prepared(drafting.changed)
             drafting.trim()
             stored = archive.store(source, found, ready, 0, "", json_text.dumps(carry))
             if stored is not None:
-                taken["added"], taken["updated"] = stored
-                taken["items"] = list(new[-MOST_ITEMS:])
-                return taken
+                ingested["added"], ingested["updated"] = stored
+                ingested["items"] = list(new[-MOST_ITEMS:])
+                return ingested
     except sqlite.StoreError as error:
         raise sqlite.as_failure(error) from None
-    taken["complete"] = False
-    return taken
+    ingested["complete"] = False
+    return ingested
 
 
 def source_of(path: str) -> str:
-    """Under which name the place in a file is kept: its real path, a hash of one that holds something like a secret."""
+    """The name under which a file's offset is stored: its real path, or a hash of one like a secret."""
     real = os.path.realpath(path)
     plain = clean(real)
     return "hash-" + ids.fingerprint(real) if redact(plain)[1] or plain != real else plain
@@ -170,7 +167,7 @@ def source_of_session(session: str) -> str:
     return "session:" + name(session)
 
 
-def _take_pieces(
+def _ingest_pieces(
     begin: Callable[[], SessionArchive],
     db: apsw.Connection,
     source: str,
@@ -178,23 +175,23 @@ def _take_pieces(
     agent: str,
     most_bytes: int,
     until: float | None,
-    taken: Taken,
+    ingested: Ingested,
 ) -> None:
     left, tries = most_bytes, 0
     most = PIECE_BYTES if until is None else _HURRIED_BYTES
     archive: SessionArchive | None = None
     while True:
         found = transcripts.position(db, source)
-        taken["size"] = os.fstat(descriptor).st_size
-        offset, carried = _resumed(descriptor, taken["size"], found)
-        taken["offset"] = offset
-        if offset == taken["size"]:
+        ingested["size"] = os.fstat(descriptor).st_size
+        offset, carried = _resumed(descriptor, ingested["size"], found)
+        ingested["offset"] = offset
+        if offset == ingested["size"]:
             return
         from clients import formats
 
         form = formats.of(agent)
         # As before most prompts: what reads and stores is not imported for it, and the place stays where it is.
-        if until is not None and not carried.get("skipping") and _is_silent(descriptor, offset, taken["size"], form):
+        if until is not None and not carried.get("skipping") and _is_silent(descriptor, offset, ingested["size"], form):
             return
         from memory.archive import episode_draft, transcript_lines
 
@@ -203,7 +200,7 @@ def _take_pieces(
         piece = transcript_lines.read(
             descriptor, offset, max(1, min(most, left)), skipping=bool(carried.get("skipping"))
         )
-        taken["complete"] = piece["complete"]
+        ingested["complete"] = piece["complete"]
         if piece["end"] == offset:
             return
         carry = episode_draft.read_carry(carried)
@@ -216,15 +213,15 @@ def _take_pieces(
         if stored is None:  # another process was faster: on from where it is
             tries += 1
             if tries == _MOST_TRIES:
-                taken["complete"] = False
+                ingested["complete"] = False
                 return
             continue
-        taken["added"] += stored[0]
-        taken["updated"] += stored[1]
-        taken["skipped"] += bad + piece["too_long"]
-        taken["items"] = [*taken["items"], *items][-MOST_ITEMS:]
-        taken["offset"] = piece["end"]
-        taken["bytes"] += piece["end"] - offset
+        ingested["added"] += stored[0]
+        ingested["updated"] += stored[1]
+        ingested["skipped"] += bad + piece["too_long"]
+        ingested["items"] = [*ingested["items"], *items][-MOST_ITEMS:]
+        ingested["offset"] = piece["end"]
+        ingested["bytes"] += piece["end"] - offset
         left -= piece["end"] - offset
         if piece["complete"] or left <= 0 or (until is not None and time.monotonic() >= until):
             return
@@ -276,13 +273,13 @@ def _items(parse: Any, lines: list[bytes], drafting: Drafting) -> tuple[list[Ite
             bad += 1
             continue
         for number, item in enumerate(parse(entry)):
-            drafting.take(item, line, number)
+            drafting.add(item, line, number)
             found.append(item)
     return found, bad
 
 
 def _after(items: Sequence[Item], last: str, session: str) -> Sequence[Item]:
-    """The items from the last known message on: clients hand over the same ones again."""
+    """The items from the last known message on: clients give the same ones again."""
     from memory.archive import episode_draft
 
     for place in range(len(items) - 1, -1, -1):
@@ -292,7 +289,7 @@ def _after(items: Sequence[Item], last: str, session: str) -> Sequence[Item]:
     return items
 
 
-def _nothing() -> Taken:
+def _nothing() -> Ingested:
     return {"added": 0, "updated": 0, "skipped": 0, "bytes": 0, "offset": 0, "size": 0, "complete": True, "items": []}
 
 

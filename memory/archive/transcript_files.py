@@ -1,7 +1,4 @@
-"""Transcripts that already lie on disk: where each client keeps them, whose they are, and taking them in.
-
-Off the hot path.
-"""
+"""Transcripts that lie on disk: finding them, telling whose they are, and ingesting many. Off the hot path."""
 
 from __future__ import annotations
 
@@ -12,26 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 from clients import formats
 from core import json_text
-from core.errors import Failure
+from core.errors import Failure, usage
 from core.store import lexical_index, sqlite
 from memory.archive import ingest, transcript_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import apsw
 
-    from core.config import Config
-
 AGENTS = formats.AGENTS
-MOST_TOLD = 20
+MOST_LISTED = 20
 _STEP_BYTES = 4_000_000
 _LOOK_BYTES = 256 * 1024
 _UNREADABLE = "TRANSCRIPT_UNREADABLE"
 
 
 class NotATranscriptError(ValueError):
-    """A file is not taken in; the message says why."""
+    """A file is not ingested; the message says why."""
 
 
 class SubagentError(NotATranscriptError):
@@ -64,18 +59,39 @@ class Archived:
     skipped: list[dict[str, str]] = field(default_factory=list)
 
     def skip(self, path: str, reason: str) -> None:
-        """Note a file that was left out; the first MOST_TOLD are told one by one."""
+        """Count a file that was left out; the first MOST_LISTED are listed with their reason."""
         self.skipped_count += 1
-        if len(self.skipped) < MOST_TOLD:
+        if len(self.skipped) < MOST_LISTED:
             self.skipped.append({"path": path, "reason": reason})
 
 
-def on_disk(environment: Mapping[str, str], agents: Iterable[str] = AGENTS) -> list[str]:
-    """Every transcript where its client keeps it, the one that was changed last first."""
-    home = Path(environment.get("HOME") or Path.home())
+def find(given: Iterable[str], agent: str, *, every: bool) -> list[str]:
+    """The transcripts that a call means, the one that was changed last first: who stops early has what is fresh.
+
+    Args:
+        given: files, and folders of which every `.jsonl` file counts.
+        agent: with `every`, the only client whose transcripts are meant; "" for all clients.
+        every: also those that lie where the clients keep them.
+
+    Raises:
+        Failure: MEMORY_INVALID_ARGS for a path that is not there.
+    """
+    found = _of_clients([agent] if agent else AGENTS) if every else []
+    for path in given:
+        if os.path.isdir(path):
+            found += _matching(Path(path), "**/*.jsonl")
+        elif os.path.exists(path):
+            found.append(path)
+        else:
+            raise usage("MEMORY_INVALID_ARGS", f"there is no {path}", "name a transcript, or a folder of transcripts")
+    return sorted({os.path.realpath(path): path for path in found}.values(), key=_changed_at, reverse=True)
+
+
+def _of_clients(agents: Iterable[str]) -> list[str]:
+    home = Path(os.environ.get("HOME") or Path.home())
 
     def folder(variable: str, default: str) -> Path:
-        return Path(environment[variable]) if environment.get(variable) else home / default
+        return Path(os.environ[variable]) if os.environ.get(variable) else home / default
 
     places = {
         "claude": (folder("CLAUDE_CONFIG_DIR", ".claude") / "projects", "**/*.jsonl"),
@@ -83,23 +99,12 @@ def on_disk(environment: Mapping[str, str], agents: Iterable[str] = AGENTS) -> l
         "codex": (folder("CODEX_HOME", ".codex") / "sessions", "**/rollout-*.jsonl"),
         "gemini": (home / ".gemini" / "tmp", "*/chats/*.jsonl"),
     }
-    found = [str(path) for agent in agents if agent in places for path in _matching(*places[agent])]
-    return newest_first(found)
+    return [path for agent in agents if agent in places for path in _matching(*places[agent])]
 
 
-def below(folder: str) -> list[str]:
-    """Every `.jsonl` file below a folder."""
-    return [str(path) for path in _matching(Path(folder), "**/*.jsonl")]
-
-
-def newest_first(paths: Iterable[str]) -> list[str]:
-    """Each file once, the one that was changed last first: who stops early has what is fresh."""
-    return sorted({os.path.realpath(path): path for path in paths}.values(), key=_changed_at, reverse=True)
-
-
-def _matching(folder: Path, pattern: str) -> list[Path]:
+def _matching(folder: Path, pattern: str) -> list[str]:
     try:
-        return [path for path in folder.glob(pattern) if path.is_file()]
+        return [str(path) for path in folder.glob(pattern) if path.is_file()]
     except OSError:
         return []
 
@@ -169,24 +174,21 @@ def _first_entries(path: str) -> list[dict[str, Any]]:
     return entries
 
 
-def take_all(
+def ingest_all(
     db: apsw.Connection,
     paths: Sequence[str],
     *,
     agent: str = "",
     identity: Callable[[str], str],
-    project_of: Callable[[str], str],
     now: int,
     vectors: bool,
-    config: Config,
-    progress: Callable[[int], None],
+    progress: Callable[[int], None] = lambda _: None,
 ) -> Archived:
     """Archive each file to its end. Idempotent; what was stored stays when it is stopped, and the next run goes on.
 
     Args:
         agent: who wrote them, where that is known; else each file is looked at.
         identity: the id under which a session is kept.
-        project_of: the project of a folder that a session worked in.
         progress: told how many bytes of the files are done with.
 
     Raises:
@@ -195,14 +197,14 @@ def take_all(
     report = Archived()
     for path in paths:
         try:
-            found = look_at(path, agent)
+            transcript = look_at(path, agent)
         except SubagentError:
             report.subagents += 1
         except NotATranscriptError as reason:
             report.skip(path, str(reason))
         else:
             try:
-                _take(db, found, identity(found.session), project_of(found.cwd), now, vectors, config, report, progress)
+                _ingest(db, transcript, identity(transcript.session), now, vectors, report, progress)
                 continue
             except Failure as failure:
                 if failure.code != _UNREADABLE:
@@ -215,43 +217,41 @@ def take_all(
     return report
 
 
-def _take(
+def _ingest(
     db: apsw.Connection,
-    found: Transcript,
+    transcript: Transcript,
     session: str,
-    project: str,
     now: int,
     vectors: bool,
-    config: Config,
     report: Archived,
     progress: Callable[[int], None],
 ) -> None:
-    done = taken_bytes = 0
+    """One file to its end, in steps of `_STEP_BYTES`."""
+    done = read_bytes = 0
     complete = False
     while not complete:
-        taken = ingest.take_file(
+        step = ingest.ingest_file(
             db,
-            found.path,
-            agent=found.agent,
+            transcript.path,
+            agent=transcript.agent,
             session=session,
-            project=project,
+            project=os.path.basename(transcript.cwd.rstrip("/")),
             now=now,
             vectors=vectors,
-            config=config,
             most_bytes=_STEP_BYTES,
         )
-        complete = taken["complete"]
-        taken_bytes += taken["bytes"]
-        report.added += taken["added"]
-        report.updated += taken["updated"]
-        report.bad_lines += taken["skipped"]
-        reached = taken["size"] if complete else taken["offset"]
+        complete = step["complete"]
+        read_bytes += step["bytes"]
+        report.added += step["added"]
+        report.updated += step["updated"]
+        report.bad_lines += step["skipped"]
+        reached = step["size"] if complete else step["offset"]
         progress(reached - done)
         done = reached
     report.transcripts += 1
-    report.agents[found.agent] = report.agents.get(found.agent, 0) + 1
-    report.bytes += taken_bytes
-    report.unchanged += not taken_bytes
+    report.agents[transcript.agent] = report.agents.get(transcript.agent, 0) + 1
+    report.bytes += read_bytes
+    report.unchanged += not read_bytes
 
 
 def _size(path: str) -> int:

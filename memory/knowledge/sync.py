@@ -18,9 +18,9 @@ from core.errors import Failure, usage
 from core.redaction import redact
 from core.store import documents, knowledge, sqlite
 from memory import gate
-from memory.knowledge import markdown_files, folder_state
-from memory.knowledge.markdown_document import understand
+from memory.knowledge import folder_state, markdown_files
 from memory.knowledge.folder_state import Entry
+from memory.knowledge.markdown_document import understand
 from memory.write import clean_name, clean_tags, set_category
 from recall.document_vector import document_vector
 

@@ -60,15 +60,15 @@ Now write the observations on this conversation, in the form given above it.
 """
 
 
-def prompt(turns: Sequence[tuple[str, str, int]]) -> str:
+def prompt_of(turns: Sequence[tuple[str, str, int]]) -> str:
     """The prompt for turns of (role, text, time in ms), oldest first; without any, all that stands around them."""
-    transcript = "\n".join(map(turn, turns))
+    transcript = "\n".join(map(turn_block, turns))
     return _TASK.format(mark=ids.fingerprint(transcript)[:12], transcript=transcript, categories=_categories())
 
 
-def turn(given: tuple[str, str, int]) -> str:
+def turn_block(turn: tuple[str, str, int]) -> str:
     """One turn as it stands in the prompt."""
-    role, text, at = given
+    role, text, at = turn
     text = _ANNOTATIONS.sub("(", _TAGS.sub("&lt;", text))
     body = "\n".join("  " + line for line in text.splitlines())
     return f"{role}, {clock.iso(at)[:10]}:\n{body}"

@@ -1,7 +1,6 @@
-"""The vault: one folder of notes, and what a reference to one of them means.
+"""What a reference to a note of the vault means: a path inside it, `ADR-n`, `project n`, or a name (ADR-0204).
 
-A reference is a path inside the vault, `ADR-n`, `project n`, a name, or, where none of these is found, a question that
-the synced knowledge answers (ADR-0204, change 3). Nothing outside the vault is read, whatever links lie in it.
+Nothing outside the vault is named, whatever links lie in it.
 """
 
 from __future__ import annotations
@@ -19,15 +18,11 @@ from memory.vault import name_match
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-MOST_LINES = 500
-MOST_CHARS = 400_000
-"""Characters of a note that are handed out, where its lines are very long."""
 MOST = 3
 """Notes that one reference may mean."""
 SLOWEST_S = 5.0
 """Seconds that listing or searching a vault may take."""
-_LARGEST = 64 * 1024 * 1024
-_LINE_ENDS = ("", *markdown_files.ENDINGS)
+_ENDINGS = ("", *markdown_files.ENDINGS)
 _ADR = re.compile(r"\badr[-_ #]*0*(\d{1,6})\b", re.IGNORECASE)
 _PROJECT = re.compile(r"projects?[\s:#/-]+(.+)$", re.IGNORECASE | re.DOTALL)
 _NUMBERED = re.compile(r"(adr[-_ #]*)?0*(\d{1,6})(?!\d)", re.IGNORECASE)
@@ -42,16 +37,6 @@ class Resolution:
     path: str
     reason: str
     score: float
-
-
-@dataclass(frozen=True)
-class Content:
-    """The first MOST_LINES lines of a note, and how many there are."""
-
-    path: str
-    content: str
-    total_lines: int
-    truncated: bool
 
 
 def root() -> str:
@@ -126,7 +111,7 @@ def by_path(vault: str, reference: str) -> str:
     """The file that a path names, with or without its ending; of a folder its index. "" where there is none."""
     if not reference:
         return ""
-    for ending in _LINE_ENDS:
+    for ending in _ENDINGS:
         path = inside(vault, reference + ending)
         if path and os.path.isfile(path):
             return path
@@ -184,26 +169,3 @@ def _unwrapped(reference: str) -> str:
     if reference.startswith("[[") and reference.endswith("]]"):
         reference = reference[2:-2].partition("|")[0].partition("#")[0]
     return reference.strip()
-
-
-def read(path: str) -> Content | None:
-    """The beginning of a note as it is; None for what is binary.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    data, more = markdown_files.read(path, _LARGEST)
-    text = markdown_files.decode(data)
-    return None if text is None else cut(path, text, more=more)
-
-
-def cut(path: str, text: str, *, more: bool = False) -> Content:
-    """A text as its first MOST_LINES lines. `more`: there is more of it than was read."""
-    total = text.count("\n") + (not text.endswith("\n") and bool(text))
-    at = -1
-    for _ in range(MOST_LINES):
-        at = text.find("\n", at + 1)
-        if at < 0:
-            break
-    shown = (text if at < 0 else text[: at + 1])[:MOST_CHARS]
-    return Content(path, shown, total, more or len(shown) < len(text))

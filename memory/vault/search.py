@@ -1,15 +1,19 @@
-"""Searching the notes of a vault for words, in their names and texts, in bounded time and without an index."""
+"""Searching the notes of a vault: for words, in bounded time and without an index, or by meaning."""
 
 from __future__ import annotations
 
 import os
 import time
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
-from core import words
+from core import clock, config, words
+from core.store import knowledge, sqlite
 from memory.knowledge import markdown_files
-from memory.knowledge.search import snippet
+from memory.knowledge.search import PER_FILE, ask, search_failed, snippet
+
+if TYPE_CHECKING:
+    from memory.knowledge.search import KnowledgeHit
 
 _NAME_WEIGHT = 0.3
 _LEAST_COVERED = 0.5
@@ -37,7 +41,37 @@ class Searched:
     skipped: list[dict[str, str]] = field(default_factory=list)
 
 
-def search(vault: str, query: str, *, limit: int, seconds: float) -> Searched:
+def by_meaning(
+    root: str, query: str, *, limit: int, below: str = "", unasked: bool = False
+) -> tuple[list[KnowledgeHit], int, bool]:
+    """Hits among the synced sections, how many there are, and whether any file of the vault is synced.
+
+    Args:
+        below: only files below this folder; "" for all.
+        unasked: nobody asked for a search: one section a file, and as good as what is injected unasked.
+
+    Raises:
+        Failure: KNOWLEDGE_SEARCH_FAILED.
+    """
+    settings = config.load()
+    result, db = ask(
+        query,
+        limit=limit,
+        below=below,
+        min_score=settings.number("inject.min_score") if unasked else 0.0,
+        per_file=1 if unasked else PER_FILE,
+        now=clock.now_ms(),
+        config=settings,
+    )
+    if db is None:
+        return [], 0, False
+    try:
+        return result["hits"], result["found"], knowledge.any_below(db, root)
+    except sqlite.StoreError as error:
+        raise search_failed(sqlite.as_failure(error)) from None
+
+
+def by_words(vault: str, query: str, *, limit: int, seconds: float) -> Searched:
     """The notes that hold the words of a query, whatever their case.
 
     A word counts wherever it stands, also inside another. Notes with less than half of the words are left out.
