@@ -24,12 +24,12 @@ def search(options: dict[str, Any]) -> Answer:
     Raises:
         Failure: KNOWLEDGE_SEARCH_FAILED.
     """
-    from memory.knowledge.search import ask, parse_types
+    from memory.knowledge import search as knowledge
 
     settings = config.load()
     now = clock.now_ms()
-    result, db = ask(
-        options["query"], limit=options["limit"], types=parse_types(options["type"]), now=now, config=settings
+    result, db = knowledge.search(
+        options["query"], limit=options["limit"], types=knowledge.parse_types(options["type"]), now=now, config=settings
     )
     if db is not None:
         _note(db, result, settings, now)

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
+from cli import progress
 from core.errors import usage
 
 
 @contextmanager
-def opened(where: str, *, code: str, holds: str) -> Iterator[BinaryIO]:
-    """The file, or stdin for `-`; `holds` names what is in it.
+def numbered(
+    where: str, *, longest: int, code: str, holds: str
+) -> Iterator[tuple[Iterator[tuple[int, bytes | None]], Callable[[int], None]]]:
+    """The numbered lines of a file, or of stdin for `-`, and what to tell how many bytes are done: a bar shows it.
+
+    Args:
+        longest: bytes of a line; None stands for a longer one, which is skipped without being held in memory.
+        holds: what is in the file, for messages.
 
     Raises:
-        Failure: `code`, exit 2, where it cannot be opened.
+        Failure: `code`, exit 2, where it cannot be opened or read.
     """
+    with _opened(where, code, holds) as handle, progress.in_bytes("importing", _size(handle)) as advance:
+        yield _lines(handle, longest, code, holds), advance
+
+
+@contextmanager
+def _opened(where: str, code: str, holds: str) -> Iterator[BinaryIO]:
     if where == "-":
         yield sys.stdin.buffer
         return
@@ -29,12 +42,7 @@ def opened(where: str, *, code: str, holds: str) -> Iterator[BinaryIO]:
         yield handle
 
 
-def lines(handle: BinaryIO, *, longest: int, code: str, holds: str) -> Iterator[tuple[int, bytes | None]]:
-    """Numbered lines from 1; None for one over `longest` bytes, which is skipped without being held in memory.
-
-    Raises:
-        Failure: `code`, exit 2, where it cannot be read.
-    """
+def _lines(handle: BinaryIO, longest: int, code: str, holds: str) -> Iterator[tuple[int, bytes | None]]:
     number = 0
     try:
         while line := handle.readline(longest):
@@ -49,7 +57,7 @@ def lines(handle: BinaryIO, *, longest: int, code: str, holds: str) -> Iterator[
         raise usage(code, f"the input cannot be read: {error.strerror}", f"name a file of {holds}") from None
 
 
-def size(handle: BinaryIO) -> int | None:
+def _size(handle: BinaryIO) -> int | None:
     """Bytes of the input, for the bar; None where that is not known."""
     try:
         return os.fstat(handle.fileno()).st_size or None

@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from cli import line_file, progress
+from cli import line_file
 from cli.answer import Answer
 from core import clock, config
 from core.errors import Failure, usage
@@ -29,17 +29,17 @@ def import_(options: dict[str, Any]) -> Answer:
         Failure: IMPORT_FAILED when no line was good; or what the store says.
     """
     settings = config.load()
-    with line_file.opened(options["file"], code=_CODE, holds=_HOLDS) as handle:
+    holding = line_file.numbered(options["file"], longest=_LONGEST_LINE, code=_CODE, holds=_HOLDS)
+    with holding as (lines, advance):
         db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
-        with progress.in_bytes("importing", line_file.size(handle)) as advance:
-            report = import_export.import_lines(
-                db,
-                line_file.lines(handle, longest=_LONGEST_LINE, code=_CODE, holds=_HOLDS),
-                now=clock.now_ms(),
-                vectors=sqlite.load_vectors(db),
-                config=settings,
-                progress=advance,
-            )
+        report = import_export.import_lines(
+            db,
+            lines,
+            now=clock.now_ms(),
+            vectors=sqlite.load_vectors(db),
+            config=settings,
+            progress=advance,
+        )
     if report.failed and report.failed == report.lines:
         first = report.errors[0]
         raise Failure(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from cli import line_file, progress
+from cli import line_file
 from cli.answer import Answer
 from core import clock, config
 from core.errors import Failure
@@ -25,15 +25,15 @@ def run(options: dict[str, Any]) -> Answer:
             store says.
     """
     settings = config.load()
-    with line_file.opened(options["file"], code=_CODE, holds=_HOLDS) as handle:
+    holding = line_file.numbered(options["file"], longest=_LONGEST_LINE, code=_CODE, holds=_HOLDS)
+    with holding as (lines, advance):
         db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
-        with progress.in_bytes("importing", line_file.size(handle)) as advance:
-            report = importer.import_lines(
-                db,
-                line_file.lines(handle, longest=_LONGEST_LINE, code=_CODE, holds=_HOLDS),
-                now=clock.now_ms(),
-                progress=advance,
-            )
+        report = importer.import_lines(
+            db,
+            lines,
+            now=clock.now_ms(),
+            progress=advance,
+        )
     if report.failed and not report.records and not report.others:
         first = report.errors[0]
         raise Failure(

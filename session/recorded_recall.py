@@ -6,7 +6,6 @@ import time
 
 from core import clock
 from core.store import sqlite
-from core.store.light_apsw import apsw
 from otel import log
 from otel.event import new_event, query_excerpt
 from recall import engine
@@ -53,7 +52,7 @@ class RecordedRecall:
         self._add("memory.recall.started", now, about, level="debug")
         try:
             result = engine.recall(self._db, query, now=now, vectors=self._vectors, config=self._config, **asked)
-        except apsw.Error as error:
+        except sqlite.StoreError as error:
             failure = sqlite.as_failure(error)
             self._add(
                 "memory.recall.failed",

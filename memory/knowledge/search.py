@@ -53,52 +53,12 @@ _FOLDER_DEPTH = 500
 _LEAD = 60
 
 
-def ask(
-    query: str,
-    *,
-    limit: int,
-    types: Sequence[str] = (),
-    below: str = "",
-    per_file: int = PER_FILE,
-    min_score: float = 0.0,
-    now: int,
-    config: Config,
-) -> tuple[KnowledgeResult, apsw.Connection | None]:
-    """`search` in the store of this home, and the connection that it was read by; None where there is no store yet.
-
-    Raises:
-        Failure: KNOWLEDGE_SEARCH_FAILED.
-    """
-    from core.store import sqlite
-
-    try:
-        db = sqlite.open_reading()
-        result = search(
-            db,
-            query,
-            limit=limit,
-            types=types,
-            below=below,
-            per_file=per_file,
-            min_score=min_score,
-            now=now,
-            vectors=db is not None and sqlite.load_vectors(db),
-            config=config,
-        )
-    except Failure as failure:
-        raise search_failed(failure) from None
-    except sqlite.StoreError as error:
-        raise search_failed(sqlite.as_failure(error)) from None
-    return result, db
-
-
 def search_failed(failure: Failure) -> Failure:
     """What the store says, under the code that callers of a knowledge search know."""
     return Failure("KNOWLEDGE_SEARCH_FAILED", f"{failure.message} ({failure.code})", failure.fix)
 
 
 def search(
-    db: apsw.Connection | None,
     query: str,
     *,
     limit: int = 10,
@@ -107,32 +67,38 @@ def search(
     per_file: int = PER_FILE,
     min_score: float = 0.0,
     now: int,
-    vectors: bool,
     config: Config,
-) -> KnowledgeResult:
-    """The sections that bear on a query, best first, at most `per_file` of one file.
+) -> tuple[KnowledgeResult, apsw.Connection | None]:
+    """The sections that bear on a query, best first, and the connection that read them: None where no store is yet.
 
     Args:
         types: only sections of these types; empty for all.
         below: only files below this folder, a real path; "" for all.
+        per_file: most sections of one file.
         now: ms since the epoch.
-        vectors: whether sqlite-vec is loaded into `db`.
 
     Raises:
-        apsw.Error: the store cannot be read.
+        Failure: KNOWLEDGE_SEARCH_FAILED.
     """
-    narrowed = bool(types or below)
-    result = engine.recall(
-        db,
-        query,
-        limit=max(limit * _DEPTH, _FOLDER_DEPTH if below else _TYPES_DEPTH if types else 0),
-        min_score=min_score,
-        budget="balanced",  # a session that starts does not wait for the contextual model
-        collections=(COLLECTION,),
-        now=now,
-        vectors=vectors,
-        config=config,
-    )
+    from core.store import sqlite
+
+    try:
+        db = sqlite.open_reading()
+        result = engine.recall(
+            db,
+            query,
+            limit=max(limit * _DEPTH, _FOLDER_DEPTH if below else _TYPES_DEPTH if types else 0),
+            min_score=min_score,
+            budget="balanced",  # a session that starts does not wait for the contextual model
+            collections=(COLLECTION,),
+            now=now,
+            vectors=db is not None and sqlite.load_vectors(db),
+            config=config,
+        )
+    except Failure as failure:
+        raise search_failed(failure) from None
+    except sqlite.StoreError as error:
+        raise search_failed(sqlite.as_failure(error)) from None
     hits: list[KnowledgeHit] = []
     counts: dict[str, int] = {}
     found = 0
@@ -154,7 +120,8 @@ def search(
                     "path": hit["path"],
                 }
             )
-    return {"query": query, "found": found if narrowed else result["found"], "hits": hits}
+    chosen: KnowledgeResult = {"query": query, "found": found if types or below else result["found"], "hits": hits}
+    return chosen, db
 
 
 def parse_types(given: str) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypedDict
 from core import clock, config, words
 from core.store import knowledge, sqlite
 from memory.knowledge import markdown_files
-from memory.knowledge.search import PER_FILE, ask, search_failed, snippet
+from memory.knowledge.search import PER_FILE, search_failed, snippet
+from memory.knowledge.search import search as search_sections
 
 if TYPE_CHECKING:
     from memory.knowledge.search import KnowledgeHit
@@ -54,7 +55,7 @@ def by_meaning(
         Failure: KNOWLEDGE_SEARCH_FAILED.
     """
     settings = config.load()
-    result, db = ask(
+    result, db = search_sections(
         query,
         limit=limit,
         below=below,
