@@ -25,7 +25,7 @@ BATCH = 500
 while the next lines are read, redacted and embedded."""
 MOST_ERRORS = 20
 _INLINE = 4
-"""Batches taken in before other processes are started: most imports are small."""
+"""Batches imported before other processes are started: most imports are small."""
 _DERIVED_OF_TEXT = (
     "write_verdict", "write_confidence", "write_reason", "write_gate_version", "write_gate_fallback", "category_id",
     "category_confidence", "category_source", "fingerprint",
@@ -46,7 +46,7 @@ class Imported:
     redacted: dict[str, int] = field(default_factory=dict)
 
     def refuse(self, number: int, reason: str) -> None:
-        """Note a bad line; the first MOST_ERRORS are told one by one."""
+        """Count a bad line; the first MOST_ERRORS are listed."""
         self.failed += 1
         if len(self.errors) < MOST_ERRORS:
             self.errors.append({"line": number, "reason": reason})
@@ -61,9 +61,9 @@ def import_lines(
     config: Config,
     progress: Callable[[int], None],
 ) -> Imported:
-    """Take in numbered JSON lines; None stands for a line that was too long to read. Idempotent by id.
+    """Import numbered JSON lines; None stands for a line that was too long to read. Idempotent by id.
 
-    Each batch is stored whole or not at all. `progress` is told the number of bytes that were taken in.
+    Each batch is stored whole or not at all. `progress` is called with the number of bytes done.
 
     Raises:
         Failure: what the store says; the batches before stay.
@@ -78,7 +78,7 @@ def import_lines(
         for number, reason in prepared.refused:
             report.refuse(number, reason)
         _store(db, prepared, report, now, vectors)
-        progress(prepared.taken_bytes)
+        progress(prepared.read_bytes)
     if report.added >= lexical_index.WORTH:
         lexical_index.merge(db)
     sqlite.fold_log(db, over=0)
@@ -101,7 +101,7 @@ def _store(db: apsw.Connection, prepared: Prepared, report: Imported, now: int, 
         if older is None or _changed(older, incoming):
             work.append((incoming, vector))
         else:
-            _leave(older, incoming, report)
+            _count_unchanged(older, incoming, report)
     if not work:
         return
     with sqlite.transaction(db):
@@ -118,11 +118,11 @@ def _store(db: apsw.Connection, prepared: Prepared, report: Imported, now: int, 
                 documents.replace(db, one, vector, signatures=vectors)
                 report.updated += 1
             else:
-                _leave(older, incoming, report)
+                _count_unchanged(older, incoming, report)
 
 
-def _leave(older: Document, incoming: json_form.Incoming, report: Imported) -> None:
-    """Count a line that changes nothing, and say why where it is not the same as what is stored."""
+def _count_unchanged(older: Document, incoming: json_form.Incoming, report: Imported) -> None:
+    """Count a line that changes nothing, and why where it is not the same as what is stored."""
     if older["collection"] != incoming.document["collection"]:
         report.refuse(incoming.number, f"its id is that of a document in {older['collection']}")
     elif older["forgotten_at"] is not None:

@@ -31,14 +31,14 @@ class Prepared:
     """A batch of lines, ready to be stored: each memory with its vector, and the lines that are none."""
 
     lines: int = 0
-    taken_bytes: int = 0
+    read_bytes: int = 0
     documents: list[tuple[json_form.Incoming, bytes]] = field(default_factory=list)
     refused: list[tuple[int, str]] = field(default_factory=list)
 
 
 def prepare(batch: Sequence[Line], now: int, longest: int) -> Prepared:
     """Prepare numbered lines; None is a line that was too long to read, a blank one does not count."""
-    prepared = Prepared(taken_bytes=sum(len(raw or b"") for _, raw in batch))
+    prepared = Prepared(read_bytes=sum(len(raw or b"") for _, raw in batch))
     for number, raw in batch:
         line = raw.strip(b" \t\r\n\xef\xbb\xbf") if raw is not None else b"-"
         if not line:

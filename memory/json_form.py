@@ -46,7 +46,7 @@ _TIMES = (("created_at", "created_at"), ("updated_at", "updated_at"), ("last_use
 
 
 class BadLineError(ValueError):
-    """A line is no memory; the message says why, without what it holds."""
+    """A line is no memory; the message says why, without its content."""
 
 
 @dataclass(frozen=True)
@@ -150,23 +150,23 @@ def from_line(line: Any, *, now: int, longest: int, number: int = 0) -> Incoming
     values: dict[str, Any] = document  # type: ignore[assignment]  # the keys are those of the tables above
     given = {"text"}
 
-    def take(name: str, value: Any) -> None:
+    def put(name: str, value: Any) -> None:
         values[name] = value
         given.add(name)
 
     if line.get("context") is not None:
-        take("context", _redacted(_joined(line), found)[:LONGEST])
+        put("context", _redacted(_joined(line), found)[:LONGEST])
     if line.get("tags") is not None:
-        take("tags", clean_tags(_tags(line), found))
+        put("tags", clean_tags(_tags(line), found))
     for key, name in _TEXTS:
         if line.get(key) is not None:
-            take(name, _name(_text(line, key), found))
+            put(name, _name(_text(line, key), found))
     if line.get("path") is not None:
-        take("path", _redacted(words.clean(_text(line, "path")).replace("\0", "\ufffd"), found)[:_LONGEST_PATH])
-    _take_plain(line, take)
+        put("path", _redacted(words.clean(_text(line, "path")).replace("\0", "\ufffd"), found)[:_LONGEST_PATH])
+    _put_plain(line, put)
     if line.get("history") is not None:
-        take("history", _history(line, found))
-    _judge(line, document, given, take)
+        put("history", _history(line, found))
+    _judge(line, document, given, put)
     _categorise(line, document, given, found)
     if "updated_at" not in given:
         document["updated_at"] = document["created_at"]
@@ -179,30 +179,30 @@ def from_line(line: Any, *, now: int, longest: int, number: int = 0) -> Incoming
     return Incoming(document, frozenset(given), found, number)
 
 
-def _take_plain(line: dict[str, Any], take: Callable[[str, Any], None]) -> None:
+def _put_plain(line: dict[str, Any], put: Callable[[str, Any], None]) -> None:
     for key, name, low, high in _NUMBERS:
         if line.get(key) is not None:
-            take(name, _number(line, key, low, high))
+            put(name, _number(line, key, low, high))
     for key, name in _COUNTS:
         if line.get(key) is not None:
-            take(name, int(_number(line, key, 0, 1e15)))
+            put(name, int(_number(line, key, 0, 1e15)))
     for key, name in _FLAGS:
         if line.get(key) is not None:
             if not isinstance(line[key], bool):
                 raise BadLineError(f"{key} must be true or false")
-            take(name, line[key])
+            put(name, line[key])
     for key, name in _TIMES:
         if line.get(key) is not None:
-            take(name, _moment(line[key], key))
+            put(name, _moment(line[key], key))
 
 
-def _judge(line: dict[str, Any], document: Document, given: set[str], take: Callable[[str, Any], None]) -> None:
+def _judge(line: dict[str, Any], document: Document, given: set[str], put: Callable[[str, Any], None]) -> None:
     """The line's verdict; else the gate's for an observation; episodes and knowledge are allowed, they are archives."""
     verdict = _text(line, "verdict").lower()
     if verdict:
         if verdict not in gate.VERDICTS:
             raise BadLineError(f"verdict must be one of {', '.join(gate.VERDICTS)}")
-        take("write_verdict", verdict)
+        put("write_verdict", verdict)
         if "write_reason" not in given:
             document["write_reason"] = "imported with this verdict"
         if "write_confidence" not in given:

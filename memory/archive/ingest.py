@@ -1,4 +1,4 @@
-"""Ingesting a transcript: every message becomes an episode, so that nothing said is ever unfindable.
+"""Ingesting a transcript: every message becomes an episode, so that all of it can be found later.
 
 What is new since the last time is read in pieces. A piece is parsed, redacted and embedded while nothing is locked. Its
 episodes and the offset behind it are stored in one transaction, unless another process has gone on from the same offset
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 
 
 MOST_BYTES = 1_000_000
-"""Of a call, so that the first hook of a resumed session does not stall; one longer line is taken all the same."""
+"""Of a call, so that the first hook of a resumed session does not stall; one longer line is read all the same."""
 PIECE_BYTES = 256 * 1024
 _HURRIED_BYTES = 64 * 1024
 """The same of a call with a deadline, which is looked at between two pieces."""
 _GLANCE_BYTES = 16 * 1024
-"""Of new lines in which nobody says anything, until they are gone through and left behind."""
+"""New lines without a message are skipped unread up to so many bytes; beyond, they are ingested."""
 MOST_ITEMS = 400
 _HEAD_BYTES = 1024
 _MOST_TRIES = 8
@@ -71,7 +71,7 @@ def ingest_file(
     most_bytes: int = MOST_BYTES,
     until: float | None = None,
 ) -> Ingested:
-    """Archive what a transcript says beyond the place up to which it was read; one that is missing says nothing.
+    """Archive what is new in a transcript since it was read last; one that does not exist has nothing new.
 
     Args:
         db: open for writing, in no transaction.
@@ -162,9 +162,9 @@ def source_of(path: str) -> str:
 
 def source_of_session(session: str) -> str:
     """The same for a session without a file."""
-    from memory.archive.session_archive import name
+    from memory.archive.session_archive import clean_name
 
-    return "session:" + name(session)
+    return "session:" + clean_name(session)
 
 
 def _ingest_pieces(
@@ -190,7 +190,7 @@ def _ingest_pieces(
         from clients import formats
 
         form = formats.of(agent)
-        # As before most prompts: what reads and stores is not imported for it, and the place stays where it is.
+        # As before most prompts: the reader and the store are not imported for it, and the offset stays.
         if until is not None and not carried.get("skipping") and _is_silent(descriptor, offset, ingested["size"], form):
             return
         from memory.archive import episode_draft, transcript_lines
@@ -228,7 +228,7 @@ def _ingest_pieces(
 
 
 def _is_silent(descriptor: int, offset: int, size: int, form: Format) -> bool:
-    """Whether the file says nothing from `offset` on; it may, where that is too much to look at beforehand."""
+    """Whether the file has no message from `offset` on; False also where that is too much to look at."""
     if size - offset > _GLANCE_BYTES:
         return False
     new = os.pread(descriptor, size - offset, offset)
@@ -236,7 +236,7 @@ def _is_silent(descriptor: int, offset: int, size: int, form: Format) -> bool:
 
 
 def _resumed(descriptor: int, size: int, found: tuple[int, str, str] | None) -> tuple[int, Mapping[str, Any]]:
-    """Where to go on, and with what: at the start of a file that is shorter than before, or another one."""
+    """The offset and the carry to go on with; the start, where the file is shorter than before or another one."""
     if found is None:
         return 0, {}
     offset, head, _ = found

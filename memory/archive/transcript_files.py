@@ -189,7 +189,7 @@ def ingest_all(
     Args:
         agent: who wrote them, where that is known; else each file is looked at.
         identity: the id under which a session is kept.
-        progress: told how many bytes of the files are done with.
+        progress: called with the number of bytes that are done.
 
     Raises:
         Failure: what the store says.

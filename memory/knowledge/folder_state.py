@@ -1,7 +1,7 @@
-"""Which folders are kept in step with the store, and what their files were like: `$JOELCLAW_HOME/knowledge.json`.
+"""The synced folders and what their files were like at the last sync: `$JOELCLAW_HOME/knowledge.json`.
 
-It saves reading what has not changed. It is no source of truth: an entry counts only while the store has as many
-sections of the file as it says, so that a store which was moved away, or a state that was, costs time and nothing else.
+It saves reading files that have not changed. An entry counts only while the store has as many sections of the file as
+it says, so that losing the store or this file costs time and nothing else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _RACY_MS = 2_000
 
 @dataclass(frozen=True)
 class Entry:
-    """A file as it was taken in: its stamp, a hash of its bytes, how many sections it has in recall, what was told."""
+    """A file at its last sync: its stamp, a hash of its bytes, its number of sections in recall, and why it was cut."""
 
     stamp: str
     hash: str

@@ -52,7 +52,7 @@ class MarkdownDocument:
         return " › ".join([self.title, *filter(None, headings)]) + number
 
 
-def understand(text: str, path: str) -> MarkdownDocument:
+def parse(text: str, path: str) -> MarkdownDocument:
     """The text of the file at `path` (read for its name and folders only). Never raises."""
     front, body = front_matter(text)
     heading = markdown_sections.first_heading(body)
@@ -124,9 +124,9 @@ def _list(front: dict[str, str | list[str]], key: str) -> list[str]:
 
 def _type(front: dict[str, str | list[str]], path: str, title: str) -> str:
     """Front matter first, then the file's name, then the folder nearest to it."""
-    said = parse_type(_one(front, "type"))
-    if said:
-        return said
+    declared = parse_type(_one(front, "type"))
+    if declared:
+        return declared
     folder, name = os.path.split(path)
     if name.lower() == "skill.md":
         return "skill"

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 RANGE_TOKENS = 12_000
 """Estimated tokens of the conversation in one prompt: what a small model still reads with care."""
 TRIES = 3
-"""Replies in a row that cannot be read; then the range is passed over, or it would keep those behind it waiting."""
+"""Replies in a row that cannot be read; then the range is skipped, or those behind it would never be read."""
 _REPLY_TOKENS = 1_000
 """Left for the answer when a range is cut to what the budget has left."""
 _CHARS_PER_TOKEN = 4
@@ -108,7 +108,7 @@ def observe(
         session: the id under which its episodes are kept.
         vectors: whether sqlite-vec is loaded.
         most_bytes: of a prompt.
-        begin: told the turns and estimated tokens that wait, before the model is asked for the first time.
+        begin: called with the turns and estimated tokens ahead, before the model is asked for the first time.
         report: filled in, also where a Failure is raised: what it holds is stored.
 
     Raises:
@@ -146,7 +146,7 @@ def observe(
         try:
             report.left_turns, report.left_tokens = _remaining(db, session, observed.position(db, session))
         except sqlite.StoreError:
-            pass  # what is wrong with the store has been said
+            pass  # the store's fault was reported already
 
 
 def has_episodes(db: apsw.Connection, session: str) -> bool:
@@ -173,7 +173,7 @@ def _observe_range(
             failure.code == "MODEL_TIMEOUT" and time.monotonic() - began >= seconds
         ):  # it was cut short by the run's time
             if report.ranges:
-                return False  # which says nothing against a model that has answered before
+                return False  # the model has answered before, so it is not at fault
             failure.fix = "raise observe.seconds in config.toml, or name a faster model"
         raise
     try:
@@ -238,13 +238,13 @@ def _next(db: apsw.Connection, session: str, most_tokens: int, most_bytes: int) 
         for one in page:
             role, text = turn_text.said(one["text"])
             if text:
-                said = (role, text, one["created_at"])
-                shown = turn_block(said)
+                turn = (role, text, one["created_at"])
+                shown = turn_block(turn)
                 most_tokens -= _tokens(shown)
                 most_bytes -= len(shown.encode()) + 1
                 if turns and (most_tokens < 0 or most_bytes < 0):
                     return _range(episodes, turns, before)
-                turns.append(said)
+                turns.append(turn)
             episodes.append(one)
             after = one["rowid"]
         if len(page) < _PAGE:
@@ -279,8 +279,8 @@ def _tokens(text: str) -> int:
 
 
 def _invalid(reason: str, reply: str) -> Failure:
-    said = redact(" ".join("".join(c if c.isprintable() else " " for c in reply).split()))[0]
-    shown = said if len(said) <= _SHOWN_CHARS else said[: _SHOWN_CHARS - 1] + "…"
+    plain = redact(" ".join("".join(c if c.isprintable() else " " for c in reply).split()))[0]
+    shown = plain if len(plain) <= _SHOWN_CHARS else plain[: _SHOWN_CHARS - 1] + "…"
     return Failure(
         "OBSERVE_REPLY_INVALID",
         f"the model's reply is not in the form asked for ({reason}): {shown}",

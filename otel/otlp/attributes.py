@@ -1,4 +1,4 @@
-"""What an event says, as OpenTelemetry attributes: by semantic convention where there is one, else `joelclaw.*`."""
+"""An event as OpenTelemetry attributes: by semantic convention where there is one, else `joelclaw.*`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def error_type(event: Event) -> str:
 
 
 def common(event: Event) -> dict[str, Any]:
-    """What log records and spans both say, without the metadata."""
+    """What log records and spans have in common, without the metadata."""
     session = session_of(event)
     found: dict[str, Any] = {
         UID: event["id"],

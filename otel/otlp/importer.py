@@ -72,17 +72,17 @@ def import_lines(
         Failure: the store cannot be written; batches before that stay.
     """
     report = Report()
-    waiting: list[Event] = []
+    batch: list[Event] = []
     for number, line in lines:
         progress(len(line or b""))
         if line is not None and not line.strip():
             continue
         report.lines += 1
-        waiting.extend(_events(number, line, report, now))
-        while len(waiting) >= _BATCH:
-            _store(db, waiting[:_BATCH], report)
-            del waiting[:_BATCH]
-    _store(db, waiting, report)
+        batch.extend(_events(number, line, report, now))
+        while len(batch) >= _BATCH:
+            _store(db, batch[:_BATCH], report)
+            del batch[:_BATCH]
+    _store(db, batch, report)
     return report
 
 
@@ -147,42 +147,42 @@ def event(item: dict[str, Any], resource: dict[str, Any], scope: str, now: int) 
         scope: name of its instrumentation scope.
         now: its time where it has none, in ms since the epoch.
     """
-    said = _table(item.get("attributes"))
+    attributes = _table(item.get("attributes"))
     body = _value(item.get("body"))
-    action = _text(item.get("eventName")) or _text(said.get("event.name"))
+    action = _text(item.get("eventName")) or _text(attributes.get("event.name"))
     if not action and body in (None, ""):
         return None
     level = _level(item)
-    ours = isinstance(said.get(names.COMPONENT), str) and isinstance(said.get(names.SOURCE), str)
-    success = said.get(names.SUCCESS)
-    duration = said.get(names.DURATION)
+    ours = isinstance(attributes.get(names.COMPONENT), str) and isinstance(attributes.get(names.SOURCE), str)
+    success = attributes.get(names.SUCCESS)
+    duration = attributes.get(names.DURATION)
     return new_event(
         action or "log",
-        source=_text(said.get(names.SOURCE)) or _text(resource.get("service.name")) or "otlp",
-        component=_text(said.get(names.COMPONENT)) or scope or "otlp",
+        source=_text(attributes.get(names.SOURCE)) or _text(resource.get("service.name")) or "otlp",
+        component=_text(attributes.get(names.COMPONENT)) or scope or "otlp",
         level=level,
         success=success if isinstance(success, bool) else level not in ("error", "fatal"),
-        metadata=_metadata(said) if ours else _foreign(said, body, action, item),
+        metadata=_metadata(attributes) if ours else _foreign(attributes, body, action, item),
         duration_ms=duration if isinstance(duration, (int, float)) and not isinstance(duration, bool) else None,
-        error=_text(said.get(names.ERROR)) or None,
+        error=_text(attributes.get(names.ERROR)) or None,
         # A blank one stays empty; with none given the record would take this process's own.
-        session=_text(said.get(names.SESSION)) or _text(said.get(names.ROLE)) or (" " if ours else "otlp"),
+        session=_text(attributes.get(names.SESSION)) or _text(attributes.get(names.ROLE)) or (" " if ours else "otlp"),
         system=_text(resource.get(names.SYSTEM)) or _text(resource.get("host.name")) or "unknown",
         now=_moment(item, now),
-        id=_text(said.get(names.UID)) or _made_id(item, resource, scope),
+        id=_text(attributes.get(names.UID)) or _made_id(item, resource, scope),
     )
 
 
-def _metadata(said: dict[str, Any]) -> dict[str, Any]:
-    whole = said.get(names.METADATA)
+def _metadata(attributes: dict[str, Any]) -> dict[str, Any]:
+    whole = attributes.get(names.METADATA)
     found: dict[str, Any] = dict(whole) if isinstance(whole, dict) else {}
     start = names.METADATA + "."
-    found.update((key[len(start) :], value) for key, value in said.items() if key.startswith(start))
+    found.update((key[len(start) :], value) for key, value in attributes.items() if key.startswith(start))
     return found
 
 
-def _foreign(said: dict[str, Any], body: object, action: str, item: dict[str, Any]) -> dict[str, Any]:
-    found = {key: value for key, value in said.items() if key not in _OURS and key != "event.name"}
+def _foreign(attributes: dict[str, Any], body: object, action: str, item: dict[str, Any]) -> dict[str, Any]:
+    found = {key: value for key, value in attributes.items() if key not in _OURS and key != "event.name"}
     if body not in (None, "", action):
         found["body"] = body
     for name in ("traceId", "spanId"):

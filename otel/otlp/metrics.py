@@ -1,4 +1,4 @@
-"""What events add up to: counters and histograms of hook runs, recalls, injections and events.
+"""Events as metrics: counters and histograms of hook runs, recalls, injections and events.
 
 Totals are cumulative and kept beside the cursor of their destination, so a point that is sent twice says the same
 twice. With `OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=delta` (or lowmemory) a point holds what came since the
@@ -66,10 +66,10 @@ class Totals:
     """
 
     def __init__(self, kept: str = "") -> None:
-        known: dict[str, Any] = json_text.loads(kept) if kept else {}
-        self._since: int = known.get("since", 0)
-        self._sent_at: int = known.get("sentAt", 0)
-        self._sums: dict[str, dict[str, dict[str, Any]]] = known.get("sums", {})
+        previous: dict[str, Any] = json_text.loads(kept) if kept else {}
+        self._since: int = previous.get("since", 0)
+        self._sent_at: int = previous.get("sentAt", 0)
+        self._sums: dict[str, dict[str, dict[str, Any]]] = previous.get("sums", {})
         self._delta = _delta_asked()
         if self._delta:
             self._sums = {}

@@ -113,7 +113,7 @@ def _log_record(event: Event) -> LogRecord:
 
 
 def _is_span(event: Event) -> bool:
-    """Whether an event tells of something that took time and is traced."""
+    """Whether an event is of something that took time and is traced."""
     return event["action"] in HOOK_OUTCOMES or event["action"] in RECALL_OUTCOMES
 
 
