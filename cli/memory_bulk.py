@@ -9,11 +9,11 @@ from typing import Any
 
 from cli import line_file
 from cli.answer import Answer
+from cli.recall import collections
 from core import clock, config
-from core.errors import Failure, usage
+from core.errors import Failure
 from core.store import sqlite
 from core.store.light_apsw import apsw
-from core.store.migrations import COLLECTIONS
 from memory import import_export
 
 _LONGEST_LINE = 16 * 1024 * 1024
@@ -59,10 +59,7 @@ def export(options: dict[str, Any]) -> int:
     Raises:
         Failure: MEMORY_INVALID_ARGS for an unknown collection; or what the store says.
     """
-    names = [name.strip() for name in (options["collection"] or "").split(",") if name.strip()]
-    for name in names:
-        if name not in COLLECTIONS:
-            raise usage(_CODE, f"there is no collection {name!r}", f"use some of {', '.join(COLLECTIONS)}")
+    names = collections(options["collection"] or "", _CODE)
     try:
         db = sqlite.open_reading()
         if db is None:

@@ -20,7 +20,7 @@ _STDIN = "-"
 
 def run(options: dict[str, Any]) -> Answer | int:
     """`joelclaw recall QUERY` or `--batch FILE`."""
-    names = collections(options["collection"] or "")
+    names = collections(options["collection"] or "", "RECALL_INVALID_ARGS")
     if options["batch"] is not None:
         if options["query"] is not None:
             raise usage("RECALL_INVALID_ARGS", "a query and --batch exclude each other", "give one of them")
@@ -45,17 +45,17 @@ def search(options: dict[str, Any]) -> Answer | int:
     return run({**COMMANDS[0].defaults(), **options, "budget": "auto"})
 
 
-def collections(given: str) -> tuple[str, ...]:
+def collections(given: str, code: str) -> tuple[str, ...]:
     """The collections that a comma-separated list names.
 
     Raises:
-        Failure: RECALL_INVALID_ARGS for a name that is none.
+        Failure: `code`, exit 2, for a name that is none.
     """
     names = tuple(name.strip() for name in given.split(",") if name.strip())
     for name in names:
         if name not in COLLECTIONS:
             known = ", ".join(COLLECTIONS)
-            raise usage("RECALL_INVALID_ARGS", f"there is no collection {name!r}", f"use some of {known}")
+            raise usage(code, f"there is no collection {name!r}", f"use some of {known}")
     return names
 
 

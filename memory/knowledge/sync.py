@@ -13,30 +13,24 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from core import ids, words
+from core import files, ids, words
 from core.errors import Failure, usage
 from core.redaction import redact
 from core.store import documents, knowledge, sqlite
-from memory import gate
-from memory.knowledge import folder_state, markdown_document, markdown_files
+from memory.knowledge import folder_state, markdown_files
 from memory.knowledge.folder_state import Entry
-from memory.write import clean_name, clean_tags, set_category
-from recall.document_vector import document_vector
+from memory.knowledge.section_store import SectionStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import apsw
 
-    from core.store.interface import Document
+    from core.config import Config
     from memory.knowledge.folder_state import SyncedFiles
 
 MOST_LISTED = 50
 """Skipped files that are listed with their reason."""
-TOGETHER = 200
-"""Sections of one transaction: a file with more is stored by several, or a hook's write would wait too long."""
-_FIELDS = ("text", "title", "path", "observation_type", "tags", "stale", "source")
-_TITLE_CHARS = 400
 
 
 @dataclass
@@ -75,6 +69,55 @@ class Synced:
             self.skipped.append({"path": stored_path(path), "reason": reason})
 
 
+def sync_folders(
+    given: Sequence[str],
+    *,
+    prune: bool,
+    config: Config,
+    now: int,
+    started: Callable[[int], None],
+    progress: Callable[[int], None],
+) -> tuple[Synced, apsw.Connection]:
+    """Sync the folders that a user names, or those kept before, in the store of this home; one process at a time.
+
+    Returns what became of them, and the connection that wrote it.
+
+    Raises:
+        Failure: KNOWLEDGE_INVALID_ARGS, KNOWLEDGE_BUSY, or as `sync`.
+    """
+    kept = folder_state.load().folders
+    folders = [_real_folder(one, kept) for one in given]
+    if not folders and not kept:
+        raise _no_folders()
+    busy_ms = config.whole("store.busy_ms")
+    try:
+        with folder_state.lock(busy_ms / 1000):
+            # Everything can be made again from the files: commits do not wait for the disk one by one.
+            db = sqlite.open_writing(busy_ms=busy_ms, durable=False)
+            vectors = sqlite.load_vectors(db)
+            return sync(db, folders, prune=prune, now=now, vectors=vectors, started=started, progress=progress), db
+    except files.LockTimeout:
+        raise Failure("KNOWLEDGE_BUSY", "another sync is under way", "wait until it is done, then try again") from None
+    except sqlite.StoreError as error:
+        raise sqlite.as_failure(error) from None
+    except OSError as error:
+        where = error.filename or files.home()
+        raise Failure(
+            "STORE_READ_ONLY",
+            f"{where} cannot be used: {error.strerror}",
+            "check its permissions, or set JOELCLAW_HOME",
+        ) from None
+
+
+def _real_folder(given: str, kept: Sequence[str]) -> str:
+    """The real path of a folder; one that was kept may have vanished."""
+    folder = os.path.realpath(os.path.expanduser(given)) if given else ""
+    if not folder or not (os.path.isdir(folder) or folder in kept):
+        what = "is a file" if os.path.isfile(folder) else "is no folder"
+        raise usage("KNOWLEDGE_INVALID_ARGS", f"{given!r} {what}", "name a folder that holds markdown files")
+    return folder
+
+
 def sync(
     db: apsw.Connection,
     folders: Sequence[str],
@@ -105,7 +148,7 @@ def sync(
     nested = (one for one in state.folders if any(markdown_files.is_below(one, folder) for folder in wanted))
     wanted = list(dict.fromkeys([*wanted, *nested]))
     if not wanted:
-        raise no_folders()
+        raise _no_folders()
     if vectors:
         with sqlite.transaction(db):
             documents.ensure_signatures(db)
@@ -122,7 +165,7 @@ def sync(
     return run.report
 
 
-def no_folders() -> Failure:
+def _no_folders() -> Failure:
     """There is nothing to sync: none was named, and none is kept."""
     return usage(
         "KNOWLEDGE_NO_FOLDERS",
@@ -147,6 +190,7 @@ class _Run:
         self.now = now
         self.vectors = vectors
         self.report = Synced(folders=[stored_path(folder) for folder in wanted])
+        self.sections = SectionStore(db, now, vectors, self.report)
         self.wanted = wanted
         self.found: dict[str, tuple[str, os.stat_result]] = {}
         """Stored path → path and status."""
@@ -258,7 +302,7 @@ class _Run:
             note = "binary: no text was taken"
         if note:
             self.report.skip(path, note)
-        live = self._store(self._sections(text or "", name, path, status), rows)
+        live = self.sections.store(self.sections.documents_of(text or "", name, path, status), rows)
         self.report.sections += live
         self.state.entries[name] = Entry(stamp, hashed, live, note)
 
@@ -267,84 +311,3 @@ class _Run:
         self.report.sections += entry.live
         if entry.note:
             self.report.skip(path, entry.note)
-
-    def _sections(self, text: str, name: str, path: str, status: os.stat_result) -> list[Document]:
-        """The documents of a file. Redacted whole, since half a secret is not known as one."""
-        text, kinds = redact(text)
-        found = list(kinds)
-        file = markdown_document.parse(text, path)
-        tags = clean_tags(file.tags, found)
-        kind = clean_name(file.type, found)
-        category = clean_name(file.category, found)
-        made: list[Document] = []
-        for section in file.sections:
-            about = "\0".join((path, *section.headings, "", str(section.ordinal)))
-            at = min(max(status.st_mtime_ns // 1_000_000, 0), self.now)
-            document = documents.blank(knowledge.COLLECTION, f"kn-{ids.fingerprint(about)}", section.text, at)
-            document["title"] = clean_name(file.section_title(section), found)[:_TITLE_CHARS]
-            document["path"] = name
-            document["source"] = knowledge.SOURCE
-            document["observation_type"] = kind
-            document["tags"] = tags
-            document["stale"] = file.stale
-            document["fingerprint"] = ids.fingerprint(section.text.lower())
-            document["write_confidence"] = 1.0
-            document["write_reason"] = "archived"
-            document["write_gate_version"] = gate.VERSION
-            set_category(document, category, "")
-            made.append(document)
-        for one in found:
-            self.report.redacted[one] = self.report.redacted.get(one, 0) + 1
-        return made
-
-    def _store(self, sections: list[Document], rows: list[int]) -> int:
-        """Write what differs, and remove rows that are no section any more; returns how many sections are in recall."""
-        older = {one["id"]: documents.by_id(self.db, one["id"]) for one in sections}
-        kept = {one["rowid"] for one in older.values() if one is not None}
-        gone = [row for row in rows if row not in kept]
-        # Embedded before anything is locked.
-        ready = {
-            one["id"]: document_vector(one["text"], "", one["title"])
-            for one in sections
-            if _differs(older[one["id"]], one)
-        }
-        live = sum(1 for one in sections if _counts(older[one["id"]]))
-        self.report.unchanged += sum(1 for one in sections if one["id"] not in ready and _counts(older[one["id"]]))
-        if not ready and not gone:
-            return live
-        changed = [one for one in sections if one["id"] in ready]
-        for start in range(0, max(len(changed), 1), TOGETHER):
-            with sqlite.transaction(self.db):
-                for one in changed[start : start + TOGETHER]:
-                    self._write(one, ready[one["id"]])
-                if start + TOGETHER >= len(changed):
-                    self.report.removed += knowledge.remove(self.db, gone, self.now, signatures=self.vectors)
-        return live
-
-    def _write(self, document: Document, vector: bytes) -> None:
-        older = documents.by_id(self.db, document["id"])  # as it is now that nobody else writes
-        if older is None:
-            document["updated_at"] = self.now
-            documents.insert(self.db, document, vector, signatures=self.vectors)
-            self.report.added += 1
-        elif _differs(older, document):
-            one: Document = {**document}
-            for name in ("rowid", "created_at", "recall_count", "retrieval_priority", "last_used_at", "history"):
-                one[name] = older[name]
-            one["updated_at"] = self.now
-            documents.replace(self.db, one, vector, signatures=self.vectors)
-            self.report.updated += 1
-
-
-def _counts(older: Document | None) -> bool:
-    """Whether a section will be in recall: new, or not forgotten by the user."""
-    return older is None or (older["forgotten_at"] is None and older["collection"] == knowledge.COLLECTION)
-
-
-def _differs(older: Document | None, newer: Document) -> bool:
-    """Whether there is something to write. What was forgotten stays so, whatever the file says."""
-    if older is None:
-        return True
-    if not _counts(older):
-        return False
-    return any(older[name] != newer[name] for name in _FIELDS)  # type: ignore[literal-required]  # keys of the TypedDict
