@@ -1,4 +1,4 @@
-"""Observing one session: its transcript is archived, a model notes what is new, and events tell of it."""
+"""Observing one session: its transcript is archived, a model notes what is new, and events record it."""
 
 from __future__ import annotations
 
@@ -75,23 +75,23 @@ def observe(config: Config, model: Model, session: str, transcript: str, *, lock
 
 
 def _observe(config: Config, model: Model, session: str, transcript: str) -> dict[str, Any]:
-    tell = _teller(config, session)
+    record_event = _event_recorder(config, session)
     report = observer.Report()
     try:
-        archived = _run(config, model, session, transcript, report, tell)
+        archived = _run(config, model, session, transcript, report, record_event)
     except Failure as failure:
-        tell("memory.observe.failed", _counts(report), f"{failure.code}: {failure.message}")
+        record_event("memory.observe.failed", _counts(report), f"{failure.code}: {failure.message}")
         if report.ranges:
             count = len(report.ranges)
             failure.message += f" ({count} range{'s' * (count > 1)} of turns before it stored)"
         raise
     except BaseException as error:
-        tell("memory.observe.failed", _counts(report), type(error).__name__)
+        record_event("memory.observe.failed", _counts(report), type(error).__name__)
         raise
     counts = _counts(report)
     unchanged = not (report.turns or report.passed_turns or report.left_turns)
     if not unchanged:
-        tell("memory.observe.completed", counts, "")
+        record_event("memory.observe.completed", counts, "")
     return {"session": session, "unchanged": unchanged, **counts, "ranges": report.ranges, **archived}
 
 
@@ -101,7 +101,7 @@ def _run(
     session: str,
     transcript: str,
     report: observer.Report,
-    tell: Callable[[str, dict[str, Any], str], None],
+    record_event: Callable[[str, dict[str, Any], str], None],
 ) -> dict[str, Any]:
     """Archive and observe; returns what was archived, by the names of its keys in the result."""
     busy_ms = config.whole("store.busy_ms")
@@ -122,7 +122,7 @@ def _run(
         observer.Budget(config.whole("observe.max_tokens"), config.whole("observe.seconds")),
         vectors=vectors,
         most_bytes=config.whole("model.max_prompt_bytes"),
-        begin=lambda turns, tokens: tell("memory.observe.started", {"turns": turns, "tokens": tokens}, ""),
+        begin=lambda turns, tokens: record_event("memory.observe.started", {"turns": turns, "tokens": tokens}, ""),
         report=report,
     )
     return archived
@@ -137,11 +137,11 @@ def _archive(db: apsw.Connection, transcript: str, vectors: bool) -> dict[str, A
     return {"episodes": {"added": archived.added, "updated": archived.updated}, "badLines": archived.bad_lines}
 
 
-def _teller(config: Config, session: str) -> Callable[[str, dict[str, Any], str], None]:
+def _event_recorder(config: Config, session: str) -> Callable[[str, dict[str, Any], str], None]:
     """What stores an event: its action, its metadata, and an error or ""."""
     began = time.monotonic()
 
-    def tell(action: str, metadata: dict[str, Any], error: str) -> None:
+    def record_event(action: str, metadata: dict[str, Any], error: str) -> None:
         event = new_event(
             action,
             source="cli",
@@ -156,7 +156,7 @@ def _teller(config: Config, session: str) -> Callable[[str, dict[str, Any], str]
         )
         log.try_append(None, [event], config)
 
-    return tell
+    return record_event
 
 
 def _counts(report: observer.Report) -> dict[str, Any]:
