@@ -102,7 +102,7 @@ def make_app(*, rich: bool) -> typer.Typer:
 
 def _show_version(asked: bool) -> None:
     if asked:
-        from cli.installation.status import versions
+        from session.health import versions
 
         about = versions()
         sys.stdout.write(f"{_NAME} {about['version']} (python {about['python']}, sqlite {about['sqlite']})\n")

@@ -1,4 +1,4 @@
-"""A file of JSON lines, or stdin, read with a bar: what commands that take in many lines share."""
+"""A file of JSON lines, or stdin: what commands that import many lines share."""
 
 from __future__ import annotations
 
@@ -8,16 +8,29 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
+from cli import progress
 from core.errors import usage
 
 
 @contextmanager
-def opened(where: str, *, code: str, holds: str) -> Iterator[BinaryIO]:
-    """The file, or stdin for `-`; `holds` names what is in it.
+def numbered(
+    where: str, *, longest: int, code: str, holds: str
+) -> Iterator[tuple[Iterator[tuple[int, bytes | None]], Callable[[int], None]]]:
+    """The numbered lines of a file, or of stdin for `-`, and what to tell how many bytes are done: a bar shows it.
+
+    Args:
+        longest: bytes of a line; None stands for a longer one, which is skipped without being held in memory.
+        holds: what is in the file, for messages.
 
     Raises:
-        Failure: `code`, exit 2, where it cannot be opened.
+        Failure: `code`, exit 2, where it cannot be opened or read.
     """
+    with _opened(where, code, holds) as handle, progress.in_bytes("importing", _size(handle)) as advance:
+        yield _lines(handle, longest, code, holds), advance
+
+
+@contextmanager
+def _opened(where: str, code: str, holds: str) -> Iterator[BinaryIO]:
     if where == "-":
         yield sys.stdin.buffer
         return
@@ -29,12 +42,7 @@ def opened(where: str, *, code: str, holds: str) -> Iterator[BinaryIO]:
         yield handle
 
 
-def lines(handle: BinaryIO, *, longest: int, code: str, holds: str) -> Iterator[tuple[int, bytes | None]]:
-    """Numbered lines from 1; None for one over `longest` bytes, which is skipped without being held in memory.
-
-    Raises:
-        Failure: `code`, exit 2, where it cannot be read.
-    """
+def _lines(handle: BinaryIO, longest: int, code: str, holds: str) -> Iterator[tuple[int, bytes | None]]:
     number = 0
     try:
         while line := handle.readline(longest):
@@ -49,20 +57,9 @@ def lines(handle: BinaryIO, *, longest: int, code: str, holds: str) -> Iterator[
         raise usage(code, f"the input cannot be read: {error.strerror}", f"name a file of {holds}") from None
 
 
-@contextmanager
-def progress(handle: BinaryIO) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr where that is a terminal, in bytes; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
+def _size(handle: BinaryIO) -> int | None:
+    """Bytes of the input, for the bar; None where that is not known."""
     try:
-        total = os.fstat(handle.fileno()).st_size or None
+        return os.fstat(handle.fileno()).st_size or None
     except (OSError, ValueError):
-        total = None
-    columns = (TextColumn("importing"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("import", total=total)
-        yield lambda taken: bar.advance(task, taken)
+        return None

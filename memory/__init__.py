@@ -1,1 +1,1 @@
-"""Text → stored observation: gate, category, near duplicates; import, export and the scorecard."""
+"""Memory: writing observations, import and export, reports; in folders: archive, observe, knowledge, vault."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 from core import ids, words
 from core.store import documents
 from core.store.candidates import LocalCandidates
-from memory.opposites import FOREIGN_NEGATIONS, NEGATING, NEGATING_ENDS, POLAR, STRICT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +27,49 @@ _LONGEST = 20_000
 
 _OPENING = "([{\"'`*_<“‘«„:;,"
 _CLOSING = ")]}\"'`*_>”’».,;:!…。，；：！、"
+# Words whose change changes what a sentence says, in lower case.
+# Negations, numbers, quantities, obligations, days.
+_STRICT = frozenset(
+    (
+        "no not never none nothing nobody nowhere neither nor cannot without unless except hardly barely rarely"
+        " seldom zero one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty"
+        " sixty hundred thousand million first second third once twice half double all some few many most only"
+        " every each any both either always sometimes often must may might should monday tuesday wednesday"
+        " thursday friday saturday sunday january february march april june july august september october november"
+        " december today tomorrow yesterday"
+    ).split()
+)
+# Negations of other languages, which carry a whole sentence's sense.
+_FOREIGN_NEGATIONS = frozenset(
+    (
+        "nicht kein keine keinen nie niemals ohne ne pas jamais sans aucun aucune nunca jamás sin ningún não sem"
+        " nem non mai senza не нет никогда без inte aldrig utan ingen ikke aldri niet geen nooit zonder nie bez"
+        " nikdy hayır değil"
+    ).split()
+)
+# Directions, states, opposite actions, people.
+_POLAR = frozenset(
+    (
+        "to from in out on off before after over under above below up down left right into onto until since"
+        " between with enable enabled enables enabling disable disabled disables disabling allow allows allowed"
+        " deny denies denied forbid forbids forbidden block blocks blocked permit permits permitted accept accepts"
+        " accepted reject rejects rejected increase increases increased decrease decreases decreased raise raises"
+        " raised lower lowers lowered more less higher larger smaller bigger faster slower longer shorter fewer"
+        " true false yes start starts started stop stops stopped begin begins end ends add adds added remove"
+        " removes removed install installed uninstall uninstalled include includes included exclude excludes"
+        " excluded open opens opened close closes closed lock locked unlock unlocked last next previous min max"
+        " minimum maximum least sync async synchronous asynchronous public private pass passes passed fail fails"
+        " failed succeeds succeeded success failure read reads write writes import imports export exports push"
+        " pull upgrade upgraded downgrade downgraded old new early late safe unsafe good bad best worst better"
+        " worse hot cold warm inside outside internal external incoming outgoing upper front back top bottom same"
+        " different likes dislikes like dislike loves hates love hate prefers prefer avoids avoid use uses avoided"
+        " used works broke broken fixed required optional mandatory keep keeps delete deletes deleted create"
+        " creates created local remote staging production development dev prod he she they i we you my your his"
+        " her our their him them"
+    ).split()
+)
+_NEGATING = ("un", "in", "im", "ir", "il", "dis", "non", "de", "mis", "anti", "re", "en")
+_NEGATING_ENDS = ("less", "free")
 _DROPPED = frozenset("- – — • * · ... …".split())
 
 
@@ -79,10 +121,10 @@ def _token(bare: str) -> tuple[str, bool]:
         if len(bare) == 1 and bare not in "aAI":
             return bare, True
         humped = not (bare.islower() or bare.isupper() or bare.istitle())
-        return (bare, True) if humped else (lower, lower in STRICT or lower in FOREIGN_NEGATIONS)
+        return (bare, True) if humped else (lower, lower in _STRICT or lower in _FOREIGN_NEGATIONS)
     straight = lower.replace("\u2019", "'")
     if straight.replace("'", "").isalpha() and not any(map(_is_unspaced, straight)):
-        return straight, straight in STRICT or straight in FOREIGN_NEGATIONS or straight.endswith("n't")
+        return straight, straight in _STRICT or straight in _FOREIGN_NEGATIONS or straight.endswith("n't")
     if straight.replace("-", "").isalpha() and straight[0] != "-":
         return straight, True
     return bare, True
@@ -113,7 +155,7 @@ def same(one: Tokens, other: Tokens) -> bool:
 
 def _changes_meaning(one: Tokens, left: set[str], other: Tokens, right: set[str]) -> bool:
     """Whether the words that only one text has make it say something else."""
-    if left & POLAR and right & POLAR:
+    if left & _POLAR and right & _POLAR:
         return True
     for tokens, own, across in ((one, left, right), (other, right, left)):
         for word in own & tokens.names:
@@ -125,9 +167,9 @@ def _changes_meaning(one: Tokens, left: set[str], other: Tokens, right: set[str]
 
 def _opposed(longer: str, shorter: str) -> bool:
     """`unsafe` and `safe`, `careless` and `careful`."""
-    if longer.endswith(shorter) and longer[: -len(shorter)] in NEGATING:
+    if longer.endswith(shorter) and longer[: -len(shorter)] in _NEGATING:
         return True
-    if longer.endswith(NEGATING_ENDS):
+    if longer.endswith(_NEGATING_ENDS):
         stem = longer[:-4]
         return shorter.startswith(stem)
     return False

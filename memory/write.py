@@ -152,7 +152,7 @@ def clean_tags(tags: Sequence[str], found: list[str]) -> list[str]:
 def set_category(document: Document, given: str, annotated: str) -> None:
     """Fill in the category: an explicit one, else the annotation's, else by the text's words.
 
-    `ops`, the default of the mirrored CLI's flag, cannot be told from a given one, so the annotation goes before it.
+    `ops`, the default of the mirrored CLI's flag, looks like a given one, so the annotation goes before it.
     """
     if given and not (annotated and given == _DEFAULT_CATEGORY):
         document["category_id"], document["category_confidence"] = categories.resolve(given), 1.0
@@ -162,8 +162,8 @@ def set_category(document: Document, given: str, annotated: str) -> None:
         document["category_source"] = "annotation"
     if not document["category_id"]:
         document["category_id"], document["category_confidence"] = categories.classify(document["text"])
-        known = document["category_confidence"] > categories.FALLBACK_CONFIDENCE
-        document["category_source"] = "keyword" if known else "fallback"
+        matched = document["category_confidence"] > categories.FALLBACK_CONFIDENCE
+        document["category_source"] = "keyword" if matched else "fallback"
     document["taxonomy_version"] = categories.TAXONOMY_VERSION
 
 

@@ -1,1 +1,1 @@
-"""What happened: events, as OpenTelemetry log records."""
+"""Events: emitting, searching, following and exporting them."""

@@ -1,231 +1,143 @@
-"""Taking events to their OTLP destinations: in batches, each signal with a cursor of its own.
+"""Running the export of events: once, on and on, or in the background of other commands.
 
-A cursor moves when its receiver has answered 2xx to the whole batch, in one transaction with what the metrics count
-up to. So a process that dies at any moment skips nothing; what it had sent without noting is sent again, with the same
-ids (`log.record.uid`, span ids, cumulative totals).
+opentelemetry-sdk is loaded only where events wait.
 """
 
 from __future__ import annotations
 
-import os
-import random
-from dataclasses import replace
+import time
 from typing import TYPE_CHECKING, Any
 
-from core.store import events as stored
-from core.store import export_cursor, sqlite
-from otel.delivered import Delivered
-from otel.delivery import FAILED, REFUSED, Outcome, Sender
+from core import clock, files
+from core.errors import Failure
+from core.process import background_jobs
+from core.store import sqlite
+from otel.otlp import destination
+from otel.otlp.destination import Delivered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator, Sequence
 
-    import apsw
+    from core.config import Config
+    from otel.otlp.destination import Destination
 
-    from core.store.export_cursor import Cursor
-    from core.store.interface import Event
-    from otel.destination import Destination
-
-BATCH = 512
-BATCH_BYTES = 1_000_000
-_LARGEST_BATCH = 10_000
-_MOST_ALONE = 5
-"""Events that a receiver refuses each alone are passed over once it takes another; more of them in a row are a fault
-of the receiver, and nothing is passed over."""
-_LONGEST_BACKOFF_S = 300.0
-_NOTHING = Outcome("nothing")
-"""Events of which this signal tells nothing."""
+FAILED = "OTEL_EXPORT_FAILED"
+_LOCK_WAIT_S = 10.0
+_POLL_S = 1.0
+_LONGEST_PAUSE_S = 60.0
 
 
-def run(
-    db: apsw.Connection, destinations: Sequence[Destination], *, now: Callable[[], int], due_only: bool = False
-) -> list[Delivered]:
-    """Send what waits, up to the newest event of this moment.
-
-    Only for whoever holds the lock of the export (`cli.otel.search.export`): two at once would send everything twice.
-
-    Args:
-        now: the clock, in ms since the epoch.
-        due_only: leave out destinations that failed and whose next try is not due.
+def run(config: Config) -> list[Delivered] | None:
+    """Send what waits, and tell what came of it for each destination; None where the export is switched off.
 
     Raises:
-        Failure: the store cannot be read or written.
+        Failure: OTEL_EXPORT_FAILED where a destination did not take everything; OTEL_EXPORT_CONFIG; OTEL_EXPORT_BUSY
+            while another process sends; the store's own code.
     """
-    upto = stored.last_seq(db)
-    done = []
-    for destination in destinations:
-        cursor = _cursor(db, destination)
-        if due_only and cursor.next_try_at > now():
-            continue
-        if cursor.reached >= upto:
-            done.append(Delivered(destination.signal, destination.shown))
-            continue
-        done.append(_Journey(db, destination, cursor, upto, now).go())
+    places = _destinations()
+    if not places:
+        return None
+    done = _send(config, places)
+    failed = [one for one in done if one.error]
+    if failed:
+        raise _failure(failed, done)
     return done
 
 
-def batch_size(signal: str) -> int:
-    """Events in a batch: 512, or what the variables of the SDK's batch processors say."""
-    name = "OTEL_BSP_MAX_EXPORT_BATCH_SIZE" if signal == "traces" else "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE"
-    given = os.environ.get(name, "").strip()
-    return max(1, min(int(given), _LARGEST_BATCH)) if given.isascii() and given.isdigit() else BATCH
+def run_in_background(config: Config) -> None:
+    """Send what is due for a process that `core.process.background_jobs` started: it holds the lock already.
 
-
-def backoff_s(failures: int, asked_s: float = 0.0) -> float:
-    """How long to wait after so many failures in a row: doubling from a second to five minutes, a random part of it.
-
-    Args:
-        asked_s: what the receiver asked for at least.
+    What fails is left to the next attempt; `otel export --status` names it.
     """
-    longest = min(_LONGEST_BACKOFF_S, 2.0 ** min(failures, 10))
-    return max(asked_s, longest * random.uniform(0.5, 1.0))  # noqa: S311  # no secret
+    if destination.disabled():
+        return
+    try:
+        done = _send_unlocked(config, destination.every(), due_only=True)
+    except Failure:
+        return
+    again_at = max((one.again_at for one in done), default=0)
+    if again_at > clock.now_ms() + config.whole("otel.export_seconds") * 1000:
+        background_jobs.postpone_export(again_at)
 
 
-def _cursor(db: apsw.Connection, destination: Destination) -> Cursor:
-    known = export_cursor.read(db, destination.key)
-    return known or export_cursor.Cursor(destination.key, destination.signal, destination.shown)
+def follow(config: Config) -> Iterator[dict[str, Any]]:
+    """Send, wait, and so on without end; a row at the start, and one for each batch of news.
 
-
-class _Journey:
-    """One destination, from its cursor to the newest event."""
-
-    def __init__(
-        self, db: apsw.Connection, destination: Destination, cursor: Cursor, upto: int, now: Callable[[], int]
-    ) -> None:
-        self._db = db
-        self._destination = destination
-        self._cursor = cursor
-        self._upto = upto
-        self._now = now
-        self._begun = cursor
-        self._sender: Sender | None = None
-        self._alone = 0  # events refused since the last that was taken
-        self._warning = ""
-        self._failed: Outcome | None = None
-
-    def go(self) -> Delivered:
+    Raises:
+        Failure: OTEL_EXPORT_OFF, OTEL_EXPORT_CONFIG. What fails later is a row.
+    """
+    places = _destinations()
+    if not places:
+        raise Failure("OTEL_EXPORT_OFF", "OTEL_SDK_DISABLED or the exporters `none` switch it off", "unset them")
+    failures = 0
+    yield {"following": True, "destinations": [{"signal": one.signal, "endpoint": one.shown} for one in places]}
+    while True:
         try:
-            if self._destination.signal == "metrics":
-                self._totals()
-            else:
-                self._batches()
-        finally:
-            if self._sender is not None:
-                self._sender.close()
-        if self._failed is not None:
-            self._note(self._failed)
-        return Delivered(
-            self._destination.signal,
-            self._destination.shown,
-            self._cursor.exported - self._begun.exported,
-            self._cursor.rejected - self._begun.rejected,
-            export_cursor.waiting(self._db, self._cursor.reached),
-            self._failed.said if self._failed else "",
-            self._warning,
-            self._failed.status if self._failed else 0,
-            self._cursor.next_try_at,
-        )
+            done = _send(config, places)
+        except Failure as failure:
+            failures += 1
+            yield {"ts": clock.iso(clock.now_ms()), "error": failure.message, "code": failure.code}
+            time.sleep(_pause_s(failures))
+            continue
+        for one in done:
+            if one.sent or one.rejected or one.error:
+                yield {"ts": clock.iso(clock.now_ms()), **one.shown()}
+        failed = [one for one in done if one.error]
+        failures = failures + 1 if failed else 0
+        asked_s = max((one.again_at - clock.now_ms() for one in failed), default=0) / 1000
+        time.sleep(max(_pause_s(failures), min(asked_s, _LONGEST_PAUSE_S)) if failed else _POLL_S)
 
-    def _batches(self) -> None:
-        most = size = batch_size(self._destination.signal)
-        at = self._cursor.reached
-        refusal: Outcome | None = None
-        while True:
-            events, last = export_cursor.batch(self._db, at, self._upto, size, BATCH_BYTES)
-            if not events:
-                break
-            items = self._items(events)
-            outcome = self._send(items) if items else _NOTHING
-            if outcome.kind == FAILED:
-                self._failed = outcome
-                return
-            if outcome.kind == REFUSED:
-                if len(events) > 1:
-                    size = len(events) // 2
-                    continue
-                self._alone += 1
-                refusal = outcome
-                if self._alone > _MOST_ALONE:
-                    break
-            elif items or not self._alone:
-                self._taken(len(items), last, outcome)
-                refusal = None
-                size = min(size * 2, most)
-            at = last
-        self._failed = refusal
 
-    def _totals(self) -> None:
-        from otel.metrics import Totals
+def _destinations() -> list[Destination]:
+    places = destination.every()
+    return [] if destination.disabled() else places
 
-        totals = Totals(self._cursor.totals)
-        at = self._cursor.reached
-        count = 0
-        while True:
-            events, at = export_cursor.batch(self._db, at, self._upto, BATCH, BATCH_BYTES)
-            if not events:
-                break
-            totals.add(events)
-            count += len(events)
-        if not count:
-            return
-        now = self._now()
-        outcome = self._send(totals.data(now))
-        if outcome.kind in (FAILED, REFUSED):
-            self._failed = outcome
-        else:
-            self._taken(count, at, outcome, totals.kept(now))
 
-    def _items(self, events: Sequence[Event]) -> Sequence[Any]:
-        if self._destination.signal == "logs":
-            from otel import log_records
+def _send(config: Config, places: Sequence[Destination]) -> list[Delivered]:
+    try:
+        with files.FileLock(background_jobs.export_lock(), wait_s=_LOCK_WAIT_S):
+            return _send_unlocked(config, places)
+    except files.LockTimeout:
+        raise Failure(
+            "OTEL_EXPORT_BUSY",
+            "another process is exporting",
+            "wait for it, or look at `joelclaw otel export --status`",
+        ) from None
 
-            return log_records.of(events)
-        from otel import spans
 
-        return spans.of(events)
+def _send_unlocked(config: Config, places: Sequence[Destination], *, due_only: bool = False) -> list[Delivered]:
+    db = sqlite.open_reading()
+    if db is None or not destination.any_waiting(db, places):
+        return [Delivered(place.signal, place.shown) for place in places]
+    db.close()
+    db = sqlite.open_writing(busy_ms=config.whole("store.busy_ms"), durable=False)
+    from otel.otlp import transfer
 
-    def _send(self, batch: Any) -> Outcome:
-        if self._sender is None:
-            self._sender = Sender(self._destination)
-        return self._sender.send(batch)
+    try:
+        return transfer.run(db, places, now=clock.now_ms, due_only=due_only)
+    except sqlite.StoreError as error:
+        raise sqlite.as_failure(error) from None
+    finally:
+        db.close()
 
-    def _taken(self, count: int, reached: int, outcome: Outcome, totals: str = "") -> None:
-        """Move the cursor: the one moment at which events count as exported."""
-        if outcome is _NOTHING:
-            self._write(replace(self._cursor, reached=reached))
-            return
-        rejected = outcome.rejected + self._alone
-        if outcome.said:
-            self._warning = outcome.said
-        self._write(
-            replace(
-                self._cursor,
-                reached=reached,
-                exported=self._cursor.exported + count - (0 if totals else min(count, outcome.rejected)),
-                rejected=self._cursor.rejected + rejected,
-                totals=totals or self._cursor.totals,
-                exported_at=self._now(),
-                failures=0,
-                error=f"rejected {rejected}: {outcome.said or 'refused alone'}" if rejected else "",
-                next_try_at=0,
-            )
-        )
-        self._alone = 0
 
-    def _note(self, outcome: Outcome) -> None:
-        failures = self._cursor.failures + 1
-        now = self._now()
-        self._write(
-            replace(
-                self._cursor,
-                failures=failures,
-                error=outcome.said,
-                failed_at=now,
-                next_try_at=now + int(backoff_s(failures, outcome.wait_s) * 1000),
-            )
-        )
+def _pause_s(failures: int) -> float:
+    return float(min(_LONGEST_PAUSE_S, 2.0 ** min(failures - 1, 6)))
 
-    def _write(self, cursor: Cursor) -> None:
-        with sqlite.transaction(self._db):
-            export_cursor.write(self._db, cursor)
-        self._cursor = cursor
+
+def _failure(failed: Sequence[Delivered], done: Sequence[Delivered]) -> Failure:
+    parts = [f"{one.signal} to {one.endpoint}: {one.error} ({one.waiting} events wait)" for one in failed]
+    sent = ", ".join(f"{one.signal} {one.sent}" for one in done if one.sent)
+    if sent:
+        parts.append(f"taken: {sent}")
+    status = failed[0].status
+    fix = "what waits is sent by the next export; "
+    if status in (401, 403):
+        fix += "check OTEL_EXPORTER_OTLP_HEADERS"
+    elif status in (404, 405):
+        fix += "check the path in OTEL_EXPORTER_OTLP_ENDPOINT: /v1/logs and its like are added to it"
+    elif status:
+        fix += "look at the collector's log"
+    else:
+        fix += "start a collector there, or set OTEL_EXPORTER_OTLP_ENDPOINT"
+    return Failure(FAILED, "; ".join(parts), fix)

@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 
 from core.errors import Failure
-from core.files import LockTimeout
 from core.store import events as stored
 from core.store import sqlite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import apsw
 
     from core.store.interface import Event, EventQuery
@@ -53,10 +50,10 @@ class Follower:
         """
         try:
             found = self._read()
-        except (sqlite.StoreError, Failure, LockTimeout) as error:
+        except (sqlite.StoreError, Failure) as error:
             self._close()
             self._faults += 1
-            failure = _told(error)
+            failure = error if isinstance(error, Failure) else sqlite.as_failure(error)
             at_once = not self._started and failure.code != "STORE_BUSY"
             if at_once or self._faults >= _MAX_FAULTS:
                 raise failure from None
@@ -102,25 +99,9 @@ class Follower:
             self._db = None
 
 
-def lines(events: Iterable[Event]) -> list[str]:
-    """One line of JSON for each event."""
-    from core import json_text
-    from otel import search
-
-    return [json_text.dumps(search.shown(event)) + "\n" for event in events]
-
-
 def _file_now() -> tuple[int, int] | None:
     try:
         status = os.stat(sqlite.path())
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _told(error: apsw.Error | Failure | LockTimeout) -> Failure:
-    if isinstance(error, Failure):
-        return error
-    if isinstance(error, sqlite.StoreError):
-        return sqlite.as_failure(error)
-    return Failure("STORE_BUSY", f"{sqlite.path()} is being set up by another process", "try again")

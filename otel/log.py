@@ -1,10 +1,11 @@
-"""Appending events to the store."""
+"""The event log: appending events to the store, and dropping old ones."""
 
 from __future__ import annotations
 
+from core.errors import Failure
 from core.store import events as stored
 from core.store import sqlite
-from otel import record
+from otel.event import search_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,11 +13,14 @@ if TYPE_CHECKING:
 
     import apsw
 
+    from core.config import Config
     from core.store.interface import Event
 
 DUPLICATE = "duplicate-id"
 NOISE = "debug-noise"
 NOISE_WINDOW_MS = 60_000
+PRUNE_BATCH = 2_000
+_PRUNE_PAUSE_S = 0.01
 
 
 def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int) -> int:
@@ -44,7 +48,57 @@ def append_one(db: apsw.Connection, event: Event, *, debug_limit: int) -> str:
         return _append(db, event, debug_limit)
 
 
+def try_append(
+    db: apsw.Connection | None, events: Sequence[Event], config: Config, *, recalled: Sequence[str] = (), now: int = 0
+) -> None:
+    """Store the events of a command that has done its work: it does not fail where they cannot be stored.
+
+    Args:
+        db: the command's connection; None opens one, and closes it.
+        recalled: ids of memories whose recall is counted in the same transaction, as of `now`.
+    """
+    busy_ms = config.whole("otel.busy_ms")
+    opened = None
+    try:
+        if db is None:
+            db = opened = sqlite.open_writing(busy_ms=busy_ms, durable=False)
+        else:
+            sqlite.be_durable(db, False, busy_ms=busy_ms)
+        with sqlite.transaction(db):
+            append(db, events, debug_limit=config.whole("otel.debug_limit"))
+            if recalled:
+                from core.store import documents
+
+                documents.count_recall(db, recalled, now)
+    except (Failure, sqlite.StoreError):
+        pass
+    finally:
+        if opened is not None:
+            opened.close()
+
+
+def prune(db: apsw.Connection, before: int) -> tuple[int, int]:
+    """Drop events older than `before` (ms since the epoch); returns how many were dropped and how many are left.
+
+    In batches with pauses, so that a process that emits never waits for the whole of it.
+
+    Raises:
+        Failure: the store cannot be written; batches that were dropped stay dropped.
+    """
+    import time
+
+    deleted = 0
+    while True:
+        with sqlite.transaction(db):
+            gone = stored.delete_before(db, before, PRUNE_BATCH)
+            kept = stored.count(db) if gone < PRUNE_BATCH else 0
+        deleted += gone
+        if gone < PRUNE_BATCH:
+            return deleted, kept
+        time.sleep(_PRUNE_PAUSE_S)
+
+
 def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:
     if event["level"] == "debug" and stored.debug_count(db, event, NOISE_WINDOW_MS) >= debug_limit:
         return DUPLICATE if stored.exists(db, event["id"]) else NOISE
-    return "" if stored.insert(db, event, record.search_text(event)) else DUPLICATE
+    return "" if stored.insert(db, event, search_text(event)) else DUPLICATE

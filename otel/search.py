@@ -1,20 +1,21 @@
-"""Finding and counting events."""
+"""Finding and counting events: those of this machine in the local file, or those of every machine in the cluster."""
 
 from __future__ import annotations
 
 from core import clock
-from core.errors import usage
+from core.errors import Failure, usage
 from core.store import events as stored
-from otel import levels, record
+from core.store import sqlite
+from otel.event import as_words, identifier, parse_level
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
-    import apsw
-
+    from core.config import Config
     from core.store.interface import Event, EventQuery
+    from core.store.typesense.events import Page
 
 MAX_FACET_VALUES = 20
 MAX_WORDS = 64
@@ -48,7 +49,7 @@ def query(
     """
     wanted: list[str] = []
     for name in _names("--level", level):
-        known = levels.parse(name)
+        known = parse_level(name)
         if known is None:
             raise usage(
                 "OTEL_INVALID_ARGS", f"there is no level {name!r}", "give --level debug, info, warn, error or fatal"
@@ -59,8 +60,8 @@ def query(
         "levels": wanted,
         "sources": _names("--source", source),
         "components": _names("--component", component),
-        "session": record.identifier(session),
-        "system": record.identifier(system),
+        "session": identifier(session),
+        "system": identifier(system),
         "success": success,
         "since": max(0, now - int(hours * clock.HOUR_MS)),
     }
@@ -73,51 +74,103 @@ def words(text: str) -> list[str]:
     """
     if text.strip() in ("", "*"):
         return []
-    parts = dict.fromkeys(filter(None, map(record.as_words, text.split())))
+    parts = dict.fromkeys(filter(None, map(as_words, text.split())))
     return list(parts)[:MAX_WORDS] or text.split()[:1]
 
 
 def find(
-    db: apsw.Connection | None, asked: EventQuery, *, limit: int, page: int, text: str | None = None
+    asked: EventQuery, *, limit: int, page: int, text: str | None = None, cluster: Config | None = None
 ) -> dict[str, Any]:
-    """One page of events, newest first, as the mirrored CLI shows them; `text` is the query as it was given.
+    """One page of events, newest first, as the mirrored CLI shows them.
+
+    Args:
+        text: the query as it was given.
+        cluster: settings of the cluster to ask: then the result has `backend`, and `fallback` where the cluster did
+            not answer and the local file did. None asks the local file.
 
     Raises:
-        apsw.Error: the store cannot be read.
+        Failure: the local file cannot be read.
     """
-    events: list[Event] = []
-    rows: list[tuple[str, str, str, str, int]] = []
-    if db is not None:
-        db.execute("BEGIN")  # the page and the counts are of one moment
-        rows = stored.tally(db, asked)
-        events = stored.newest(db, asked, limit, (page - 1) * limit)
-        db.execute("COMMIT")
+    (found,), origin = _pages([asked], cluster, limit, page)
     return {
         **({} if text is None else {"query": text}),
-        "found": sum(row[4] for row in rows),
+        "found": found["found"],
         "page": page,
         "limit": limit,
         "filterBy": filter_by(asked),
-        "events": [shown(event) for event in events],
-        "facets": facets(rows),
+        "events": [shown(event) for event in found["events"]],
+        "facets": _facets(found),
+        **origin,
     }
 
 
-def stats(db: apsw.Connection | None, asked: EventQuery, *, hours: float, now: int) -> dict[str, Any]:
+def stats(asked: EventQuery, *, hours: float, now: int, cluster: Config | None = None) -> dict[str, Any]:
     """How many events and errors there are in the window and in the last 15 minutes.
 
+    Args:
+        cluster: as of `find`.
+
     Raises:
-        apsw.Error: the store cannot be read.
+        Failure: the local file cannot be read.
     """
-    rows = stored.tally(db, asked) if db is not None else []
     recent: EventQuery = {**asked, "since": now - RECENT_MS}
+    (whole, last), origin = _pages([asked, recent], cluster, 0, 1)
     return {
         "windowHours": int(hours) if hours == int(hours) else hours,
         "filterBy": filter_by(asked),
-        **_rates(rows),
-        "recent15m": _rates(stored.tally(db, recent) if db is not None else []),
-        "facets": facets(rows),
+        **_rates(whole),
+        "recent15m": _rates(last),
+        "facets": _facets(whole),
+        **origin,
     }
+
+
+def _pages(
+    queries: Sequence[EventQuery], cluster: Config | None, limit: int, page: int
+) -> tuple[list[Page], dict[str, Any]]:
+    """A page for each query, from the cluster or the local file, and what the result says of where it comes from."""
+    origin: dict[str, Any] = {}
+    if cluster is not None:
+        try:
+            return _cluster_pages(queries, cluster, limit, page), {"backend": "typesense"}
+        except Failure as failure:
+            fallback = {"from": "typesense", "to": "sqlite", "reason": failure.message, "code": failure.code}
+            origin = {"backend": "sqlite", "fallback": fallback}
+    try:
+        return _local_pages(queries, limit, page), origin
+    except sqlite.StoreError as error:
+        raise sqlite.as_failure(error) from None
+
+
+def _cluster_pages(queries: Sequence[EventQuery], settings: Config, limit: int, page: int) -> list[Page]:
+    from core.store.typesense import events, search_client
+
+    cluster = search_client.connect(settings)
+    try:
+        filters = [filter_by(asked) for asked in queries]
+        return events.search(cluster, queries[0]["words"], filters, limit=limit, page=page, values=MAX_FACET_VALUES)
+    finally:
+        cluster.close()
+
+
+def _local_pages(queries: Sequence[EventQuery], limit: int, page: int) -> list[Page]:
+    db = sqlite.open_reading()
+    pages: list[Page] = []
+    if db is not None:
+        db.execute("BEGIN")  # the page and the counts are of one moment
+    for asked in queries:
+        found: Page = {"found": 0, "events": [], "counts": {name: {} for name in FACETS}}
+        for *values, number in stored.tally(db, asked) if db is not None else ():
+            found["found"] += number
+            for name, value in zip(FACETS, values, strict=True):
+                counts = found["counts"][name]
+                counts[str(value)] = counts.get(str(value), 0) + number
+        if db is not None and limit:
+            found["events"] = stored.newest(db, asked, limit, (page - 1) * limit)
+        pages.append(found)
+    if db is not None:
+        db.execute("COMMIT")
+    return pages
 
 
 def shown(event: Event) -> dict[str, Any]:
@@ -139,19 +192,6 @@ def shown(event: Event) -> dict[str, Any]:
     }
 
 
-def facets(rows: Sequence[tuple[str, str, str, str, int]]) -> list[dict[str, Any]]:
-    """The most frequent values of each facet, at most `MAX_FACET_VALUES`."""
-    result: list[dict[str, Any]] = []
-    for column, name in enumerate(FACETS):
-        counts: dict[str, int] = {}
-        for row in rows:
-            value = str(row[column])
-            counts[value] = counts.get(value, 0) + row[4]
-        ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MAX_FACET_VALUES]
-        result.append({"field_name": name, "counts": [{"value": value, "count": number} for value, number in ranked]})
-    return result
-
-
 def filter_by(asked: EventQuery) -> str:
     """The filters in force, in Typesense's notation."""
     parts = [f"timestamp:>={asked['since']}"]
@@ -166,11 +206,19 @@ def filter_by(asked: EventQuery) -> str:
     return " && ".join(parts)
 
 
-def _rates(rows: Iterable[tuple[str, str, str, str, int]]) -> dict[str, Any]:
-    total = errors = 0
-    for level, _, _, _, number in rows:
-        total += number
-        errors += number if level in ERRORS else 0
+def _facets(page: Page) -> list[dict[str, Any]]:
+    """The most frequent values of each facet, at most `MAX_FACET_VALUES`."""
+    rows = []
+    for name in FACETS:
+        ranked = sorted(page["counts"].get(name, {}).items(), key=lambda item: (-item[1], item[0]))[:MAX_FACET_VALUES]
+        rows.append({"field_name": name, "counts": [{"value": value, "count": count} for value, count in ranked]})
+    return rows
+
+
+def _rates(page: Page) -> dict[str, Any]:
+    levels = page["counts"].get("level", {})
+    errors = sum(levels.get(level, 0) for level in ERRORS)
+    total = page["found"]
     return {"total": total, "errors": errors, "errorRate": round(errors / total, 4) if total else 0.0}
 
 

@@ -7,7 +7,7 @@ ask for approval, and what earlier injections said.
 from __future__ import annotations
 
 from core.quoting import DELIMITER
-from memory.openings import ACKNOWLEDGEMENTS, PLANS, SUMMARIES, TRACES, begins_with
+from memory.gate import ACKNOWLEDGEMENTS, PLANS, SUMMARIES, TRACES, begins_with
 
 _PROCEDURAL = ("## plan summary", "should i:")
 _OURS = (

@@ -27,10 +27,10 @@ def event(
     level: str = "info",
 ) -> Event:
     """An event of this session."""
-    from otel import record
+    from otel.event import new_event
 
     role = role or "interactive"
-    return record.event(
+    return new_event(
         name,
         source=role,
         component=component,

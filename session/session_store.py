@@ -90,10 +90,10 @@ class SessionStore:
         if self.faults or not os.path.isfile(path):
             return []
         with fault_boundary(self.faults, "archive"):
-            from memory.archive import episodes
+            from memory.archive import ingest
 
             db, vectors = self._writing(durable=False)
-            taken = episodes.take_file(
+            ingested = ingest.ingest_file(
                 db,
                 path,
                 agent=agent,
@@ -101,10 +101,9 @@ class SessionStore:
                 project=project,
                 now=self._now,
                 vectors=vectors,
-                config=self._config,
                 until=until,
             )
-            return taken["items"]
+            return ingested["items"]
         return []
 
     def archive_items(self, items: Sequence[Item], *, agent: str, session: str, project: str) -> None:
@@ -112,10 +111,10 @@ class SessionStore:
         if self.faults:
             return
         with fault_boundary(self.faults, "archive"):
-            from memory.archive import episodes
+            from memory.archive import ingest
 
             db, vectors = self._writing(durable=False)
-            episodes.take_items(
+            ingest.ingest_items(
                 db,
                 items,
                 agent=agent,
@@ -123,7 +122,6 @@ class SessionStore:
                 project=project,
                 now=self._now,
                 vectors=vectors,
-                config=self._config,
             )
 
     def write_task(self, text: str, *, source: str, session: str) -> str | None:

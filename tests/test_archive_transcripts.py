@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clients.item import Item
-from core import config, json_text
+from core import json_text
 from core.store import documents, sqlite, transcripts
-from memory.archive import episodes
+from memory.archive import ingest
 
 
 @pytest.fixture
@@ -272,7 +272,6 @@ def how(home: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     db = sqlite.open_writing(busy_ms=400, durable=False)
     return {
         "db": db, "agent": "claude", "session": SESSION, "project": "p", "now": 5, "vectors": sqlite.load_vectors(db),
-        "config": config.load(),
     }  # fmt: skip
 
 
@@ -283,15 +282,15 @@ def stored(how: dict[str, Any]) -> dict[str, tuple[str, str]]:
 def test_a_call_is_bounded_and_the_next_goes_on(how: dict[str, Any], tmp_path: Path) -> None:
     made = long(tmp_path / "long.jsonl", 200)
     size = made.path.stat().st_size
-    taken = episodes.take_file(path=str(made.path), most_bytes=size // 3, **how)
+    taken = ingest.ingest_file(path=str(made.path), most_bytes=size // 3, **how)
     assert taken["complete"] is False
     assert 0 < taken["offset"] <= size // 3 + 5000  # a line more
     assert taken["offset"] == taken["bytes"]
-    stopped = episodes.take_file(path=str(made.path), until=0.0, **how)  # one piece, for progress
+    stopped = ingest.ingest_file(path=str(made.path), until=0.0, **how)  # one piece, for progress
     assert stopped["bytes"] > 0
     ids = [item["id"] for item in [*taken["items"], *stopped["items"]] if item["kind"] == "said"]
     while not stopped["complete"]:
-        stopped = episodes.take_file(path=str(made.path), **how)
+        stopped = ingest.ingest_file(path=str(made.path), **how)
         ids += [item["id"] for item in stopped["items"] if item["kind"] == "said"]
     assert ids == [f"claude:u-{number + 1:08}" for number in range(200)]
     assert list(stored(how)) == ids
@@ -301,15 +300,15 @@ def test_a_hook_leaves_new_lines_in_which_nobody_says_anything_to_a_later_one(
     how: dict[str, Any], tmp_path: Path
 ) -> None:
     made = long(tmp_path / "long.jsonl", 3)
-    before = episodes.take_file(path=str(made.path), until=time.monotonic() + 60, **how)
-    position = transcripts.position(how["db"], episodes.source_of(str(made.path)))
+    before = ingest.ingest_file(path=str(made.path), until=time.monotonic() + 60, **how)
+    position = transcripts.position(how["db"], ingest.source_of(str(made.path)))
     with made.path.open("a") as file:
         file.write('{"type":"system","subtype":"stop_hook_summary","userType":"external"}\n')
-    silent = episodes.take_file(path=str(made.path), until=time.monotonic() + 60, **how)
+    silent = ingest.ingest_file(path=str(made.path), until=time.monotonic() + 60, **how)
     assert (silent["bytes"], silent["offset"], silent["complete"]) == (0, before["offset"], True)
-    assert transcripts.position(how["db"], episodes.source_of(str(made.path))) == position
+    assert transcripts.position(how["db"], ingest.source_of(str(made.path))) == position
     made.user("and now the tide tables")
-    heard = episodes.take_file(path=str(made.path), until=time.monotonic() + 60, **how)
+    heard = ingest.ingest_file(path=str(made.path), until=time.monotonic() + 60, **how)
     assert [item["text"] for item in heard["items"] if item["kind"] == "said"] == ["and now the tide tables"]
     assert heard["offset"] == made.path.stat().st_size
 
@@ -318,24 +317,24 @@ def test_many_such_lines_are_left_behind(how: dict[str, Any], tmp_path: Path) ->
     made = long(tmp_path / "long.jsonl", 3)
     with made.path.open("a") as file:
         file.write('{"type":"api-request-shape","shape":"' + 40_000 * "x" + '"}\n')
-    taken = episodes.take_file(path=str(made.path), until=time.monotonic() + 60, **how)
+    taken = ingest.ingest_file(path=str(made.path), until=time.monotonic() + 60, **how)
     assert taken["offset"] == made.path.stat().st_size
 
 
 def test_a_file_that_is_not_there_says_nothing(how: dict[str, Any], tmp_path: Path) -> None:
-    taken = episodes.take_file(path=str(tmp_path / "none.jsonl"), **how)
+    taken = ingest.ingest_file(path=str(tmp_path / "none.jsonl"), **how)
     assert (taken["added"], taken["complete"], taken["items"]) == (0, True, [])
 
 
 def test_items_without_a_file(how: dict[str, Any]) -> None:
     how["agent"] = "opencode"
     first = [said("o1", "user", "why is it slow?"), said("o2", "assistant", "I measure.")]
-    assert episodes.take_items(items=first, **how)["added"] == 2
+    assert ingest.ingest_items(items=first, **how)["added"] == 2
     # the same ones again, the last of them grown, and a new one
     call = {"call": "k", "name": "bash", "files": [], "command": "time make"}
     again = [first[0], said("o2", "assistant", "I measure. It is the linker.", tools=[call])]
     outcome: Item = {"kind": "outcome", "call": "k", "text": "real 3m1s", "failed": False}
-    taken = episodes.take_items(items=[*again, outcome, said("o3", "assistant", "Use mold.")], **how)
+    taken = ingest.ingest_items(items=[*again, outcome, said("o3", "assistant", "Use mold.")], **how)
     assert (taken["added"], taken["updated"]) == (1, 1)
     assert stored(how) == {
         "o1": ("user: why is it slow?", "I measure."),
@@ -348,7 +347,7 @@ def test_items_without_a_file(how: dict[str, Any]) -> None:
             "why is it slow?\nI measure. It is the linker.\n$ time make\nreal 3m1s",
         ),
     }
-    assert episodes.take_items(items=[*again, said("o3", "assistant", "Use mold.")], **how)["updated"] == 0
+    assert ingest.ingest_items(items=[*again, said("o3", "assistant", "Use mold.")], **how)["updated"] == 0
 
 
 def test_messages_without_ids_are_known_again(how: dict[str, Any], tmp_path: Path) -> None:
@@ -366,9 +365,9 @@ def test_messages_without_ids_are_known_again(how: dict[str, Any], tmp_path: Pat
     ]
     rollout.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
     how["agent"] = "codex"
-    assert episodes.take_file(path=str(rollout), **how)["added"] == 3
+    assert ingest.ingest_file(path=str(rollout), **how)["added"] == 3
     moved = rollout.rename(tmp_path / "moved.jsonl")
-    taken = episodes.take_file(path=str(moved), **how)
+    taken = ingest.ingest_file(path=str(moved), **how)
     assert (taken["added"], taken["updated"], len(stored(how))) == (0, 0, 3)
 
 
@@ -400,7 +399,7 @@ def test_in_how_many_calls_it_comes_makes_no_difference(
         how["db"].execute("DELETE FROM signature") if documents.has_signatures(how["db"]) else None
         start = 0
         for end in ends:
-            episodes.take_items(items=items[start:end], **how)
+            ingest.ingest_items(items=items[start:end], **how)
             start = end
         results.append(stored(how))
     whole, cut = results

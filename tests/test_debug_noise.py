@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.store import migrations
-from otel import log, record
+from otel import log
+from otel.event import new_event
 
 LIMIT = 12
 WINDOW_MS = 60_000
@@ -53,17 +54,17 @@ def test_limit_is_a_setting(run: Run) -> None:
 
 def test_known_id_is_told_from_noise() -> None:
     db = empty_store()
-    event = record.event("x", level="debug", id="same", now=NOW_MS)
+    event = new_event("x", level="debug", id="same", now=NOW_MS)
     assert log.append_one(db, event, debug_limit=1) == ""
     assert log.append_one(db, event, debug_limit=1) == log.DUPLICATE
 
 
 def test_append_counts_what_it_stored_and_keeps_an_open_transaction_open() -> None:
     db = empty_store()
-    events = [record.event("x", level="debug", now=NOW_MS) for _ in range(LIMIT + 5)]
+    events = [new_event("x", level="debug", now=NOW_MS) for _ in range(LIMIT + 5)]
     assert log.append(db, events, debug_limit=LIMIT) == LIMIT
     db.execute("BEGIN IMMEDIATE")
-    assert log.append(db, [record.event("y", now=NOW_MS), events[0]], debug_limit=LIMIT) == 1
+    assert log.append(db, [new_event("y", now=NOW_MS), events[0]], debug_limit=LIMIT) == 1
     assert db.in_transaction
     db.execute("ROLLBACK")
     assert len(times(db)) == LIMIT
@@ -73,7 +74,7 @@ def test_append_counts_what_it_stored_and_keeps_an_open_transaction_open() -> No
 @settings(deadline=None, max_examples=60)
 def test_no_window_ever_holds_more(offsets: list[int], limit: int) -> None:
     db = empty_store()
-    log.append(db, [record.event("x", level="debug", now=NOW_MS + at) for at in offsets], debug_limit=limit)
+    log.append(db, [new_event("x", level="debug", now=NOW_MS + at) for at in offsets], debug_limit=limit)
     kept = times(db)
     for start in kept:
         assert sum(start <= at < start + WINDOW_MS for at in kept) <= limit
@@ -87,7 +88,7 @@ def test_events_in_order_are_refused_only_when_the_window_is_full(gaps: list[int
     for gap in gaps:
         now += gap
         full = sum(now - WINDOW_MS < at for at in kept) >= limit
-        reason = log.append_one(db, record.event("x", level="debug", now=now), debug_limit=limit)
+        reason = log.append_one(db, new_event("x", level="debug", now=now), debug_limit=limit)
         assert (reason == log.NOISE) is full
         if not full:
             kept.append(now)

@@ -18,7 +18,7 @@ from faults import attempt, write_lock
 
 from core import clock
 from core.store import sqlite
-from memory.knowledge import markdown_files, sync
+from memory.knowledge import markdown_files, section_store, sync
 
 BODY = "Sessions write a checkpoint every turn, so that a compaction cannot take what the agent was doing with it."
 
@@ -375,10 +375,10 @@ def test_a_store_that_is_locked_is_told(run: Run, home: Path, vault: Path) -> No
 
 
 def test_a_large_file_that_was_stored_in_part_is_completed(run: Run, home: Path, vault: Path) -> None:
-    big = "".join(f"## H{n}\n\n{BODY} {n}\n\n" for n in range(2 * sync.TOGETHER + 50))
+    big = "".join(f"## H{n}\n\n{BODY} {n}\n\n" for n in range(2 * section_store.TOGETHER + 50))
     put(vault / "big.md", big)
     synced(run, vault)
-    assert len(rows(home)) == 5 + 2 * sync.TOGETHER + 50
+    assert len(rows(home)) == 5 + 2 * section_store.TOGETHER + 50
     db = apsw.Connection(str(home / "store.db"))
     db.execute("DELETE FROM lexicon WHERE rowid IN (SELECT rowid FROM document WHERE title = 'big › H7')")
     db.execute("DELETE FROM vector WHERE document IN (SELECT rowid FROM document WHERE title = 'big › H7')")

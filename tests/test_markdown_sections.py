@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memory.knowledge import markdown_document, markdown_files
-from memory.knowledge.markdown_document import front_matter, understand
+from memory.knowledge.markdown_document import front_matter
 from memory.knowledge.markdown_sections import LONGEST, pieces, split
 
 LONG = "a body that is long enough to be a section of its own, since a short one goes into the one above it."
@@ -155,11 +155,11 @@ def test_pieces_hold_every_character_that_shows(text: str) -> None:
 @example("---\ntitle: [\n- \n---\n", b"\xff\xfe\x00", "/adr")
 @example("---\n---\n", b"\xef\xbb\xbf# x", "SKILL.md")
 def test_nothing_raises(text: str, data: bytes, path: str) -> None:
-    understand("---\n" + text + "\n---\n" + text, path)
-    understand(text, path)
+    markdown_document.parse("---\n" + text + "\n---\n" + text, path)
+    markdown_document.parse(text, path)
     decoded = markdown_files.decode(data)
     if decoded is not None:
-        understand(decoded, path)
+        markdown_document.parse(decoded, path)
 
 
 def test_front_matter_is_read_as_people_write_it() -> None:
@@ -206,7 +206,7 @@ def test_what_is_no_front_matter_is_text(text: str) -> None:
     ],
 )
 def test_the_type_is_what_the_file_says_then_what_its_place_says(path: str, text: str, kind: str) -> None:
-    assert understand(text, path).type == kind
+    assert markdown_document.parse(text, path).type == kind
 
 
 @pytest.mark.parametrize(
@@ -220,11 +220,11 @@ def test_the_type_is_what_the_file_says_then_what_its_place_says(path: str, text
     ],
 )
 def test_the_title_of_a_file(path: str, text: str, title: str) -> None:
-    assert understand(text, path).title == title
+    assert markdown_document.parse(text, path).title == title
 
 
 def test_the_title_of_a_section_names_its_place() -> None:
-    file = understand(f"# File\n\n{LONG}\n\n## A\n### B\n{LONG}\n\n{'w ' * 740}", "/v/x.md")
+    file = markdown_document.parse(f"# File\n\n{LONG}\n\n## A\n### B\n{LONG}\n\n{'w ' * 740}", "/v/x.md")
     assert [file.section_title(section) for section in file.sections] == ["File", "File › A › B", "File › A › B (2)"]
 
 
@@ -241,7 +241,7 @@ def test_the_title_of_a_section_names_its_place() -> None:
     ],
 )
 def test_a_decision_that_no_longer_holds_is_stale(text: str, stale: bool) -> None:
-    assert understand(text, "/v/decisions/0001-x.md").stale is stale
+    assert markdown_document.parse(text, "/v/decisions/0001-x.md").stale is stale
 
 
 def test_bytes_become_text() -> None:
@@ -249,4 +249,4 @@ def test_bytes_become_text() -> None:
     assert markdown_files.decode(b"a\xffb") == "a\ufffdb"
     assert markdown_files.decode("# é".encode("utf-16")) == "# é"
     assert markdown_files.decode(b"PK\x03\x04\0\0") is None
-    assert markdown_document.understand("", "/v/a.md").sections == []
+    assert markdown_document.parse("", "/v/a.md").sections == []

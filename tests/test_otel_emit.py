@@ -16,7 +16,7 @@ import apsw
 import pytest
 from conftest import JOELCLAW, NOW_MS, ROOT, Run, clean_environment
 
-from otel import record
+from otel.event import MAX_METADATA_BYTES
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 SLOWEST_S = 1.0
@@ -235,7 +235,7 @@ def test_large_metadata_is_cut_and_says_so(run: Run, home: Path) -> None:
     many = {"action": "a", "metadata": {f"key{n}": n for n in range(12_000)}}
     kept = run("otel", "emit", stdin=json.dumps(many)).result["metadata"]
     assert kept["_cut"].endswith("more entries")
-    assert all(len(row["metadata"]) <= record.MAX_METADATA_BYTES for row in rows(home))
+    assert all(len(row["metadata"]) <= MAX_METADATA_BYTES for row in rows(home))
 
 
 # Faults: a clear error, exit 1, nothing overwritten, within a second.

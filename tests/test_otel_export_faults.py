@@ -18,7 +18,8 @@ from conftest import JOELCLAW, NOW_MS, Run, clean_environment
 from otlp_receiver import Do, Receiver, attributes
 
 from core.store import sqlite
-from otel import log, record
+from otel import log
+from otel.event import new_event
 
 PATIENCE_S = 20.0
 BATCH = 20
@@ -48,7 +49,7 @@ def store(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str
 
     def append(count: int, start: str = "e", size: int = 0) -> list[str]:
         made = [
-            record.event(
+            new_event(
                 "hook.completed" if number % 5 == 0 else f"work.{number}",
                 metadata={"agent": "pi", "event": "turn_end", **({"text": "word " * (size // 5)} if size else {})},
                 duration_ms=float(number % 90),

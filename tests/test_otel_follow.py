@@ -17,7 +17,8 @@ import pytest
 from conftest import JOELCLAW, NOW_MS, Run, clean_environment
 
 from core.store import sqlite
-from otel import follow, log, record, search
+from otel import follow, log, search
+from otel.event import new_event
 
 PATIENCE_S = 10.0
 
@@ -80,7 +81,7 @@ def emit(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def store(*actions: str, now: int | None = None) -> None:
         db = sqlite.open_writing(busy_ms=2000, durable=False)
         at = time.time_ns() // 1_000_000 if now is None else now
-        log.append(db, [record.event(action, now=at) for action in actions], debug_limit=12)
+        log.append(db, [new_event(action, now=at) for action in actions], debug_limit=12)
         db.close()
 
     return store

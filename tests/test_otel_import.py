@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from secret_samples import fill
 
-from otel import otlp_import, otlp_json, record
+from otel.event import LEVELS, new_event
+from otel.otlp import importer, json_lines
 
 
 def line(*records: dict[str, Any], resource: dict[str, Any] | None = None, scope: str = "lib") -> str:
@@ -161,7 +162,7 @@ def test_secrets_are_redacted(run: Run, home: Path) -> None:
     ("number", "level"), [(1, "debug"), (5, "debug"), (9, "info"), (16, "warn"), (20, "error"), (24, "fatal")]
 )  # fmt: skip
 def test_severity_numbers(number: int, level: str) -> None:
-    made = otlp_import.event({"eventName": "a", "severityNumber": number}, {}, "", NOW_MS)
+    made = importer.event({"eventName": "a", "severityNumber": number}, {}, "", NOW_MS)
     assert made is not None
     assert made["level"] == level
 
@@ -179,20 +180,20 @@ VALUES = st.recursive(
     metadata=st.dictionaries(TEXTS, VALUES, max_size=6),
     error=st.none() | TEXTS,
     success=st.booleans(),
-    level=st.sampled_from(record.LEVELS),
+    level=st.sampled_from(LEVELS),
     duration=st.none() | st.floats(0, 1e9),
     session=TEXTS,
 )
 def test_any_event_survives_the_round_trip(
     metadata: dict[str, Any], error: str | None, success: bool, level: str, duration: float | None, session: str
 ) -> None:
-    event = record.event(
+    event = new_event(
         "a.b", metadata=metadata, error=error, success=success, level=level, duration_ms=duration,
         session=session, system="box", now=NOW_MS,
     )  # fmt: skip
-    found = orjson.loads(next(iter(otlp_json.lines([event]))))
-    ((resource, scope, item),) = otlp_import._records(found)
-    assert otlp_import.event(item, resource, scope, NOW_MS) == event
+    found = orjson.loads(next(iter(json_lines.lines([event]))))
+    ((resource, scope, item),) = importer._records(found)
+    assert importer.event(item, resource, scope, NOW_MS) == event
 
 
 JSON = st.recursive(
@@ -211,7 +212,7 @@ JSON = st.recursive(
 
 @given(resource=JSON, item=st.dictionaries(st.sampled_from(("eventName", "body", "attributes", "timeUnixNano")), JSON))
 def test_no_json_makes_it_fail(resource: Any, item: Any) -> None:
-    report = otlp_import.Report()
+    report = importer.Report()
     given_line = {"resourceLogs": [resource, {"scopeLogs": [{"logRecords": [item]}]}]}
-    events = list(otlp_import._events(1, json.dumps(given_line).encode(), report, NOW_MS))
+    events = list(importer._events(1, json.dumps(given_line).encode(), report, NOW_MS))
     assert len(events) + report.failed >= 1

@@ -10,7 +10,7 @@ import pytest
 from conftest import NOW_MS, Run
 from otlp_receiver import Do, Receiver, attributes
 
-from otel.metrics import BOUNDS_S, MOST_SETS, Totals
+from otel.otlp.metrics import BOUNDS_S, MOST_SETS, Totals
 
 CUMULATIVE, DELTA = 2, 1
 

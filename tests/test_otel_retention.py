@@ -11,7 +11,8 @@ from conftest import JOELCLAW, NOW_MS, Run, clean_environment
 
 from core.store import events as stored
 from core.store import sqlite
-from otel import log, record, retention
+from otel import log
+from otel.event import new_event
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 DAY = 86_400_000
@@ -19,7 +20,7 @@ DAY = 86_400_000
 
 def seed(ages_ms: list[int]) -> None:
     db = sqlite.open_writing(busy_ms=1000, durable=False)
-    log.append(db, [record.event("x", now=NOW_MS - age, id=str(age)) for age in ages_ms], debug_limit=12)
+    log.append(db, [new_event("x", now=NOW_MS - age, id=str(age)) for age in ages_ms], debug_limit=12)
     db.close()
 
 
@@ -57,13 +58,13 @@ def test_numbers_are_never_used_twice(home: Path) -> None:
     seed([1, 2, 3])
     db = sqlite.open_writing(busy_ms=1000, durable=False)
     last = stored.last_seq(db)
-    assert retention.prune(db, NOW_MS + 1) == (3, 0)
-    log.append(db, [record.event("y", now=NOW_MS)], debug_limit=12)
+    assert log.prune(db, NOW_MS + 1) == (3, 0)
+    log.append(db, [new_event("y", now=NOW_MS)], debug_limit=12)
     assert stored.last_seq(db) > last
 
 
 def test_many_batches_while_others_emit(home: Path) -> None:
-    seed(list(range(2 * DAY, 2 * DAY + 3 * retention.BATCH)))
+    seed(list(range(2 * DAY, 2 * DAY + 3 * log.PRUNE_BATCH)))
     environment = clean_environment(home, **NOW)
     pruning = subprocess.Popen(
         [JOELCLAW, "otel", "prune", "--days", "1"], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment
@@ -77,6 +78,6 @@ def test_many_batches_while_others_emit(home: Path) -> None:
         emitted += 1
     assert pruning.stdout is not None
     with pruning.stdout:
-        assert json.loads(pruning.stdout.read())["result"]["deleted"] == 3 * retention.BATCH
+        assert json.loads(pruning.stdout.read())["result"]["deleted"] == 3 * log.PRUNE_BATCH
     db = sqlite.open_reading()
     assert db is not None and stored.count(db) == emitted > 0

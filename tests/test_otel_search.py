@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from core.store import events as stored
 from core.store import migrations, sqlite
-from otel import log, record, search
+from otel import log, search
+from otel.event import as_words, new_event
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 MINUTE = 60_000
@@ -29,16 +30,16 @@ def seeded(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store with a few events, the newest at NOW_MS."""
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
     made = [
-        record.event("compaction.inject", source="interactive", component="session-lifecycle", session="s1",
+        new_event("compaction.inject", source="interactive", component="session-lifecycle", session="s1",
                      system="m1", metadata={"compactionCount": 2, "contentChars": 812}, now=NOW_MS, id="inject"),
-        record.event("compaction.inject.skipped", source="interactive", component="session-lifecycle", session="s2",
+        new_event("compaction.inject.skipped", source="interactive", component="session-lifecycle", session="s2",
                      system="m1", metadata={"reason": "rapid-recompaction"}, now=NOW_MS - 10 * MINUTE, id="skipped"),
-        record.event("mail.sent", source="gateway", component="mail", level="warn", session="s1", system="m2",
+        new_event("mail.sent", source="gateway", component="mail", level="warn", session="s1", system="m2",
                      metadata={"to": {"name": "Zoë"}, "tags": ["a-b", "🔥"]}, now=NOW_MS - 20 * MINUTE, id="mail"),
-        record.event("recall.failed", source="cli", component="recall-cli", level="error", success=False, session="s1",
+        new_event("recall.failed", source="cli", component="recall-cli", level="error", success=False, session="s1",
                      system="m1", error="ECONNREFUSED 127.0.0.1:8108", duration_ms=1500, now=NOW_MS - HOUR,
                      id="failed"),
-        record.event("disk.full", source="cli", component="store", level="fatal", success=False, session="s3",
+        new_event("disk.full", source="cli", component="store", level="fatal", success=False, session="s3",
                      system="m1", now=NOW_MS - 30 * HOUR, id="old"),
     ]  # fmt: skip
     db = sqlite.open_writing(busy_ms=1000, durable=False)
@@ -233,9 +234,9 @@ def test_an_event_is_found_by_each_part_of_what_it_says(values: list[str], actio
     for step in migrations.STEPS:
         db.execute(step)
     metadata = {f"k{number}": value for number, value in enumerate(values)}
-    log.append(db, [record.event("x" + action, metadata=metadata, now=NOW_MS)], debug_limit=12)
+    log.append(db, [new_event("x" + action, metadata=metadata, now=NOW_MS)], debug_limit=12)
     for text in [*values, action]:
         asked = search.query(text, now=NOW_MS)
-        if text.strip() == "" or record.as_words(text):
+        if text.strip() == "" or as_words(text):
             assert len(stored.newest(db, asked, 10)) == 1, text
     assert stored.newest(db, search.query("zzz", now=NOW_MS), 10) == []

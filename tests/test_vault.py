@@ -12,7 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from terminal import on_terminal, without_style
 
-from memory.knowledge import file_name_match, vault
+from memory.vault import name_match, reference
+from memory.vault import notes as notes_module
 
 SECRET = "what lies outside must not be shown"
 
@@ -174,7 +175,7 @@ def test_at_most_three_notes(read: Any, notes: Path) -> None:
 
 def test_scores_of_names() -> None:
     def score(reference: str, name: str) -> float:
-        return file_name_match.score(file_name_match.tokens(reference), name)
+        return name_match.score(name_match.tokens(reference), name)
 
     assert score("gateway notes", "gateway-notes.md") == 1.0
     assert score("gateway notes", "notesOnGateway.md") > 0.9
@@ -187,7 +188,7 @@ def test_scores_of_names() -> None:
 
 @pytest.mark.parametrize("question", ["What decisions about compaction?", "which queue carries messages"])
 def test_a_question_is_no_name(notes: Path, question: str) -> None:
-    assert vault.resolve(str(notes), question) == []
+    assert reference.resolve(str(notes), question) == []
 
 
 def test_a_question_is_answered_by_what_was_synced(run: Run, read: Any, notes: Path) -> None:
@@ -226,7 +227,7 @@ def test_a_long_note_is_cut(read: Any) -> None:
 def test_where_a_note_is_cut(lines: int, truncated: bool) -> None:
     for end in ("\n", ""):
         text = "\n".join(["x"] * lines) + (end if lines else "")
-        cut = vault.cut("p", text)
+        cut = notes_module.cut("p", text)
         assert (cut.total_lines, cut.truncated) == (lines, truncated)
         assert text.startswith(cut.content)
 
@@ -340,11 +341,11 @@ segments = st.sampled_from(["..", ".", "a", "docs", "~", "linked", "link.md", "/
 def test_no_path_leads_out(parts: list[str], start: str, end: str) -> None:
     with_links = Path(_made_once())
     root = str(with_links / "Vault")
-    inside = vault.inside(root, start + "/".join(parts) + end)
+    inside = reference.inside(root, start + "/".join(parts) + end)
     if inside is not None:
         assert inside == root or inside.startswith(root + os.sep)
         assert os.path.realpath(inside) == inside
-    found = vault.by_path(root, start + "/".join(parts) + end)
+    found = reference.by_path(root, start + "/".join(parts) + end)
     assert not found or "secret" not in Path(found).read_text()
 
 

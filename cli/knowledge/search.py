@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from cli.answer import Answer
 from core import clock, config
-from core.errors import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,11 +15,7 @@ if TYPE_CHECKING:
     from core.envelope import NextAction
     from memory.knowledge.search import KnowledgeResult
 
-FAILED = "KNOWLEDGE_SEARCH_FAILED"
 _COMPONENT = "knowledge-cli"
-_QUERY_READ = 4_000
-_QUERY_SHOWN = 200
-"""Characters of a query that its events hold."""
 
 
 def search(options: dict[str, Any]) -> Answer:
@@ -29,65 +24,30 @@ def search(options: dict[str, Any]) -> Answer:
     Raises:
         Failure: KNOWLEDGE_SEARCH_FAILED.
     """
-    from core.store import sqlite
-    from memory.knowledge import search
+    from memory.knowledge import search as knowledge
 
     settings = config.load()
     now = clock.now_ms()
-    try:
-        db = sqlite.open_reading()
-        vectors = db is not None and sqlite.load_vectors(db)
-        result = search.search(
-            db,
-            options["query"],
-            limit=options["limit"],
-            types=types(options["type"]),
-            now=now,
-            vectors=vectors,
-            config=settings,
-        )
-    except Failure as failure:
-        raise failed(failure) from None
-    except sqlite.StoreError as error:
-        raise failed(sqlite.as_failure(error)) from None
+    result, db = knowledge.search(
+        options["query"], limit=options["limit"], types=knowledge.parse_types(options["type"]), now=now, config=settings
+    )
     if db is not None:
         _note(db, result, settings, now)
     return Answer(result, _next_actions(result))
 
 
-def types(given: str) -> tuple[str, ...]:
-    """The types that a comma-separated list names, as they are stored."""
-    from memory.knowledge import knowledge_type
-
-    return tuple(kind for kind in map(knowledge_type.named, given.split(",")) if kind)
-
-
-def failed(failure: Failure) -> Failure:
-    """What the store says, under the code that callers of a knowledge search know."""
-    return Failure(FAILED, f"{failure.message} ({failure.code})", failure.fix)
-
-
 def _note(db: apsw.Connection, result: KnowledgeResult, settings: Config, now: int) -> None:
     """Store the event, and that the hits were recalled. A store that cannot be written is no reason to fail."""
-    from core.redaction import redact
-    from core.store import documents, sqlite
-    from otel import log, record
+    from otel import log
+    from otel.event import new_event, query_excerpt
 
     about = {
-        # Redacted before it is cut, since half a secret is not known as one.
-        "query": redact(result["query"][:_QUERY_READ])[0][:_QUERY_SHOWN],
+        "query": query_excerpt(result["query"]),
         "found": result["found"],
         "returned": len(result["hits"]),
     }
-    made = record.event("knowledge.search.completed", component=_COMPONENT, metadata=about, now=now)
-    try:
-        sqlite.be_durable(db, False, busy_ms=settings.whole("otel.busy_ms"))
-        with sqlite.transaction(db):
-            log.append(db, [made], debug_limit=settings.whole("otel.debug_limit"))
-            if result["hits"]:
-                documents.count_recall(db, [hit["id"] for hit in result["hits"]], now)
-    except (Failure, sqlite.StoreError):
-        pass
+    made = new_event("knowledge.search.completed", component=_COMPONENT, metadata=about, now=now)
+    log.try_append(db, [made], settings, recalled=[hit["id"] for hit in result["hits"]], now=now)
 
 
 def _next_actions(result: KnowledgeResult) -> list[NextAction]:

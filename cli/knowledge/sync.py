@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from cli import progress
 from cli.answer import Answer
-from core import clock, config, files
-from core.errors import Failure, usage
-from core.store import sqlite
-from memory.knowledge import sync, synced_files
-from otel import log, record
+from core import clock, config
+from memory.knowledge import sync
+from otel import log
+from otel.event import new_event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import apsw
-
-    from core.config import Config
     from core.envelope import NextAction
     from memory.knowledge.sync import Synced
 
-_CODE = "KNOWLEDGE_INVALID_ARGS"
 _COUNTS = ("files", "sections", "added", "updated", "removed", "unchanged")
 
 
@@ -34,46 +25,21 @@ def run(options: dict[str, Any]) -> Answer:
         Failure: KNOWLEDGE_INVALID_ARGS, KNOWLEDGE_NO_FOLDERS, KNOWLEDGE_BUSY; or what the store says.
     """
     settings = config.load()
-    kept = synced_files.load().folders
-    folders = [_folder(given, kept) for given in options["dirs"]]
-    if not folders and not kept:
-        raise sync.no_folders()
-    try:
-        with synced_files.lock(settings.whole("store.busy_ms") / 1000):
-            # Everything can be made again from the files: commits do not wait for the disk one by one.
-            db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
-            with _progress() as (started, advance):
-                report = sync.sync(
-                    db,
-                    folders,
-                    prune=options["prune"],
-                    now=clock.now_ms(),
-                    vectors=sqlite.load_vectors(db),
-                    started=started,
-                    progress=advance,
-                )
-            _note(db, report, settings)
-    except files.LockTimeout:
-        raise Failure("KNOWLEDGE_BUSY", "another sync is under way", "wait until it is done, then try again") from None
-    except sqlite.StoreError as error:
-        raise sqlite.as_failure(error) from None
-    except OSError as error:
-        where = error.filename or files.home()
-        raise Failure(
-            "STORE_READ_ONLY",
-            f"{where} cannot be used: {error.strerror}",
-            "check its permissions, or set JOELCLAW_HOME",
-        ) from None
+    with progress.in_items("syncing") as (started, advance):
+        report, db = sync.sync_folders(
+            options["dirs"], prune=options["prune"], config=settings, now=clock.now_ms(), started=started,
+            progress=advance,
+        )  # fmt: skip
+    about = {name: getattr(report, name) for name in (*_COUNTS, "skipped_count", "ms")}
+    made = new_event(
+        "knowledge.sync.completed",
+        component="knowledge-cli",
+        metadata=about,
+        duration_ms=report.ms,
+        now=clock.now_ms(),
+    )
+    log.try_append(db, [made], settings)
     return Answer(_result(report), _next_actions(report))
-
-
-def _folder(given: str, kept: list[str]) -> str:
-    """The real path of a folder; one that was kept may be gone."""
-    folder = os.path.realpath(os.path.expanduser(given)) if given else ""
-    if not folder or not (os.path.isdir(folder) or folder in kept):
-        what = "is a file" if os.path.isfile(folder) else "is no folder"
-        raise usage(_CODE, f"{given!r} {what}", "name a folder that holds markdown files")
-    return folder
 
 
 def _result(report: Synced) -> dict[str, Any]:
@@ -113,35 +79,3 @@ def _next_actions(report: Synced) -> list[NextAction]:
             }
         )
     return actions
-
-
-def _note(db: apsw.Connection, report: Synced, settings: Config) -> None:
-    about = {name: getattr(report, name) for name in (*_COUNTS, "skipped_count", "ms")}
-    made = record.event(
-        "knowledge.sync.completed",
-        component="knowledge-cli",
-        metadata=about,
-        duration_ms=report.ms,
-        now=clock.now_ms(),
-    )
-    try:
-        sqlite.be_durable(db, False, busy_ms=settings.whole("otel.busy_ms"))
-        with sqlite.transaction(db):
-            log.append(db, [made], debug_limit=settings.whole("otel.debug_limit"))
-    except (Failure, sqlite.StoreError):
-        pass  # the files are in all the same
-
-
-@contextmanager
-def _progress() -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
-    """A bar on stderr where that is a terminal; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield (lambda _: None), (lambda _: None)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("syncing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("sync", total=None)
-        yield (lambda total: bar.update(task, total=total)), (lambda taken: bar.advance(task, taken))

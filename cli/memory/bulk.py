@@ -9,12 +9,12 @@ from typing import Any
 
 from cli import line_file
 from cli.answer import Answer
+from cli.recall.search import collections
 from core import clock, config
-from core.errors import Failure, usage
+from core.errors import Failure
 from core.store import sqlite
-from core.store.migrations import COLLECTIONS
 from core.store.sqlite import apsw
-from memory import bulk
+from memory import import_export
 
 _LONGEST_LINE = 16 * 1024 * 1024
 _BLOCK = 1024 * 1024
@@ -29,17 +29,17 @@ def import_(options: dict[str, Any]) -> Answer:
         Failure: IMPORT_FAILED when no line was good; or what the store says.
     """
     settings = config.load()
-    with line_file.opened(options["file"], code=_CODE, holds=_HOLDS) as handle:
+    holding = line_file.numbered(options["file"], longest=_LONGEST_LINE, code=_CODE, holds=_HOLDS)
+    with holding as (lines, advance):
         db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
-        with line_file.progress(handle) as advance:
-            report = bulk.import_lines(
-                db,
-                line_file.lines(handle, longest=_LONGEST_LINE, code=_CODE, holds=_HOLDS),
-                now=clock.now_ms(),
-                vectors=sqlite.load_vectors(db),
-                config=settings,
-                progress=advance,
-            )
+        report = import_export.import_lines(
+            db,
+            lines,
+            now=clock.now_ms(),
+            vectors=sqlite.load_vectors(db),
+            config=settings,
+            progress=advance,
+        )
     if report.failed and report.failed == report.lines:
         first = report.errors[0]
         raise Failure(
@@ -59,16 +59,13 @@ def export(options: dict[str, Any]) -> int:
     Raises:
         Failure: MEMORY_INVALID_ARGS for an unknown collection; or what the store says.
     """
-    names = [name.strip() for name in (options["collection"] or "").split(",") if name.strip()]
-    for name in names:
-        if name not in COLLECTIONS:
-            raise usage(_CODE, f"there is no collection {name!r}", f"use some of {', '.join(COLLECTIONS)}")
+    names = collections(options["collection"] or "", _CODE)
     try:
         db = sqlite.open_reading()
         if db is None:
             return 0
         block = bytearray()
-        for line in bulk.export_lines(db, names):
+        for line in import_export.export_lines(db, names):
             block += line
             if len(block) >= _BLOCK:
                 sys.stdout.buffer.write(block)

@@ -4,53 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cli.answer import Answer, step
+from cli.answer import Answer
 from core import clock, config
-from core.store import documents, observed, sqlite
+from core.store import observed, sqlite
 from core.store.sqlite import apsw
 from memory import forget as forgetting
-from memory import record
-from memory import scorecard as scores
-from memory.stats import stats as counted
-from recall import categories
+from memory import json_form, reports
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SHOWN = 120
-
 
 def recent(options: dict[str, Any]) -> Answer:
     """The newest observations of the last hours that were not forgotten, whatever the gate said of them."""
-
-    def read(db: apsw.Connection | None) -> list[dict[str, Any]]:
-        if db is None:
-            return []
-        since = int(clock.now_ms() - options["hours"] * clock.HOUR_MS)
-        return [
-            {
-                "id": document["id"],
-                "at": clock.iso(document["created_at"]),
-                "observation": document["text"][:_SHOWN],
-                "category": categories.short(document["category_id"]),
-                "source": document["source"],
-                "verdict": document["write_verdict"],
-            }
-            for document in documents.recent(db, "observations", since, options["count"])
-        ]
-
-    observations = _reading(read)
-    return Answer({"count": len(observations), "hours": options["hours"], "observations": observations})
+    hours, count = options["hours"], options["count"]
+    observations = _reading(lambda db: reports.recent(db, hours=hours, count=count, now=clock.now_ms()))
+    return Answer({"count": len(observations), "hours": hours, "observations": observations})
 
 
 def scorecard(options: dict[str, Any]) -> Answer:
     """How well memory did in the last hours."""
-    return Answer(_reading(lambda db: scores.scorecard(db, hours=options["hours"], now=clock.now_ms())))
+    return Answer(_reading(lambda db: reports.scorecard(db, hours=options["hours"], now=clock.now_ms())))
 
 
 def stats(_options: dict[str, Any]) -> Answer:
     """How many memories there are, and which."""
-    return Answer(_reading(counted))
+    return Answer(_reading(reports.stats))
 
 
 def show(options: dict[str, Any]) -> Answer:
@@ -62,12 +41,12 @@ def show(options: dict[str, Any]) -> Answer:
 
     def read(db: apsw.Connection | None) -> dict[str, Any]:
         document = forgetting.find(db, options["id"])
-        return {**record.to_view(document), "evidence": observed.evidence(db, document["id"]) if db else []}
+        return {**json_form.to_view(document), "evidence": observed.evidence(db, document["id"]) if db else []}
 
     view = _reading(read)
     undo = " --undo" if view["forgotten"] else ""
     what = "bring it back" if view["forgotten"] else "take it out of memory"
-    return Answer(view, [step(f"joelclaw memory forget{undo} {view['id']}", what)])
+    return Answer(view, [{"command": f"joelclaw memory forget{undo} {view['id']}", "description": what}])
 
 
 def forget(options: dict[str, Any]) -> Answer:
@@ -88,7 +67,7 @@ def forget(options: dict[str, Any]) -> Answer:
     other = "" if undo else " --undo"
     return Answer(
         {"ids": names, key: changed, "unchanged": [name for name in names if name not in changed], "undo": undo},
-        [step(f"joelclaw memory forget{other} {' '.join(names[:5])}", "the reverse")],
+        [{"command": f"joelclaw memory forget{other} {' '.join(names[:5])}", "description": "the reverse"}],
     )
 
 

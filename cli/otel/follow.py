@@ -6,7 +6,8 @@ import os
 import select
 import sys
 
-from otel import follow
+from core import json_text
+from otel import follow, search
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ def run(asked: EventQuery, limit: int) -> int:
 
 
 def _lines(events: list[Event]) -> None:
-    for line in follow.lines(events):
-        view = memoryview(line.encode("utf-8", "replace"))
+    for event in events:
+        view = memoryview((json_text.dumps(search.shown(event)) + "\n").encode("utf-8", "replace"))
         while view:
             view = view[os.write(1, view) :]
 

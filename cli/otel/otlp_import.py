@@ -10,7 +10,7 @@ from cli.answer import Answer, step
 from core import clock, config
 from core.errors import Failure
 from core.store import sqlite
-from otel import otlp_import
+from otel.otlp import importer
 
 _LONGEST_LINE = 64 * 1024 * 1024
 _CODE = "OTEL_INVALID_ARGS"
@@ -25,15 +25,15 @@ def run(options: dict[str, Any]) -> Answer:
             store says.
     """
     settings = config.load()
-    with line_file.opened(options["file"], code=_CODE, holds=_HOLDS) as handle:
+    holding = line_file.numbered(options["file"], longest=_LONGEST_LINE, code=_CODE, holds=_HOLDS)
+    with holding as (lines, advance):
         db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
-        with line_file.progress(handle) as advance:
-            report = otlp_import.take(
-                db,
-                line_file.lines(handle, longest=_LONGEST_LINE, code=_CODE, holds=_HOLDS),
-                now=clock.now_ms(),
-                progress=advance,
-            )
+        report = importer.import_lines(
+            db,
+            lines,
+            now=clock.now_ms(),
+            progress=advance,
+        )
     if report.failed and not report.records and not report.others:
         first = report.errors[0]
         raise Failure(

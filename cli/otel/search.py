@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from cli.answer import Answer, step
+from cli.answer import Answer
 from core import clock, config
 from core.errors import usage
 from core.store import sqlite
-from otel import retention
+from otel import log
 from otel import search as finding
 
 TYPE_CHECKING = False
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import builtins
     from typing import Any
 
+    from core.config import Config
     from core.envelope import NextAction
     from core.store.interface import EventQuery
 
@@ -37,9 +38,9 @@ def search(options: dict[str, Any]) -> Answer | int:
     if options["follow"]:
         if options["backend"] == "typesense":
             raise usage("OTEL_INVALID_ARGS", "--follow reads the local file", "leave out --follow, or --backend")
-        from cli.otel import follow
+        from cli.otel import follow as otel_follow
 
-        return follow.run(asked, options["limit"])
+        return otel_follow.run(asked, options["limit"])
     return _page("search", asked, options, options["query"] or "")
 
 
@@ -52,19 +53,10 @@ def stats(options: dict[str, Any]) -> Answer:
     now = clock.now_ms()
     asked = _query(options, now)
 
-    def local() -> dict[str, Any]:
-        try:
-            return finding.stats(sqlite.open_reading(), asked, hours=options["hours"], now=now)
-        except sqlite.StoreError as error:
-            raise sqlite.as_failure(error) from None
-
-    if options["backend"] == "typesense":
-        from otel import cluster_search
-
-        result = cluster_search.stats(config.load(), asked, local, hours=options["hours"], now=now)
-    else:
-        result = local()
-    return Answer(result, [step("joelclaw otel list --level error,fatal", "the errors of the last day")])
+    result = finding.stats(asked, hours=options["hours"], now=now, cluster=_cluster(options))
+    return Answer(
+        result, [{"command": "joelclaw otel list --level error,fatal", "description": "the errors of the last day"}]
+    )
 
 
 def prune(options: dict[str, Any]) -> Answer:
@@ -81,7 +73,7 @@ def prune(options: dict[str, Any]) -> Answer:
     deleted = kept = 0
     if sqlite.open_reading() is not None:  # nothing to drop where there is no store
         db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
-        deleted, kept = retention.prune(db, before)
+        deleted, kept = log.prune(db, before)
     return Answer(
         {
             "deleted": deleted,
@@ -89,8 +81,12 @@ def prune(options: dict[str, Any]) -> Answer:
             "before": clock.iso(before),
             "days": int(days) if days == int(days) else days,
         },
-        [step("joelclaw otel stats", "what is left")],
+        [{"command": "joelclaw otel stats", "description": "what is left"}],
     )
+
+
+def _cluster(options: dict[str, Any]) -> Config | None:
+    return config.load() if options["backend"] == "typesense" else None
 
 
 def _query(options: dict[str, Any], now: int | None = None) -> EventQuery:
@@ -109,29 +105,17 @@ def _query(options: dict[str, Any], now: int | None = None) -> EventQuery:
 
 def _page(name: str, asked: EventQuery, options: dict[str, Any], text: str | None) -> Answer:
     limit, page = options["limit"], options["page"]
-
-    def local() -> dict[str, Any]:
-        try:
-            return finding.find(sqlite.open_reading(), asked, limit=limit, page=page, text=text)
-        except sqlite.StoreError as error:
-            raise sqlite.as_failure(error) from None
-
-    if options["backend"] == "typesense":
-        from otel import cluster_search
-
-        result = cluster_search.find(config.load(), asked, local, limit=limit, page=page, text=text)
-    else:
-        result = local()
+    result = finding.find(asked, limit=limit, page=page, text=text, cluster=_cluster(options))
     actions: builtins.list[NextAction] = []
-    if result["found"] > options["limit"] * options["page"]:
+    if result["found"] > limit * page:
         actions.append(
-            step(
-                f"joelclaw otel {name}{' <query>' if text else ''} --page <page>",
-                "older events, with the same filters",
-                {
+            {
+                "command": f"joelclaw otel {name}{' <query>' if text else ''} --page <page>",
+                "description": "older events, with the same filters",
+                "params": {
                     **({"query": {"description": "the same words", "value": text}} if text else {}),
-                    "page": {"description": "which page", "value": options["page"] + 1, "default": 1},
+                    "page": {"description": "which page", "value": page + 1, "default": 1},
                 },
-            )
+            }
         )
     return Answer(result, actions)

@@ -12,23 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    import apsw
-
-    from core.config import Config
     from core.envelope import NextAction
     from recall.engine import RecallResult
 
-_COMPONENT = "recall-cli"
 _STDIN = "-"
-_NOTED_TOGETHER = 500
-_QUERY_READ = 4_000
-_QUERY_SHOWN = 200
-"""Characters of a query that its events hold."""
 
 
 def run(options: dict[str, Any]) -> Answer | int:
     """`joelclaw recall QUERY` or `--batch FILE`."""
-    names = collections(options["collection"] or "")
+    names = collections(options["collection"] or "", "RECALL_INVALID_ARGS")
     if options["batch"] is not None:
         if options["query"] is not None:
             raise usage("RECALL_INVALID_ARGS", "a query and --batch exclude each other", "give one of them")
@@ -37,10 +29,11 @@ def run(options: dict[str, Any]) -> Answer | int:
         raise usage(
             "RECALL_INVALID_ARGS", "there is no query", 'give one: joelclaw recall "what was decided about retries"'
         )
-    settings = config.load()
-    store = _Store()
-    result = _ask(store, options, options["query"], names, settings, clock.now_ms())
-    store.note(settings, counting=True)
+    from session.recorded_recall import RecordedRecall
+
+    recalls = RecordedRecall(config.load())
+    result = recalls.ask(options["query"], now=clock.now_ms(), **_asked(options, names))
+    recalls.save(counting=True)
     raw = "\n".join(" ".join(hit["observation"].split()) for hit in result["hits"]) if options["raw"] else None
     return Answer(result, _next_actions(result), raw)
 
@@ -52,129 +45,18 @@ def search(options: dict[str, Any]) -> Answer | int:
     return run({**COMMANDS[0].defaults(), **options, "budget": "auto"})
 
 
-def collections(given: str) -> tuple[str, ...]:
+def collections(given: str, code: str) -> tuple[str, ...]:
     """The collections that a comma-separated list names.
 
     Raises:
-        Failure: RECALL_INVALID_ARGS for a name that is none.
+        Failure: `code`, exit 2, for a name that is none.
     """
     names = tuple(name.strip() for name in given.split(",") if name.strip())
     for name in names:
         if name not in COLLECTIONS:
             known = ", ".join(COLLECTIONS)
-            raise usage("RECALL_INVALID_ARGS", f"there is no collection {name!r}", f"use some of {known}")
+            raise usage(code, f"there is no collection {name!r}", f"use some of {known}")
     return names
-
-
-class _Store:
-    """The one connection of this process, opened on the first question, and what it will note at the end."""
-
-    __slots__ = ("db", "events", "recalled", "vectors")
-
-    def __init__(self) -> None:
-        from core.store import sqlite
-
-        self.db: apsw.Connection | None = sqlite.open_reading()
-        self.vectors = self.db is not None and sqlite.load_vectors(self.db)
-        self.events: list[Any] = []
-        self.recalled: list[str] = []
-
-    def note(self, settings: Config, *, counting: bool) -> None:
-        """Store the events, and that the hits were recalled. A store that cannot be written is no reason to fail."""
-        from core.store import documents, sqlite
-        from otel import log
-
-        try:
-            if self.db is None:
-                self.db = sqlite.open_writing(busy_ms=settings.whole("otel.busy_ms"), durable=False)
-            else:
-                sqlite.be_durable(self.db, False, busy_ms=settings.whole("otel.busy_ms"))
-            with sqlite.transaction(self.db):
-                log.append(self.db, self.events, debug_limit=settings.whole("otel.debug_limit"))
-                if counting and self.recalled:
-                    documents.count_recall(self.db, self.recalled, clock.now_ms())
-        except Failure:
-            pass
-        self.events.clear()
-
-
-def _ask(
-    store: _Store, options: dict[str, Any], query: str, names: tuple[str, ...], settings: Config, started: int
-) -> RecallResult:
-    import time
-
-    import apsw
-
-    from core.redaction import redact
-    from core.store import sqlite
-    from otel import record
-    from recall import engine
-
-    began = time.perf_counter()
-    # Redacted before it is cut, since half a secret is not known as one.
-    about = {
-        "query": redact(query[:_QUERY_READ])[0][:_QUERY_SHOWN],
-        "budget": options["budget"],
-        "limit": options["limit"],
-    }
-    session = options["session"] or ""
-    store.events.append(
-        record.event("memory.recall.started", component=_COMPONENT, level="debug", metadata=about, now=started)
-    )
-    try:
-        result = engine.recall(
-            store.db,
-            query,
-            limit=options["limit"],
-            min_score=options["min_score"],
-            budget=options["budget"],
-            category=options["category"] or "",
-            collections=names,
-            session=session,
-            project=options["project"] or "",
-            include_hold=options["include_hold"],
-            include_discard=options["include_discard"],
-            now=started,
-            vectors=store.vectors,
-            config=settings,
-        )
-    except apsw.Error as error:
-        failure = sqlite.as_failure(error)
-        store.events.append(
-            record.event(
-                "memory.recall.failed",
-                component=_COMPONENT,
-                level="error",
-                success=False,
-                error=failure.message,
-                metadata={**about, "code": failure.code},
-                now=clock.now_ms(),
-            )
-        )
-        store.note(settings, counting=False)
-        raise failure from None
-    store.recalled.extend(hit["id"] for hit in result["hits"])
-    took = round((time.perf_counter() - began) * 1000, 2)
-    store.events.append(
-        record.event(
-            "memory.recall.completed",
-            component=_COMPONENT,
-            metadata={
-                **about,
-                "budget": result["budget"]["applied"],
-                "found": result["found"],
-                "returned": result["count"],
-                "dropped": result["droppedByTrustPass"],
-                "backend": result["backend"],
-                "rewrite": result["rewrite"]["strategy"],
-                "semantic": result["semantic"],
-                **({"fallback": result["fallback"]["code"]} if "fallback" in result else {}),
-            },
-            duration_ms=took,
-            now=clock.now_ms(),
-        )
-    )
-    return result
 
 
 def _next_actions(result: RecallResult) -> list[NextAction]:
@@ -204,16 +86,23 @@ def _next_actions(result: RecallResult) -> list[NextAction]:
 def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
     """One query a line in, one compact envelope a line out. Recalls in bulk do not count as use."""
     from core import envelope
+    from session.recorded_recall import RecordedRecall
 
-    settings = config.load()
-    store = _Store()
+    recalls = RecordedRecall(config.load())
+    asked = _asked(options, names)
     for query in _lines(options["batch"]):
-        result = _ask(store, options, query, names, settings, clock.now_ms())
+        result = recalls.ask(query, now=clock.now_ms(), **asked)
         write_out(json_text.dumps(envelope.done("joelclaw recall", result)) + "\n")
-        if len(store.events) >= _NOTED_TOGETHER:
-            store.note(settings, counting=False)
-    store.note(settings, counting=False)
+    recalls.save()
     return 0
+
+
+def _asked(options: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """The arguments of `recall.engine.recall` that the options give."""
+    asked = {name: options[name] for name in ("limit", "min_score", "budget", "include_hold", "include_discard")}
+    for name in ("category", "session", "project"):
+        asked[name] = options[name] or ""
+    return {**asked, "collections": names}
 
 
 def _lines(where: str) -> Iterator[str]:

@@ -15,13 +15,13 @@ from core.errors import FAILED, Failure
 from core.process import background_process
 from core.store.replication import comparison
 from core.store.replication import sync as replication
-from otel import record
+from otel.event import search_text
 from recall.static_vectors import document_vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_ADAPTERS = replication.Adapters(document_vector, record.search_text)
+_ADAPTERS = replication.Adapters(document_vector, search_text)
 _VERIFY: Any = {"command": "joelclaw store verify", "description": "whether both sides hold the same"}
 _STATUS: Any = {"command": "joelclaw status", "description": "what waits, and how the last try went"}
 

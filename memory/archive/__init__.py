@@ -1,1 +1,1 @@
-"""Transcripts into episodes."""
+"""Transcripts become episodes."""

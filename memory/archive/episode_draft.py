@@ -1,7 +1,7 @@
-"""What becomes of a transcript's items: one draft of an episode per message, and what the next items need of them.
+"""Drafts of episodes: a transcript's items become one draft per message.
 
-A draft holds redacted, bounded strings only, and is plain JSON: those whose tools are still running wait in the carry,
-which is stored. Hot path.
+A draft holds redacted, bounded strings only. Drafts that later items may still change (their tools are running) are
+stored as JSON between two calls: the carry. Hot path.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def new_carry() -> Carry:
 
 def text_of(draft: Draft) -> str:
     """The episode's text: who said what, each tool call on a line of its own, and under it what came of it."""
-    return f"{draft['role']}: {_told(draft)}"
+    return f"{draft['role']}: {_shown(draft)}"
 
 
 def context_of(draft: Draft) -> str:
@@ -71,7 +71,7 @@ def context_of(draft: Draft) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _told(draft: Draft) -> str:
+def _shown(draft: Draft) -> str:
     parts = [draft["body"]] if draft["body"] else []
     for _, line, outcome in draft["tools"]:
         parts.append(line)
@@ -88,17 +88,17 @@ class Drafting:
         session: for the ids of messages that have none.
     """
 
-    __slots__ = ("_carry", "_known", "_session", "changed")
+    __slots__ = ("_by_id", "_carry", "_session", "changed")
 
     def __init__(self, carry: Carry, session: str) -> None:
         self._carry = carry
         self._session = session
-        self._known: dict[str, Draft] = {draft["id"]: draft for draft in carry["drafts"]}
+        self._by_id: dict[str, Draft] = {draft["id"]: draft for draft in carry["drafts"]}
         self.changed: dict[str, Draft] = {}
         """By id, those that are new or say more than before."""
 
-    def take(self, item: Item, line: bytes, number: int) -> None:
-        """Take in one item, the `number`th of its line of the transcript."""
+    def add(self, item: Item, line: bytes, number: int) -> None:
+        """Add one item, the `number`th of its line of the transcript."""
         if item["kind"] == "said":
             self._said(item, line, number)
         elif item["kind"] == "outcome":
@@ -110,9 +110,9 @@ class Drafting:
         if not body and not tools:
             return
         identifier = identifier_of(said, self._session, line, number)
-        known = self._known.get(identifier)
-        if known is not None:
-            self._grown(known, body, tools)
+        earlier = self._by_id.get(identifier)
+        if earlier is not None:
+            self._grown(earlier, body, tools)
             return
         drafts = self._carry["drafts"]
         draft: Draft = {
@@ -125,16 +125,16 @@ class Drafting:
             "after": "",
             "at": said["at"],
         }
-        told = _told(draft)
+        shown = _shown(draft)
         if drafts:
             last = drafts[-1]
-            draft["before"] = _told(last)[:NEIGHBOUR_CHARS]
-            last["after"] = told[:NEIGHBOUR_CHARS]
+            draft["before"] = _shown(last)[:NEIGHBOUR_CHARS]
+            last["after"] = shown[:NEIGHBOUR_CHARS]
             self.changed[last["id"]] = last
         if draft["role"] == "user":
             self._carry["prompt"] = body[:PROMPT_CHARS]
         drafts.append(draft)
-        self._known[identifier] = self.changed[identifier] = draft
+        self._by_id[identifier] = self.changed[identifier] = draft
 
     def _grown(self, draft: Draft, body: str, tools: list[list[str]]) -> None:
         """The same message again, as clients write it that save a message while it grows."""
@@ -172,7 +172,7 @@ class Drafting:
                 kept = kept[place + 1 :]
                 break
         self._carry["drafts"] = kept
-        self._known = {draft["id"]: draft for draft in kept}
+        self._by_id = {draft["id"]: draft for draft in kept}
         self.changed = {}
 
 

@@ -1,4 +1,4 @@
-"""Episodes on their way into the store: a session's messages as documents with vectors, stored with their place.
+"""Storing a session's episodes: drafts become documents with vectors, stored together with the transcript's offset.
 
 Hot path.
 """
@@ -28,7 +28,7 @@ _LAST_MS = 253_402_300_799_999
 
 
 class SessionArchive:
-    """One session's way into the store.
+    """Stores the episodes of one session.
 
     Args:
         db: open for writing, in no transaction.
@@ -40,9 +40,9 @@ class SessionArchive:
 
     def __init__(self, db: apsw.Connection, agent: str, session: str, project: str, now: int, vectors: bool) -> None:
         self.db = db
-        self.session = name(session)
-        self._source = name(agent)
-        self._project = name(project)
+        self.session = clean_name(session)
+        self._source = clean_name(agent)
+        self._project = clean_name(project)
         self._now = now
         self._vectors = vectors
 
@@ -75,7 +75,7 @@ class SessionArchive:
         head: str,
         carry: str,
     ) -> tuple[int, int] | None:
-        """Store episodes and place together; None, and nothing is changed, where the place is no longer `found`."""
+        """Store episodes and offset together; None, and nothing is changed, where the offset is no longer `found`."""
         added = updated = 0
         with sqlite.transaction(self.db):
             if transcripts.position(self.db, source) != found:
@@ -94,7 +94,7 @@ class SessionArchive:
         return added, updated
 
     def _grown(self, older: Document, newer: Document, vector: bytes) -> bool:
-        """Write what a stored episode says more now: a transcript that is read again takes nothing away from it."""
+        """Write what was added to a stored episode: reading a transcript again removes nothing."""
         if older["forgotten_at"] is not None or older["collection"] != COLLECTION:
             return False
         text = older["text"] if older["text"].startswith(newer["text"]) else newer["text"]
@@ -112,10 +112,10 @@ class SessionArchive:
 def _derive(document: Document) -> None:
     document["fingerprint"] = ids.fingerprint(document["text"].lower())
     document["category_id"], document["category_confidence"] = categories.classify(document["text"])
-    known = document["category_confidence"] > categories.FALLBACK_CONFIDENCE
-    document["category_source"] = "keyword" if known else "fallback"
+    matched = document["category_confidence"] > categories.FALLBACK_CONFIDENCE
+    document["category_source"] = "keyword" if matched else "fallback"
 
 
-def name(said: str) -> str:
+def clean_name(text: str) -> str:
     """A short field on one line, without secrets."""
-    return " ".join(redact(" ".join(clean(said).replace("\0", "").split()))[0].split())[:_LONGEST_NAME]
+    return " ".join(redact(" ".join(clean(text).replace("\0", "").split()))[0].split())[:_LONGEST_NAME]

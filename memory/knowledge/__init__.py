@@ -1,1 +1,1 @@
-"""Folders of markdown: decision records, skills, notes, and the vault."""
+"""Folders of markdown (decision records, skills, notes) become knowledge, and are searched."""

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from memory.knowledge import knowledge_type, markdown_sections
+from memory.knowledge import markdown_sections
+from memory.knowledge.search import TYPE_NAMES, parse_type
 
 if TYPE_CHECKING:
     from memory.knowledge.markdown_sections import Section
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _FRONT_LINES = 400
 _KEY = re.compile(r"([A-Za-z_][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*)|)$")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)$")
+_FOLDER_TYPES = {**TYPE_NAMES, "lesson": "lesson", "pattern": "pattern", "retro": "retro", "runbook": "runbook"}
+_DEFAULT_TYPE = "note"
 _NEAREST = 4
 """Folders above a file that may say what it is; `patterns` in the name of a home does not."""
 _ADR_NAME = re.compile(r"adr[-_ ]?\d", re.IGNORECASE)
@@ -49,7 +52,7 @@ class MarkdownDocument:
         return " › ".join([self.title, *filter(None, headings)]) + number
 
 
-def understand(text: str, path: str) -> MarkdownDocument:
+def parse(text: str, path: str) -> MarkdownDocument:
     """The text of the file at `path` (read for its name and folders only). Never raises."""
     front, body = front_matter(text)
     heading = markdown_sections.first_heading(body)
@@ -121,18 +124,18 @@ def _list(front: dict[str, str | list[str]], key: str) -> list[str]:
 
 def _type(front: dict[str, str | list[str]], path: str, title: str) -> str:
     """Front matter first, then the file's name, then the folder nearest to it."""
-    said = knowledge_type.named(_one(front, "type"))
-    if said:
-        return said
+    declared = parse_type(_one(front, "type"))
+    if declared:
+        return declared
     folder, name = os.path.split(path)
     if name.lower() == "skill.md":
         return "skill"
     if _ADR_NAME.match(name) or _ADR_TITLE.match(title) or _ADR_TITLE.match(_one(front, "id")) or "adr" in front:
         return "adr"
     for above in reversed(folder.lower().split(os.sep)[-_NEAREST:]):
-        if above in knowledge_type.FOLDERS:
-            return knowledge_type.FOLDERS[above]
-    return knowledge_type.DEFAULT
+        if above in _FOLDER_TYPES:
+            return _FOLDER_TYPES[above]
+    return _DEFAULT_TYPE
 
 
 def _is_over(front: dict[str, str | list[str]], body: str, kind: str) -> bool:

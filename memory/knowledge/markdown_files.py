@@ -19,8 +19,8 @@ class Found:
 
     Args:
         files: path → its status, in order of the path.
-        problems: what was passed over, as (path, reason).
-        unread: folders that could not be listed; what lies below them is unknown, not gone.
+        problems: what was skipped, as (path, reason).
+        unread: folders that could not be listed; what lies below them is unknown.
         complete: False where the walk was stopped by `until`.
     """
 
@@ -33,7 +33,7 @@ class Found:
 def below(folder: str, *, until: float | None = None) -> Found:
     """The markdown files below a folder, without hidden folders, `node_modules` and links.
 
-    A link to a place below the folder leads to nothing new; one that leads out of it is told.
+    A link to a place below the folder leads to nothing new; one that leads out of it is a problem.
 
     Args:
         folder: a real path.
@@ -42,12 +42,12 @@ def below(folder: str, *, until: float | None = None) -> Found:
     import time
 
     found = Found()
-    waiting = [folder]
-    while waiting:
+    folders = [folder]
+    while folders:
         if until is not None and time.monotonic() > until:
             found.complete = False
             break
-        here = waiting.pop()
+        here = folders.pop()
         try:
             with os.scandir(here) as entries:
                 listed = sorted(entries, key=lambda entry: entry.name)
@@ -58,7 +58,7 @@ def below(folder: str, *, until: float | None = None) -> Found:
         deeper: list[str] = []
         for entry in listed:
             _look_at(entry, folder, found, deeper)
-        waiting += reversed(deeper)
+        folders += reversed(deeper)
     return found
 
 

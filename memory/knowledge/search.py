@@ -1,7 +1,9 @@
-"""Searching the collection `knowledge`: a recall of its sections, told as files and places in them. Hot path."""
+"""Searching the collection `knowledge`: a recall of its sections, shown as files and places in them. Hot path."""
 
 from __future__ import annotations
 
+from core import words
+from core.errors import Failure
 from recall import engine
 
 TYPE_CHECKING = False
@@ -32,6 +34,13 @@ if TYPE_CHECKING:
 
 
 COLLECTION = "knowledge"
+TYPE_NAMES = {
+    "decision": "adr", "decisions": "adr", "decision-record": "adr", "architecture-decision-record": "adr",
+    "adrs": "adr", "adr": "adr", "skills": "skill", "skill": "skill", "lessons": "lesson", "lessons-learned": "lesson",
+    "patterns": "pattern", "retros": "retro", "retrospective": "retro", "retrospectives": "retro",
+    "postmortem": "retro", "postmortems": "retro", "notes": "note", "insights": "insight", "runbooks": "runbook",
+}  # fmt: skip
+_LONGEST_TYPE = 40
 SNIPPET = 200
 """Characters of a hit's snippet."""
 PER_FILE = 2
@@ -44,8 +53,12 @@ _FOLDER_DEPTH = 500
 _LEAD = 60
 
 
+def search_failed(failure: Failure) -> Failure:
+    """What the store says, under the code that callers of a knowledge search know."""
+    return Failure("KNOWLEDGE_SEARCH_FAILED", f"{failure.message} ({failure.code})", failure.fix)
+
+
 def search(
-    db: apsw.Connection | None,
     query: str,
     *,
     limit: int = 10,
@@ -54,34 +67,40 @@ def search(
     per_file: int = PER_FILE,
     min_score: float = 0.0,
     now: int,
-    vectors: bool,
     config: Config,
-) -> KnowledgeResult:
-    """The sections that bear on a query, best first, at most `per_file` of one file.
+) -> tuple[KnowledgeResult, apsw.Connection | None]:
+    """The sections that bear on a query, best first, and the connection that read them: None where no store is yet.
 
     Args:
         types: only sections of these types; empty for all.
         below: only files below this folder, a real path; "" for all.
+        per_file: most sections of one file.
         now: ms since the epoch.
-        vectors: whether sqlite-vec is loaded into `db`.
 
     Raises:
-        apsw.Error: the store cannot be read.
+        Failure: KNOWLEDGE_SEARCH_FAILED.
     """
-    narrowed = bool(types or below)
-    result = engine.recall(
-        db,
-        query,
-        limit=max(limit * _DEPTH, _FOLDER_DEPTH if below else _TYPES_DEPTH if types else 0),
-        min_score=min_score,
-        budget="balanced",  # a session that starts does not wait for the contextual model
-        collections=(COLLECTION,),
-        now=now,
-        vectors=vectors,
-        config=config,
-    )
+    from core.store import sqlite
+
+    try:
+        db = sqlite.open_reading()
+        result = engine.recall(
+            db,
+            query,
+            limit=max(limit * _DEPTH, _FOLDER_DEPTH if below else _TYPES_DEPTH if types else 0),
+            min_score=min_score,
+            budget="balanced",  # a session that starts does not wait for the contextual model
+            collections=(COLLECTION,),
+            now=now,
+            vectors=db is not None and sqlite.load_vectors(db),
+            config=config,
+        )
+    except Failure as failure:
+        raise search_failed(failure) from None
+    except sqlite.StoreError as error:
+        raise search_failed(sqlite.as_failure(error)) from None
     hits: list[KnowledgeHit] = []
-    taken: dict[str, int] = {}
+    counts: dict[str, int] = {}
     found = 0
     start = below.rstrip("/") + "/" if below else ""
     for hit in result["hits"]:
@@ -89,8 +108,8 @@ def search(
             continue
         found += 1
         place = hit["path"] or hit["id"]
-        taken[place] = taken.get(place, 0) + 1
-        if taken[place] <= per_file and len(hits) < limit:
+        counts[place] = counts.get(place, 0) + 1
+        if counts[place] <= per_file and len(hits) < limit:
             hits.append(
                 {
                     "id": hit["id"],
@@ -101,18 +120,28 @@ def search(
                     "path": hit["path"],
                 }
             )
-    return {"query": query, "found": found if narrowed else result["found"], "hits": hits}
+    chosen: KnowledgeResult = {"query": query, "found": found if types or below else result["found"], "hits": hits}
+    return chosen, db
+
+
+def parse_types(given: str) -> tuple[str, ...]:
+    """The types that a comma-separated list names, as they are stored."""
+    return tuple(kind for kind in map(parse_type, given.split(",")) if kind)
+
+
+def parse_type(name: str) -> str:
+    """A type of knowledge as it is stored and asked for: `Decisions` and `ADR` are both `adr`; "" for no name."""
+    word = "-".join(words.split(name))[:_LONGEST_TYPE]
+    return TYPE_NAMES.get(word, word)
 
 
 def snippet(text: str, query: str) -> str:
     """The part of a text that a query asks for, on one line, at most SNIPPET characters."""
-    from core.words import query_terms
-
     line = " ".join(text.split())
     if len(line) <= SNIPPET:
         return line
     lower = line.lower()
-    places = [at for at in map(lower.find, query_terms(query)) if at >= 0] if len(lower) == len(line) else []
+    places = [at for at in map(lower.find, words.query_terms(query)) if at >= 0] if len(lower) == len(line) else []
     start = max(0, _densest(places) - _LEAD) if places else 0
     start = min(start, len(line) - SNIPPET + 1)
     if start:

@@ -1,8 +1,8 @@
-"""Keeping the collection `knowledge` in step with folders of markdown: what is new, changed and gone since last time.
+"""Syncing the collection `knowledge` with folders of markdown: files that are new, changed or removed since last time.
 
 One transaction a file (a very large one has several), so that a sync may be killed anywhere: the state does not count a
-file of which the store has only a part, and the next sync goes on. Sections have ids made of path,
-headings and number, so that what was learnt about their use survives an edit.
+file of which the store has only a part, and the next sync goes on. A section's id is made of its path, headings and
+number, so that counts of its use survive an edit.
 """
 
 from __future__ import annotations
@@ -13,31 +13,24 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from core import ids, words
+from core import files, ids, words
 from core.errors import Failure, usage
 from core.redaction import redact
 from core.store import documents, knowledge, sqlite
-from memory import gate
-from memory.knowledge import markdown_files, synced_files
-from memory.knowledge.markdown_document import understand
-from memory.knowledge.synced_files import Entry
-from memory.write import clean_name, clean_tags, set_category
-from recall.static_vectors import document_vector
+from memory.knowledge import folder_state, markdown_files
+from memory.knowledge.folder_state import Entry
+from memory.knowledge.section_store import SectionStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import apsw
 
-    from core.store.interface import Document
-    from memory.knowledge.synced_files import SyncedFiles
+    from core.config import Config
+    from memory.knowledge.folder_state import SyncedFiles
 
-MOST_TOLD = 50
-"""Files that are told one by one as passed over."""
-TOGETHER = 200
-"""Sections of one transaction: a file with more is taken in by several, or a hook's write would wait too long."""
-_FIELDS = ("text", "title", "path", "observation_type", "tags", "stale", "source")
-_TITLE_CHARS = 400
+MOST_LISTED = 50
+"""Skipped files that are listed with their reason."""
 
 
 @dataclass
@@ -47,10 +40,10 @@ class Synced:
     Args:
         files: markdown files seen; `read` of them were read.
         sections: in recall now, of the folders of this sync; the four counts below are of sections too.
-        removed_files: whose sections are gone.
-        skipped: what was passed over or cut, at most MOST_TOLD; `skipped_count` is of all.
-        missing: folders that were synced before and are gone or empty; nothing of them was removed.
-        pruned: the same, taken out.
+        removed_files: whose sections were removed.
+        skipped: files that were skipped or cut, at most MOST_LISTED; `skipped_count` is of all.
+        missing: folders that were synced before and have vanished or are empty; nothing of them was removed.
+        pruned: the same, with their sections removed.
     """
 
     files: int = 0
@@ -70,10 +63,59 @@ class Synced:
     ms: float = 0
 
     def skip(self, path: str, reason: str) -> None:
-        """Tell that a file was passed over, or not taken whole."""
+        """Count a file that was skipped or cut; the first MOST_LISTED are listed."""
         self.skipped_count += 1
-        if len(self.skipped) < MOST_TOLD:
+        if len(self.skipped) < MOST_LISTED:
             self.skipped.append({"path": stored_path(path), "reason": reason})
+
+
+def sync_folders(
+    given: Sequence[str],
+    *,
+    prune: bool,
+    config: Config,
+    now: int,
+    started: Callable[[int], None],
+    progress: Callable[[int], None],
+) -> tuple[Synced, apsw.Connection]:
+    """Sync the folders that a user names, or those kept before, in the store of this home; one process at a time.
+
+    Returns what became of them, and the connection that wrote it.
+
+    Raises:
+        Failure: KNOWLEDGE_INVALID_ARGS, KNOWLEDGE_BUSY, or as `sync`.
+    """
+    kept = folder_state.load().folders
+    folders = [_real_folder(one, kept) for one in given]
+    if not folders and not kept:
+        raise _no_folders()
+    busy_ms = config.whole("store.busy_ms")
+    try:
+        with folder_state.lock(busy_ms / 1000):
+            # Everything can be made again from the files: commits do not wait for the disk one by one.
+            db = sqlite.open_writing(busy_ms=busy_ms, durable=False)
+            vectors = sqlite.load_vectors(db)
+            return sync(db, folders, prune=prune, now=now, vectors=vectors, started=started, progress=progress), db
+    except files.LockTimeout:
+        raise Failure("KNOWLEDGE_BUSY", "another sync is under way", "wait until it is done, then try again") from None
+    except sqlite.StoreError as error:
+        raise sqlite.as_failure(error) from None
+    except OSError as error:
+        where = error.filename or files.home()
+        raise Failure(
+            "STORE_READ_ONLY",
+            f"{where} cannot be used: {error.strerror}",
+            "check its permissions, or set JOELCLAW_HOME",
+        ) from None
+
+
+def _real_folder(given: str, kept: Sequence[str]) -> str:
+    """The real path of a folder; one that was kept may have vanished."""
+    folder = os.path.realpath(os.path.expanduser(given)) if given else ""
+    if not folder or not (os.path.isdir(folder) or folder in kept):
+        what = "is a file" if os.path.isfile(folder) else "is no folder"
+        raise usage("KNOWLEDGE_INVALID_ARGS", f"{given!r} {what}", "name a folder that holds markdown files")
+    return folder
 
 
 def sync(
@@ -86,44 +128,44 @@ def sync(
     started: Callable[[int], None],
     progress: Callable[[int], None],
 ) -> Synced:
-    """Take in the markdown below the folders, and take out what is no longer there.
+    """Store the markdown below the folders, and remove what is no longer there.
 
     The caller holds `synced_files.lock`. Files below other folders stay as they are.
 
     Args:
         folders: real paths, which are kept for the next sync; empty for those kept before.
-        prune: whether a kept folder that has vanished, or is empty, is taken out with all of its sections.
+        prune: whether the sections of a kept folder that has vanished, or is empty, are removed.
         now: ms since the epoch.
-        started: is told how many files there are; `progress` how many were looked at since.
+        started: called with the number of files; `progress` with the number done since.
 
     Raises:
         Failure: KNOWLEDGE_NO_FOLDERS, or what the store says; the files before stay.
     """
     began = time.perf_counter()
-    state = synced_files.load()
+    state = folder_state.load()
     wanted = list(dict.fromkeys(folders)) or list(state.folders)
     # A kept folder below a wanted one may be hidden from its walk.
     nested = (one for one in state.folders if any(markdown_files.is_below(one, folder) for folder in wanted))
     wanted = list(dict.fromkeys([*wanted, *nested]))
     if not wanted:
-        raise no_folders()
+        raise _no_folders()
     if vectors:
         with sqlite.transaction(db):
             documents.ensure_signatures(db)
     run = _Run(db, state, wanted, now, vectors)
     try:
-        run.keep_folders()
-        run.look(prune)
+        run.remember_folders()
+        run.find_files(prune)
         started(run.report.files)
-        run.take_files(progress)
-        run.take_out_gone()
+        run.sync_files(progress)
+        run.remove_vanished()
     finally:
         run.close()
     run.report.ms = round((time.perf_counter() - began) * 1000, 1)
     return run.report
 
 
-def no_folders() -> Failure:
+def _no_folders() -> Failure:
     """There is nothing to sync: none was named, and none is kept."""
     return usage(
         "KNOWLEDGE_NO_FOLDERS",
@@ -148,16 +190,17 @@ class _Run:
         self.now = now
         self.vectors = vectors
         self.report = Synced(folders=[stored_path(folder) for folder in wanted])
+        self.sections = SectionStore(db, now, vectors, self.report)
         self.wanted = wanted
         self.found: dict[str, tuple[str, os.stat_result]] = {}
         """Stored path → path and status."""
         self.kept_below: list[str] = []
-        """Folders of which nothing may be taken out: not listed, or vanished."""
-        self.known = knowledge.rows_by_file(db)
+        """Folders of which nothing may be removed: not listed, or vanished."""
+        self.stored_rows = knowledge.rows_by_file(db)
         self.before = (list(state.folders), dict(state.entries))
 
-    def keep_folders(self) -> None:
-        """Remember the folders first: a sync that is killed is repeated without naming them."""
+    def remember_folders(self) -> None:
+        """Save the folders first: a sync that was killed is repeated without naming them."""
         for folder in self.wanted:
             if stored_path(folder) != folder:
                 self.report.skip(folder, "its path looks like a secret, so it is not kept for the next sync")
@@ -166,13 +209,13 @@ class _Run:
         if self.state.folders != self.before[0]:
             self._save()
 
-    def look(self, prune: bool) -> None:
+    def find_files(self, prune: bool) -> None:
         """Find the files, and the folders that have vanished."""
         for folder in self.wanted:
             found = markdown_files.below(folder) if os.path.isdir(folder) else None
             for path, reason in found.problems if found else ():
                 self.report.skip(path, reason)
-            had = any(synced_files.owner(name, self.state.folders) == folder for name in self.known)
+            had = any(folder_state.owner(name, self.state.folders) == folder for name in self.stored_rows)
             empty = found is None or not (found.files or found.unread)
             if empty and (had or found is None):
                 # A folder that is empty where it was not is most often a disk that is not mounted.
@@ -186,66 +229,68 @@ class _Run:
                 self.found.update({stored_path(path): (path, status) for path, status in found.files.items()})
         self.report.files = len(self.found)
 
-    def take_files(self, progress: Callable[[int], None]) -> None:
+    def sync_files(self, progress: Callable[[int], None]) -> None:
         """Every file that was found."""
         for name, (path, status) in self.found.items():
-            self._take(name, path, status)
+            self._sync_file(name, path, status)
             progress(1)
 
-    def take_out_gone(self) -> None:
+    def remove_vanished(self) -> None:
         """The sections of files that are no longer there, a transaction for each file."""
-        for name in [*self.known]:
-            if name in self.found or synced_files.owner(name, self.state.folders) not in self.wanted:
+        for name in [*self.stored_rows]:
+            if name in self.found or folder_state.owner(name, self.state.folders) not in self.wanted:
                 continue
             if any(markdown_files.is_below(name, folder) for folder in self.kept_below):
-                self.report.sections += len(self.known[name])
+                self.report.sections += len(self.stored_rows[name])
                 continue
             with sqlite.transaction(self.db):
-                self.report.removed += knowledge.remove(self.db, self.known[name], self.now, signatures=self.vectors)
+                self.report.removed += knowledge.remove(
+                    self.db, self.stored_rows[name], self.now, signatures=self.vectors
+                )
             self.report.removed_files += 1
             self.state.entries.pop(name, None)
         for name in [*self.state.entries]:  # files without sections
-            gone = name not in self.found and name not in self.known
-            if gone and synced_files.owner(name, self.state.folders) in self.wanted:
+            gone = name not in self.found and name not in self.stored_rows
+            if gone and folder_state.owner(name, self.state.folders) in self.wanted:
                 del self.state.entries[name]
         self.state.folders = [folder for folder in self.state.folders if folder not in self.report.pruned]
 
     def close(self) -> None:
-        """Make durable what was stored, then remember what was read."""
+        """Make durable what was stored, then save what was read."""
         if self.report.added or self.report.updated or self.report.removed:
             try:
                 knowledge.make_durable(self.db)
             except sqlite.StoreError:
-                return  # the state must not know more than the store
+                return  # the state must not be ahead of the store
         if (self.state.folders, self.state.entries) != self.before:
             self._save()
 
     def _save(self) -> None:
         try:
-            synced_files.save(self.state)
+            folder_state.save(self.state)
         except OSError:
-            pass  # the next sync reads more, and without folders says so
+            pass  # the next sync reads more than it must
 
-    def _take(self, name: str, path: str, status: os.stat_result) -> None:
+    def _sync_file(self, name: str, path: str, status: os.stat_result) -> None:
         """One file: nothing where its stamp is as before, else its changed sections."""
-        stamp = synced_files.stamp(status, self.now)
-        rows = self.known.get(name, [])
+        stamp = folder_state.stamp(status, self.now)
+        rows = self.stored_rows.get(name, [])
         before = self.state.entries.get(name)
         if before and before.live != len(rows):
             before = None
         if before and stamp and before.stamp == stamp:
-            self._leave(path, before)
+            self._count_unchanged(path, before)
             return
         try:
             data, more = markdown_files.read(path)
-        except OSError as error:  # its sections stay; those of a file that has gone are the next sync's
+        except OSError as error:  # its sections stay; a file that has vanished is left to the next sync
             self.report.skip(path, f"cannot be read: {error.strerror}")
             self.report.sections += len(rows)
             return
         self.report.read += 1
         hashed = blake2b(data, digest_size=16).hexdigest()
         if before and before.hash == hashed:
-            self._leave(path, before)
+            self._count_unchanged(path, before)
             self.state.entries[name] = Entry(stamp, hashed, before.live, before.note)
             return
         note = ""
@@ -257,93 +302,12 @@ class _Run:
             note = "binary: no text was taken"
         if note:
             self.report.skip(path, note)
-        live = self._store(self._sections(text or "", name, path, status), rows)
+        live = self.sections.store(self.sections.documents_of(text or "", name, path, status), rows)
         self.report.sections += live
         self.state.entries[name] = Entry(stamp, hashed, live, note)
 
-    def _leave(self, path: str, entry: Entry) -> None:
+    def _count_unchanged(self, path: str, entry: Entry) -> None:
         self.report.unchanged += entry.live
         self.report.sections += entry.live
         if entry.note:
             self.report.skip(path, entry.note)
-
-    def _sections(self, text: str, name: str, path: str, status: os.stat_result) -> list[Document]:
-        """The documents of a file. Redacted whole, since half a secret is not known as one."""
-        text, kinds = redact(text)
-        found = list(kinds)
-        file = understand(text, path)
-        tags = clean_tags(file.tags, found)
-        kind = clean_name(file.type, found)
-        category = clean_name(file.category, found)
-        made: list[Document] = []
-        for section in file.sections:
-            about = "\0".join((path, *section.headings, "", str(section.ordinal)))
-            at = min(max(status.st_mtime_ns // 1_000_000, 0), self.now)
-            document = documents.blank(knowledge.COLLECTION, f"kn-{ids.fingerprint(about)}", section.text, at)
-            document["title"] = clean_name(file.section_title(section), found)[:_TITLE_CHARS]
-            document["path"] = name
-            document["source"] = knowledge.SOURCE
-            document["observation_type"] = kind
-            document["tags"] = tags
-            document["stale"] = file.stale
-            document["fingerprint"] = ids.fingerprint(section.text.lower())
-            document["write_confidence"] = 1.0
-            document["write_reason"] = "archived"
-            document["write_gate_version"] = gate.VERSION
-            set_category(document, category, "")
-            made.append(document)
-        for one in found:
-            self.report.redacted[one] = self.report.redacted.get(one, 0) + 1
-        return made
-
-    def _store(self, sections: list[Document], rows: list[int]) -> int:
-        """Write what differs, and take out the rows that are no section any more; returns how many are in recall."""
-        older = {one["id"]: documents.by_id(self.db, one["id"]) for one in sections}
-        kept = {known["rowid"] for known in older.values() if known is not None}
-        gone = [row for row in rows if row not in kept]
-        # Embedded before anything is locked.
-        ready = {
-            one["id"]: document_vector(one["text"], "", one["title"])
-            for one in sections
-            if _differs(older[one["id"]], one)
-        }
-        live = sum(1 for one in sections if _counts(older[one["id"]]))
-        self.report.unchanged += sum(1 for one in sections if one["id"] not in ready and _counts(older[one["id"]]))
-        if not ready and not gone:
-            return live
-        changed = [one for one in sections if one["id"] in ready]
-        for start in range(0, max(len(changed), 1), TOGETHER):
-            with sqlite.transaction(self.db):
-                for one in changed[start : start + TOGETHER]:
-                    self._write(one, ready[one["id"]])
-                if start + TOGETHER >= len(changed):
-                    self.report.removed += knowledge.remove(self.db, gone, self.now, signatures=self.vectors)
-        return live
-
-    def _write(self, document: Document, vector: bytes) -> None:
-        older = documents.by_id(self.db, document["id"])  # as it is now that nobody else writes
-        if older is None:
-            document["updated_at"] = self.now
-            documents.insert(self.db, document, vector, signatures=self.vectors)
-            self.report.added += 1
-        elif _differs(older, document):
-            one: Document = {**document}
-            for name in ("rowid", "created_at", "recall_count", "retrieval_priority", "last_used_at", "history"):
-                one[name] = older[name]
-            one["updated_at"] = self.now
-            documents.replace(self.db, one, vector, signatures=self.vectors)
-            self.report.updated += 1
-
-
-def _counts(older: Document | None) -> bool:
-    """Whether a section will be in recall: new, or not forgotten by the user."""
-    return older is None or (older["forgotten_at"] is None and older["collection"] == knowledge.COLLECTION)
-
-
-def _differs(older: Document | None, newer: Document) -> bool:
-    """Whether there is something to write. What was forgotten stays so, whatever the file says."""
-    if older is None:
-        return True
-    if not _counts(older):
-        return False
-    return any(older[name] != newer[name] for name in _FIELDS)  # type: ignore[literal-required]  # keys of the TypedDict

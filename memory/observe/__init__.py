@@ -1,1 +1,1 @@
-"""Lets a model note what a session taught."""
+"""A model notes what a session taught."""

@@ -1,7 +1,7 @@
 """The observer: a model reads what a session said, range by range, and what it notes becomes memory (ADR-0203, async).
 
-A range is asked about, and its observations are stored together with how far the session is observed by then: a run
-that is killed has stored a range wholly or not at all, and the next one goes on behind the last. Off the hot path.
+The observations of a range are stored together with how far the session is observed by then: a run that is killed has
+stored a range wholly or not at all, and the next one goes on behind the last. Off the hot path.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from core.errors import Failure
 from core.redaction import redact
 from core.store import observed, sqlite
 from memory import gate
-from memory.observe import observation, observation_prompt, observations_form, turn_text
+from memory.observe import observation, turn_text
+from memory.observe.prompt import prompt_of, turn_block
+from memory.observe.reply import NotTheFormError, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,12 +37,12 @@ if TYPE_CHECKING:
 RANGE_TOKENS = 12_000
 """Estimated tokens of the conversation in one prompt: what a small model still reads with care."""
 TRIES = 3
-"""Replies in a row that cannot be read; then the range is passed over, or it would keep those behind it waiting."""
+"""Replies in a row that cannot be read; then the range is skipped, or those behind it would never be read."""
 _REPLY_TOKENS = 1_000
 """Left for the answer when a range is cut to what the budget has left."""
 _CHARS_PER_TOKEN = 4
 _PAGE = 200
-_TOLD = 120
+_SHOWN_CHARS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,8 @@ class Range:
 
 
 @dataclass(slots=True)
-class Run:
-    """What a run did."""
+class Report:
+    """What one run did."""
 
     ranges: list[dict[str, Any]] = field(default_factory=list)
     turns: int = 0
@@ -97,7 +99,7 @@ def observe(
     vectors: bool,
     most_bytes: int,
     begin: Callable[[int, int], None],
-    run: Run,
+    report: Report,
 ) -> None:
     """Observe what the session said since the last time, oldest first, until the budget is used.
 
@@ -106,8 +108,8 @@ def observe(
         session: the id under which its episodes are kept.
         vectors: whether sqlite-vec is loaded.
         most_bytes: of a prompt.
-        begin: told the turns and estimated tokens that wait, before the model is asked for the first time.
-        run: filled in, also where a Failure is raised: what it holds is stored.
+        begin: called with the turns and estimated tokens ahead, before the model is asked for the first time.
+        report: filled in, also where a Failure is raised: what it holds is stored.
 
     Raises:
         Failure: what the model's command or the store says, OBSERVE_REPLY_INVALID for a reply that is not in the form,
@@ -115,38 +117,39 @@ def observe(
             after `TRIES` such replies it is passed over.
     """
     until = time.monotonic() + budget.seconds
-    form = observation_prompt.prompt(())
+    form = prompt_of(())
     fixed, room_bytes = _tokens(form), most_bytes - len(form.encode())
     try:
         while True:
-            left = budget.tokens - run.tokens - fixed - _REPLY_TOKENS
+            left = budget.tokens - report.tokens - fixed - _REPLY_TOKENS
             found = _next(db, session, min(RANGE_TOKENS, max(1, left)), room_bytes)
             if found is None:
                 return
             if not found.turns:  # tool calls alone: nothing to ask about
                 _store(db, session, found, (), vectors)
-                run.turns += len(found.episodes)
+                report.turns += len(found.episodes)
                 continue
-            prompt = observation_prompt.prompt(found.turns)
+            prompt = prompt_of(found.turns)
             seconds = until - time.monotonic()
-            run.stopped_by = "tokens" if run.tokens + _tokens(prompt) > budget.tokens else "seconds" * (seconds <= 0)
-            if run.stopped_by:
+            over = report.tokens + _tokens(prompt) > budget.tokens
+            report.stopped_by = "tokens" if over else "seconds" * (seconds <= 0)
+            if report.stopped_by:
                 return
-            if not run.ranges:
-                begin(*_behind(db, session, found.before))
-            if not _observe_range(db, session, model, found, prompt, seconds, vectors, run):
-                run.stopped_by = "seconds"
+            if not report.ranges:
+                begin(*_remaining(db, session, found.before))
+            if not _observe_range(db, session, model, found, prompt, seconds, vectors, report):
+                report.stopped_by = "seconds"
                 return
     except sqlite.StoreError as error:
         raise sqlite.as_failure(error) from None
     finally:
         try:
-            run.left_turns, run.left_tokens = _behind(db, session, observed.position(db, session))
+            report.left_turns, report.left_tokens = _remaining(db, session, observed.position(db, session))
         except sqlite.StoreError:
-            pass  # what is wrong with the store has been said
+            pass  # the store's fault was reported already
 
 
-def is_known(db: apsw.Connection, session: str) -> bool:
+def has_episodes(db: apsw.Connection, session: str) -> bool:
     """Whether any turn of the session is archived, forgotten ones aside."""
     return bool(observed.episodes(db, session, 0, 1))
 
@@ -159,7 +162,7 @@ def _observe_range(
     prompt: str,
     seconds: float,
     vectors: bool,
-    run: Run,
+    report: Report,
 ) -> bool:
     """Ask about one range and store what is noted; False where the run's time was over first."""
     began = time.monotonic()
@@ -169,28 +172,28 @@ def _observe_range(
         if (
             failure.code == "MODEL_TIMEOUT" and time.monotonic() - began >= seconds
         ):  # it was cut short by the run's time
-            if run.ranges:
-                return False  # which says nothing against a model that has answered before
+            if report.ranges:
+                return False  # the model has answered before, so it is not at fault
             failure.fix = "raise observe.seconds in config.toml, or name a faster model"
         raise
     try:
-        parsed = observations_form.parse(reply)
-    except observations_form.NotTheFormError as reason:
+        parsed = parse(reply)
+    except NotTheFormError as reason:
         with sqlite.transaction(db):
             tries = observed.failed(db, session)
         if tries < TRIES:
             raise _invalid(str(reason), reply) from None
         _store(db, session, found, (), vectors)
-        run.tokens += _tokens(prompt) + _tokens(reply)
-        run.passed_turns += len(found.episodes)
+        report.tokens += _tokens(prompt) + _tokens(reply)
+        report.passed_turns += len(found.episodes)
         return True
     made = observation.drafted(parsed.items, session=session, project=found.project, now=clock.now_ms())
     stored = _store(db, session, found, made, vectors)
     tokens = _tokens(prompt) + _tokens(reply)
-    run.stored += stored
-    run.tokens += tokens
-    run.turns += len(found.episodes)
-    run.ranges.append(
+    report.stored += stored
+    report.tokens += tokens
+    report.turns += len(found.episodes)
+    report.ranges.append(
         {
             "from": found.episodes[0]["id"],
             "to": found.episodes[-1]["id"],
@@ -227,28 +230,28 @@ def _store(
 def _next(db: apsw.Connection, session: str, most_tokens: int, most_bytes: int) -> Range | None:
     """The next episodes that fit into a prompt, at least one; None where nothing was said since the last time."""
     before = observed.position(db, session)
-    after = _begin(db, session, before)
-    taken: list[Episode] = []
+    after = _resume_row(db, session, before)
+    episodes: list[Episode] = []
     turns: list[tuple[str, str, int]] = []
     while True:
         page = observed.episodes(db, session, after, _PAGE)
         for one in page:
             role, text = turn_text.said(one["text"])
             if text:
-                said = (role, text, one["created_at"])
-                shown = observation_prompt.turn(said)
+                turn = (role, text, one["created_at"])
+                shown = turn_block(turn)
                 most_tokens -= _tokens(shown)
                 most_bytes -= len(shown.encode()) + 1
                 if turns and (most_tokens < 0 or most_bytes < 0):
-                    return _range(taken, turns, before)
-                turns.append(said)
-            taken.append(one)
+                    return _range(episodes, turns, before)
+                turns.append(turn)
+            episodes.append(one)
             after = one["rowid"]
         if len(page) < _PAGE:
-            return _range(taken, turns, before) if taken else None
+            return _range(episodes, turns, before) if episodes else None
 
 
-def _begin(db: apsw.Connection, session: str, before: tuple[int, str] | None) -> int:
+def _resume_row(db: apsw.Connection, session: str, before: tuple[int, str] | None) -> int:
     """The row behind which to go on: that of the last episode, which comes again if it says more by now."""
     if before is None:
         return 0
@@ -257,15 +260,15 @@ def _begin(db: apsw.Connection, session: str, before: tuple[int, str] | None) ->
     return reached if last is None or _tail(last) == tail else reached - 1
 
 
-def _range(taken: Sequence[Episode], turns: Sequence[tuple[str, str, int]], before: tuple[int, str] | None) -> Range:
-    return Range(tuple(taken), tuple(turns), before, taken[-1]["rowid"], _tail(taken[-1]))
+def _range(episodes: Sequence[Episode], turns: Sequence[tuple[str, str, int]], before: tuple[int, str] | None) -> Range:
+    return Range(tuple(episodes), tuple(turns), before, episodes[-1]["rowid"], _tail(episodes[-1]))
 
 
 def _tail(episode: Episode) -> str:
     return ids.fingerprint(turn_text.said(episode["text"])[1])
 
 
-def _behind(db: apsw.Connection, session: str, at: tuple[int, str] | None) -> tuple[int, int]:
+def _remaining(db: apsw.Connection, session: str, at: tuple[int, str] | None) -> tuple[int, int]:
     turns, characters = observed.behind(db, session, at[0] if at else 0)
     return turns, characters // _CHARS_PER_TOKEN
 
@@ -276,10 +279,10 @@ def _tokens(text: str) -> int:
 
 
 def _invalid(reason: str, reply: str) -> Failure:
-    said = redact(" ".join("".join(c if c.isprintable() else " " for c in reply).split()))[0]
-    told = said if len(said) <= _TOLD else said[: _TOLD - 1] + "…"
+    plain = redact(" ".join("".join(c if c.isprintable() else " " for c in reply).split()))[0]
+    shown = plain if len(plain) <= _SHOWN_CHARS else plain[: _SHOWN_CHARS - 1] + "…"
     return Failure(
         "OBSERVE_REPLY_INVALID",
-        f"the model's reply is not in the form asked for ({reason}): {told}",
+        f"the model's reply is not in the form asked for ({reason}): {shown}",
         "nothing of it was stored; run it again, or give --command a model that keeps to a form",
     )

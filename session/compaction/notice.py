@@ -67,7 +67,7 @@ def deliver(config: Config) -> dict[str, Any]:
     """
     from core import clock
     from core.process import process_group
-    from otel import record
+    from otel.event import new_event
     from session.idle import rules
     from session.session_store import SessionStore
 
@@ -87,7 +87,7 @@ def deliver(config: Config) -> dict[str, Any]:
     result["exitStatus"] = ended.status
     SessionStore(config, clock.now_ms()).append(
         [
-            record.event(
+            new_event(
                 "compaction.notify.completed" if result["delivered"] else "compaction.notify.failed",
                 source="interactive",
                 component="session-lifecycle",

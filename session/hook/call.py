@@ -147,11 +147,11 @@ class Call:
         return self._about("hook.degraded", "warn", about, error=f"{first['code']}: {first['message']}")
 
     def _about(self, action: str, level: str, more: dict[str, Any], error: str = "") -> Event:
-        from otel import record
+        from otel.event import new_event
 
         event = self._event
         role = os.environ.get("JOELCLAW_ROLE") or "interactive"
-        return record.event(
+        return new_event(
             action,
             source=role,
             component=COMPONENT,

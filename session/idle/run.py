@@ -11,7 +11,8 @@ from clients import registry
 from core import clock
 from core.errors import Failure
 from core.process import process_group
-from otel import record, spool
+from otel import spool
+from otel.event import new_event
 from session import session_event
 from session.compaction import notice
 from session.idle import rules, timers, transcript_check
@@ -265,7 +266,7 @@ def _record(
     error: str = "",
     took: float | None = None,
 ) -> None:
-    event = record.event(
+    event = new_event(
         session_event.by_role(f"compaction.idle.{what}", current["role"]),
         source=current["role"],
         component=session_event.COMPONENT,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from core import words
 from core.quoting import clip, one_line
 from memory import gate
-from memory.openings import PLANS, begins_with
+from memory.gate import PLANS, begins_with
 from recall import trust
 from recall.categories import short
 from session.noise import is_noise

@@ -1,0 +1,1 @@
+"""The vault: one folder of notes, read by reference and searched."""

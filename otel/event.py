@@ -1,0 +1,283 @@
+"""Building an event: defaults, levels, redaction, bounded metadata, and the words by which it is found. Hot path."""
+
+from __future__ import annotations
+
+import os
+
+from core import ids, json_text, words
+from core.redaction import redact, redact_value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from core.store.interface import Event
+
+LEVELS = ("debug", "info", "warn", "error", "fatal")
+"""Severities of the mirrored CLI; `parse_level` reads what other loggers call them."""
+_LEVEL_ALIASES = {
+    "trace": "debug",
+    "verbose": "debug",
+    "information": "info",
+    "notice": "info",
+    "warning": "warn",
+    "err": "error",
+    "crit": "fatal",
+    "critical": "fatal",
+    "alert": "fatal",
+    "panic": "fatal",
+    "emerg": "fatal",
+    "emergency": "fatal",
+}
+# OpenTelemetry's SeverityNumber takes four numbers a level, 1 to 24; pino and bunyan count in tens.
+OPENTELEMETRY_LEVELS = ("debug", *LEVELS)
+_TENS = {30: "info", 40: "warn", 50: "error", 60: "fatal"}
+_AMBIGUOUS = (10, 20)  # "info" or "error" to the one, "trace" or "debug" to the other
+MAX_METADATA_BYTES = 65_536
+"""Size of an event's metadata as JSON; what is larger is cut, and says so."""
+_MAX_NAME = 200
+_QUERY_READ = 4_000
+_QUERY_SHOWN = 200
+_MAX_ERROR = 8_000
+_MAX_VALUE = 1_000
+_MAX_DEPTH = 24
+_MAX_NODES = 20_000
+_SESSION_NAMES = ("SLOG_SESSION_ID", "JOELCLAW_SESSION_ID", "JOELCLAW_SESSION_HANDLE", "PI_SESSION_HANDLE")
+_SYSTEM_NAMES = ("SLOG_SYSTEM_ID", "JOELCLAW_SYSTEM_ID")
+_SPACES = {i: " " for i in range(128) if not chr(i).isalnum()}
+
+
+def new_event(
+    action: str,
+    *,
+    source: str = "cli",
+    component: str = "otel-cli",
+    level: str = "info",
+    success: bool = True,
+    metadata: Mapping[str, Any] | None = None,
+    duration_ms: float | None = None,
+    error: str | None = None,
+    session: str = "",
+    system: str = "",
+    role: str = "interactive",
+    now: int,
+    id: str = "",
+) -> Event:
+    """An event as it is stored: redacted, on one line where it is a name, and no larger than it may be.
+
+    Never raises on odd values: what JSON has no form for becomes text, a failure without an error says
+    `operation_failed`, an unknown level is `info`.
+
+    Args:
+        duration_ms: how long it took, in ms; negative or not finite is left out.
+        session: id; by default that of the environment, else the role's name (`role`, or the environment's).
+        system: by default that of the environment, else the host's name in lower case.
+        now: when it happened, in ms since the epoch.
+        id: events with an id that is stored already are not stored again; by default a new one.
+    """
+    made: Event = {
+        "id": identifier(id) or ids.uuid7(),
+        "timestamp": now,
+        "sessionId": identifier(session or _first(_SESSION_NAMES) or _role(role)),
+        "systemId": identifier(system or _first(_SYSTEM_NAMES) or _host()) or "unknown",
+        "level": parse_level(level) or "info",
+        "source": _name(source) or "cli",
+        "component": _name(component) or "otel-cli",
+        "action": _name(action),
+        "success": success,
+        "metadata": _bounded(metadata) if metadata else {},
+    }
+    if duration_ms is not None and 0 <= duration_ms < 1e15:
+        made["duration_ms"] = int(duration_ms) if duration_ms == int(duration_ms) else float(duration_ms)
+    said = _cut(redact(words.clean(error))[0].strip(), _MAX_ERROR) if error else ""
+    if said or not success:
+        made["error"] = said or "operation_failed"
+    return made
+
+
+def parse_level(given: object) -> str | None:
+    """The level that a name in any case or a number stands for; None where that is not clear."""
+    if isinstance(given, str):
+        name = given.strip().lower()
+        if name.isascii() and name.isdigit() and len(name) <= 2:
+            return parse_level(int(name))
+        return name if name in LEVELS else _LEVEL_ALIASES.get(name)
+    if isinstance(given, int) and not isinstance(given, bool) and given not in _AMBIGUOUS:
+        return OPENTELEMETRY_LEVELS[(given - 1) // 4] if 1 <= given <= 24 else _TENS.get(given)
+    return None
+
+
+def identifier(text: str) -> str:
+    """An id as it is stored.
+
+    One that is too long or looks like a secret is replaced by its hash: equal ids stay equal, different ones different.
+    """
+    if not text:
+        return ""
+    plain = _line(text)
+    if len(plain) > _MAX_NAME or redact(plain)[1]:
+        return "hash-" + ids.fingerprint(text)
+    return plain
+
+
+def query_excerpt(query: str) -> str:
+    """The beginning of a query, for an event. Redacted before it is cut: half a secret is not known as one."""
+    return redact(query[:_QUERY_READ])[0][:_QUERY_SHOWN]
+
+
+def search_text(event: Event) -> str:
+    """The words by which an event is found, lower case, a line each field or metadata entry (the mirrored CLI's)."""
+    fields = [event["source"], event["component"], event["action"], event.get("error", "")]
+    _leaves("", event["metadata"], fields)
+    return "\n".join([line for line in map(as_words, fields) if line])
+
+
+def as_words(text: str) -> str:
+    """Lower case, with a space for each run of ASCII punctuation and white space: `Foo.bar_baz` → `foo bar baz`."""
+    return " ".join(text.lower().translate(_SPACES).split())
+
+
+def _leaves(key: str, value: object, into: list[str]) -> None:
+    if isinstance(value, dict):
+        if key:
+            into.append(key)
+        for name, item in value.items():
+            _leaves(name, item, into)
+    elif isinstance(value, (list, tuple)):
+        into.append(key)
+        for item in value:
+            _leaves("", item, into)
+    else:
+        into.append(f"{key} {value if isinstance(value, str) else json_text.dumps(value)}")
+
+
+def _first(names: tuple[str, ...]) -> str:
+    for name in names:
+        value = os.environ.get(name, "").strip()
+        if value:
+            return value
+    return ""
+
+
+def _role(role: str) -> str:
+    """The session's name where it has no id, as in the mirrored CLI."""
+    if role != "interactive":
+        return role
+    return "gateway" if _first(("GATEWAY_ROLE",)) == "central" else _first(("JOELCLAW_ROLE",)) or role
+
+
+def _host() -> str:
+    name = os.uname().nodename.strip().lower()
+    return name.removesuffix(".localdomain").removesuffix(".local")
+
+
+def _line(text: str) -> str:
+    """On one line, without control characters."""
+    text = words.clean(text)
+    if not text.isprintable():
+        text = "".join(character if character.isprintable() else " " for character in text)
+    return " ".join(text.split())
+
+
+def _name(text: str) -> str:
+    known = redact(words.clean(text))[0]
+    line = _line(known)
+    if line != known:  # a line break tells some secrets from prose, and may part others
+        line = redact(line)[0]
+    return _cut(line, _MAX_NAME)
+
+
+def _cut(text: str, size: int) -> str:
+    return text if len(text) <= size else text[: size - 1] + "…"
+
+
+class _Nodes:
+    """How many more values a piece of metadata may have."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = _MAX_NODES
+
+
+def _plain(value: object, depth: int, nodes: _Nodes) -> Any:
+    """The value with JSON types only."""
+    nodes.left -= 1
+    if depth > _MAX_DEPTH or nodes.left < 0:
+        return "[cut: too deep]" if depth > _MAX_DEPTH else "[cut: too many values]"
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if -(10**300) < value < 10**300 else "[cut: a number too large]"
+    if isinstance(value, float):
+        return value if value - value == 0 else str(value)
+    if isinstance(value, str):
+        return words.clean(value)
+    if isinstance(value, dict):
+        table: dict[str, Any] = {}
+        for key, item in value.items():
+            if nodes.left < 0:
+                break
+            table[words.clean(key if isinstance(key, str) else _text(key))] = _plain(item, depth + 1, nodes)
+        return table
+    if isinstance(value, (list, tuple, set, frozenset)):
+        entries = []
+        for item in value:
+            if nodes.left < 0:
+                break
+            entries.append(_plain(item, depth + 1, nodes))
+        return entries
+    return _text(value)
+
+
+def _text(value: object) -> str:
+    """Any object as text, even one whose `__str__` fails."""
+    try:
+        shown = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    except Exception:
+        return f"[{type(value).__name__}]"
+    return words.clean(shown)
+
+
+def _bounded(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata as it is stored: JSON types, redacted, at most `MAX_METADATA_BYTES` of JSON.
+
+    Redaction goes first, since half a secret is not known as one. Then long texts are cut, then the largest entries;
+    every cut says how much there was.
+    """
+    kept: dict[str, Any] = redact_value(_plain(dict(metadata), 0, _Nodes()))  # type: ignore[assignment]  # dict in, dict out
+    if _size(kept) <= MAX_METADATA_BYTES:
+        return kept
+    kept = _shortened(kept)
+    fitting: dict[str, Any] = {}
+    room = MAX_METADATA_BYTES - 200  # for the note on what was left out
+    left_out = 0
+    for size, key in sorted((_size({key: value}), key) for key, value in kept.items()):
+        value = kept[key]
+        if size > room:
+            value = f"[cut: {size} bytes]"
+            size = _size({key: value})
+        if size > room:
+            left_out += 1
+            continue
+        fitting[key] = value
+        room -= size
+    result = {key: fitting[key] for key in kept if key in fitting}
+    if left_out:
+        result["_cut"] = f"{left_out} more entries"
+    return result
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > _MAX_VALUE:
+        return f"{value[:_MAX_VALUE]}… [cut: {len(value)} characters]"
+    if isinstance(value, dict):
+        return {key: _shortened(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shortened(item) for item in value]
+    return value
+
+
+def _size(value: object) -> int:
+    return len(json_text.dumps(value).encode())

@@ -1,0 +1,1 @@
+"""OTLP: events sent to collectors, written to files and read from them."""

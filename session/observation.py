@@ -1,0 +1,204 @@
+"""Observing one session: its transcript is archived, a model notes what is new, and events record it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from clients import registry
+from core import clock, files
+from core.errors import Failure
+from core.process import background_process
+from core.store import sqlite
+from memory.archive import transcript_files
+from memory.observe import observer
+from otel import log
+from otel.event import new_event
+from session.state import state_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import apsw
+
+    from core.config import Config
+    from core.process.model_command import Model
+
+_SLACK_S = 60
+"""Of a run in the background beyond `observe.seconds`: for the archive before, and the end of the model's command."""
+
+
+def session_of_transcript(path: str) -> str:
+    """The id of the session that a transcript is of, as its episodes are kept under.
+
+    Raises:
+        Failure: TRANSCRIPT_UNREADABLE.
+    """
+    try:
+        return session_name(transcript_files.look_at(path).session)
+    except transcript_files.NotATranscriptError as reason:
+        raise _not_a_transcript(path, str(reason)) from None
+
+
+def session_name(session: str) -> str:
+    """A session's id as its episodes are kept under (`memory.archive.session_archive`)."""
+    return " ".join(state_file.identity(session).split())
+
+
+def observe_in_background(config: Config, session: str, words: list[str]) -> None:
+    """Start `joelclaw WORDS...`, which observes the session, in a process of its own; one that runs already will do.
+
+    Raises:
+        Failure: OBSERVE_FAILED.
+    """
+    if not background_process.begin(_lock(session), words, config.whole("observe.seconds") + _SLACK_S):
+        raise Failure("OBSERVE_FAILED", "no process of its own could be started", "run it without --detach")
+
+
+def observe(config: Config, model: Model, session: str, transcript: str, *, locked: bool) -> dict[str, Any]:
+    """Observe what the session said since the last time; what `memory observe` prints.
+
+    Args:
+        transcript: a path, archived first; "" where the session is archived already.
+        locked: whether the process that started this one holds the session's lock for it.
+
+    Raises:
+        Failure: OBSERVE_BUSY, TRANSCRIPT_UNREADABLE, SESSION_NOT_FOUND, or as `memory.observe.observer.observe`. Ranges
+            that were stored before stay.
+    """
+    if locked:
+        return _observe(config, model, session, transcript)
+    with _lock_held(session):
+        return _observe(config, model, session, transcript)
+
+
+def _observe(config: Config, model: Model, session: str, transcript: str) -> dict[str, Any]:
+    record_event = _event_recorder(config, session)
+    report = observer.Report()
+    try:
+        archived = _run(config, model, session, transcript, report, record_event)
+    except Failure as failure:
+        record_event("memory.observe.failed", _counts(report), f"{failure.code}: {failure.message}")
+        if report.ranges:
+            count = len(report.ranges)
+            failure.message += f" ({count} range{'s' * (count > 1)} of turns before it stored)"
+        raise
+    except BaseException as error:
+        record_event("memory.observe.failed", _counts(report), type(error).__name__)
+        raise
+    counts = _counts(report)
+    unchanged = not (report.turns or report.passed_turns or report.left_turns)
+    if not unchanged:
+        record_event("memory.observe.completed", counts, "")
+    return {"session": session, "unchanged": unchanged, **counts, "ranges": report.ranges, **archived}
+
+
+def _run(
+    config: Config,
+    model: Model,
+    session: str,
+    transcript: str,
+    report: observer.Report,
+    record_event: Callable[[str, dict[str, Any], str], None],
+) -> dict[str, Any]:
+    """Archive and observe; returns what was archived, by the names of its keys in the result."""
+    busy_ms = config.whole("store.busy_ms")
+    db = sqlite.open_writing(busy_ms=busy_ms, durable=False)
+    vectors = sqlite.load_vectors(db)
+    archived = _archive(db, transcript, vectors) if transcript else {}
+    sqlite.be_durable(db, True, busy_ms=busy_ms)  # what the model was paid for stays
+    if not transcript and not observer.has_episodes(db, session):
+        raise Failure(
+            "SESSION_NOT_FOUND",
+            f"no turns of a session {session[:80]!r} are archived",
+            "name its transcript, or take it in with joelclaw memory archive",
+        )
+    observer.observe(
+        db,
+        session,
+        model,
+        observer.Budget(config.whole("observe.max_tokens"), config.whole("observe.seconds")),
+        vectors=vectors,
+        most_bytes=config.whole("model.max_prompt_bytes"),
+        begin=lambda turns, tokens: record_event("memory.observe.started", {"turns": turns, "tokens": tokens}, ""),
+        report=report,
+    )
+    return archived
+
+
+def _archive(db: apsw.Connection, transcript: str, vectors: bool) -> dict[str, Any]:
+    archived = transcript_files.ingest_all(
+        db, [transcript], identity=state_file.identity, now=clock.now_ms(), vectors=vectors
+    )
+    if archived.skipped:
+        raise _not_a_transcript(transcript, archived.skipped[0]["reason"])
+    return {"episodes": {"added": archived.added, "updated": archived.updated}, "badLines": archived.bad_lines}
+
+
+def _event_recorder(config: Config, session: str) -> Callable[[str, dict[str, Any], str], None]:
+    """What stores an event: its action, its metadata, and an error or ""."""
+    began = time.monotonic()
+
+    def record_event(action: str, metadata: dict[str, Any], error: str) -> None:
+        event = new_event(
+            action,
+            source="cli",
+            component="observe",
+            level="error" if error else "info",
+            success=not error,
+            error=error or None,
+            metadata=metadata,
+            duration_ms=None if action.endswith("started") else round((time.monotonic() - began) * 1000),
+            session=session,
+            now=clock.now_ms(),
+        )
+        log.try_append(None, [event], config)
+
+    return record_event
+
+
+def _counts(report: observer.Report) -> dict[str, Any]:
+    return {
+        "turns": report.turns,
+        "passedTurns": report.passed_turns,
+        "tokens": report.tokens,
+        "rangeCount": len(report.ranges),
+        "observations": {
+            "count": len(report.stored),
+            "added": len(report.stored) - report.merged,
+            "merged": report.merged,
+            "byType": dict(Counter(one.type for one in report.stored)),
+            "byVerdict": dict(Counter(one.verdict for one in report.stored)),
+        },
+        "left": {"turns": report.left_turns, "tokens": report.left_tokens, "reason": report.stopped_by},
+    }
+
+
+@contextmanager
+def _lock_held(session: str) -> Iterator[None]:
+    """Nobody else observes the session meanwhile."""
+    lock = files.FileLock(_lock(session), 0)
+    try:
+        lock.__enter__()
+    except files.LockTimeout:
+        raise Failure(
+            "OBSERVE_BUSY", "another process observes this session", "wait for it; what it leaves, the next run takes"
+        ) from None
+    except OSError as error:
+        raise state_file.failure_of(error) from None
+    try:
+        yield
+    finally:
+        lock.__exit__(None, None, None)
+
+
+def _lock(session: str) -> str:
+    return os.path.join(state_file.folder(), ".locks", "observe", files.safe_name(session))
+
+
+def _not_a_transcript(path: str, reason: str) -> Failure:
+    agents = ", ".join(registry.KEEPING_FILES)
+    return Failure("TRANSCRIPT_UNREADABLE", f"{path}: {reason}", f"name a session's transcript of {agents}")

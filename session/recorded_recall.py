@@ -1,0 +1,91 @@
+"""Recalls of the command line: events tell of each, and what was returned is counted as recalled. Hot path."""
+
+from __future__ import annotations
+
+import time
+
+from core import clock
+from core.store import sqlite
+from otel import log
+from otel.event import new_event, query_excerpt
+from recall import engine
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from core.config import Config
+    from core.store.interface import Event
+    from recall.engine import RecallResult
+
+_COMPONENT = "recall-cli"
+_SAVED_TOGETHER = 500
+
+
+class RecordedRecall:
+    """One connection for one or many recalls, and the events of them that are not stored yet.
+
+    Raises:
+        Failure: the store cannot be opened.
+    """
+
+    __slots__ = ("_config", "_db", "_events", "_recalled", "_vectors")
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._db = sqlite.open_reading()
+        self._vectors = self._db is not None and sqlite.load_vectors(self._db)
+        self._events: list[Event] = []
+        self._recalled: list[str] = []
+
+    def ask(self, query: str, *, now: int, **asked: Any) -> RecallResult:
+        """One recall.
+
+        Args:
+            asked: the arguments of `recall.engine.recall`, with `budget` and `limit`.
+
+        Raises:
+            Failure: the store cannot be read; an event tells of it.
+        """
+        began = time.perf_counter()
+        about = {"query": query_excerpt(query), "budget": asked["budget"], "limit": asked["limit"]}
+        self._add("memory.recall.started", now, about, level="debug")
+        try:
+            result = engine.recall(self._db, query, now=now, vectors=self._vectors, config=self._config, **asked)
+        except sqlite.StoreError as error:
+            failure = sqlite.as_failure(error)
+            self._add(
+                "memory.recall.failed",
+                clock.now_ms(),
+                {**about, "code": failure.code},
+                level="error",
+                success=False,
+                error=failure.message,
+            )
+            self.save()
+            raise failure from None
+        self._recalled += [hit["id"] for hit in result["hits"]]
+        took = round((time.perf_counter() - began) * 1000, 2)
+        about |= {
+            "budget": result["budget"]["applied"],
+            "found": result["found"],
+            "returned": result["count"],
+            "dropped": result["droppedByTrustPass"],
+            "backend": result["backend"],
+            "rewrite": result["rewrite"]["strategy"],
+            "semantic": result["semantic"],
+            **({"fallback": result["fallback"]["code"]} if "fallback" in result else {}),
+        }
+        self._add("memory.recall.completed", clock.now_ms(), about, duration_ms=took)
+        if len(self._events) >= _SAVED_TOGETHER:
+            self.save()
+        return result
+
+    def save(self, *, counting: bool = False) -> None:
+        """Store the events where that is possible; with `counting`, also that the hits were recalled."""
+        recalled = self._recalled if counting else []
+        log.try_append(self._db, self._events, self._config, recalled=recalled, now=clock.now_ms())
+        self._events.clear()
+
+    def _add(self, action: str, now: int, about: dict[str, Any], **more: Any) -> None:
+        self._events.append(new_event(action, component=_COMPONENT, metadata=about, now=now, **more))
