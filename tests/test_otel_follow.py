@@ -19,7 +19,7 @@ from conftest import JOELCLAW, NOW_MS, Run, clean_environment
 from core.store import sqlite
 from otel import follow, log, record, search
 
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 class Following:
