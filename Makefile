@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 AGENT ?= pi
 # Tests wait more than they work, so that one more than the cores does no harm; many more than eight only collect.
 WORKERS ?= auto
-PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist worksteal
+SINCE ?= main
+PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist worksteal
 STAMP := $(VENV)/.stamp
 
 # Where it is set, every one of the thousands of processes that the tests start would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test e2e lint format completions docs bench bench-cluster recall-bench clean
+.PHONY: help demo test test-all check e2e lint format completions docs bench bench-cluster recall-bench clean
 
 help:  ## show this help
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 ~ \2/p' Makefile | tr '~' '\t'
@@ -28,6 +29,15 @@ demo: $(STAMP)  ## replay a recorded session through a compaction, in a throwawa
 
 test: $(STAMP)  ## run the tests
 	$(PYTEST)
+
+test-all: $(STAMP)  ## run the tests, also those that take minutes
+	$(PYTEST) -m "thorough or not thorough"
+
+check: $(STAMP)  ## lint, and the tests of what changed since main: make check SINCE=HEAD~1
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python tests/affected.py $(SINCE) | xargs --no-run-if-empty $(PYTEST)
 
 e2e: $(STAMP)  ## real agents with a scripted model, through a compaction: make e2e AGENT=pi|claude|codex|gemini|opencode|all
 	$(BIN)/python tests/agents/agents.py install $(AGENT)

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from clients.item import Tool
+    from clients.event import Tool
 
 OURS = "<joelclaw-memory"
 # What clients put into the user's mouth: surroundings, instructions, reminders, commands, summaries.

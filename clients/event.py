@@ -1,10 +1,67 @@
-"""A hook's event, whichever client sent it. Types only: nothing here is imported at run time."""
+"""What clients say, whichever it is: lines of a transcript as items, hooks as events. Types only."""
 
 from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-from clients.item import Item
+
+class Tool(TypedDict):
+    """A tool call: `call` is the id by which its outcome names it, `files` are those that it writes or edits."""
+
+    call: str
+    name: str
+    files: list[str]
+    command: str
+
+
+class Said(TypedDict):
+    """A message of the user or the assistant. `id` is unique over all sessions, "" where the client gives none."""
+
+    kind: Literal["said"]
+    id: str
+    role: Literal["user", "assistant"]
+    text: str
+    tools: list[Tool]
+    at: int | None
+    """ms since the epoch"""
+
+
+class Outcome(TypedDict):
+    """What a tool call returned."""
+
+    kind: Literal["outcome"]
+    call: str
+    text: str
+    failed: bool
+
+
+class Compaction(TypedDict):
+    """The context was compacted here; `tokens` is its size afterwards, where the client says so."""
+
+    kind: Literal["compaction"]
+    tokens: int | None
+    at: int | None
+
+
+class Usage(TypedDict):
+    """How full the context was: input, cache read and cache write of a request; the window where the client says it."""
+
+    kind: Literal["usage"]
+    tokens: int
+    window: int | None
+    model: str
+
+
+class Started(TypedDict):
+    """The session's id and the folder it works in."""
+
+    kind: Literal["started"]
+    session: str
+    cwd: str
+
+
+Item = Said | Outcome | Compaction | Usage | Started
+
 
 Kind = Literal["start", "prompt", "tool", "turn", "before_compaction", "after_compaction", "end", "ignored"]
 

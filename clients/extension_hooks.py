@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from clients.event import HookEvent, Kind, Text
-    from clients.item import Item, Tool
+    from clients.event import HookEvent, Item, Kind, Text, Tool
 
 KINDS: dict[str, Kind] = {
     "session_start": "start",

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from clients.entry import Entry, Message
-    from clients.event import HookEvent, Kind, Text
-    from clients.item import Item
+    from clients.event import HookEvent, Item, Kind, Text
     from clients.lines import Line, Problems
     from clients.settings import Settings
 

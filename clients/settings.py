@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
-from clients import json_hooks, registry
+from clients import json_hooks
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Settings:
         """The events to enter hooks for; none for a client that loads our extension."""
         if not self.timeout:
             return ()
-        kinds = registry.row(self.name).hooks().KINDS
+        kinds = import_module(f"clients.{self.name}.hooks").KINDS
         ended = {"end": self.end_timeout or self.timeout}
         return tuple(
             Event(name, ended.get(kind, self.timeout), json_hooks.speaks(kind)) for name, kind in kinds.items()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.item import Item
+    from clients.event import Item
     from core.config import Config
     from core.store.interface import Event, EventQuery
     from recall.engine import Hit

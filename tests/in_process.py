@@ -232,9 +232,9 @@ def _product() -> Iterator[None]:
 
 def _forget_caches() -> None:
     loaded = sys.modules
-    if "otel.resource" in loaded:
-        for kept in ("of", "scope"):
-            cleared: Callable[[], None] = getattr(loaded["otel.resource"], kept).cache_clear
+    if "otel.otlp.records" in loaded:
+        for kept in ("resource", "scope"):
+            cleared: Callable[[], None] = getattr(loaded["otel.otlp.records"], kept).cache_clear
             cleared()
-    if "recall.contextual" in loaded:
-        loaded["recall.contextual"]._state.__init__()
+    if "recall.contextual_vectors" in loaded:
+        loaded["recall.contextual_vectors"]._state.__init__()

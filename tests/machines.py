@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import signal
 import subprocess
 import time
 import urllib.request
@@ -124,16 +123,6 @@ class Machine:
         )
 
 
-def kill_after(process: subprocess.Popen[bytes], seconds: float) -> bytes:
-    """Kill -9 a command after a while; returns what it had printed."""
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGKILL)
-    out, _ = process.communicate()
-    return out
-
-
 def joined(home: Path, server: Server) -> Machine:
     """A machine that shares a memory of its own with nobody yet."""
     made = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
@@ -141,7 +130,7 @@ def joined(home: Path, server: Server) -> Machine:
     return made
 
 
-def eventually(condition: Any, seconds: float = 20.0) -> Any:
+def eventually(condition: Any, seconds: float = 60.0) -> Any:
     """What a condition comes to, once it is true; waits for processes in the background."""
     until = time.monotonic() + seconds
     while not (value := condition()):

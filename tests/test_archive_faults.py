@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import re
 import signal
 import subprocess
@@ -15,8 +14,8 @@ from typing import Any
 import apsw
 import pytest
 from claude_transcript import Transcript, long
-from conftest import JOELCLAW, clean_environment
-from faults import attempt, read_only, small_disk, write_lock
+from conftest import JOELCLAW, PATIENCE_S, clean_environment
+from faults import attempt, paused, read_only, small_disk, stopped, write_lock
 
 from core.store import migrations
 
@@ -48,40 +47,20 @@ def whole(home: Path, made: Transcript, count: int) -> None:
 def test_a_stopped_archive_loses_and_doubles_nothing(home: Path, tmp_path: Path, ending: signal.Signals) -> None:
     count = 800
     made = long(tmp_path / "s.jsonl", count)
-    chance = random.Random(11)
-    stopped = 0
-    for _ in range(4):
-        process = subprocess.Popen(
-            [JOELCLAW, "memory", "archive", str(made.path)],
-            env=clean_environment(home),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        time.sleep(0.2 + chance.random() / 3)  # anywhere: before, between and in transactions
-        process.send_signal(ending)
-        _, err = process.communicate(timeout=30)
-        assert b"Traceback" not in err
-        stopped += process.returncode != 0
-    assert stopped
+    for commit in (2, 5, 3, 2):  # of each run: while the store is made, and among the messages
+        process = paused(home, "memory", "archive", str(made.path), commit=commit)
+        assert b"Traceback" not in stopped(process, ending)
     result = attempt(home, "memory", "archive", str(made.path)).result
     whole(home, made, count)
     assert result["bytes"] <= made.path.stat().st_size
 
 
 def test_a_killed_one_left_part_of_it(home: Path, tmp_path: Path) -> None:
-    """The kill above does fall into the middle: what was stored by then is a beginning of the transcript."""
+    """What was stored by then is a beginning of the transcript."""
     count = 800
     made = long(tmp_path / "s.jsonl", count)
     attempt(home, "memory", "write", "the store is there before it begins").assert_done()
-    process = subprocess.Popen([JOELCLAW, "memory", "archive", str(made.path)], env=clean_environment(home), stdout=-1)
-    deadline = time.monotonic() + 20
-    reader = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
-    while not reader.execute("SELECT coalesce(max(offset), 0) FROM transcript").get:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    process.kill()
-    process.communicate()
-    reader.close()
+    stopped(paused(home, "memory", "archive", str(made.path), commit=6))
     found = [name for name in export(home) if name.startswith("claude:")]
     assert 0 < len(found) < count
     assert sorted(found) == [f"claude:u-{number + 1:08}" for number in range(len(found))]
@@ -102,7 +81,7 @@ def test_a_transcript_that_grows_meanwhile(home: Path, tmp_path: Path) -> None:
             )
         time.sleep(0.02)
     assert process is not None
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE_S)
     attempt(home, "memory", "archive", str(made.path)).assert_done()
     whole(home, made, 500)
 

@@ -14,7 +14,7 @@ from conftest import JOELCLAW, Run, clean_environment
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clients.item import Item
+from clients.event import Item
 from core import json_text
 from core.store import documents, sqlite, transcripts
 from memory.archive import ingest

@@ -11,6 +11,7 @@ from typing import Any
 import apsw
 import pytest
 from conftest import NOW_MS, Run
+from faults import SLOWEST_S
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
@@ -178,7 +179,7 @@ def test_a_home_that_cannot_be_written_fails_at_once(run: Run, home: Path) -> No
         failed = run(*words, "--session", "s1", ok=False)
         assert (failed.code, failed.json["error"]["code"]) == (1, "STATE_UNREADABLE")
         assert failed.json["fix"]
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < SLOWEST_S
     assert home.read_text() == "a file where the folder should be"
 
 
@@ -221,11 +222,12 @@ def test_a_store_that_another_process_writes_does_not_hold_up_a_checkpoint(run: 
     run("memory", "write", "The store exists before anybody locks it for long", env=NOW)
     db = apsw.Connection(str(home / "store.db"))
     db.execute("BEGIN IMMEDIATE")
+    (home / "config.toml").write_text("[store]\nbusy_ms = 600_000\n")
     began = time.monotonic()
     result = save(run, "--percent", "70", "-m", "the store is busy today")
     took = time.monotonic() - began
     db.execute("ROLLBACK")
     db.close()
     assert result["writeError"]["code"] == "STORE_BUSY"
-    assert took < 1.5
+    assert took < SLOWEST_S  # not the minutes that the settings allow a write
     assert save(run, "--percent", "71")["written"]

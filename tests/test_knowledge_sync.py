@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import time
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import apsw
 import pytest
 from conftest import JOELCLAW, Run, clean_environment
-from faults import attempt, write_lock
+from faults import attempt, paused, stopped, write_lock
 
 from core import clock
 from core.store import sqlite
@@ -343,12 +342,9 @@ def test_a_sync_that_is_killed_is_completed_by_the_next(run: Run, home: Path, tm
     folder = tmp_path / "many"
     for number in range(120):
         put(folder / f"{number}.md", f"# N{number}\n\n" + "\n\n".join(f"## S{n}\n\n{BODY} {n}" for n in range(10)))
-    command = [JOELCLAW, "knowledge", "sync", str(folder)]
-    for _ in range(3):
-        child = subprocess.Popen(command, env=clean_environment(home), stdout=subprocess.DEVNULL)
-        time.sleep(0.35)
-        child.send_signal(signal.SIGKILL)
-        child.wait()
+    for commit in (2, 4, 2):
+        stopped(paused(home, "knowledge", "sync", str(folder), commit=commit))
+    assert 0 < len(rows(home)) < 1200
     run("knowledge", "sync", str(folder))
     assert sorted({row["path"] for row in rows(home)}) == sorted(map(str, folder.iterdir()))
     assert len({row["id"] for row in rows(home)}) == len(rows(home)) == 1200

@@ -16,8 +16,8 @@ import pytest
 from conftest import ROOT, clean_environment
 
 from clients import registry
-from core.bytecode_pack import ROOMS
 
+ROOMS = ("cli", "clients", "core", "memory", "otel", "recall", "session")
 ROW = """
         Client("quill", "Quill Code", session_file="scroll", has_entries=True, window=50_000),
 """

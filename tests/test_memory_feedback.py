@@ -19,7 +19,7 @@ from session.inject import distinctive_words, feedback
 from session.state import schema
 
 if TYPE_CHECKING:
-    from clients.item import Item
+    from clients.event import Item
     from session.state.schema import Memory, SessionState
 
 LEASE = "Renew the lease each 10 s: a unique index on webhook_id deadlocks with the archiver (0093_unique_attempt.sql)."

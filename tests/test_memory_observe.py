@@ -386,7 +386,7 @@ def test_a_budget_of_time(run: Run, home: Path, tmp_path: Path) -> None:
     slow = Fake(tmp_path / "slow", EACH)
     Path(slow.folder, "model.py").write_text(MODEL + "\nif number: import time; sys.stdout.flush(); time.sleep(3600)\n")
     result = run(
-        "memory", "observe", str(made.path), "--command", slow.command, env={"JOELCLAW_OBSERVE_SECONDS": "4"}
+        "memory", "observe", str(made.path), "--command", slow.command, env={"JOELCLAW_OBSERVE_SECONDS": "12"}
     ).result
     assert (result["rangeCount"], result["left"]["reason"]) == (1, "seconds")
     assert result["left"]["turns"] == 40 - result["turns"]

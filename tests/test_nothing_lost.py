@@ -16,16 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import pytest
 from conftest import JOELCLAW, Run, clean_environment
-from faults import Attempt, attempt
+from faults import SLOWEST_S, Attempt, attempt, paused, stopped
 
 from core.store import sqlite
 from core.store.migrations import COLLECTION_SHIFT
 
-# Half a minute of a quiet machine, minutes of a busy one: JOELCLAW_TEST_SCALE=0.1 gives each worker four writes.
-SCALE = float(os.environ.get("JOELCLAW_TEST_SCALE", "1"))
 WORKERS = 50
-WRITES = max(1, round(40 * SCALE))
+PATIENT = {"JOELCLAW_STORE_BUSY_MS": "100000", "JOELCLAW_OTEL_BUSY_MS": "60000"}
 SUBJECTS = (
     "The {n}th build agent uploads artefacts to bucket-{n} before it signs them",
     "Ticket OPS-{n} was closed because shard {n} no longer drops connections",
@@ -85,14 +84,15 @@ def assert_whole(home: Path) -> None:
     db.close()
 
 
-def test_fifty_processes_write_forty_memories_each(home: Path) -> None:
+@pytest.mark.parametrize("writes", [8, pytest.param(40, marks=pytest.mark.thorough)])
+def test_fifty_processes_write_at_once(home: Path, writes: int) -> None:
     failed: list[Attempt] = []
     acknowledged: list[str] = []
 
     def worker(number: int) -> None:
-        for turn in range(WRITES):
-            text = fact(number * WRITES + turn)
-            done = attempt(home, "memory", "write", text, timeout=120, env={"JOELCLAW_STORE_BUSY_MS": "100000"})
+        for turn in range(writes):
+            text = fact(number * writes + turn)
+            done = attempt(home, "memory", "write", text, timeout=600, env=PATIENT)
             if done.code != 0 or "locked" in done.out + done.err or done.err:
                 failed.append(done)
             else:
@@ -101,9 +101,9 @@ def test_fifty_processes_write_forty_memories_each(home: Path) -> None:
     all_at_once(lambda number=number: worker(number) for number in range(WORKERS))  # type: ignore[misc]
     assert (len(failed), failed[:1]) == (0, [])
     memories = exported(home)
-    assert len(memories) == len(set(acknowledged)) == WORKERS * WRITES
+    assert len(memories) == len(set(acknowledged)) == WORKERS * writes
     assert {memory["id"] for memory in memories} == set(acknowledged)
-    assert {memory["text"] for memory in memories} == {fact(number) for number in range(WORKERS * WRITES)}
+    assert {memory["text"] for memory in memories} == {fact(number) for number in range(WORKERS * writes)}
     assert_whole(home)
 
 
@@ -129,7 +129,7 @@ def test_a_first_write_by_many_on_a_fresh_machine(home: Path) -> None:
         ("memory", "stats"),
     )  # fmt: skip
     done: list[Attempt] = []
-    all_at_once(lambda words=words: done.append(attempt(home, *words)) for words in commands * 3)  # type: ignore[misc]
+    all_at_once(lambda words=words: done.append(attempt(home, *words, env=PATIENT)) for words in commands * 3)  # type: ignore[misc]
     assert [one for one in done if one.code != 0 or one.err] == []
     assert {fact(1), fact(2)} <= {memory["text"] for memory in exported(home)}
     assert_whole(home)
@@ -201,7 +201,7 @@ def test_writes_killed_at_random_moments(home: Path) -> None:
                 longest *= 0.97
 
     all_at_once([worker] * 4)
-    assert min(killed, len(acknowledged)) > 20, "the moments were badly drawn"
+    assert killed and acknowledged, "the moments were badly drawn"
     assert_whole(home)
     kept = {memory["id"]: memory["text"] for memory in exported(home)}
     assert {identifier: kept.get(identifier) for identifier in acknowledged} == acknowledged
@@ -219,15 +219,15 @@ def test_an_import_that_is_killed_is_completed_by_running_it_again(home: Path) -
         for n in range(count)
     ]
     data = "\n".join(lines).encode()
-    draw = random.Random(7)
+    (given := home.parent / "memories.jsonl").write_bytes(data)
     sizes = []
-    for _ in range(3):
-        _killed(home, ("memory", "import", "-"), draw.uniform(0.4, 0.9), stdin=data)
-        if (home / "store.db").exists() and (home / "store.db").stat().st_size + _size(home / "store.db-wal"):
-            memories = exported(home)
-            assert len({memory["id"] for memory in memories}) == len(memories)
-            sizes.append(len(memories))
+    for commit in (2, 4, 3):
+        stopped(paused(home, "memory", "import", str(given), commit=commit))
+        memories = exported(home)
+        assert len({memory["id"] for memory in memories}) == len(memories)
+        sizes.append(len(memories))
     assert sizes == sorted(sizes)
+    assert 0 < sizes[-1] < count
     report = attempt(home, "memory", "import", "-", stdin=data, timeout=120).result
     assert report["failed"] == report["updated"] == 0
     assert report["added"] + report["unchanged"] == report["lines"] == count
@@ -235,10 +235,6 @@ def test_an_import_that_is_killed_is_completed_by_running_it_again(home: Path) -
     assert_whole(home)
     again = attempt(home, "memory", "import", "-", stdin=data, timeout=120).result
     assert (again["added"], again["updated"], again["unchanged"]) == (0, 0, count)
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
 
 
 def test_a_write_is_not_lost_beside_an_import(home: Path) -> None:
@@ -263,7 +259,9 @@ def test_thirty_events_at_once(home: Path) -> None:
     stored: list[str] = []
 
     def emit(number: int) -> None:
-        result = attempt(home, "otel", "emit", "burst.event", "--metadata", json.dumps({"n": number})).result
+        result = attempt(
+            home, "otel", "emit", "burst.event", "--metadata", json.dumps({"n": number}), env=PATIENT
+        ).result
         assert result["stored"] is True
         stored.append(result["id"])
 
@@ -312,7 +310,7 @@ def test_checkpoints_killed_at_random_moments(home: Path) -> None:
         if state.exists():
             assert json.loads(state.read_text())["sessionId"] == "k"
     done = attempt(home, "checkpoint", "save", "--session", "k", "--percent", "5", "--file", "last.ts")
-    assert done.took_s < 1.5
+    assert done.took_s < SLOWEST_S
     assert acknowledged | {"last.ts"} <= set(done.result["filesModified"])
     assert [path.name for path in (home / "sessions").iterdir() if ".damaged-" in path.name] == []
 

@@ -248,7 +248,7 @@ def test_nothing_stands_in_the_way_of_opencode(host: Host, fault: str) -> None:
     told = run(host, EVERY)
     assert len(told["after"]) == 1
     assert max(told["took"][name] for name in ("event", "tool.execute.after")) < 250
-    assert max(told["took"].values()) < 1500  # with limits of a tenth
+    assert max(told["took"].values()) < 15_000  # not as long as what hangs, with limits of a tenth
     assert host.left_running() == []
 
 

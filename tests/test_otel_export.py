@@ -20,7 +20,7 @@ from terminal import on_terminal
 from core.process import background_process
 
 SESSION = "0198c5f0-1111-7222-8333-444455556666"
-PATIENCE_S = 15.0
+PATIENCE_S = 60.0
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from core.store import sqlite
 from otel import log
 from otel.event import new_event
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 BATCH = 20
 MANY = 2 * BATCH + 10
 
@@ -270,12 +270,12 @@ def test_ctrl_c_in_the_middle_ends_it_and_loses_nothing(
     run: Run, receiver: Receiver, store: Callable[..., list[str]], home: Path
 ) -> None:
     ids = store(MANY)
-    reached = threading.Event()
+    reached, over = threading.Event(), threading.Event()
 
     def plan(at: str, number: int, _: Any) -> Do:
         if number == 1:
             reached.set()
-            return Do(after_s=5.0)
+            over.wait(PATIENCE_S)
         return Do()
 
     receiver.plan = plan
@@ -283,6 +283,7 @@ def test_ctrl_c_in_the_middle_ends_it_and_loses_nothing(
     assert reached.wait(PATIENCE_S)
     exporter.send_signal(signal.SIGINT)
     _, err = exporter.communicate(timeout=PATIENCE_S)
+    over.set()
     assert exporter.returncode == 130
     assert b"Traceback" not in err
     receiver.plan = lambda *_: Do()

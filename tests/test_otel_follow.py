@@ -20,7 +20,7 @@ from core.store import sqlite
 from otel import follow, log, search
 from otel.event import new_event
 
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 class Following:

@@ -217,7 +217,7 @@ def test_nothing_stands_in_the_way_of_pi(host: Host, fault: str) -> None:
     told = run(host, EVERY)
     assert told["sent"] == [] and told["answers"] == []
     assert max(told["took"][name] for name in ("session_start", "turn_end", "tool_execution_end")) < 250
-    assert max(told["took"].values()) < 1500  # with limits of 300 ms
+    assert max(told["took"].values()) < 15_000  # not as long as what hangs, with limits of 300 ms
     assert host.left_running() == []
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import JOELCLAW, NOW_MS, Run, clean_environment
-from faults import attempt
+from faults import SLOWEST_S, attempt
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -173,7 +173,7 @@ def test_any_bytes_are_queries(filled: Path, queries: list[bytes]) -> None:
 def test_any_word_of_argv_is_a_query(filled: Path, query: bytes) -> None:
     done = subprocess.run(
         [os.fsencode(JOELCLAW), b"recall", b"--", query],
-        capture_output=True, env=clean_environment(filled, **NOW), stdin=subprocess.DEVNULL, timeout=30,
+        capture_output=True, env=clean_environment(filled, **NOW), stdin=subprocess.DEVNULL, timeout=60,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b""), done
     envelope = json.loads(done.stdout.decode())
@@ -187,7 +187,7 @@ def test_a_hundred_kilobytes(filled: Path, unit: str) -> None:
     query = query.encode()[:100_000].decode("utf-8", "ignore")
     done = attempt(filled, "recall", "--", query, env=NOW)
     assert done.result["query"] == query
-    assert done.took_s < 5
+    assert done.took_s < SLOWEST_S
     assert batch(filled, [query])[0]["count"] == done.result["count"]
 
 

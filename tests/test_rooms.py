@@ -25,6 +25,8 @@ MOST_MODULES = 16
 """In one folder, `__init__` not counted."""
 SHORT = {
     "core/errors.py",  # a leaf: every room raises its Failure
+    "core/ids.py",  # likewise: every room makes ids
+    "cli/installation/status.py",  # a command of its own
 }
 """Modules that are shorter than that for a reason."""
 
@@ -80,6 +82,7 @@ def test_a_module_is_worth_a_file(room: str) -> None:
         if path.name != "__init__.py"
         and (lines := len(path.read_text(encoding="utf-8").splitlines())) < SHORTEST
         and str(path.relative_to(ROOT)) not in SHORT
+        and path.parent.parent.name != "clients"  # each client has the same few files, however little is in them
     }
     assert not short
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 
 import pytest
-from machines import Machine, kill_after, new_prefix
+from faults import paused, stopped
+from machines import Machine, new_prefix
 from terminal import on_terminal, without_style
 from typesense_server import Server, needs_server
 
@@ -86,9 +86,9 @@ def test_what_was_damaged_there_is_listed_and_mended(machine: Machine) -> None:
 
 
 def test_a_push_that_is_killed_goes_on_where_it_was(machine: Machine) -> None:
-    draw = random.Random(3)
-    for _ in range(3):
-        kill_after(machine.popen("store", "push", JOELCLAW_STORE_BATCH="20"), draw.uniform(0.2, 0.6))
+    few = {**machine.environment, "JOELCLAW_STORE_BATCH": "20"}
+    for commit in (1, 3, 2):
+        stopped(paused(machine.home, "store", "push", commit=commit, env=few))
     machine.result("store", "push")
     assert machine.verify()["same"] is True
     assert machine.result("store", "push")["sent"] == {"documents": 0, "events": 0}
@@ -98,9 +98,8 @@ def test_a_pull_that_is_killed_goes_on_where_it_was(machine: Machine, tmp_path: 
     machine.result("store", "push")
     other = Machine(tmp_path / "other", machine.environment)
     other.home.mkdir(mode=0o700)
-    draw = random.Random(4)
-    for _ in range(3):
-        kill_after(other.popen("store", "pull"), draw.uniform(0.2, 0.6))
+    for commit in (2, 1, 2):
+        stopped(paused(other.home, "store", "pull", commit=commit, env=machine.environment))
     other.result("store", "pull")
     assert export(other) == export(machine)
     assert other.result("store", "pull")["received"] == 0

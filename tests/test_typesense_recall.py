@@ -290,7 +290,7 @@ def test_a_fault_is_an_event_and_is_remembered_some_seconds(run: Run, local: Pat
 def test_a_silent_server_costs_one_recall_its_patience_and_the_next_nothing(
     run: Run, local: Path, server: Server
 ) -> None:
-    cluster = server.environment(JOELCLAW_STORE_PREFIX="silent_", JOELCLAW_STORE_TIMEOUT_MS="700", **FROZEN)
+    cluster = server.environment(JOELCLAW_STORE_PREFIX="silent_", JOELCLAW_STORE_TIMEOUT_MS="12000", **FROZEN)
     server.pause()
     try:
         began = time.monotonic()
@@ -301,8 +301,8 @@ def test_a_silent_server_costs_one_recall_its_patience_and_the_next_nothing(
         second = time.monotonic() - began
     finally:
         server.resume()
-    assert first > 0.7
-    assert second < first - 0.4  # whatever the machine's speed, the wait is gone
+    assert first > 12
+    assert second < first - 10  # whatever the machine's speed, the wait is gone
 
 
 def test_a_hook_recalls_from_the_local_file_while_the_server_is_silent(run: Run, local: Path, server: Server) -> None:
@@ -316,7 +316,7 @@ def test_a_hook_recalls_from_the_local_file_while_the_server_is_silent(run: Run,
     finally:
         server.resume()
     assert "4410" in told.out
-    assert took < 10  # not the minute that a recall might wait
+    assert took < 30  # not the minute that a recall might wait
 
 
 def test_the_other_nodes_answer_for_one_that_is_gone(run: Run, filled: tuple[Path, dict[str, str]]) -> None:

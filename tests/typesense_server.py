@@ -110,6 +110,7 @@ class Server:
             "JOELCLAW_STORE_BACKEND": "typesense",
             "TYPESENSE_URL": self.url,
             "TYPESENSE_API_KEY": self.key,
+            "JOELCLAW_STORE_TIMEOUT_MS": "20000",  # a busy machine is no fault of the node's
             **more,
         }
 

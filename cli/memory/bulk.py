@@ -1,4 +1,4 @@
-"""`joelclaw memory import` and `export`: JSON lines in and out."""
+"""`joelclaw memory import`, `export` and `index`: many memories at once."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from cli import line_file
-from cli.answer import Answer
+from cli import line_file, progress
+from cli.answer import Answer, step
 from cli.recall.search import collections
 from core import clock, config
 from core.errors import Failure
 from core.store import sqlite
 from core.store.sqlite import apsw
 from memory import import_export
+from recall import index as contextual_index
 
 _LONGEST_LINE = 16 * 1024 * 1024
 _BLOCK = 1024 * 1024
@@ -78,3 +79,22 @@ def export(options: dict[str, Any]) -> int:
         # The reader has gone; Python would complain once more when it flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return 0
+
+
+def index(options: dict[str, Any]) -> Answer:
+    """Embed what lacks a contextual vector. Ctrl-C loses nothing that was stored; the next run goes on.
+
+    Raises:
+        Failure: CAPABILITY_NOT_CONFIGURED without the extra `contextual`; or what the store says.
+    """
+    contextual_index.require()
+    settings = config.load()
+    # The vectors can be made again: no commit needs to wait for the disk.
+    db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
+    with progress.in_items("embedding") as (started, advance):
+        done = contextual_index.index(
+            db, limit=options["limit"], budget_s=options["budget_seconds"], started=started, progress=advance
+        )
+    more = step("joelclaw memory index", "embed the remaining ones")
+    deep = step("joelclaw recall <query> --budget deep", "recall by meaning")
+    return Answer(asdict(done), [more if done.remaining else deep])

@@ -127,7 +127,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "memory index",
-        "cli.memory.index:run",
+        "cli.memory.bulk:index",
         "Give memories contextual vectors, which `recall --budget deep` reads; needs the extra `contextual`.",
         (
             P(

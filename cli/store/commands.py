@@ -8,7 +8,7 @@ from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 COMMANDS: tuple[Command, ...] = (
     Command(
         "store init",
-        "cli.store.init:init",
+        "cli.store.sync:init",
         "Create the cluster's collections, or bring them up to date. Run again, it changes nothing.",
         code="STORE_INVALID_ARGS",
         view="cli.store.view:initialised",

@@ -1,4 +1,4 @@
-"""`joelclaw store sync`, `push`, `pull` and `verify`: one memory on several machines, by way of a cluster."""
+"""`joelclaw store init`, `sync`, `push`, `pull` and `verify`: one memory on several machines, by way of a cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,20 @@ if TYPE_CHECKING:
 
 _ADAPTERS = replication.Adapters(document_vector, search_text)
 _VERIFY: Any = {"command": "joelclaw store verify", "description": "whether both sides hold the same"}
+_AFTER_INIT: Any = [
+    {"command": "joelclaw store push", "description": "move this machine's memory to the cluster"},
+    _VERIFY,
+]
 _STATUS: Any = {"command": "joelclaw status", "description": "what waits, and how the last try went"}
+
+
+def init(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is called alike
+    """Create the cluster's collections and bring them up to date.
+
+    Raises:
+        Failure: as `core.store.replication.sync.initialise`.
+    """
+    return Answer(replication.initialise(config.load()), _AFTER_INIT)
 
 
 def sync(options: dict[str, Any]) -> Answer | int:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clients.item import Item, Tool
+    from clients.event import Item, Tool
 
 SAID_MARKS: tuple[bytes, ...] = (b'"user"', b'"assistant"', b'"queued_command"')
 """A line that holds none of them yields nothing that was said, and no outcome."""

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from clients.item import Item, Tool
+    from clients.event import Item, Tool
 
 SAID_MARKS: tuple[bytes, ...] = (b'"message"',)
 """A line that holds none of them yields nothing that was said, and no outcome."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, TypedDict
 
-    from clients.item import Item, Outcome, Said, Tool
+    from clients.event import Item, Outcome, Said, Tool
 
     class Draft(TypedDict):
         """An episode in the making; `tools` are [key of the call, its line, what came of it]."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.item import Item
+    from clients.event import Item
     from clients.registry import Format
     from memory.archive.episode_draft import Drafting
     from memory.archive.session_archive import SessionArchive

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from core import ids
+from core import ids, words
 from core.redaction import redact
 from core.store import documents, knowledge, sqlite
 from memory import gate
@@ -18,12 +19,49 @@ if TYPE_CHECKING:
     import apsw
 
     from core.store.interface import Document
-    from memory.knowledge.sync import Synced
 
+MOST_LISTED = 50
+"""Skipped files that are listed with their reason."""
 TOGETHER = 200
 """Sections of one transaction: a file with more is stored by several, or a hook's write would wait too long."""
 _FIELDS = ("text", "title", "path", "observation_type", "tags", "stale", "source")
 _TITLE_CHARS = 400
+
+
+@dataclass
+class Synced:
+    """What became of the files and their sections.
+
+    Args:
+        files: markdown files seen; `read` of them were read.
+        sections: in recall now, of the folders of this sync; the four counts below are of sections too.
+        removed_files: whose sections were removed.
+        skipped: files that were skipped or cut, at most MOST_LISTED; `skipped_count` is of all.
+        missing: folders that were synced before and have vanished or are empty; nothing of them was removed.
+        pruned: the same, with their sections removed.
+    """
+
+    files: int = 0
+    read: int = 0
+    sections: int = 0
+    added: int = 0
+    updated: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    removed_files: int = 0
+    redacted: dict[str, int] = field(default_factory=dict)
+    skipped: list[dict[str, str]] = field(default_factory=list)
+    skipped_count: int = 0
+    missing: list[str] = field(default_factory=list)
+    pruned: list[str] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+    ms: float = 0
+
+    def skip(self, path: str, reason: str) -> None:
+        """Count a file that was skipped or cut; the first MOST_LISTED are listed."""
+        self.skipped_count += 1
+        if len(self.skipped) < MOST_LISTED:
+            self.skipped.append({"path": stored_path(path), "reason": reason})
 
 
 class SectionStore:
@@ -120,3 +158,10 @@ def _differs(older: Document | None, newer: Document) -> bool:
     if not _counts(older):
         return False
     return any(older[name] != newer[name] for name in _FIELDS)  # type: ignore[literal-required]  # keys of the TypedDict
+
+
+def stored_path(path: str) -> str:
+    """A path as it is stored: without secrets, and still different from every other."""
+    plain = words.clean(path).replace("\0", "\ufffd")
+    clean, kinds = redact(plain)
+    return f"{clean}#{ids.fingerprint(path)[:12]}" if kinds or plain != path else plain

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from core import files, ids, words
+from core import files
 from core.errors import Failure, usage
-from core.redaction import redact
 from core.store import documents, knowledge, sqlite
 from memory.knowledge import folder_state, markdown_files
 from memory.knowledge.folder_state import Entry
-from memory.knowledge.section_store import SectionStore
+from memory.knowledge.section_store import SectionStore, Synced, stored_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,45 +26,6 @@ if TYPE_CHECKING:
 
     from core.config import Config
     from memory.knowledge.folder_state import SyncedFiles
-
-MOST_LISTED = 50
-"""Skipped files that are listed with their reason."""
-
-
-@dataclass
-class Synced:
-    """What became of the files and their sections.
-
-    Args:
-        files: markdown files seen; `read` of them were read.
-        sections: in recall now, of the folders of this sync; the four counts below are of sections too.
-        removed_files: whose sections were removed.
-        skipped: files that were skipped or cut, at most MOST_LISTED; `skipped_count` is of all.
-        missing: folders that were synced before and have vanished or are empty; nothing of them was removed.
-        pruned: the same, with their sections removed.
-    """
-
-    files: int = 0
-    read: int = 0
-    sections: int = 0
-    added: int = 0
-    updated: int = 0
-    removed: int = 0
-    unchanged: int = 0
-    removed_files: int = 0
-    redacted: dict[str, int] = field(default_factory=dict)
-    skipped: list[dict[str, str]] = field(default_factory=list)
-    skipped_count: int = 0
-    missing: list[str] = field(default_factory=list)
-    pruned: list[str] = field(default_factory=list)
-    folders: list[str] = field(default_factory=list)
-    ms: float = 0
-
-    def skip(self, path: str, reason: str) -> None:
-        """Count a file that was skipped or cut; the first MOST_LISTED are listed."""
-        self.skipped_count += 1
-        if len(self.skipped) < MOST_LISTED:
-            self.skipped.append({"path": stored_path(path), "reason": reason})
 
 
 def sync_folders(
@@ -172,13 +131,6 @@ def _no_folders() -> Failure:
         "no folder has been synced yet",
         "name one with markdown files: joelclaw knowledge sync ~/Vault/docs",
     )
-
-
-def stored_path(path: str) -> str:
-    """A path as it is stored: without secrets, and still different from every other."""
-    plain = words.clean(path).replace("\0", "\ufffd")
-    clean, kinds = redact(plain)
-    return f"{clean}#{ids.fingerprint(path)[:12]}" if kinds or plain != path else plain
 
 
 class _Run:

@@ -20,8 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clients.event import HookEvent, Text
-    from clients.item import Item
+    from clients.event import HookEvent, Item, Text
     from session.context import Context
     from session.context_usage import ContextUsage
     from session.state.schema import SessionState

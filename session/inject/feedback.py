@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from clients.item import Item, Said
+    from clients.event import Item, Said
     from session.context import Context
     from session.session_store import Verdict
     from session.state.schema import Memory, Pending, SessionState
