@@ -13,7 +13,7 @@ from otel.event import new_event
 
 if TYPE_CHECKING:
     from core.envelope import NextAction
-    from memory.knowledge.sync import Synced
+    from memory.knowledge.section_store import Synced
 
 _COUNTS = ("files", "sections", "added", "updated", "removed", "unchanged")
 

@@ -209,8 +209,10 @@ def initialise(config: Config) -> dict[str, Any]:
             TYPESENSE_SCHEMA_FOREIGN, TYPESENSE_REFUSED.
     """
     remote = cluster.connect(config)
-    done = schema.init(remote)
-    remote.close()
+    try:
+        done = schema.init(remote)
+    finally:
+        remote.close()
     circuit_breaker.clear()
     db = sqlite.open_writing(busy_ms=config.whole("store.busy_ms"), durable=True)
     outbox.enable(db)
