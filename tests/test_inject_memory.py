@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from conftest import NOW_MS, Run
 
-from session.noise import is_noise
+from memory.noise import is_noise
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 QUERY = "importer batches and operational context"

@@ -35,7 +35,7 @@ class Ended:
     output: str
     reason: Literal["", "timeout", "stopped", "not-started"] = ""
 
-    def told(self) -> str:
+    def explained(self) -> str:
         """How it ended, in words."""
         said = " ".join(self.output.split())[-500:]
         how = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from memory.gate import ACKNOWLEDGEMENTS, PLANS, SUMMARIES, begins_with
+from memory.noise import ACKNOWLEDGEMENTS, PLANS, SUMMARIES, begins_with
 from session.compaction import summary_form as form
 from session.inject import selection
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from core import words
 from core.quoting import DELIMITER, cost
 from core.redaction import redact
+from memory.noise import is_own
 from session.compaction import cues, tool_lines
 from session.compaction import summary_form as form
 from session.compaction.sentences import flat, sentences
 from session.inject import selection
-from session.noise import is_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

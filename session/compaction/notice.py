@@ -93,7 +93,7 @@ def deliver(config: Config) -> dict[str, Any]:
                 component="session-lifecycle",
                 level="info" if result["delivered"] else "warn",
                 success=result["delivered"],
-                error=None if result["delivered"] else ended.told(),
+                error=None if result["delivered"] else ended.explained(),
                 now=clock.now_ms(),
             )
         ]

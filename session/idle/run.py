@@ -123,9 +123,9 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, report: Rep
             interrupts=interrupts,
             begun=attempt.hand_over,
         )
-        error = "" if ended.status == 0 and not ended.reason else ended.told()
+        error = "" if ended.status == 0 and not ended.reason else ended.explained()
         if not error and attempt.was_compacted(timer, size) is False:
-            error = f"the command ended well, and the session is not compacted; {ended.told()}"
+            error = f"the command ended well, and the session is not compacted; {ended.explained()}"
     except NotNow:
         attempt.finish(again=False)
         result["outcome"] = "cancelled"

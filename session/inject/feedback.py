@@ -8,9 +8,9 @@ fizzled. Either is judged once (the mirrored CLI: +.1 and -.05 of priority).
 from __future__ import annotations
 
 from core.quoting import DELIMITER
+from memory.noise import is_own
 from session.faults import fault_boundary
 from session.inject import distinctive_words
-from session.noise import is_own
 from session.state import schema
 from session.step import Step
 

@@ -208,14 +208,14 @@ def text_of(why: str, memories: Sequence[Memory], events: Sequence[str], log: Se
         why: what brought it, in our own words.
         log: entries of today's log, oldest first.
     """
-    told = [(memory, one_line(memory["category"]), one_line(memory["text"])) for memory in memories]
-    told = [entry for entry in told if entry[2]]
+    recalled = [(memory, one_line(memory["category"]), one_line(memory["text"])) for memory in memories]
+    recalled = [entry for entry in recalled if entry[2]]
     happened = [line for line in map(one_line, events) if line]
     logged = [line for line in map(one_line, log) if line]
-    if not (told or happened or logged):
+    if not (recalled or happened or logged):
         return None
     for most, characters, tokens, most_events, event_tokens, most_log, log_tokens in _STEPS:
-        shown = told[:most]
+        shown = recalled[:most]
         lines = [HEADING, f"**Why:** {why}"]
         if shown:
             lines.append("**Related memories:**")

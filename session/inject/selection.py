@@ -10,10 +10,9 @@ from __future__ import annotations
 from core import words
 from core.quoting import clip, one_line
 from memory import gate
-from memory.gate import PLANS, begins_with
+from memory.noise import PLANS, begins_with, is_noise
 from recall import trust
 from recall.categories import short
-from session.noise import is_noise
 from session.state import zones
 from session.state.schema import HITS_KEPT
 

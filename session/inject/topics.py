@@ -7,8 +7,7 @@ those brings memories of anything. So only real conversation is a topic, and wit
 from __future__ import annotations
 
 from core import words
-from memory.gate import ACKNOWLEDGEMENTS, begins_with
-from session.noise import is_own
+from memory.noise import ACKNOWLEDGEMENTS, begins_with, is_own
 from session.state import task
 
 TYPE_CHECKING = False

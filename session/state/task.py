@@ -10,7 +10,7 @@ from core.ids import fingerprint
 from core.quoting import clip, one_line
 from core.redaction import redact
 from core.words import clean
-from session.noise import is_own
+from memory.noise import is_own
 from session.state.schema import MESSAGE_CHARS, MESSAGES_KEPT, TASK_CHARS
 
 TYPE_CHECKING = False
