@@ -138,6 +138,10 @@ class Checkpoint(Step):
         if events:
             self._context.note(events)
 
+    def follow_up_late(self, state: SessionState) -> None:
+        """The events, whether its work was done or not."""
+        self.follow_up(state)
+
     def _events(self, state: SessionState) -> list[Event]:
         context, plan, checkpoint = self._context, self.plan, state["checkpoint"]
         percent = self._turn["percent"] if self._turn else checkpoint["contextPercentAtCapture"]
@@ -232,8 +236,7 @@ def catch_up(context: Context, *, holds_lock: bool = False) -> dict[str, Any]:
     if context.previous is None and not state_file.exists(context.session_id):
         raise state_file.unknown_session(context.session_id)
     step = Checkpoint(context, None)
-    if holds_lock:
-        step.name = ""
+    step.takes_lock = not holds_lock
     return _run(context, step)
 
 

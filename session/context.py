@@ -41,6 +41,7 @@ class Context:
             "config",
             "events",
             "faults",
+            "is_late",
             "is_new",
             "now",
         ),
@@ -60,6 +61,8 @@ class Context:
         """Not stored yet."""
         self.is_new = False
         """No state of the session was on disk when it was last read."""
+        self.is_late = False
+        """The deadline is over: what can wait for the next event does."""
         self.set_aside = ""
         """Where a damaged state file was set aside to."""
         self.on_deadline: Callable[[], object] | None = None
@@ -128,7 +131,7 @@ class Context:
 
 
 def work_lock(session_id: str, name: str) -> str:
-    """As `Context.work_lock`."""
+    """As `Context.work_lock`. Apart from the locks of the states: a session may be called like a kind of work."""
     from core import files
 
-    return os.path.join(state_file.folder(), ".locks", name, files.safe_name(session_id))
+    return os.path.join(state_file.work_folder(), name, files.safe_name(session_id))

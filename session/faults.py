@@ -52,5 +52,5 @@ def fault_of(step: str, error: Exception) -> Fault:
 
 
 def errors_of(faults: Sequence[Fault]) -> dict[str, dict[str, str]]:
-    """What a result tells of faults: `recallError`, `writeError`, `eventError`, `stateError` …"""
+    """What a result tells of faults, by their step: `recallError`, `writeError`, `eventError` …"""
     return {fault["step"] + "Error": {"code": fault["code"], "message": fault["message"]} for fault in faults}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from memory.archive import transcript_files
 from memory.observe import observer
 from otel import log
 from otel.event import new_event
+from session.context import work_lock
 from session.state import state_file
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def _lock_held(session: str) -> Iterator[None]:
 
 
 def _lock(session: str) -> str:
-    return os.path.join(state_file.folder(), ".locks", "observe", files.safe_name(session))
+    return work_lock(session, "observe")
 
 
 def _not_a_transcript(path: str, reason: str) -> Failure:

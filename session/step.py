@@ -9,6 +9,7 @@ the step no longer due. The kernel frees the lock of a process that dies.
 
 from __future__ import annotations
 
+from core import files
 from session import session_event
 from session.faults import fault_boundary
 from session.state import schema, state_file
@@ -26,7 +27,9 @@ class Step:
     """One thing that an event calls for. A step without work only overrides `change`."""
 
     name = ""
-    """Of its faults, and of its lock; "" takes no lock."""
+    """Of its faults, and of its lock."""
+    takes_lock = True
+    """False where the caller holds it."""
 
     def change(self, state: SessionState) -> SessionState:
         """What it notes in the state in any case; called for each state that the runner looks at."""
@@ -52,14 +55,17 @@ class Step:
     def follow_up(self, state: SessionState) -> None:
         """What is done once the state is written."""
 
+    def follow_up_late(self, state: SessionState) -> None:
+        """The same where the deadline came before the work was done, and only its change is written."""
+
 
 def run(context: Context, steps: Sequence[Step]) -> SessionState:
     """Run the steps of one event, in order; returns the state that was written, or found where nothing changed.
 
-    Where the deadline comes before the work is done, `context.on_deadline` writes what the steps change.
+    Where the deadline comes before the state is written, `context.on_deadline` writes what the steps change.
 
     Raises:
-        Failure: the state cannot be read or written (STATE_...); nothing else was done then.
+        Failure: the state cannot be read or written (STATE_...). Work begins only where it can be locked.
     """
     context.check_state()
     aside = context.set_aside
@@ -69,7 +75,9 @@ def run(context: Context, steps: Sequence[Step]) -> SessionState:
         ahead = _changed(context, context.previous, steps)
         claimed = [step for step in steps if _claimed(context, step, ahead, held)]
         if claimed:
-            context.on_deadline = lambda: _write(context, steps, ())
+            context.on_deadline = lambda: _write_late(context, steps)
+            with state_file.locked(context.session_id):  # what cannot be written is not worked for
+                pass
             context.read_previous()  # a process that has just freed a lock has written
             ahead = _changed(context, context.previous, steps)
         for step in claimed:
@@ -80,7 +88,6 @@ def run(context: Context, steps: Sequence[Step]) -> SessionState:
                 step.work(ahead)
                 worked.append(step)
                 ahead = step.apply(ahead)
-        context.on_deadline = None
         if (
             context.previous is None
             and not worked
@@ -92,9 +99,7 @@ def run(context: Context, steps: Sequence[Step]) -> SessionState:
     finally:
         for lock in held:
             lock.__exit__(None, None, None)
-    if context.set_aside != aside:
-        about = state["role"], context.session_id, context.set_aside, context.now
-        context.note([session_event.set_aside_event(*about)])
+    _note_set_aside(context, state, aside)
     for step in steps:
         with fault_boundary(context.faults, step.name):
             step.follow_up(state)
@@ -103,23 +108,21 @@ def run(context: Context, steps: Sequence[Step]) -> SessionState:
 
 def _claimed(context: Context, step: Step, ahead: SessionState, held: list[FileLock]) -> bool:
     """Whether the step is due, and no other process is at it."""
+    is_due = False
     with fault_boundary(context.faults, step.name):
-        if step.is_due(ahead):
-            if not step.name:
-                return True
-            from core import files
-
-            lock = files.FileLock(context.work_lock(step.name), 0)
-            try:
-                lock.__enter__()
-            except files.LockTimeout:
-                step.is_busy()
-                return False
-            except OSError:  # no lock can be had in a home like this: the write below says what is wrong
-                return True
-            held.append(lock)
-            return True
-    return False
+        is_due = step.is_due(ahead)
+    if not is_due or not step.takes_lock:
+        return is_due
+    lock = files.FileLock(context.work_lock(step.name), 0)
+    try:
+        lock.__enter__()
+    except files.LockTimeout:
+        step.is_busy()
+        return False
+    except OSError as error:
+        raise state_file.failure_of(error) from None
+    held.append(lock)
+    return True
 
 
 def _changed(context: Context, found: SessionState | None, steps: Sequence[Step]) -> SessionState:
@@ -139,6 +142,7 @@ def _blank(context: Context) -> SessionState:
 def _write(context: Context, steps: Sequence[Step], worked: Sequence[Step]) -> SessionState:
     """Apply what was worked out to the state as it is on disk now, and write it if that changes it."""
     with state_file.locked(context.session_id):
+        context.on_deadline = None
         found, set_aside = state_file.load(context.session_id)
         context.set_aside = set_aside or context.set_aside
         was_cleared = found is None and not set_aside and context.previous is not None
@@ -152,3 +156,19 @@ def _write(context: Context, steps: Sequence[Step], worked: Sequence[Step]) -> S
         if current != (found or _blank(context)) or (found is None and worked and not was_cleared):
             state_file.write(current)
     return current
+
+
+def _write_late(context: Context, steps: Sequence[Step]) -> None:
+    """The deadline is over: write what the steps change, without the work that is not done."""
+    aside, context.is_late = context.set_aside, True
+    state = _write(context, steps, ())
+    _note_set_aside(context, state, aside)
+    for step in steps:
+        with fault_boundary(context.faults, step.name):
+            step.follow_up_late(state)
+
+
+def _note_set_aside(context: Context, state: SessionState, before: str) -> None:
+    if context.set_aside != before:
+        about = state["role"], context.session_id, context.set_aside, context.now
+        context.note([session_event.set_aside_event(*about)])

@@ -25,6 +25,7 @@ def begin(context: Context) -> None:
 
     lock = work_lock(context.session_id, checkpoint.Checkpoint.name)
     if not background_process.begin(lock, ["background", "task", context.session_id], _STOP_S):
+        context.read_previous()  # this event has written
         checkpoint.catch_up(context)
 
 

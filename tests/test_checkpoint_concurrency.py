@@ -82,7 +82,7 @@ def test_work_in_flight_counts_as_long_as_its_process_holds_the_lock(run: Run, h
         return result
 
     run("checkpoint", "save", "--session", "s1", "--percent", "10", "-m", TASK, env=NOW)
-    lock = home / "sessions" / ".locks" / "task" / "s1"
+    lock = home / "sessions" / ".work" / "task" / "s1"
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)

@@ -37,7 +37,7 @@ class Told:
 
     def settled(self) -> str:
         """What was said once no notifying process is left."""
-        lock = self.home / "sessions" / ".locks" / "notify"
+        lock = self.home / "sessions" / ".work" / "notify"
         if lock.exists():
             with lock.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH)
@@ -86,7 +86,7 @@ def test_switched_off_nobody_is_told(run: Run, told: Told, agent: str, settings:
     out = compact(run, agent).out
     assert (json.loads(out) if out else {"messages": []}) == {"messages": []}
     assert told.settled() == ""
-    assert not (told.home / "sessions" / ".locks" / "notify").exists()
+    assert not (told.home / "sessions" / ".work" / "notify").exists()
 
 
 def test_the_end_of_a_compaction_is_no_start(run: Run, told: Told) -> None:

@@ -22,7 +22,7 @@ def event(name: str, **more: object) -> str:
 
 
 def lock_of(home: Path) -> Path:
-    return home / "sessions" / ".locks" / "queries" / SESSION
+    return home / "sessions" / ".work" / "queries" / SESSION
 
 
 def cached(home: Path) -> list[str]:

@@ -25,7 +25,7 @@ def at(seconds: int) -> dict[str, str]:
 
 
 def lock_of(home: Path, session: str = "s1") -> Path:
-    return home / "sessions" / ".locks" / "task" / session
+    return home / "sessions" / ".work" / "task" / session
 
 
 def known(home: Path) -> dict[str, Any]:

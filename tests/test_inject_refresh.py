@@ -213,7 +213,7 @@ def test_a_store_that_fails_leaves_it_due(run: Run, home: Path) -> None:
 
 def test_another_hook_at_work(run: Run, home: Path) -> None:
     prepare(run)
-    lock = home / "sessions" / ".locks" / "refresh" / "s1"
+    lock = home / "sessions" / ".work" / "refresh" / "s1"
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)

@@ -25,7 +25,7 @@ __all__ = ["made", "model"]
 
 
 def lock_of(home: Path) -> Path:
-    return home / "sessions" / ".locks" / "observe" / SESSION
+    return home / "sessions" / ".work" / "observe" / SESSION
 
 
 def ended(home: Path) -> None:

@@ -36,7 +36,6 @@ _WHY = {
     "no-seed": "the messages hold no topic to recall for",
     "no-scope": "the file belongs to no package and no configured scope",
 }
-_ERRORS = ("recallError", "writeError", "eventError", "stateError")
 
 
 def save(answer: Answer) -> None:
@@ -148,6 +147,6 @@ def _odd(result: Mapping[str, Any], write: Any) -> None:
     """What did not go as it should."""
     if result.get("setAside"):
         write(safe(f"A damaged state file was set aside: {result['setAside']}", "yellow"))
-    for name in _ERRORS:
-        if name in result:
+    for name in result:
+        if name.endswith("Error"):
             write(safe(f"{name}: {result[name]['message']} ({result[name]['code']})", "red"))

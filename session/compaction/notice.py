@@ -56,7 +56,7 @@ def start_command(config: Config) -> bool:
     from core.process import background_process
 
     return background_process.begin(
-        os.path.join(files.home(), "sessions", ".locks", "notify"), ["background", "notice"], _STOP_S
+        os.path.join(files.home(), "sessions", ".work", "notify"), ["background", "notice"], _STOP_S
     )
 
 

@@ -56,7 +56,9 @@ def answer(event: HookEvent, context: Context, *, silent: bool, until: float) ->
         return _recover(context, steps)
     if kind == "before_compaction":
         return _before_compaction(event, context, steps)
-    run(context, [*steps, *_idle_timer(event, context, None)])
+    steps += _idle_timer(event, context, None)
+    if steps:
+        run(context, steps)
     return []
 
 

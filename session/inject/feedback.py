@@ -47,7 +47,7 @@ class Feedback(Step):
     def change(self, state: SessionState) -> SessionState:
         """What is still pending; the verdicts of the last call count."""
         self._verdicts = []
-        if self._items and state["pendingFeedback"]:
+        if self._items and state["pendingFeedback"] and not self._context.is_late:
             with fault_boundary(self._context.faults, self.name):
                 state, self._verdicts = judge(state, self._items, ended=self._ended)
         return state

@@ -67,8 +67,7 @@ def run_in_background(context: Context, *, holds_lock: bool) -> dict[str, Any]:
     if context.previous is None:
         raise state_file.unknown_session(context.session_id)
     step = QuerySelection(context, cpu_seconds=BACKGROUND_CPU_SECONDS)
-    if holds_lock:
-        step.name = ""
+    step.takes_lock = not holds_lock
     state = run(context, (step,))
     queries = [recalled["query"] for recalled in state["recallCache"][::-1]]
     return {"sessionId": context.session_id, "queries": queries, **errors_of(context.faults)}

@@ -155,13 +155,12 @@ class InjectionStep(Step):
     def work(self, state: SessionState) -> None:
         """Recall and compose."""
         moment = self._moment
+        self._reason = FAILED
         self._query = self._injection.query(state, moment)
         found = None
         if self._query:
             found = moment.context.store.recall(self._query, project=moment.project, least=self._injection.LEAST)
-        if self._query and found is None and self._injection.NEEDS_RECALL:
-            self._reason = FAILED
-        else:
+        if found is not None or not self._query or not self._injection.NEEDS_RECALL:
             self._text = self._injection.compose(state, moment, found or ())
             self._reason = "" if self._text is not None else NO_RESULTS
         self._took = time.perf_counter() - self._began

@@ -77,6 +77,11 @@ def folder() -> str:
     return os.path.join(files.home(), "sessions")
 
 
+def work_folder() -> str:
+    """Where the locks of work on sessions lie, a folder for each kind of work."""
+    return os.path.join(folder(), ".work")
+
+
 def path_of(session_id: str) -> str:
     """The state file of a session."""
     return os.path.join(folder(), files.safe_name(session_id) + _SUFFIX)
@@ -179,7 +184,7 @@ def write(state: SessionState) -> None:
 
 
 def remove(session_id: str) -> bool:
-    """Delete the state on disk, readable or not; whether there was one.
+    """Delete the state on disk, readable or not, and the session's lock files of work; whether there was one.
 
     Raises:
         Failure: as `locked`.
@@ -191,6 +196,11 @@ def remove(session_id: str) -> bool:
             os.unlink(path_of(session_id))
         except FileNotFoundError:
             return False
+        for kind in os.listdir(work_folder()) if os.path.isdir(work_folder()) else ():
+            try:
+                os.unlink(os.path.join(work_folder(), kind, files.safe_name(session_id)))
+            except OSError:
+                pass  # there is none
     return True
 
 
