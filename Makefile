@@ -6,13 +6,14 @@ AGENT ?= pi
 # Tests wait more than they work, so that one more than the cores does no harm; many more than eight only collect.
 WORKERS ?= auto
 SINCE ?= main
+BUDGET ?= 35
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist worksteal
 STAMP := $(VENV)/.stamp
 
 # Where it is set, every one of the thousands of processes that the tests start would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all check e2e lint format completions docs bench bench-cluster recall-bench clean
+.PHONY: help demo test test-all check check-lint check-tests e2e lint format completions docs bench bench-cluster recall-bench clean
 
 help:  ## show this help
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 ~ \2/p' Makefile | tr '~' '\t'
@@ -33,11 +34,18 @@ test: $(STAMP)  ## run the tests
 test-all: $(STAMP)  ## run the tests, also those that take minutes
 	$(PYTEST) -m "thorough or not thorough"
 
-check: $(STAMP)  ## lint, and the tests of what changed since main: make check SINCE=HEAD~1
+check: $(STAMP)  ## lint, and the tests nearest to what changed since main, a minute of them: make check SINCE=HEAD~1
+	@$(MAKE) --no-print-directory --jobs=2 check-lint check-tests
+
+check-lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python tests/affected.py $(SINCE) | xargs --no-run-if-empty $(PYTEST)
+
+# File by file, so that the nearest come first; what would begin after BUDGET seconds is left out, and listed.
+check-tests: $(STAMP)
+	$(BIN)/python tests/affected.py $(SINCE) | xargs --no-run-if-empty \
+	  $(PYTEST) --dist loadfile --no-loadscope-reorder --budget $(BUDGET)
 
 e2e: $(STAMP)  ## real agents with a scripted model, through a compaction: make e2e AGENT=pi|claude|codex|gemini|opencode|all
 	$(BIN)/python tests/agents/agents.py install $(AGENT)

@@ -1,8 +1,9 @@
-"""`python tests/affected.py [SINCE]`: the test files that what has changed since a commit can break, one a line.
+"""`python tests/affected.py [SINCE]`: the test files that what has changed since a commit can break, the nearest first.
 
-A changed test file; a test file that imports a changed module, itself or through others; and one whose name shares a
-word with a changed module's, since most tests reach a module through the command only. A fixture's file, or one that
-is not Python (data, completions, this repository's settings), counts as every test: nothing is left out silently.
+A changed test file; one that imports a changed module; one whose name shares a word with a changed module's, since most
+tests reach a module through the command only; then those that import it through others, by how many. A fixture's file,
+or one that is not Python (data, completions, this repository's settings), counts for every test: nothing is left out
+silently. `make check` stops after `--budget` seconds and tells what it left out (`conftest`).
 """
 
 from __future__ import annotations
@@ -52,21 +53,21 @@ def imported(path: Path) -> frozenset[Path]:
     return frozenset(found)
 
 
-def reached(path: Path) -> set[Path]:
-    """Every file of ours that a test file imports, through others too; not through what all share."""
-    seen: set[Path] = set()
-    waiting = [path]
+def reached(path: Path) -> dict[Path, int]:
+    """Every file of ours that a test file imports, by how many steps; not through what all share."""
+    found: dict[Path, int] = {}
+    waiting, steps = {path}, 0
     while waiting:
-        for one in imported(waiting.pop()) - seen:
-            seen.add(one)
-            if one.stem not in SHARED:
-                waiting.append(one)
-    return seen
+        steps += 1
+        new = {one for name in waiting for one in imported(name)} - found.keys()
+        found.update(dict.fromkeys(new, steps))
+        waiting = {one for one in new if one.stem not in SHARED}
+    return found
 
 
 def words(path: Path) -> set[str]:
     """What a file's name is about."""
-    parts = [*path.parent.parts[-1:], *path.stem.split("_")]
+    parts = [*path.parent.parts[-1:], *(path.stem.split("_") if path.stem != "__init__" else ())]
     return {part[:_ALIKE] for part in parts if part not in NO_WORDS}
 
 
@@ -76,14 +77,16 @@ def main() -> None:
     tests = sorted((ROOT / "tests").glob("test_*.py"))
     paths = [path for path in changed(since) if path.suffix not in (".md", ".json") and path.parts[0] not in ("bench",)]
     code = {ROOT / path for path in paths if path.suffix == ".py" and (ROOT / path).is_file()}
-    if any(ROOT / path not in code or path.stem in SHARED for path in paths):
-        print("\n".join(str(test.relative_to(ROOT)) for test in tests))
-        return
+    every = any(ROOT / path not in code or path.stem in SHARED for path in paths)
     about = [words(path.relative_to(ROOT)) for path in code if path.relative_to(ROOT).parts[0] in ROOMS]
+    near: list[tuple[int, str]] = []
     for test in tests:
         name = words(Path(test.name))
-        if test in code or reached(test) & code or any(name & topic for topic in about):
-            print(test.relative_to(ROOT))
+        steps = [0] if test in code else [step for one, step in reached(test).items() if one in code]
+        steps += [1 for topic in about if name & topic]
+        if steps or every:
+            near.append((min(steps, default=99), str(test.relative_to(ROOT))))
+    print("\n".join(test for _, test in sorted(near)))
 
 
 if __name__ == "__main__":

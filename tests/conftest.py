@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,6 +72,33 @@ def clean_environment(home: Path, **more: str) -> dict[str, str]:
     return {**kept, "JOELCLAW_HOME": str(home), "NO_COLOR": "1", "JOELCLAW_HOOK_DEADLINE_MS": "60000", **more}
 
 
+_BEGAN = time.monotonic()
+_LEFT_OUT = "left out: the time of --budget is over"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--budget SECONDS`: leave out the tests that would begin later (`make check`)."""
+    parser.addoption("--budget", type=float, default=0.0)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say what was left out."""
+    skipped = [one for one in terminalreporter.stats.get("skipped", ()) if _LEFT_OUT in str(one.longrepr)]
+    files = sorted({one.nodeid.partition("::")[0].removeprefix("tests/") for one in skipped})
+    if skipped:
+        terminalreporter.write_sep("-", f"LEFT OUT, {len(skipped)} tests of {len(files)} files; `make test` runs them")
+        terminalreporter.write_line(" ".join(files))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tell which tests are about a process of its own, before their fixtures run any."""
+    budget: float = item.config.getoption("--budget")
+    if budget and time.monotonic() - _BEGAN > budget:
+        pytest.skip(_LEFT_OUT)
+    in_process.about_processes = item.get_closest_marker("spawned") is not None
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A node of Typesense for the tests of a file."""
@@ -87,12 +115,12 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(home: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Run:
+def run(home: Path, tmp_path: Path) -> Run:
     """Run `joelclaw` to its end; `ok` says whether exit 0 is expected (otherwise anything else).
 
-    In this process (`in_process`); spawned in tests marked so, and where a variable counts when Python starts.
+    In this process (`in_process`); spawned in tests marked so, in a thread, and where a variable counts when Python
+    starts.
     """
-    always_spawned = request.node.get_closest_marker("spawned") is not None
 
     def command(
         *words: str, stdin: str | bytes | None = None, env: dict[str, str] | None = None, ok: bool = True,
@@ -100,7 +128,7 @@ def run(home: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Run:
     ) -> Spawned:  # fmt: skip
         data = stdin.encode() if isinstance(stdin, str) else stdin
         environment = clean_environment(home, **(env or {}))
-        if always_spawned or not in_process.possible(env or {}):
+        if not in_process.possible(env or {}):
             done = subprocess.run(
                 [JOELCLAW, *words],
                 input=data,

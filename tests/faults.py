@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import in_process
 import pytest
 from conftest import JOELCLAW, PATIENCE_S, clean_environment
 
@@ -72,29 +73,34 @@ def attempt(
     home: Path, *words: str, stdin: bytes | None = None, env: dict[str, str] | None = None, timeout: float = PATIENCE_S,
     largest_file: int | None = None, cwd: Path | None = None,
 ) -> Attempt:  # fmt: skip
-    """Run one command to its end.
+    """Run one command to its end: in this process where that is possible (`in_process`).
 
     Args:
-        largest_file: bytes that a file may grow to (`RLIMIT_FSIZE`), as on a disk that is full.
+        largest_file: bytes that a file may grow to (`RLIMIT_FSIZE`), as on a disk that is full; spawned then.
     """
 
     def limit() -> None:
         assert largest_file is not None
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
 
+    environment = clean_environment(home, **(env or {}))
+    folder = cwd or home.parent
     began = time.monotonic()
-    done = subprocess.run(
-        [JOELCLAW, *words],
-        input=stdin,
-        stdin=subprocess.DEVNULL if stdin is None else None,
-        capture_output=True,
-        env=clean_environment(home, **(env or {})),
-        cwd=cwd or home.parent,
-        timeout=timeout,
-        preexec_fn=limit if largest_file is not None else None,
-    )
-    took = time.monotonic() - began
-    return Attempt(words, done.returncode, done.stdout.decode(), done.stderr.decode(), took)
+    if largest_file is None and in_process.possible(env or {}):
+        code, out, err = in_process.call(JOELCLAW, words, stdin, environment, folder)
+    else:
+        done = subprocess.run(
+            [JOELCLAW, *words],
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            env=environment,
+            cwd=folder,
+            timeout=timeout,
+            preexec_fn=limit if largest_file is not None else None,
+        )
+        code, out, err = done.returncode, done.stdout, done.stderr
+    return Attempt(words, code, out.decode(), err.decode(), time.monotonic() - began)
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -175,44 +181,81 @@ def read_only(home: Path) -> Iterator[None]:
             path.chmod(0o700 if path.is_dir() else 0o600)
 
 
+def until_open(process: subprocess.Popen[bytes], path: Path) -> None:
+    """Wait until a command has a file open, or has ended."""
+    until = time.monotonic() + PATIENCE_S
+    while process.poll() is None and not _has_open(process.pid, path):
+        assert time.monotonic() < until, f"it never opened {path}"
+        time.sleep(0.002)
+
+
+def _has_open(pid: int, path: Path) -> bool:
+    try:
+        return any(os.readlink(link) == str(path) for link in Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:  # one was closed, or the process has ended
+        return False
+
+
 _PAUSE = """\
-import os, time
-import apsw
-commits = 0
+import os, sys, time
 def pause():
+    open(os.environ["PAUSE_MARK"], "w").close()
+    while True:
+        time.sleep(0.01)
+commits = steps = 0
+def committing():
     global commits
     commits += 1
-    if commits == int(os.environ["PAUSE_AT_COMMIT"]):
-        open(os.environ["PAUSE_MARK"], "w").close()
-        while True:
-            time.sleep(0.01)
+    if commits == at_commit:
+        pause()
     return False
 def connected(db):
     if db.filename.endswith("store.db"):
-        db.set_commit_hook(pause)
-apsw.connection_hooks.append(connected)
+        db.set_commit_hook(committing)
+def audited(event, given):
+    global steps
+    if event in ("open", "os.rename", "os.remove", "os.mkdir") and str(given[0]).startswith(home):
+        steps += 1
+        if steps == at_step:
+            pause()
+at_commit, at_step = int(os.environ["PAUSE_AT_COMMIT"]), int(os.environ["PAUSE_AT_STEP"])
+home = os.environ["JOELCLAW_HOME"]
+if at_step:
+    sys.addaudithook(audited)
+if at_commit:
+    import apsw
+    apsw.connection_hooks.append(connected)
 """
 
 
-def paused(home: Path, *words: str, commit: int, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
-    """A command that stands still within its so-many-th commit to the store, until it is stopped: on any machine."""
+def paused(
+    home: Path, *words: str, commit: int = 0, step: int = 0, env: dict[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """A command that stands still, on any machine, until it is stopped; or that has ended before it came so far.
+
+    Args:
+        commit: within its so-many-th commit to the store; it must come to it.
+        step: before the so-many-th file or folder of the home that it opens, renames, removes or makes.
+    """
     folder = home.parent / f"pause-{time.monotonic_ns()}"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(_PAUSE)
     mark = folder / "mark"
-    more = {"PYTHONPATH": str(folder), "PAUSE_AT_COMMIT": str(commit), "PAUSE_MARK": str(mark)}
+    more = {"PYTHONPATH": str(folder), "PAUSE_AT_COMMIT": str(commit), "PAUSE_AT_STEP": str(step)}
     process = subprocess.Popen(
         [JOELCLAW, *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=clean_environment(home, **(env or {}), **more),
+        env=clean_environment(home, **(env or {}), **more, PAUSE_MARK=str(mark)),
         cwd=home.parent,
     )
     until = time.monotonic() + PATIENCE_S
     while not mark.exists():
-        assert process.poll() is None, f"it ended before its commit {commit}: {process.communicate()}"
-        assert time.monotonic() < until, "it never came to that commit"
+        if process.poll() is not None:
+            assert not commit, f"it ended before its commit {commit}: {process.communicate()}"
+            break
+        assert time.monotonic() < until, "it never came to that point"
         time.sleep(0.005)
     return process
 

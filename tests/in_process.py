@@ -31,12 +31,17 @@ _OF_A_PROCESS = ("PYTHON", "LC_", "LANG", "LD_", "JOELCLAW_DETACHED_SECONDS", "J
 """How the names of variables begin that count when a process starts, or that end it when its time is over."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGCHLD, signal.SIGPIPE)
 
+about_processes = False
+"""Whether the test that runs is marked `spawned`; `conftest` sets it."""
+
 _pids = itertools.count(_FIRST_PID)
 _at_work = threading.Lock()
 
 
 def possible(more: Mapping[str, str]) -> bool:
-    """Whether a command with these variables can be called here."""
+    """Whether a command with these variables can be called here: one at a time, and no test of processes."""
+    if about_processes or threading.current_thread() is not threading.main_thread():
+        return False
     return not any(name.startswith(_OF_A_PROCESS) for name in more)
 
 

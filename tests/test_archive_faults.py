@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import apsw
 import pytest
 from claude_transcript import Transcript, long
 from conftest import JOELCLAW, PATIENCE_S, clean_environment
-from faults import attempt, paused, read_only, small_disk, stopped, write_lock
+from faults import attempt, paused, read_only, small_disk, stopped, until_open, write_lock
 
 from core.store import migrations
 
@@ -79,7 +78,7 @@ def test_a_transcript_that_grows_meanwhile(home: Path, tmp_path: Path) -> None:
             process = subprocess.Popen(
                 [JOELCLAW, "memory", "archive", str(made.path)], env=clean_environment(home), stdout=subprocess.DEVNULL
             )
-        time.sleep(0.02)
+        until_open(process, made.path)
     assert process is not None
     process.communicate(timeout=PATIENCE_S)
     attempt(home, "memory", "archive", str(made.path)).assert_done()

@@ -10,11 +10,13 @@ import subprocess
 import time
 from pathlib import Path
 
-from conftest import JOELCLAW, Run, clean_environment
+import pytest
+from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 from faults import SLOWEST_S
 from test_lost_queries import SESSION, STORY, archive, at, brought_back
 
 from core.process import background_process
+from session.inject import query_selection
 
 
 def event(name: str, **more: object) -> str:
@@ -36,7 +38,8 @@ def worked(run: Run) -> None:
         run("checkpoint", "save", "--session", SESSION, "--percent", "10", "-m", prompt, env=at(number))
 
 
-def test_recovery_has_what_the_hook_left_to_it(run: Run, home: Path) -> None:
+def test_recovery_has_what_the_hook_left_to_it(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_selection, "_WAIT_S", PATIENCE_S)
     worked(run)
     run("hook", "claude", stdin=event("PreCompact", trigger="auto"), env=at(10))
     answer = run("hook", "claude", stdin=event("SessionStart", source="compact"), env=at(11)).json

@@ -295,20 +295,28 @@ def test_twenty_checkpoints_of_one_session_at_once(home: Path) -> None:
     assert [path.name for path in (home / "sessions").iterdir() if path.name.endswith(".tmp")] == []
 
 
-def test_checkpoints_killed_at_random_moments(home: Path) -> None:
+def test_checkpoints_killed_at_every_step(home: Path) -> None:
     """Acknowledged files are in the state; the state is always readable, and no lock outlives its holder."""
-    draw = random.Random(3)
     acknowledged: set[str] = set()
-    for number in range(40):
-        name = f"src/g{number % 9}.ts"
-        words = ("checkpoint", "save", "--session", "k", "--percent", str(number * 2), "--file", name)
-        out = _killed(home, words, draw.uniform(0.0, 0.15))
-        with contextlib.suppress(ValueError):
+    for number in range(1, 100):
+        words = ("checkpoint", "save", "--session", "k", "--percent", str(number % 90), "--file", f"src/g{number}.ts")
+        process = paused(home, *words, step=number)
+        ended = process.poll() is not None
+        if ended:
+            out, _ = process.communicate()
             assert json.loads(out)["ok"] is True
-            acknowledged.add(name)
+            acknowledged.add(f"src/g{number}.ts")
+        else:
+            stopped(process)
         state = home / "sessions" / "k.json"
         if state.exists():
             assert json.loads(state.read_text())["sessionId"] == "k"
+        if number % 3 == 0:
+            attempt(home, *words[:-1], f"src/h{number}.ts").assert_done()
+            acknowledged.add(f"src/h{number}.ts")
+        if ended:
+            break
+    assert ended and number > 5, number
     done = attempt(home, "checkpoint", "save", "--session", "k", "--percent", "5", "--file", "last.ts")
     assert done.took_s < SLOWEST_S
     assert acknowledged | {"last.ts"} <= set(done.result["filesModified"])

@@ -13,15 +13,11 @@ __all__ = ["host"]
 
 DRIVER = """
 import * as plugin from "./extension.mjs";
-const sessionID = "ses_1", took = {}, history = [];
+const sessionID = "ses_1", history = [];
 const client = {session: {messages: async ({path}) => ({data: path.id === sessionID ? history : []})}};
 const hooks = await plugin.Joelclaw({client, directory: "/srv/tides"});
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const calls = async (many) => { for (let i = 0; i < 400 && count() < many; i++) await sleep(10); };
 const call = async (name, input, output) => {
-  const began = Date.now();
-  await hooks[name](input, output);
-  took[name] = Math.max(took[name] ?? 0, Date.now() - began);
+  await timed(name, () => hooks[name](input, output));
   return output;
 };
 const prompt = (text) => call("chat.message", {sessionID}, {parts: [{type: "text", text}]});
@@ -126,7 +122,7 @@ def test_each_message_is_sent_once_with_what_its_tools_did(host: Host) -> None:
         await event("session.idle", {sessionID}); // nothing new
         await sleep(100);
         await hooks.dispose();
-        out(took);
+        out([...waited]);
         """,
     )
     turns = [call for call in host.calls() if call["event"] == "turn_end"]
@@ -144,7 +140,7 @@ def test_each_message_is_sent_once_with_what_its_tools_did(host: Host) -> None:
     assert turns[0]["payload"]["messages"] == ["mend the tides"]
     assert (turns[0]["payload"]["tokens"], turns[0]["payload"]["percent"]) == (9000, 30)
     assert host.calls()[-1]["event"] == "session_end"
-    assert told["event"] < 250  # not waited for
+    assert "event" not in told
 
 
 def test_what_did_not_arrive_is_sent_again(host: Host) -> None:
@@ -180,8 +176,8 @@ def test_a_written_file_is_told_and_not_waited_for(host: Host) -> None:
         await wrote("write", {filePath: "/srv/tides/b.py"});
         await wrote("write", {filePath: "/srv/tides/c.py"});
         await calls(2);
-        await sleep(100);
-        out({took, system: await system()});
+        await until(async () => (await system()).length > 1);
+        out({waited: [...waited], system: await system()});
         """,
     )
     first, second = host.calls()
@@ -190,7 +186,7 @@ def test_a_written_file_is_told_and_not_waited_for(host: Host) -> None:
         ["/srv/tides/b.py", "/srv/tides/c.py"],
     )
     assert second["began"] >= first["ended"]
-    assert told["took"]["tool.execute.after"] < 250
+    assert "tool.execute.after" not in told["waited"]
     assert told["system"][1:] == ["<joelclaw-memory project"]
 
 
@@ -238,7 +234,7 @@ for (const name of Object.keys(hooks)) { // a client of another version
 }
 const lost = await plugin.Joelclaw();
 for (const name of Object.keys(lost)) await lost[name]({sessionID}, {parts: [{type: "text", text: "p"}]});
-out({after, took});
+out({after, waited: [...waited]});
 """
 
 
@@ -247,19 +243,19 @@ def test_nothing_stands_in_the_way_of_opencode(host: Host, fault: str) -> None:
     host.break_joelclaw(fault)
     told = run(host, EVERY)
     assert len(told["after"]) == 1
-    assert max(told["took"][name] for name in ("event", "tool.execute.after")) < 250
-    assert max(told["took"].values()) < 15_000  # not as long as what hangs, with limits of a tenth
+    # Nothing took as long as what hangs, or the driver had not come to its end.
+    assert {"event", "tool.execute.after"} & set(told["waited"]) == set()
     assert host.left_running() == []
 
 
 def test_a_hanging_command_is_asked_twice_and_then_only_at_a_compaction(host: Host) -> None:
     host.break_joelclaw("hanging")
-    run(
+    asked = run(
         host,
         """
         for (const text of ["a", "b", "c"]) await prompt(text);
         await call("experimental.compaction.autocontinue", {sessionID}, {});
-        out(1);
+        out(spawned);
         """,
     )
-    assert host.asked() == ["session_start", "prompt", "after_compaction"]
+    assert asked == ["session_start", "prompt", "after_compaction"]

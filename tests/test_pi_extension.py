@@ -14,7 +14,7 @@ __all__ = ["host"]
 
 DRIVER = """
 import extension from "./extension.mjs";
-const handlers = {}, sent = [], took = {}, answers = {};
+const handlers = {}, sent = [], answers = {};
 const pi = {on: (name, handler) => (handlers[name] = handler), sendMessage: (...given) => sent.push(given)};
 extension(pi);
 let idle = true, usage = {tokens: 3600, contextWindow: 8000, percent: 45}, branch = [], session = "pi-1";
@@ -25,12 +25,8 @@ const ctx = {
   sessionManager: {getSessionId: () => session, getSessionFile: () => "/s/pi-1.jsonl", getBranch: () => branch},
 };
 const said = (role, text) => ({type: "message", message: {role, content: [{type: "text", text}]}});
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const calls = async (many) => { for (let i = 0; i < 400 && count() < many; i++) await sleep(10); };
 const fire = async (name, event = {}) => {
-  const began = Date.now();
-  answers[name] = await handlers[name]({type: name, ...event}, ctx);
-  took[name] = Math.max(took[name] ?? 0, Date.now() - began);
+  answers[name] = await timed(name, () => handlers[name]({type: name, ...event}, ctx));
   return answers[name] ?? null;
 };
 """
@@ -106,8 +102,8 @@ def test_a_written_file_is_told_and_its_text_waits_for_a_request(host: Host) -> 
         };
         await tool("1", "write", {path: "src/tides.py"});
         await calls(1);
-        await sleep(200);
-        const first = await fire("context", {messages: ["old"]});
+        let first;
+        await until(async () => (first = await fire("context", {messages: ["old"]})));
         const none = sent.length;
         idle = true;
         await fire("agent_end");
@@ -117,7 +113,7 @@ def test_a_written_file_is_told_and_its_text_waits_for_a_request(host: Host) -> 
         await tool("4", "edit", {path: "src/a.py"});
         await tool("5", "write", {path: "src/b.py"});
         await calls(3);
-        out({first, none, later, sent, took});
+        out({first, none, later, sent, waited: [...waited]});
         """,
     )
     (old, added) = told["first"]["messages"]
@@ -125,7 +121,7 @@ def test_a_written_file_is_told_and_its_text_waits_for_a_request(host: Host) -> 
     assert (added["role"], added["content"], added["display"]) == ("custom", "<joelclaw-memory project", False)
     assert told["none"] == 0 and told["later"] is None
     assert told["sent"][0] == [{"customType": "tool", "content": "<joelclaw-memory project", "display": False}]
-    assert told["took"]["tool_execution_end"] < 250  # not waited for
+    assert "tool_execution_end" not in told["waited"]
     one, two, three = (call["payload"] for call in host.calls())
     assert (one["tool"], one["files"]) == ("write", ["src/tides.py"])
     assert (two["tool"], two["files"]) == ("bash", [])
@@ -144,16 +140,14 @@ def test_turns_are_told_one_at_a_time_and_the_latest_wins(host: Host) -> None:
         await fire("turn_end");
         usage = {tokens: 5600, contextWindow: 8000, percent: 70};
         await fire("turn_end");
-        await calls(2);
-        await sleep(500);
-        out({took});
+        out([...waited]);
         """,
     )
     first, last = host.calls()
     assert (first["payload"]["percent"], last["payload"]["percent"]) == (45, 70)
     assert first["payload"]["messages"] == [f"u{at}" for at in range(8, 20)]
     assert last["began"] >= first["ended"]
-    assert told["took"]["turn_end"] < 250
+    assert told == []
 
 
 def test_a_compaction_waits_for_the_turn_and_hands_back_once(host: Host) -> None:
@@ -207,7 +201,7 @@ await fire("session_shutdown", {reason: "quit"});
 ctx.sessionManager = null;
 for (const name of Object.keys(handlers)) await fire(name); // a client of another version
 for (const name of Object.keys(handlers)) await handlers[name](undefined, undefined);
-out({sent, took, answers: Object.values(answers).filter((one) => one != null)});
+out({sent, waited: [...waited], answers: Object.values(answers).filter((one) => one != null)});
 """
 
 
@@ -216,22 +210,22 @@ def test_nothing_stands_in_the_way_of_pi(host: Host, fault: str) -> None:
     host.break_joelclaw(fault)
     told = run(host, EVERY)
     assert told["sent"] == [] and told["answers"] == []
-    assert max(told["took"][name] for name in ("session_start", "turn_end", "tool_execution_end")) < 250
-    assert max(told["took"].values()) < 15_000  # not as long as what hangs, with limits of 300 ms
+    # Nothing took as long as what hangs, or the driver had not come to its end.
+    assert {"session_start", "turn_end", "tool_execution_end"} & set(told["waited"]) == set()
     assert host.left_running() == []
 
 
 def test_a_hanging_command_is_asked_twice_and_then_only_at_a_compaction(host: Host) -> None:
     host.break_joelclaw("hanging")
-    run(
+    asked = run(
         host,
         """
         for (const prompt of ["a", "b", "c", "d"]) await fire("before_agent_start", {prompt});
         await fire("session_compact");
-        out(1);
+        out(spawned);
         """,
     )
-    assert host.asked() == ["prompt", "prompt", "after_compaction"]
+    assert asked == ["prompt", "prompt", "after_compaction"]
 
 
 def test_pi_gives_up_after_seconds(host: Host) -> None:

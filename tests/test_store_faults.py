@@ -8,13 +8,25 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
 import pytest
-from faults import SLOWEST_S, Attempt, attempt, fold_log, read_only, small_disk, snapshot, write_lock
+from conftest import JOELCLAW, PATIENCE_S, clean_environment
+from faults import (
+    SLOWEST_S,
+    Attempt,
+    attempt,
+    fold_log,
+    read_only,
+    small_disk,
+    snapshot,
+    until_open,
+    write_lock,
+)
 
 from core.store.migrations import STEPS
 
@@ -229,24 +241,15 @@ def test_a_held_write_lock_holds_up_nobody_for_long(good: Path) -> None:
 
 def test_a_write_waits_for_another_to_end(good: Path) -> None:
     """The lock is given back while the write waits: it then goes through."""
-    import threading
-
-    held, free = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with write_lock(good):
-            held.set()
-            free.wait(10)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    held.wait(10)
-    timer = threading.Timer(0.6, free.set)
-    timer.start()
-    done = attempt(good, *WRITE)
-    thread.join()
-    done.assert_done()
-    assert done.took_s > 0.3, done
+    env = clean_environment(good, JOELCLAW_STORE_BUSY_MS=str(int(PATIENCE_S * 1000)))
+    with write_lock(good):
+        process = subprocess.Popen([JOELCLAW, *WRITE], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        until_open(process, good / "store.db-wal")
+        with pytest.raises(subprocess.TimeoutExpired):  # it is at work until the lock is given back
+            process.wait(0.5)
+    out, err = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, err) == (0, b"")
+    assert json.loads(out)["ok"] is True
 
 
 # --- state files ---------------------------------------------------------------------------------------------------

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from machines import Machine, new_prefix
+from conftest import PATIENCE_S
+from machines import Machine, eventually, new_prefix
 from typesense_server import Cluster, Server, cluster, needs_server
 
 pytestmark = needs_server
 WRITERS = 3
 READERS = 2
-BEFORE_S = 1.5
-AFTER_S = 4.0
-"""How long the load goes on after the leader's death: some elections."""
+MORE = 3
+"""How many writes each writer is to get through before the leader's death, and how many after an election."""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield made
 
 
-def patiently(action: Callable[[], Any], seconds: float = 60.0) -> Any:
+def patiently(action: Callable[[], Any], seconds: float = PATIENCE_S) -> Any:
     """What an action comes to, once it comes to anything: an election takes seconds."""
     until = time.monotonic() + seconds
     while True:
@@ -44,6 +44,7 @@ class Load:
     def __init__(self, machines: list[Machine]) -> None:
         self.machines = machines
         self.acknowledged: dict[str, str] = {}
+        self.written = [0] * len(machines)
         self.recalled: list[str] = []
         """The backend of each recall that had hits."""
         self.failures: list[Any] = []
@@ -67,6 +68,7 @@ class Load:
         while not self._over.is_set():
             turn += 1
             self.write(self.machines[number], f"Machine {number} saw worker {turn} listen on port {9000 + turn}")
+            self.written[number] = turn
 
     def _carry(self, machine: Machine) -> None:
         while not self._over.is_set():
@@ -86,6 +88,20 @@ class Load:
         for thread in self._threads:
             thread.start()
 
+    def went_on(self) -> None:
+        """Wait until each writer has written some more, and recall has answered some more."""
+        written, recalled = [turn + MORE for turn in self.written], len(self.recalled) + READERS
+        eventually(
+            lambda: (
+                self.failures
+                or (
+                    (all(now >= then for now, then in zip(self.written, written, strict=True)))
+                    and len(self.recalled) >= recalled
+                )
+            ),
+            PATIENCE_S,
+        )
+
     def stop(self) -> None:
         """Let each come to its end."""
         self._over.set()
@@ -101,10 +117,12 @@ def test_the_leader_is_killed_under_load(three: Cluster, tmp_path: Path) -> None
     load.write(machines[0], "Machine 0 saw the first worker listen on a port")
     patiently(machines[0].sync)
     load.start()
-    time.sleep(BEFORE_S)
+    load.went_on()
     leader = three.leader()
     leader.kill()
-    time.sleep(AFTER_S)
+    load.went_on()
+    three.leader(PATIENCE_S)  # another one
+    load.went_on()
     load.stop()
     assert load.failures == []
     assert len(load.acknowledged) > WRITERS * 3
