@@ -361,6 +361,7 @@ def test_batch(stocked: Path, tmp_path: Path) -> None:
         ("", "skip.empty_query"), ("  ", "skip.empty_query"), ('"exact words that are quoted"', "skip.literal_query"),
         ("packages/cli/src/some/long/path/name.ts", "skip.direct_identifier"),
         ("git rebase --onto main feature old", "skip.command_like"),
+        ("where did somebody put the old machine", "nothing_to_expand"),
         ("short query", "skip.short_query"), ("three short words", "skip.short_query"),
     ],
 )  # fmt: skip

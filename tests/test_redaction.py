@@ -115,6 +115,14 @@ def test_nested_values() -> None:
     assert redact_value(redact_value(value)) == redact_value(value)
 
 
+def test_a_path_is_no_password_but_may_be_another_secret() -> None:
+    assert redact_value({"pwd": "~/work", "apiKey": "/home/ann/work", "client_secret": "/a/b"}) == {
+        "pwd": "~/work",
+        "apiKey": "[redacted:api-key]",
+        "client_secret": "[redacted:secret]",
+    }
+
+
 def test_two_secret_keys_do_not_collide_and_depth_is_free() -> None:
     first, second = "gh" + "p_" + fill(36), "gh" + "p_" + fill(36)
     assert redact_value({first: 1, second: 2}) == {"[redacted:github-token]": 1, "[redacted:github-token]#2": 2}
