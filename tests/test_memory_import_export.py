@@ -126,6 +126,24 @@ def test_verdicts_come_from_the_line_or_the_gate(run: Run) -> None:
     )
 
 
+def test_a_category_comes_from_the_line_the_annotation_or_the_words(run: Run) -> None:
+    run("memory", "import", "-", stdin=_lines(
+        {"id": "a", "text": "Vim opens by itself, and nobody knows why", "category": "prefs"},
+        {"id": "b", "text": "[gate=allow category=prefs reason=why] Tea is the drink", "category": "rules"},
+        {"id": "c", "text": "[gate=allow category=prefs reason=why] Tea is the drink of them all"},
+        {"id": "d", "text": "The schema of the queue and its interface", "collection": "episodes"},
+        {"id": "e", "text": "lorem ipsum dolor", "collection": "knowledge"},
+    ))  # fmt: skip
+    found = {row["id"]: (row["category"], row["category_source"]) for row in _exported(run)}
+    assert found == {
+        "a": ("jc:preferences", "flag"),
+        "b": ("jc:rules-conventions", "flag"),
+        "c": ("jc:preferences", "annotation"),
+        "d": ("jc:system-architecture", "keyword"),
+        "e": ("jc:operations", "fallback"),
+    }
+
+
 @pytest.fixture
 def exported(run: Run) -> str:
     """The export of a store with a bit of everything."""

@@ -374,6 +374,24 @@ def test_queries_that_are_not_rewritten(stocked: Path, query: str, reason: str) 
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "applied"),
+    [
+        ((), []),
+        (("--collection", "observations,episodes,knowledge"), []),
+        (("--collection", "observations,episodes"), ["collection:observations,episodes"]),
+        (("--session", "s", "--project", "p", "-c", "ops"), ["session:s", "project:p", "category:jc:operations"]),
+    ],
+)
+def test_only_what_narrows_a_search_is_told_as_a_filter(
+    stocked: Path, words: tuple[str, ...], applied: list[str]
+) -> None:
+    verdicts = ["write_verdict:!=hold", "write_verdict:!=discard"]
+    assert ask(stocked, "gateway retries", *words)["filtersApplied"] == [*applied, *verdicts]
+    unless = ask(stocked, "gateway retries", *words, "--include-hold", "--include-discard", "--min-score", "0.5")
+    assert unless["filtersApplied"] == [*applied, "min_score:0.5"]
+
+
 def test_balanced_writes_abbreviations_out_and_lean_does_not(home: Path) -> None:
     take_in(
         home,

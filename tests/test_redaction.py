@@ -123,6 +123,18 @@ def test_a_path_is_no_password_but_may_be_another_secret() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("PASS=a1b2c", ()), ("PASS=a1b2c3", ("password",)),
+        ("PASS=" + "4" * 15, ()), ("PASS=" + "4" * 16, ("password",)),
+        ("API_TOKEN=" + "4" * 15, ()), ("API_TOKEN=" + "4" * 16, ("token",)),
+    ],
+)  # fmt: skip
+def test_how_long_the_value_of_a_name_must_be(text: str, kinds: tuple[str, ...]) -> None:
+    assert redact(text)[1] == kinds
+
+
 def test_two_secret_keys_do_not_collide_and_depth_is_free() -> None:
     first, second = "gh" + "p_" + fill(36), "gh" + "p_" + fill(36)
     assert redact_value({first: 1, second: 2}) == {"[redacted:github-token]": 1, "[redacted:github-token]#2": 2}
