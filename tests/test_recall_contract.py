@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from conftest import NOW_MS, Run
 from faults import attempt
+from terminal import on_terminal, without_style
 
 DAY_MS = 86_400_000
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -372,6 +373,17 @@ def test_queries_that_are_not_rewritten(stocked: Path, query: str, reason: str) 
         reason,
         query,
     )
+
+
+@pytest.mark.parametrize("length", [600, 601])
+def test_a_person_sees_600_characters_of_a_memory_and_what_was_left_out(home: Path, length: int) -> None:
+    text = "The gateway retries thrice " + "x" * (length - 27)
+    take_in(home, {"id": "a", "text": text}, {"id": "b", "text": "The gateway of the retries"})
+    shown = "".join(without_style(on_terminal(home, "recall", "gateway retries", env=NOW).out).split())
+    assert shown.count("x") - shown.count("xt") == (573 if length == 600 else 572)
+    assert ("x…" in shown) == (length == 601)
+    dropped = on_terminal(home, "recall", "gateway retries", "--min-score", "1", env=NOW).out
+    assert "left out (below_min_score): The gateway of the retries" in without_style(dropped)
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,14 @@ def test_a_pull_that_is_killed_goes_on_where_it_was(machine: Machine, tmp_path: 
     assert other.result("store", "pull")["received"] == 0
 
 
+def test_what_is_newer_here_is_not_counted_as_received(machine: Machine) -> None:
+    machine.result("store", "push")
+    machine.result("memory", "forget", "n1")
+    machine.result("memory", "forget", "n2")
+    assert machine.result("store", "pull")["received"] == 0
+    assert machine.result("memory", "show", "n1")["forgotten"] is True
+
+
 def test_a_cluster_that_lost_everything_is_filled_again(machine: Machine) -> None:
     machine.result("store", "push")
     for name in ("memory_observations", "episodes", "system_knowledge", "otel_events"):
