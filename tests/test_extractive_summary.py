@@ -199,6 +199,11 @@ def test_what_is_too_short_to_tell_anything_is_left_out() -> None:
     assert lines(user(agreement + ".")) == {form.GOAL: [agreement + "."]}
 
 
+@pytest.mark.parametrize("lead", ["Still to be written:", "In progress:", "What is open:", "Remaining:"])
+def test_what_a_list_of_open_things_is_called(lead: str) -> None:
+    assert lines(agent(f"{lead}\n- writer for b.py")) == {form.IN_PROGRESS: ["writer for b.py"]}
+
+
 def test_a_list_belongs_to_what_it_stands_under() -> None:
     done = "### Done\n- parser for `a.py`\n\n### Still open\n- writer for b.py\n\n"
     found = lines(agent(done + "Next steps:\n1. c.py\n\nDecisions:\n- set over list"))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import NOW_MS, Run
+from terminal import on_terminal, without_style
 
 HOUR = 3_600_000
 
@@ -124,6 +126,16 @@ def test_recalls_without_any_noted_use_are_not_covered(run: Run) -> None:
     _recalled(run, -1, 1)
     metric = _metrics(run)["usage_coverage_rate"]
     assert (metric["value"], metric["status"]) == (0.0, "red")
+
+
+def test_a_person_sees_the_scorecard_as_a_table(run: Run, home: Path) -> None:
+    for number in range(10):
+        _recalled(run, -1, int(number >= 3))
+    shown = without_style(on_terminal(home, "memory", "scorecard", env=_at(0)).out)
+    lines = [" ".join(line.split()) for line in shown.splitlines() if not line.startswith(" ")]
+    assert lines[:2] == ["last 24 hours", "metric value status from"]
+    assert "memory_yield_rate 70.0% green 7 of 10 recalls" in lines
+    assert "observe_skip_rate – unknown no observations in this time" in lines
 
 
 def test_stats_count_what_there_is(run: Run) -> None:

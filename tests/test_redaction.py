@@ -135,6 +135,15 @@ def test_how_long_the_value_of_a_name_must_be(text: str, kinds: tuple[str, ...])
     assert redact(text)[1] == kinds
 
 
+@pytest.mark.parametrize("public", ["sha256:", "https://h/", "//", ""])
+def test_a_random_word_is_found_behind_one_that_is_public(public: str) -> None:
+    first, second = fill(40), fill(40)
+    clean, kinds = redact(f"{public}{first} then {second}")
+    assert set(kinds) == {"high-entropy"}
+    assert second not in clean
+    assert (first in clean) == bool(public)
+
+
 def test_two_secret_keys_do_not_collide_and_depth_is_free() -> None:
     first, second = "gh" + "p_" + fill(36), "gh" + "p_" + fill(36)
     assert redact_value({first: 1, second: 2}) == {"[redacted:github-token]": 1, "[redacted:github-token]#2": 2}
