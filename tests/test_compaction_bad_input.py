@@ -79,6 +79,19 @@ def test_what_is_no_transcript(run: Run, tmp_path: Path, content: bytes) -> None
     refused(run("compaction", "prepare", str(tmp_path / "s.bin"), ok=False), "TRANSCRIPT_UNKNOWN")
 
 
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("plain words\nand more\n", "none of its first 2 lines is a JSON object"),
+        ("{}\nplain words\n", "its lines are of no client known"),
+    ],
+)
+def test_why_it_is_no_transcript(run: Run, tmp_path: Path, content: str, why: str) -> None:
+    (tmp_path / "s.jsonl").write_text(content)
+    answer = refused(run("compaction", "prepare", str(tmp_path / "s.jsonl"), ok=False), "TRANSCRIPT_UNKNOWN")
+    assert answer["error"]["message"].endswith(why)
+
+
 def test_a_device_is_not_read(run: Run) -> None:
     refused(run("compaction", "prepare", "/dev/zero", ok=False), "TRANSCRIPT_UNREADABLE")
 

@@ -380,3 +380,18 @@ def test_on_a_terminal(home: Path, tmp_path: Path) -> None:
         text = without_style(shown.out)
         assert wanted in text
         assert "a part is missing: line 14 is no JSON object" in text
+
+
+@pytest.mark.parametrize(("count", "told"), [(20, ""), (21, "and 1 more")])
+def test_of_many_files_a_person_sees_twenty(home: Path, tmp_path: Path, count: int, told: str) -> None:
+    session = PiSession(tmp_path / "s.jsonl")
+    session.user("go")
+    session.answer("", *(call(f"c{number}", "read", path=f"src/f{number:02}.py") for number in range(count)))
+    for number in range(count):
+        session.result(f"c{number}", LONG)
+    session.user("go on")
+    session.answer(LONG)
+    shown = without_style(on_terminal(home, "compaction", "prepare", str(session.path), "--keep-recent", "50").out)
+    assert shown.count("src/f") == 20
+    assert ("more" in shown) == bool(told)
+    assert told in shown

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
-from conftest import Run
+import pytest
+from conftest import ROOT, Run
+
+# What docs/configuration.md promises of each setting that is a number: name, least and most.
+RANGES = re.findall(
+    r"^\| `([\w.]+)` \| [^|]+ \| ([\d.,]+) to ([\d.,]+) \|", (ROOT / "docs/configuration.md").read_text(), re.MULTILINE
+)
 
 
 def zone(run: Run, percent: int, **environment: str) -> str:
@@ -44,6 +53,24 @@ def test_a_bad_value_names_the_file_the_key_and_the_range(run: Run, home: Path) 
         assert "config.toml" in failed.json["error"]["message"]
         assert "checkpoint.warm_percent" in failed.json["fix"]
         assert "1 to 100" in failed.json["fix"]
+
+
+@pytest.mark.parametrize(("name", "low", "high"), RANGES, ids=[name for name, _, _ in RANGES])
+def test_a_number_is_taken_up_to_its_documented_bounds_and_no_further(
+    run: Run, home: Path, name: str, low: str, high: str
+) -> None:
+    section, _, key = name.partition(".")
+    least, most = float(low.replace(",", "")), float(high.replace(",", ""))
+    step = 0.01 if most <= 1 else 1
+    for value, taken in ((least, True), (least - step, False), (most, True), (most + step, False)):
+        put(home, f"[{section}]\n{key} = {value:.12g}\n")
+        told = run("recall", "anything", ok=taken)
+        assert taken or told.json["error"]["code"] == "CONFIG_INVALID"
+
+
+def test_the_table_of_settings_is_current() -> None:
+    words = [sys.executable, "-m", "cogapp", "--check", "docs/configuration.md", "docs/state.md"]
+    assert subprocess.run(words, cwd=ROOT, capture_output=True).returncode == 0, "run `make docs`"
 
 
 def test_a_file_that_is_no_toml_is_told_and_left_alone(run: Run, home: Path) -> None:

@@ -189,6 +189,21 @@ def test_where_sentences_go() -> None:
     }
 
 
+def test_what_is_too_short_to_tell_anything_is_left_out() -> None:
+    """Of the user under 12 characters, an agreement under 40 of either; what names something is short and kept."""
+    assert lines(user("Faster then")) == {}
+    assert lines(user("Faster then.")) == {form.GOAL: ["Faster then."]}
+    assert lines(user("Fix a.py")) == {form.GOAL: ["Fix a.py"]}
+    agreement = "Okay, that does sound like it is a plan"
+    assert (len(agreement), lines(user(agreement))) == (39, {})
+    assert lines(user(agreement + ".")) == {form.GOAL: [agreement + "."]}
+
+
+@pytest.mark.parametrize("lead", ["Still to be written:", "In progress:", "What is open:", "Remaining:"])
+def test_what_a_list_of_open_things_is_called(lead: str) -> None:
+    assert lines(agent(f"{lead}\n- writer for b.py")) == {form.IN_PROGRESS: ["writer for b.py"]}
+
+
 def test_a_list_belongs_to_what_it_stands_under() -> None:
     done = "### Done\n- parser for `a.py`\n\n### Still open\n- writer for b.py\n\n"
     found = lines(agent(done + "Next steps:\n1. c.py\n\nDecisions:\n- set over list"))

@@ -277,6 +277,12 @@ def test_outside_of_the_project_there_is_no_scope(project: Path) -> None:
     assert inside["name"] == "@joelclaw/system-bus"
 
 
+def test_a_bad_folder_in_the_table_hides_none_of_those_behind_it(project: Path) -> None:
+    for bad in ("..", "/", "", "./", "packages/../apps"):
+        found = scope.of_file("apps/web/x.ts", str(project), {bad: "up", "apps/web": "system-bus inngest worker"})
+        assert found is not None and found["query"] == "system-bus inngest worker", bad
+
+
 def test_odd_manifests_are_passed_over(project: Path) -> None:
     secret = project.parent / "secret.json"
     secret.write_text('{"name": "stolen"}')

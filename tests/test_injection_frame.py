@@ -197,3 +197,12 @@ def test_what_is_quoted_stays_readable() -> None:
     ):
         assert one_line(text) == text
     assert one_line("Map<string, int> uses `dict`\nand `list`") == "Map‹string, int› uses 'dict' and 'list'"
+
+
+def test_what_cannot_be_seen_is_taken_out_and_its_neighbours_are_not() -> None:
+    for hidden in (0x200B, 0xFE00, 0xFE0F, 0xE0000, 0xE007F, 0xE0FFF, 0xFFF9, 0x3164):
+        assert one_line(f"a{chr(hidden)}b") == "ab", hex(hidden)
+    for space in (0x85, 0x2028, 0x2029):
+        assert one_line(f"a{chr(space)}b") == "a b", hex(space)
+    for shown in (0xFE10, 0x2030, 0x2027, 0xFE20):
+        assert one_line(f"a{chr(shown)}b") == f"a{chr(shown)}b", hex(shown)

@@ -36,6 +36,29 @@ def test_underlined_lines_are_headings_of_the_first_two_levels() -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "heading"),
+    [
+        ("a\nb\nc", True), ("a\nb\nc\nd", False),
+        ("x" * 200, True), ("x" * 201, False), ("x" * 100 + "\n" + "y" * 101, False),
+    ],
+)  # fmt: skip
+def test_how_long_an_underlined_heading_may_be(before: str, heading: bool) -> None:
+    found = shape(f"# One\n\n{LONG}\n\n{before}\n---\n{LONG}\n")
+    assert [headings for headings, _ in found][1:] == ([("One", before.replace("\n", " "))] if heading else [])
+
+
+@pytest.mark.parametrize(("length", "own"), [(79, False), (80, True)])
+def test_how_short_a_section_of_its_own_may_be(length: int, own: bool) -> None:
+    found = shape(f"# One\n\n{LONG}\n\n## Two\n\n{'x' * length}\n")
+    assert len(found) == (2 if own else 1)
+
+
+@pytest.mark.parametrize(("length", "parts"), [(1500, [1500]), (1501, [1500, 1])])
+def test_how_long_a_section_may_be(length: int, parts: list[int]) -> None:
+    assert [len(text) for _, text in shape("x" * length)] == parts
+
+
+@pytest.mark.parametrize(
     "line",
     ["#hashtag", "####### seven", "    # indented", "\t# indented", "\\# escaped", "text # inside", "- # in a list"],
 )

@@ -7,6 +7,8 @@ import json
 import pytest
 from conftest import Run
 
+from core.store import sqlite
+
 TEXT = "The zebra cache is cleared every night at four"
 
 
@@ -34,6 +36,23 @@ def test_forgotten_is_gone_everywhere_and_comes_back(run: Run, kept: str) -> Non
     assert run("memory", "forget", "--undo", kept).result["restored"] == [kept]
     assert _seen(run) == [True] * 4
     assert run("memory", "show", kept).result["forgotten"] is False
+
+
+@pytest.mark.parametrize("without", ["written", "forgotten"])
+def test_a_memory_is_forgotten_where_only_one_machine_has_sqlite_vec(
+    run: Run, monkeypatch: pytest.MonkeyPatch, without: str
+) -> None:
+    """A home may be shared: what one machine wrote with signatures of vectors, or without, the other takes out."""
+    with monkeypatch.context() as elsewhere:
+        if without == "written":
+            elsewhere.setattr(sqlite, "load_vectors", lambda _: False)
+        identifier = run("memory", "write", TEXT).result["id"]
+    if without == "forgotten":
+        monkeypatch.setattr(sqlite, "load_vectors", lambda _: False)
+    assert run("memory", "forget", identifier).result["forgotten"] == [identifier]
+    assert run("recall", "zebra cache").result["hits"] == []
+    assert run("memory", "forget", "--undo", identifier).result["restored"] == [identifier]
+    assert run("recall", "zebra cache").result["count"] == 1
 
 
 def test_forgetting_twice_is_fine(run: Run, kept: str) -> None:

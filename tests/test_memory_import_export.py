@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from conftest import NOW_MS, Run
 
+from cli import line_file
+
 LONG = "the gateway daemon restarts its telegram channel when the broker drops for longer than a short while"
 AT = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
@@ -126,6 +128,24 @@ def test_verdicts_come_from_the_line_or_the_gate(run: Run) -> None:
     )
 
 
+def test_a_category_comes_from_the_line_the_annotation_or_the_words(run: Run) -> None:
+    run("memory", "import", "-", stdin=_lines(
+        {"id": "a", "text": "Vim opens by itself, and nobody knows why", "category": "prefs"},
+        {"id": "b", "text": "[gate=allow category=prefs reason=why] Tea is the drink", "category": "rules"},
+        {"id": "c", "text": "[gate=allow category=prefs reason=why] Tea is the drink of them all"},
+        {"id": "d", "text": "The schema of the queue and its interface", "collection": "episodes"},
+        {"id": "e", "text": "lorem ipsum dolor", "collection": "knowledge"},
+    ))  # fmt: skip
+    found = {row["id"]: (row["category"], row["category_source"]) for row in _exported(run)}
+    assert found == {
+        "a": ("jc:preferences", "flag"),
+        "b": ("jc:rules-conventions", "flag"),
+        "c": ("jc:preferences", "annotation"),
+        "d": ("jc:system-architecture", "keyword"),
+        "e": ("jc:operations", "fallback"),
+    }
+
+
 @pytest.fixture
 def exported(run: Run) -> str:
     """The export of a store with a bit of everything."""
@@ -206,6 +226,16 @@ def test_a_large_import_keeps_the_order_and_numbers(run: Run, home: Path) -> Non
     assert (result["added"], result["failed"], result["errors"][0]["line"]) == (3300, 1, 3001)
     assert (home / "store.db-wal").stat().st_size == 0, "every later command would read it"
     assert [row["id"] for row in _exported(run)] == [row["id"] for row in rows]
+
+
+def test_the_bar_knows_how_long_the_input_is(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    for content, known in ((b"12345", 5), (b"", None)):
+        file.write_bytes(content)
+        with file.open("rb") as handle:
+            assert line_file._size(handle) == known
+    with open("/dev/null", "rb") as handle:
+        assert line_file._size(handle) is None
 
 
 def test_an_id_belongs_to_one_collection(run: Run) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import NOW_MS, Run
+from terminal import on_terminal, without_style
 
 HOUR = 3_600_000
 
@@ -83,6 +85,57 @@ def test_rewrites_that_fell_back_are_counted(run: Run) -> None:
         )  # fmt: skip
     metric = _metrics(run)["rewrite_fallback_rate"]
     assert (metric["value"], metric["status"], metric["detail"]) == (0.5, "red", "1 of 2 rewrites")
+
+
+def _recalled(run: Run, hours: float, returned: int, rewrite: str = "disabled") -> None:
+    run(
+        "otel", "emit", "memory.recall.completed", "--component", "recall-cli", "--metadata",
+        json.dumps({"rewrite": rewrite, "returned": returned}), env=_at(hours),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("empty", "status"), [(3, "green"), (4, "yellow"), (5, "yellow"), (6, "red")])
+def test_the_bounds_of_the_yield(run: Run, empty: int, status: str) -> None:
+    for number in range(10):
+        _recalled(run, -1, int(number >= empty))
+    metric = _metrics(run)["memory_yield_rate"]
+    assert (metric["value"], metric["status"]) == ((10 - empty) / 10, status)
+
+
+@pytest.mark.parametrize(("fell", "status"), [(1, "green"), (2, "yellow"), (3, "yellow"), (4, "red")])
+def test_the_bounds_of_the_rewrites_that_fell_back(run: Run, fell: int, status: str) -> None:
+    for number in range(10):
+        _recalled(run, -1, 1, "fallback.timeout" if number < fell else "abbreviations")
+    metric = _metrics(run)["rewrite_fallback_rate"]
+    assert (metric["value"], metric["status"]) == (fell / 10, status)
+
+
+@pytest.mark.parametrize(("later", "status"), [(1, "green"), (2, "yellow"), (3, "yellow"), (4, "red")])
+def test_the_bounds_of_the_coverage(run: Run, later: int, status: str) -> None:
+    """The use of a memory is noted once, so that recalls more than a second after it are not covered."""
+    run("memory", "write", "The zebra cache is cleared every night", env=_at(-3))
+    assert run("recall", "zebra cache", env=_at(-2)).result["count"] == 1
+    second = 1 / 3600
+    for number in range(19):
+        _recalled(run, -2 + (1.001 if number < later else 1) * second, 1)
+    metric = _metrics(run)["usage_coverage_rate"]
+    assert (metric["value"], metric["status"]) == ((20 - later) / 20, status)
+
+
+def test_recalls_without_any_noted_use_are_not_covered(run: Run) -> None:
+    _recalled(run, -1, 1)
+    metric = _metrics(run)["usage_coverage_rate"]
+    assert (metric["value"], metric["status"]) == (0.0, "red")
+
+
+def test_a_person_sees_the_scorecard_as_a_table(run: Run, home: Path) -> None:
+    for number in range(10):
+        _recalled(run, -1, int(number >= 3))
+    shown = without_style(on_terminal(home, "memory", "scorecard", env=_at(0)).out)
+    lines = [" ".join(line.split()) for line in shown.splitlines() if not line.startswith(" ")]
+    assert lines[:2] == ["last 24 hours", "metric value status from"]
+    assert "memory_yield_rate 70.0% green 7 of 10 recalls" in lines
+    assert "observe_skip_rate – unknown no observations in this time" in lines
 
 
 def test_stats_count_what_there_is(run: Run) -> None:

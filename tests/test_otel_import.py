@@ -72,6 +72,16 @@ def test_export_to_stdout_is_lines_that_import_takes(run: Run, tmp_path: Path) -
     assert listed(run, **there)[0]["id"] == made["id"]
 
 
+def test_ids_in_the_lines_are_hexadecimal(run: Run) -> None:
+    session = "5b8efff7-9803-4103-a269-b633813fc60c"
+    run("otel", "emit", "hook.completed", "--session", session, "--duration-ms", "40")
+    lines = [json.loads(one) for one in run("otel", "export", "--to", "-").out.splitlines()]
+    (log,) = [one["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0] for one in lines if "resourceLogs" in one]
+    (span,) = [one["resourceSpans"][0]["scopeSpans"][0]["spans"][0] for one in lines if "resourceSpans" in one]
+    assert log["traceId"] == span["traceId"] == session.replace("-", "")
+    assert len(bytes.fromhex(span["spanId"])) == 8
+
+
 def test_export_to_a_file_leaves_the_cursors_alone(run: Run, tmp_path: Path) -> None:
     run("otel", "emit", "a")
     run("otel", "export", "--to", str(tmp_path / "x.jsonl"))

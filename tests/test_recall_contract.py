@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from conftest import NOW_MS, Run
 from faults import attempt
+from terminal import on_terminal, without_style
 
 DAY_MS = 86_400_000
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -361,6 +362,7 @@ def test_batch(stocked: Path, tmp_path: Path) -> None:
         ("", "skip.empty_query"), ("  ", "skip.empty_query"), ('"exact words that are quoted"', "skip.literal_query"),
         ("packages/cli/src/some/long/path/name.ts", "skip.direct_identifier"),
         ("git rebase --onto main feature old", "skip.command_like"),
+        ("where did somebody put the old machine", "nothing_to_expand"),
         ("short query", "skip.short_query"), ("three short words", "skip.short_query"),
     ],
 )  # fmt: skip
@@ -371,6 +373,35 @@ def test_queries_that_are_not_rewritten(stocked: Path, query: str, reason: str) 
         reason,
         query,
     )
+
+
+@pytest.mark.parametrize("length", [600, 601])
+def test_a_person_sees_600_characters_of_a_memory_and_what_was_left_out(home: Path, length: int) -> None:
+    text = "The gateway retries thrice " + "x" * (length - 27)
+    take_in(home, {"id": "a", "text": text}, {"id": "b", "text": "The gateway of the retries"})
+    shown = "".join(without_style(on_terminal(home, "recall", "gateway retries", env=NOW).out).split())
+    assert shown.count("x") - shown.count("xt") == (573 if length == 600 else 572)
+    assert ("x…" in shown) == (length == 601)
+    dropped = on_terminal(home, "recall", "gateway retries", "--min-score", "1", env=NOW).out
+    assert "left out (below_min_score): The gateway of the retries" in without_style(dropped)
+
+
+@pytest.mark.parametrize(
+    ("words", "applied"),
+    [
+        ((), []),
+        (("--collection", "observations,episodes,knowledge"), []),
+        (("--collection", "observations,episodes"), ["collection:observations,episodes"]),
+        (("--session", "s", "--project", "p", "-c", "ops"), ["session:s", "project:p", "category:jc:operations"]),
+    ],
+)
+def test_only_what_narrows_a_search_is_told_as_a_filter(
+    stocked: Path, words: tuple[str, ...], applied: list[str]
+) -> None:
+    verdicts = ["write_verdict:!=hold", "write_verdict:!=discard"]
+    assert ask(stocked, "gateway retries", *words)["filtersApplied"] == [*applied, *verdicts]
+    unless = ask(stocked, "gateway retries", *words, "--include-hold", "--include-discard", "--min-score", "0.5")
+    assert unless["filtersApplied"] == [*applied, "min_score:0.5"]
 
 
 def test_balanced_writes_abbreviations_out_and_lean_does_not(home: Path) -> None:

@@ -115,6 +115,35 @@ def test_nested_values() -> None:
     assert redact_value(redact_value(value)) == redact_value(value)
 
 
+def test_a_path_is_no_password_but_may_be_another_secret() -> None:
+    assert redact_value({"pwd": "~/work", "apiKey": "/home/ann/work", "client_secret": "/a/b"}) == {
+        "pwd": "~/work",
+        "apiKey": "[redacted:api-key]",
+        "client_secret": "[redacted:secret]",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("PASS=a1b2c", ()), ("PASS=a1b2c3", ("password",)),
+        ("PASS=" + "4" * 15, ()), ("PASS=" + "4" * 16, ("password",)),
+        ("API_TOKEN=" + "4" * 15, ()), ("API_TOKEN=" + "4" * 16, ("token",)),
+    ],
+)  # fmt: skip
+def test_how_long_the_value_of_a_name_must_be(text: str, kinds: tuple[str, ...]) -> None:
+    assert redact(text)[1] == kinds
+
+
+@pytest.mark.parametrize("public", ["sha256:", "https://h/", "//", ""])
+def test_a_random_word_is_found_behind_one_that_is_public(public: str) -> None:
+    first, second = fill(40), fill(40)
+    clean, kinds = redact(f"{public}{first} then {second}")
+    assert set(kinds) == {"high-entropy"}
+    assert second not in clean
+    assert (first in clean) == bool(public)
+
+
 def test_two_secret_keys_do_not_collide_and_depth_is_free() -> None:
     first, second = "gh" + "p_" + fill(36), "gh" + "p_" + fill(36)
     assert redact_value({first: 1, second: 2}) == {"[redacted:github-token]": 1, "[redacted:github-token]#2": 2}

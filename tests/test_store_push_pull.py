@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from faults import paused, stopped
 from machines import Machine, new_prefix
 from terminal import on_terminal, without_style
 from typesense_server import Server, needs_server
+
+from cli.answer import Answer
+from cli.store import view
 
 pytestmark = needs_server
 COUNT = 320
@@ -105,6 +109,14 @@ def test_a_pull_that_is_killed_goes_on_where_it_was(machine: Machine, tmp_path: 
     assert other.result("store", "pull")["received"] == 0
 
 
+def test_what_is_newer_here_is_not_counted_as_received(machine: Machine) -> None:
+    machine.result("store", "push")
+    machine.result("memory", "forget", "n1")
+    machine.result("memory", "forget", "n2")
+    assert machine.result("store", "pull")["received"] == 0
+    assert machine.result("memory", "show", "n1")["forgotten"] is True
+
+
 def test_a_cluster_that_lost_everything_is_filled_again(machine: Machine) -> None:
     machine.result("store", "push")
     for name in ("memory_observations", "episodes", "system_knowledge", "otel_events"):
@@ -141,3 +153,14 @@ def test_on_a_terminal(machine: Machine) -> None:
     assert "the sides differ" in shown
     assert "only here" in shown
     assert without_style(on_terminal(machine.home, "store", "sync", env=machine.environment).out).startswith("sent")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("documents", 3), ("events", 2), ("error", "connection refused"), ("nextTry", None)]
+)
+def test_whatever_waits_is_shown(capsys: pytest.CaptureFixture[str], name: str, value: Any) -> None:
+    waiting = {"documents": 0, "events": 0, "oldest": None, "error": None, "nextTry": None, name: value}
+    view.moved(Answer({"waiting": waiting}))
+    shown = capsys.readouterr().out
+    assert ("waiting" in shown) == (value is not None)
+    assert value is None or f"{name} {value}" in " ".join(shown.split())

@@ -21,7 +21,7 @@ from typesense_server import Server, free_ports, needs_server
 
 from core.errors import Failure
 from core.store.typesense.cluster import Cluster
-from core.store.typesense.connection import Nodes
+from core.store.typesense.connection import Nodes, refusal
 from core.store.typesense.search_client import SearchClient
 
 KEY = "k3y-that-nobody-may-see"
@@ -360,3 +360,18 @@ def spawn_python(home: Path, program: str, *words: str, **more: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (0, "TYPESENSE_UNREACHABLE"), (400, "TYPESENSE_REFUSED"), (401, "TYPESENSE_UNAUTHORIZED"),
+        (402, "TYPESENSE_REFUSED"), (403, "TYPESENSE_UNAUTHORIZED"), (404, "TYPESENSE_NOT_INITIALISED"),
+        (499, "TYPESENSE_REFUSED"), (500, "TYPESENSE_UNREACHABLE"), (503, "TYPESENSE_UNREACHABLE"),
+    ],
+)  # fmt: skip
+def test_what_a_status_is_called(status: int, code: str) -> None:
+    failure = refusal(Nodes("http://a:1"), status, "x" * 300)
+    assert failure.code == code
+    assert status in (401, 403) or "x" * 200 in failure.message
+    assert "x" * 201 not in failure.message

@@ -58,7 +58,7 @@ def test_search_finds_the_events_of_every_machine_newest_first(run: Run, two: di
 
 
 def test_an_event_is_what_the_local_file_shows(run: Run, two: dict[str, str]) -> None:
-    for query in ("deploy started", "disk full"):
+    for query in ("deploy started", "disk full", "disk fu", "deploy.sta"):
         there = run("otel", "search", query, *CLUSTER, env=two).result
         here = run("otel", "search", query, env=two).result
         assert there["events"] == here["events"] != []

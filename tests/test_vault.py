@@ -200,6 +200,12 @@ def test_a_question_is_answered_by_what_was_synced(run: Run, read: Any, notes: P
     assert names(read("ADR-203"))[0] == (RECOVERY, "adr")  # names go first
 
 
+def test_brackets_on_one_side_are_part_of_a_name(read: Any, notes: Path) -> None:
+    for name in ("[[draft.md", "draft]].md", "draft.md]]"):
+        write(notes / name, "# Draft\n")
+        assert names(read(name))[0][0] == name
+
+
 def test_what_lies_outside_comes_as_it_was_synced(run: Run, read: Any, tmp_path: Path) -> None:
     text = "A capybara sits beside the build cache and keeps it warm for the nightly job of the team."
     write(tmp_path / "skills/cache.md", f"# Cache\n\n{text}\n")

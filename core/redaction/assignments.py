@@ -232,7 +232,6 @@ def _accept_token(value: str, quoted: bool, tight: bool, alone: bool, sign: str)
     be."""
     digits = not _DIGITS.isdisjoint(value)
     letters = value.upper() != value.lower() or not value.isascii()
-    mixed = digits and (letters or len(value) >= 16)
     if "://" in value or value.startswith(("/", "./", "~/", "arn:")):
         return False
     if " " in value.strip():
@@ -243,6 +242,6 @@ def _accept_token(value: str, quoted: bool, tight: bool, alone: bool, sign: str)
         return len(value) >= 16
     if tight or quoted:
         return len(value) >= (8 if quoted or not digits else 4) or (tight and len(value) >= 4 and sign == "=")
-    if mixed:
+    if digits:
         return len(value) >= 8 and (alone or len(value) >= 12)
     return alone and len(value) >= 16 and value.isascii() and "_" not in value and "-" not in value
