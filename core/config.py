@@ -69,7 +69,7 @@ SETTINGS: dict[str, Setting] = {
     "store.sync_seconds": Setting(
         30, "least time between two runs that carry to the cluster in the background of other commands", 1, 86_400
     ),
-    "store.batch": Setting(500, "documents sent to the cluster in one request", 1, 10_000),
+    "store.batch": Setting(500, "documents sent to the cluster in one request, of which 250 is the most", 1, 10_000),
     "recall.limit": Setting(5, "hits a recall returns unless --limit says otherwise", 1, 100),
     "recall.episode_decay": Setting(0.001, "decay of an archived episode per day", 0, 1),
     "memory.max_chars": Setting(20_000, "longest text `memory write` takes, in characters", 100, 1_000_000),
