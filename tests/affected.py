@@ -1,9 +1,9 @@
 """`python tests/affected.py [SINCE]`: the test files that what has changed since a commit can break, the nearest first.
 
-A changed test file; one that imports a changed module; one whose name shares a word with a changed module's, since most
-tests reach a module through the command only; then those that import it through others, by how many. A fixture's file,
-or one that is not Python (data, completions, this repository's settings), counts for every test: nothing is left out
-silently. `make check` stops after `--budget` seconds and tells what it left out (`conftest`).
+A changed test file; one whose name shares a word with a changed module's, since most tests reach a module through the
+command only; one that imports a changed module; then those that import it through others, by how many. A fixture's
+file, or one that is not Python (data, completions, this repository's settings), counts for every test: nothing is left
+out silently. `make check` stops after `--budget` seconds and tells what it left out (`conftest`).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def main() -> None:
     for test in tests:
         name = words(Path(test.name))
         steps = [0] if test in code else [step for one, step in reached(test).items() if one in code]
-        steps += [1 for topic in about if name & topic]
+        steps += [0 for topic in about if name & topic]
         if steps or every:
             near.append((min(steps, default=99), str(test.relative_to(ROOT))))
     print("\n".join(test for _, test in sorted(near)))

@@ -34,6 +34,20 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal
 about_processes = False
 """Whether the test that runs is marked `spawned`; `conftest` sets it."""
 
+_feeding: set[int] = set()
+"""Our ends of the pipes that are a command's stdin."""
+_closing = threading.Lock()
+
+
+def _forget_feeding() -> None:
+    """In a worker that a command forks: with our end open there, the command's stdin would never be at its end."""
+    for descriptor in _feeding:
+        os.close(descriptor)
+    _feeding.clear()
+    _closing.release()
+
+
+os.register_at_fork(before=_closing.acquire, after_in_child=_forget_feeding, after_in_parent=_closing.release)
 _pids = itertools.count(_FIRST_PID)
 _at_work = threading.Lock()
 
@@ -105,8 +119,11 @@ def _stdin(data: bytes | None) -> Iterator[int]:
         with contextlib.suppress(BrokenPipeError):
             while view:
                 view = view[os.write(writing, view) :]
-        os.close(writing)
+        with _closing:
+            _feeding.discard(writing)
+            os.close(writing)
 
+    _feeding.add(writing)
     feeder = threading.Thread(target=feed)
     feeder.start()
     try:
