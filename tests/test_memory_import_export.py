@@ -10,6 +10,7 @@ import pytest
 from conftest import NOW_MS, Run
 
 from cli import line_file
+from memory import import_workers
 
 LONG = "the gateway daemon restarts its telegram channel when the broker drops for longer than a short while"
 AT = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -236,6 +237,13 @@ def test_the_bar_knows_how_long_the_input_is(tmp_path: Path) -> None:
             assert line_file._size(handle) == known
     with open("/dev/null", "rb") as handle:
         assert line_file._size(handle) is None
+
+
+def test_the_bar_moves_by_what_was_read(tmp_path: Path) -> None:
+    batch = [(1, b'{"text": "ab"}\n'), (2, None), (3, b"\n"), (4, b"nothing")]
+    prepared = import_workers.prepare(batch, NOW_MS, 100)
+    assert (prepared.read_bytes, prepared.lines) == (23, 3)
+    assert [number for number, _ in prepared.refused] == [2, 4]
 
 
 def test_an_id_belongs_to_one_collection(run: Run) -> None:
