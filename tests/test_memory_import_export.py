@@ -239,6 +239,23 @@ def test_the_bar_knows_how_long_the_input_is(tmp_path: Path) -> None:
         assert line_file._size(handle) is None
 
 
+def test_processes_are_started_for_what_is_behind_the_first_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+
+    def workers(count: int, _: Any) -> Any:
+        started.append(count)
+        raise InterruptedError
+
+    monkeypatch.setattr(import_workers, "_worker_count", lambda: 3)
+    monkeypatch.setattr(import_workers, "_workers", workers)
+    batches = [[(number, b'{"text": "ab"}')] for number in range(3)]
+    assert len(list(import_workers.prepare_all(batches[:2], NOW_MS, 100, 2))) == 2
+    assert started == []
+    with pytest.raises(InterruptedError):
+        list(import_workers.prepare_all(batches, NOW_MS, 100, 2))
+    assert started == [3]
+
+
 def test_the_bar_moves_by_what_was_read(tmp_path: Path) -> None:
     batch = [(1, b'{"text": "ab"}\n'), (2, None), (3, b"\n"), (4, b"nothing")]
     prepared = import_workers.prepare(batch, NOW_MS, 100)
