@@ -129,6 +129,20 @@ def test_verdicts_come_from_the_line_or_the_gate(run: Run) -> None:
     )
 
 
+def test_where_knowledge_lies_and_what_it_is_come_from_the_line(run: Run) -> None:
+    row = {
+        "id": "k",
+        "text": "Body",
+        "collection": "knowledge",
+        "title": "T",
+        "path": "docs/two  blanks.md",
+        "type": "adr",
+    }
+    run("memory", "import", "-", stdin=_lines(row))
+    (found,) = _exported(run)
+    assert {name: found[name] for name in row} == row
+
+
 def test_a_category_comes_from_the_line_the_annotation_or_the_words(run: Run) -> None:
     run("memory", "import", "-", stdin=_lines(
         {"id": "a", "text": "Vim opens by itself, and nobody knows why", "category": "prefs"},
