@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import NOW_MS, Run
+from terminal import on_terminal, without_style
 
 MINUTE = 60_000
 ON = {"JOELCLAW_COMPACTION_IDLETRIGGERMINUTES": "10"}
@@ -242,3 +243,19 @@ def test_bad_values_of_the_environment_are_told_too(run: Run) -> None:
         assert failed.json["error"]["code"] == "CONFIG_INVALID"
     for value in ("true", "0", "Yes", "off"):
         run("idle", "list", env={"JOELCLAW_COMPACTION_NOTIFYONSTART": value})
+
+
+def test_a_person_sees_when_a_session_is_compacted(run: Run, home: Path) -> None:
+    def shown(ms: int, *words: str) -> str:
+        return " ".join(without_style(on_terminal(home, "idle", *words, env=at(ms), columns=160).out).split())
+
+    schedule(run, "--percent", "80", "--minutes", "5")
+    assert " 80 % in 5 min " in shown(NOW_MS, "list")
+    assert " 80 % in 2 min " in shown(NOW_MS + 3 * MINUTE, "list")
+    assert " 80 % in 119 s " in shown(NOW_MS + 3 * MINUTE + 1_000, "list")
+    due = shown(NOW_MS + 5 * MINUTE, "list")
+    assert " 80 % " in due and " in " not in due
+    assert shown(NOW_MS, "cancel", "--session", "s") == "s has no timer any more."
+    assert shown(NOW_MS, "cancel", "--session", "s") == "s had no timer."
+    assert shown(NOW_MS, "cancel", "--session", "x") == "There is no session x."
+    assert shown(NOW_MS, "list") == "No timer."

@@ -204,5 +204,5 @@ def test_what_cannot_be_seen_is_taken_out_and_its_neighbours_are_not() -> None:
         assert one_line(f"a{chr(hidden)}b") == "ab", hex(hidden)
     for space in (0x85, 0x2028, 0x2029):
         assert one_line(f"a{chr(space)}b") == "a b", hex(space)
-    for shown in (0xFE10, 0x2030, 0x2027, 0xFE20):
+    for shown in (0xFE10, 0x2030, 0x2027, 0xFE20, 0xDFFFF, 0xE1000):
         assert one_line(f"a{chr(shown)}b") == f"a{chr(shown)}b", hex(shown)

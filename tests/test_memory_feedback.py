@@ -285,3 +285,13 @@ def test_a_memory_handed_out_at_the_start_and_passed_over_sinks(run: Run, tmp_pa
     assert stored(run, "start").get("retrieval_priority", 0) == 0
     client.turn("Now by day", "They are sorted by day.")
     assert stored(run, "start")["retrieval_priority"] == -0.05
+
+
+def test_only_answers_to_the_user_count_as_turns() -> None:
+    """The answer in the middle of which a memory came is none, and three that pass it over are enough."""
+    state, verdicts = feedback.judge(pending(), [agent("I look at the tests.")])
+    for _ in range(2):
+        assert verdicts == []
+        state, verdicts = feedback.judge(state, [user("go on"), agent("Done."), agent("And more.")])
+    assert verdicts == []
+    assert [verdict[:2] for verdict in feedback.judge(state, [user("go on"), agent("Done.")])[1]] == [("m1", "fizzle")]

@@ -10,6 +10,7 @@ import pytest
 from conftest import NOW_MS, Run
 
 from cli import line_file
+from memory import import_workers
 
 LONG = "the gateway daemon restarts its telegram channel when the broker drops for longer than a short while"
 AT = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -128,6 +129,20 @@ def test_verdicts_come_from_the_line_or_the_gate(run: Run) -> None:
     )
 
 
+def test_where_knowledge_lies_and_what_it_is_come_from_the_line(run: Run) -> None:
+    row = {
+        "id": "k",
+        "text": "Body",
+        "collection": "knowledge",
+        "title": "T",
+        "path": "docs/two  blanks.md",
+        "type": "adr",
+    }
+    run("memory", "import", "-", stdin=_lines(row))
+    (found,) = _exported(run)
+    assert {name: found[name] for name in row} == row
+
+
 def test_a_category_comes_from_the_line_the_annotation_or_the_words(run: Run) -> None:
     run("memory", "import", "-", stdin=_lines(
         {"id": "a", "text": "Vim opens by itself, and nobody knows why", "category": "prefs"},
@@ -236,6 +251,30 @@ def test_the_bar_knows_how_long_the_input_is(tmp_path: Path) -> None:
             assert line_file._size(handle) == known
     with open("/dev/null", "rb") as handle:
         assert line_file._size(handle) is None
+
+
+def test_processes_are_started_for_what_is_behind_the_first_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+
+    def workers(count: int, _: Any) -> Any:
+        started.append(count)
+        raise InterruptedError
+
+    monkeypatch.setattr(import_workers, "_worker_count", lambda: 3)
+    monkeypatch.setattr(import_workers, "_workers", workers)
+    batches = [[(number, b'{"text": "ab"}')] for number in range(3)]
+    assert len(list(import_workers.prepare_all(batches[:2], NOW_MS, 100, 2))) == 2
+    assert started == []
+    with pytest.raises(InterruptedError):
+        list(import_workers.prepare_all(batches, NOW_MS, 100, 2))
+    assert started == [3]
+
+
+def test_the_bar_moves_by_what_was_read(tmp_path: Path) -> None:
+    batch = [(1, b'{"text": "ab"}\n'), (2, None), (3, b"\n"), (4, b"nothing")]
+    prepared = import_workers.prepare(batch, NOW_MS, 100)
+    assert (prepared.read_bytes, prepared.lines) == (23, 3)
+    assert [number for number, _ in prepared.refused] == [2, 4]
 
 
 def test_an_id_belongs_to_one_collection(run: Run) -> None:

@@ -222,3 +222,10 @@ def test_a_reply_cut_anywhere_invents_nothing(data: st.DataObject) -> None:
     except NotTheFormError:
         return
     assert found == ITEMS[: len(found)]
+
+
+def test_a_form_that_is_opened_again_keeps_the_facts_and_drops_what_was_only_talk() -> None:
+    again = "<observations><observation>Deploys wait for it</observation></observations>"
+    facts_first = f"<observations><segment><fact>The queue drains at 14:00</fact>{again}"
+    assert items(facts_first) == [(FACT, "The queue drains at 14:00"), (TEXT, "Deploys wait for it")]
+    assert items(f"I answer in <observations>, as was asked.\n{again}") == [(TEXT, "Deploys wait for it")]

@@ -144,6 +144,13 @@ def test_a_random_word_is_found_behind_one_that_is_public(public: str) -> None:
     assert (first in clean) == bool(public)
 
 
+def test_a_word_behind_p_is_a_password_in_the_line_of_its_command_alone() -> None:
+    word = "hunter2" + "horse"
+    assert redact(f"mysql -u ann -p{word} shop")[0] == "mysql -u ann -p[redacted:password] shop"
+    text = f"mysql is a server\nmake -p{word} all"
+    assert redact(text) == (text, ())
+
+
 def test_two_secret_keys_do_not_collide_and_depth_is_free() -> None:
     first, second = "gh" + "p_" + fill(36), "gh" + "p_" + fill(36)
     assert redact_value({first: 1, second: 2}) == {"[redacted:github-token]": 1, "[redacted:github-token]#2": 2}

@@ -28,6 +28,7 @@ from faults import (
     write_lock,
 )
 
+from core.store import sqlite
 from core.store.migrations import STEPS
 
 SESSION = "s1"
@@ -522,3 +523,26 @@ def test_a_file_that_may_not_grow(good: Path, largest_file: int) -> None:
     for words in (WRITE, EMIT, RECALL, *SESSIONS):
         go(good, words).assert_done()
     assert len(attempt(good, "memory", "export").out.splitlines()) >= 401
+
+
+def test_a_lock_is_asked_for_again_quickly_and_the_more_often_the_longer_it_is_held(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, pauses = 100.0, list[float]()
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        pauses.append(seconds)
+
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    monkeypatch.setattr("time.sleep", sleep)
+    wait = sqlite._patience(10_000)
+    tries = 0
+    while wait(tries):
+        tries += 1
+    assert pauses[:10] == [pytest.approx(0.001 * number) for number in range(1, 11)]
+    assert pauses[10] == pytest.approx(0.04, abs=0.001)
+    assert pauses[10:] == sorted(pauses[10:], reverse=True)
+    assert min(pauses[10:]) == 0.005
+    assert 10.0 <= now - 100 < 10.005

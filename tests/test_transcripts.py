@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 
 from clients import content, moment, registry
 from clients.claude import transcript as claude
+from clients.codex import entries as codex_entries
 from clients.codex import transcript as codex
+from clients.entry import Entry
 from clients.gemini import transcript as gemini
 from clients.pi import transcript as pi
 from core.errors import Failure
@@ -681,3 +683,18 @@ def test_reading_imports_nothing_dear_and_no_other_client(agent: str) -> None:
     assert not loaded & {"re", "json", "typing", "datetime", "dataclasses", "collections.abc", "pathlib"}
     others = {f"clients.{other}.transcript" for other in registry.KEEPING_FILES if other != agent}
     assert not loaded & others
+
+
+def test_codex_a_compaction_leaves_the_users_messages_and_the_summary() -> None:
+    def said(role: str, text: str) -> dict[str, Any]:
+        kind = "output_text" if role == "assistant" else "input_text"
+        return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+
+    history = [said("user", "Fix the queue"), said("assistant", "I do."), said("user", "The queue is half fixed")]
+    payload = {"message": "The queue is half fixed", "replacement_history": history}
+    entry = Entry("e", "", "compaction", 1, 0, 0, "compaction_summary")
+    found = list(codex_entries.messages({"timestamp": "", "type": "compacted", "payload": payload}, entry))
+    assert [(one.role, one.blocks[0].text) for one in found] == [
+        ("user", "Fix the queue"),
+        ("compaction_summary", "The queue is half fixed"),
+    ]
