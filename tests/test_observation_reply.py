@@ -189,7 +189,8 @@ def test_what_is_written_is_read(
     found = items(written)
     assert [kind for kind, _ in found] == [kind for kind, _ in expected]
     for (_, text), (_, wanted) in zip(found, expected, strict=True):
-        assert text == " ".join(html.unescape(wanted).split())
+        once = wanted if escaped else html.unescape(wanted)  # what was written as "&lt" stays so where it was escaped
+        assert text == " ".join(once.split())
         assert gate.judge(text)["verdict"] in gate.VERDICTS
 
 
