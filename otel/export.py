@@ -16,7 +16,7 @@ from otel.otlp import destination
 from otel.otlp.destination import Delivered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from core.config import Config
     from otel.otlp.destination import Destination
@@ -60,8 +60,11 @@ def run_in_background(config: Config) -> None:
         background_jobs.postpone_export(again_at)
 
 
-def follow(config: Config) -> Iterator[dict[str, Any]]:
-    """Send, wait, and so on without end; a row at the start, and one for each batch of news.
+def follow(config: Config, is_over: Callable[[], bool]) -> Iterator[dict[str, Any]]:
+    """Send, wait, and so on; a row at the start, and one for each batch of news.
+
+    Args:
+        is_over: asked before each round; an interrupt that is raised in a finalizer of the SDK is swallowed there.
 
     Raises:
         Failure: OTEL_EXPORT_OFF, OTEL_EXPORT_CONFIG. What fails later is a row.
@@ -71,7 +74,7 @@ def follow(config: Config) -> Iterator[dict[str, Any]]:
         raise Failure("OTEL_EXPORT_OFF", "OTEL_SDK_DISABLED or the exporters `none` switch it off", "unset them")
     failures = 0
     yield {"following": True, "destinations": [{"signal": one.signal, "endpoint": one.shown} for one in places]}
-    while True:
+    while not is_over():
         try:
             done = _send(config, places)
         except Failure as failure:

@@ -273,6 +273,24 @@ def test_follow_sends_what_comes_until_it_is_ended(
     assert [record.event_name for _, record in receiver.records()] == ["before", "after"]
 
 
+def test_follow_ends_though_its_interrupt_was_swallowed(
+    run: Run, receiver: Receiver, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a signal raises in a finalizer goes nowhere; the next round ends all the same."""
+    from core import config
+    from otel import export
+
+    for name, value in receiver.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    run("otel", "emit", "before")
+    monkeypatch.setattr(export.time, "sleep", lambda _: None)
+    rounds: list[bool] = []
+    rows = list(export.follow(config.load(), lambda: len(rounds) == 3 or rounds.append(True) or False))
+    assert rows[0]["following"] is True
+    assert len(rounds) == 3
+
+
 def test_follow_comes_back_when_its_receiver_does(
     run: Run, receiver: Receiver, follow: Callable[[], Following]
 ) -> None:

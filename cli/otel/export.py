@@ -66,9 +66,16 @@ def _once(settings: Config) -> Answer:
 def _follow(settings: Config) -> int:
     """Until Ctrl-C or SIGTERM: then exit 0. One line of JSON for each batch of news."""
     show = _live if os.isatty(1) and "--json" not in sys.argv else _line
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    came: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
     try:
-        for row in export.follow(settings):
+        for row in export.follow(settings, lambda: bool(came)):
             show(row)
     except KeyboardInterrupt:
         pass
