@@ -8,7 +8,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from cli import execution
+from cli import execution, progress
 from cli.answer import Answer, print_envelope, write_out
 from core import config, envelope, json_text
 from core.errors import FAILED, Failure
@@ -134,14 +134,8 @@ def verify(options: dict[str, Any]) -> int:  # noqa: ARG001  # every command is 
 
 @contextmanager
 def _progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr where that is a terminal; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda count: bar.advance(task, count)
+    """A bar of one step's documents or events."""
+    with progress.in_items(what) as (started, advance):
+        if total is not None:
+            started(total)
+        yield advance
