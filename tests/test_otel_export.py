@@ -291,6 +291,32 @@ def test_follow_ends_though_its_interrupt_was_swallowed(
     assert len(rounds) == 3
 
 
+# A finalizer that a signal interrupts, as the SDK's connection pools have them: it signals its own process, once.
+INTERRUPTED = f"""
+import os, signal, sys, weakref
+sys.argv = [{JOELCLAW!r}, "otel", "export", "--follow"]
+from otel import export
+class Pool: pass
+sent = export._send
+def send(*what):
+    pool = Pool()
+    weakref.finalize(pool, os.kill, os.getpid(), signal.SIGINT)
+    return sent(*what)
+export._send = send
+from cli.main import main
+main()
+"""
+
+
+def test_follow_says_nothing_of_an_interrupt_in_a_finalizer(home: Path, receiver: Receiver) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], env=clean_environment(home, **receiver.env), cwd=ROOT,
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(done.stdout.splitlines()) == 1
+
+
 def test_follow_comes_back_when_its_receiver_does(
     run: Run, receiver: Receiver, follow: Callable[[], Following]
 ) -> None:

@@ -67,11 +67,18 @@ def _follow(settings: Config) -> int:
     """Until Ctrl-C or SIGTERM: then exit 0. One line of JSON for each batch of news."""
     show = _live if os.isatty(1) and "--json" not in sys.argv else _line
     came: list[int] = []
+    report = sys.unraisablehook
 
     def end(number: int, _: object) -> None:
         came.append(number)
         raise KeyboardInterrupt
 
+    def report_others(what: sys.UnraisableHookArgs) -> None:
+        """An interrupt in a finalizer of the SDK cannot leave it; `came` ends the next round, without a traceback."""
+        if not isinstance(what.exc_value, KeyboardInterrupt):
+            report(what)
+
+    sys.unraisablehook = report_others
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
     try:
