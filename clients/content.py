@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from clients.event import Tool
+    from clients.event import Plan, PlanStep, Tool
 
 OURS = "<joelclaw-memory"
 # What clients put into the user's mouth: surroundings, instructions, reminders, commands, summaries.
@@ -111,9 +111,42 @@ def _cut(text: str, begin: str, end: str) -> str:
     return "".join([*kept, text])
 
 
-def tool(call: object, name: object, files: list[str], command: str) -> Tool:
-    """One tool call."""
-    return {"call": string(call), "name": string(name), "files": files, "command": command}
+def tool(call: object, name: object, files: list[str], command: str, given: object) -> Tool:
+    """One tool call; `given` is its input."""
+    target = files or paths(given, "file_path", "path", "notebook_path", "absolute_path", "filePath")
+    return {
+        "call": string(call),
+        "name": string(name),
+        "files": files,
+        "command": command,
+        "target": target[0] if target else "",
+        "given": "\n".join(texts_in(given)),
+    }
+
+
+def texts_in(value: object) -> list[str]:
+    """All strings of a value, in order, at any depth; keys are none."""
+    found: list[str] = []
+    waiting = [value]
+    while waiting:  # not by recursion: the value is as deep as its author liked
+        one = waiting.pop()
+        if isinstance(one, str):
+            found.append(one)
+        elif isinstance(one, list):
+            waiting.extend(reversed(one))
+        elif isinstance(one, dict):
+            waiting.extend(reversed(one.values()))
+    return found
+
+
+def plan(steps: object, text_names: tuple[str, ...]) -> Plan | None:
+    """A plan that a tool was given as a list of steps; None where it is none."""
+    found: list[PlanStep] = []
+    for number, row in enumerate(rows(steps), 1):
+        text = next((string(row.get(name)) for name in text_names if row.get(name)), "")
+        if text:
+            found.append({"id": str(number), "text": text, "status": string(row.get("status"))})
+    return {"kind": "plan", "whole": True, "steps": found} if found else None
 
 
 def paths(given: object, *names: str) -> list[str]:

@@ -12,6 +12,10 @@ class Tool(TypedDict):
     name: str
     files: list[str]
     command: str
+    target: str
+    """The file that it works on, as the client names it, be it to read; "" where it names none."""
+    given: str
+    """All texts of its input, a line each."""
 
 
 class Said(TypedDict):
@@ -43,6 +47,32 @@ class Compaction(TypedDict):
     at: int | None
 
 
+class Summary(TypedDict):
+    """What the client keeps in place of the messages before a compaction."""
+
+    kind: Literal["summary"]
+    text: str
+    at: int | None
+
+
+class PlanStep(TypedDict):
+    """A step of the plan. `status`: pending, in_progress, completed, or what the client says; "" for as it was."""
+
+    id: str
+    """Within the plan; "" where the client numbers by place."""
+    text: str
+    """"" for the text as it was."""
+    status: str
+
+
+class Plan(TypedDict):
+    """The agent's plan: all of it, or, with `whole` False, steps that are added or changed."""
+
+    kind: Literal["plan"]
+    whole: bool
+    steps: list[PlanStep]
+
+
 class Usage(TypedDict):
     """How full the context was: input, cache read and cache write of a request; the window where the client says it."""
 
@@ -60,7 +90,7 @@ class Started(TypedDict):
     cwd: str
 
 
-Item = Said | Outcome | Compaction | Usage | Started
+Item = Said | Outcome | Compaction | Summary | Plan | Usage | Started
 
 
 Kind = Literal["start", "prompt", "tool", "turn", "before_compaction", "after_compaction", "end", "ignored"]

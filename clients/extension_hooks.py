@@ -74,6 +74,8 @@ def _items(entry: dict[str, Any], agent: str) -> list[Item]:
                 "name": fields.text(tool, "name"),
                 "files": fields.texts(tool, "files"),
                 "command": fields.text(tool, "command"),
+                "target": fields.text(tool, "target") or next(iter(fields.texts(tool, "files")), ""),
+                "given": fields.text(tool, "given"),
             }
         )
         outcome = fields.text(tool, "outcome")

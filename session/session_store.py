@@ -81,7 +81,7 @@ class SessionStore:
             return found["hits"]
         return None
 
-    def archive(self, path: str, *, agent: str, session: str, project: str, until: float) -> list[Item]:
+    def archive(self, path: str, *, agent: str, session: str, cwd: str, until: float) -> list[Item]:
         """Store what a transcript has that is new; returns what was said, [] where it failed or there is none.
 
         Args:
@@ -98,7 +98,7 @@ class SessionStore:
                 path,
                 agent=agent,
                 session=session,
-                project=project,
+                cwd=cwd,
                 now=self._now,
                 vectors=vectors,
                 until=until,
@@ -106,7 +106,7 @@ class SessionStore:
             return ingested["items"]
         return []
 
-    def archive_items(self, items: Sequence[Item], *, agent: str, session: str, project: str) -> None:
+    def archive_items(self, items: Sequence[Item], *, agent: str, session: str, cwd: str) -> None:
         """Store what was said in a client that has no transcript file."""
         if self.faults:
             return
@@ -119,7 +119,7 @@ class SessionStore:
                 items,
                 agent=agent,
                 session=session,
-                project=project,
+                cwd=cwd,
                 now=self._now,
                 vectors=vectors,
             )

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clients.event import Item, Tool
+    from clients.event import Item, PlanStep, Tool
 
 SAID_MARKS: tuple[bytes, ...] = (b'"user"', b'"assistant"', b'"queued_command"')
 """A line that holds none of them yields nothing that was said, and no outcome."""
@@ -49,10 +49,10 @@ def command_of(tool_name: str, tool_input: object) -> str:
 
 
 def items(line: object) -> list[Item]:
-    """What one line says; nothing for sidechains, meta entries, summaries and what is of another version."""
+    """What one line says; nothing for sidechains, meta entries and what is of another version."""
     entry = content.table(line)
     if _is_apart(entry):
-        return []
+        return _summary(entry)
     found: list[Item] = []
     session, cwd = content.string(entry.get("sessionId")), content.string(entry.get("cwd"))
     if session and cwd and entry.get("parentUuid", "") is None:
@@ -79,6 +79,13 @@ def context_characters(entry: dict[str, Any]) -> int:
 
 def _is_apart(entry: dict[str, Any]) -> bool:
     return any(entry.get(mark) for mark in ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly"))
+
+
+def _summary(entry: dict[str, Any]) -> list[Item]:
+    if not entry.get("isCompactSummary") or entry.get("isSidechain"):
+        return []
+    text = content.text_of(content.table(entry.get("message")).get("content"))
+    return [{"kind": "summary", "text": text, "at": ms(entry.get("timestamp"))}] if text else []
 
 
 def _id(entry: dict[str, Any]) -> str:
@@ -115,6 +122,24 @@ def _of_queued(entry: dict[str, Any]) -> list[Item]:
     return _said(entry, content.typed(given.get("prompt")))
 
 
+def _plan(tool: str, given: dict[str, Any]) -> list[Item]:
+    """What a call makes of the plan. A new task's number is its place: the outcome says it, and counts from 1."""
+    if tool == "TodoWrite":
+        whole = content.plan(given.get("todos"), ("content",))
+        return [whole] if whole else []
+    if tool == "TaskCreate":
+        step: PlanStep = {"id": "", "text": content.string(given.get("subject")), "status": "pending"}
+    elif tool == "TaskUpdate":
+        step = {
+            "id": str(given.get("taskId") or ""),
+            "text": content.string(given.get("subject")),
+            "status": content.string(given.get("status")),
+        }
+    else:
+        return []
+    return [{"kind": "plan", "whole": False, "steps": [step]}]
+
+
 def _of_assistant(entry: dict[str, Any]) -> list[Item]:
     message = content.table(entry.get("message"))
     model = content.string(message.get("model"))
@@ -124,13 +149,16 @@ def _of_assistant(entry: dict[str, Any]) -> list[Item]:
     given = message.get("content")
     text = content.text_of(given)
     tools: list[Tool] = []
+    plans: list[Item] = []
     for part in content.rows(given):
         if part.get("type") == "tool_use":
             name, wanted = content.string(part.get("name")), part.get("input")
-            tools.append(content.tool(part.get("id"), name, files_of(name, wanted), command_of(name, wanted)))
+            tools.append(content.tool(part.get("id"), name, files_of(name, wanted), command_of(name, wanted), wanted))
+            plans += _plan(name, content.table(wanted))
     if text or tools:
         at = ms(entry.get("timestamp"))
         found.append({"kind": "said", "id": _id(entry), "role": "assistant", "text": text, "tools": tools, "at": at})
+    found += plans
     used = content.table(message.get("usage"))
     names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     tokens = sum(content.whole(used.get(name)) for name in names)

@@ -63,7 +63,10 @@ def items(line: object) -> list[Item]:
         window = content.whole(info.get("model_context_window"))
         return [{"kind": "usage", "tokens": tokens, "window": window or None, "model": ""}] if tokens else []
     if kind == "compacted":
-        return [{"kind": "compaction", "tokens": None, "at": ms(entry.get("timestamp"))}]
+        at = ms(entry.get("timestamp"))
+        kept = "\n".join(content.texts_in([payload.get("message"), payload.get("replacement_history")]))
+        found: list[Item] = [{"kind": "compaction", "tokens": None, "at": at}]
+        return [*found, {"kind": "summary", "text": kept, "at": at}] if kept else found
     if kind == "session_meta":
         session = content.string(payload.get("id")) or content.string(payload.get("session_id"))
         return [{"kind": "started", "session": session, "cwd": content.string(payload.get("cwd"))}] if session else []
@@ -144,9 +147,11 @@ def _of_response(entry: dict[str, Any], payload: dict[str, Any]) -> list[Item]:
     if kind in _CALLS:
         name = content.string(payload.get("name")) or "local_shell"
         given = _given(payload)
-        tools: list[Tool] = [content.tool(call, name, files_of(name, given), command_of(name, given))]
+        tools: list[Tool] = [content.tool(call, name, files_of(name, given), command_of(name, given), given)]
         at = ms(entry.get("timestamp"))
-        return [{"kind": "said", "id": "", "role": "assistant", "text": "", "tools": tools, "at": at}]
+        found: list[Item] = [{"kind": "said", "id": "", "role": "assistant", "text": "", "tools": tools, "at": at}]
+        plan = content.plan(content.table(given).get("plan"), ("step",)) if name == "update_plan" else None
+        return [*found, plan] if plan else found
     if kind in _OUTPUTS:
         text, failed = _output(payload.get("output"))
         return [{"kind": "outcome", "call": call, "text": content.without_ours(text), "failed": failed}]

@@ -91,7 +91,7 @@ def _of_assistant(entry: dict[str, Any]) -> list[Item]:
     outcomes: list[Item] = []
     for call in content.rows(entry.get("toolCalls")):
         name, wanted, identifier = content.string(call.get("name")), call.get("args"), content.string(call.get("id"))
-        tools.append(content.tool(identifier, name, files_of(name, wanted), command_of(name, wanted)))
+        tools.append(content.tool(identifier, name, files_of(name, wanted), command_of(name, wanted), wanted))
         outcomes += _outcome(call, identifier)
     found: list[Item] = [_said(entry, "assistant", text, tools)] if text or tools else []
     found += outcomes

@@ -45,7 +45,10 @@ def items(line: object) -> list[Item]:
         session, cwd = content.string(entry.get("id")), content.string(entry.get("cwd"))
         return [{"kind": "started", "session": session, "cwd": cwd}] if session else []
     if kind == "compaction":
-        return [{"kind": "compaction", "tokens": None, "at": ms(entry.get("timestamp"))}]
+        at = ms(entry.get("timestamp"))
+        found: list[Item] = [{"kind": "compaction", "tokens": None, "at": at}]
+        summary = content.string(entry.get("summary"))
+        return [*found, {"kind": "summary", "text": summary, "at": at}] if summary else found
     if kind != "message":
         return []
     message = content.table(entry.get("message"))
@@ -98,7 +101,7 @@ def _of_assistant(entry: dict[str, Any], message: dict[str, Any]) -> list[Item]:
     for part in content.rows(given):
         if part.get("type") == "toolCall":
             name, wanted = content.string(part.get("name")), part.get("arguments")
-            tools.append(content.tool(part.get("id"), name, files_of(name, wanted), command_of(name, wanted)))
+            tools.append(content.tool(part.get("id"), name, files_of(name, wanted), command_of(name, wanted), wanted))
     if text or tools:
         found.append(_said(entry, message, "assistant", text, tools))
     if message.get("stopReason") in _UNFINISHED:

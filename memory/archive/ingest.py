@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from clients.registry import Format
     from memory.archive.episode_draft import Drafting
     from memory.archive.session_archive import SessionArchive
+    from memory.archive.session_work import SessionWork
 
     class Ingested(TypedDict):
         """What a call ingested."""
@@ -65,7 +66,7 @@ def ingest_file(
     *,
     agent: str,
     session: str,
-    project: str,
+    cwd: str,
     now: int,
     vectors: bool,
     most_bytes: int = MOST_BYTES,
@@ -77,6 +78,7 @@ def ingest_file(
         db: open for writing, in no transaction.
         agent: one of `clients.registry.KEEPING_FILES`.
         session: the id under which the session is kept.
+        cwd: the folder it works in, "" where that is not known.
         now: ms since the epoch, for messages without a time.
         vectors: whether sqlite-vec is loaded.
         most_bytes: after which the call ends; the next one goes on.
@@ -99,7 +101,7 @@ def ingest_file(
         def begin() -> SessionArchive:
             from memory.archive.session_archive import SessionArchive
 
-            return SessionArchive(db, agent, session, project, now, vectors)
+            return SessionArchive(db, agent, session, cwd, now, vectors)
 
         _ingest_pieces(begin, db, source_of(path), descriptor, agent, most_bytes, until, ingested)
     except OSError as error:
@@ -117,7 +119,7 @@ def ingest_items(
     *,
     agent: str,
     session: str,
-    project: str,
+    cwd: str,
     now: int,
     vectors: bool,
 ) -> Ingested:
@@ -128,21 +130,24 @@ def ingest_items(
     """
     from memory.archive import episode_draft
     from memory.archive.session_archive import SessionArchive
+    from memory.archive.session_work import SessionWork
 
     ingested = _nothing()
-    archive = SessionArchive(db, agent, session, project, now, vectors)
+    archive = SessionArchive(db, agent, session, cwd, now, vectors)
     source = source_of_session(session)
     try:
         for _ in range(_MOST_TRIES):
             found = transcripts.position(db, source)
             carry = episode_draft.read_carry(_carried(found))
             new = _after(items, carry["drafts"][-1]["id"] if carry["drafts"] else "", archive.session)
-            drafting = episode_draft.Drafting(carry, archive.session)
+            drafting, work = episode_draft.Drafting(carry, archive.session), SessionWork()
             for item in new:
-                drafting.add(item, b"", 0)
+                work.add(item, drafting.prompts)
+                if item["kind"] == "said":
+                    drafting.said(item, b"", 0)
             ready = archive.prepared(drafting.changed)
             drafting.trim()
-            stored = archive.store(source, found, ready, 0, "", json_text.dumps(carry))
+            stored = archive.store(source, found, ready, 0, "", json_text.dumps(carry), work, drafting.prompts)
             if stored is not None:
                 ingested["added"], ingested["updated"] = stored
                 ingested["items"] = list(new[-MOST_ITEMS:])
@@ -194,6 +199,7 @@ def _ingest_pieces(
         if until is not None and not carried.get("skipping") and _is_silent(descriptor, offset, ingested["size"], form):
             return
         from memory.archive import episode_draft, transcript_lines
+        from memory.archive.session_work import SessionWork
 
         archive = archive or begin()
         parse = form.items
@@ -204,12 +210,22 @@ def _ingest_pieces(
         if piece["end"] == offset:
             return
         carry = episode_draft.read_carry(carried)
-        drafting = episode_draft.Drafting(carry, archive.session)
-        items, bad = _items(parse, piece["lines"], drafting)
+        drafting, work = episode_draft.Drafting(carry, archive.session), SessionWork()
+        items, bad = _items(parse, piece["lines"], drafting, work)
         ready = archive.prepared(drafting.changed)
         drafting.trim()
         kept = json_text.dumps({**carry, "skipping": True} if piece["skipping"] else carry)
-        stored = archive.store(source, found, ready, piece["end"], _head(descriptor, piece["end"]), kept)
+        stored = archive.store(
+            source,
+            found,
+            ready,
+            piece["end"],
+            _head(descriptor, piece["end"]),
+            kept,
+            work,
+            drafting.prompts,
+            not offset,
+        )
         if stored is None:  # another process was faster: on from where it is
             tries += 1
             if tries == _MOST_TRIES:
@@ -259,7 +275,7 @@ def _head(descriptor: int, offset: int) -> str:
     return ids.fingerprint(os.pread(descriptor, min(offset, _HEAD_BYTES), 0).decode("latin-1"))
 
 
-def _items(parse: Any, lines: list[bytes], drafting: Drafting) -> tuple[list[Item], int]:
+def _items(parse: Any, lines: list[bytes], drafting: Drafting, work: SessionWork) -> tuple[list[Item], int]:
     found: list[Item] = []
     bad = 0
     for line in lines:
@@ -273,7 +289,9 @@ def _items(parse: Any, lines: list[bytes], drafting: Drafting) -> tuple[list[Ite
             bad += 1
             continue
         for number, item in enumerate(parse(entry)):
-            drafting.add(item, line, number)
+            work.add(item, drafting.prompts)
+            if item["kind"] == "said":
+                drafting.said(item, line, number)
             found.append(item)
     return found, bad
 

@@ -5,7 +5,7 @@ Hot path.
 
 from __future__ import annotations
 
-from core import ids
+from core import ids, project
 from core.redaction import redact
 from core.store import documents, sqlite, transcripts
 from core.words import clean
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from core.store.interface import Document
     from memory.archive.episode_draft import Draft
+    from memory.archive.session_work import SessionWork
 
 COLLECTION = "episodes"
 _LONGEST_NAME = 400
@@ -32,17 +33,19 @@ class SessionArchive:
 
     Args:
         db: open for writing, in no transaction.
+        cwd: the folder it works in, "" where that is not known.
         now: ms since the epoch, for messages without a time.
         vectors: whether sqlite-vec is loaded.
     """
 
-    __slots__ = ("_now", "_project", "_source", "_vectors", "db", "session")
+    __slots__ = ("_folder", "_now", "_project", "_source", "_vectors", "db", "session")
 
-    def __init__(self, db: apsw.Connection, agent: str, session: str, project: str, now: int, vectors: bool) -> None:
+    def __init__(self, db: apsw.Connection, agent: str, session: str, cwd: str, now: int, vectors: bool) -> None:
         self.db = db
         self.session = clean_name(session)
         self._source = clean_name(agent)
-        self._project = clean_name(project)
+        self._project = clean_name(project.name_of(cwd))
+        self._folder = clean_name(project.folder_of(cwd))
         self._now = now
         self._vectors = vectors
 
@@ -74,8 +77,14 @@ class SessionArchive:
         offset: int,
         head: str,
         carry: str,
+        work: SessionWork,
+        prompts: int,
+        anew: bool = False,
     ) -> tuple[int, int] | None:
-        """Store episodes and offset together; None, and nothing is changed, where the offset is no longer `found`."""
+        """Store episodes, what the session did and the offset together.
+
+        None, and nothing is changed, where the offset is no longer `found`.
+        """
         added = updated = 0
         with sqlite.transaction(self.db):
             if transcripts.position(self.db, source) != found:
@@ -89,6 +98,10 @@ class SessionArchive:
                     added += 1
                 elif self._grown(older, one, vector):
                     updated += 1
+            work.store(
+                self.db, self.session, client=self._source, project=self._project, folder=self._folder,
+                prompts=prompts, anew=anew or found is None, now=self._now,
+            )  # fmt: skip
             if found != (offset, head, carry):
                 transcripts.advance(self.db, source, offset, head, carry, self._now)
         return added, updated

@@ -227,7 +227,7 @@ def _ingest(
             transcript.path,
             agent=transcript.agent,
             session=session,
-            project=os.path.basename(transcript.cwd.rstrip("/")),
+            cwd=transcript.cwd,
             now=now,
             vectors=vectors,
             most_bytes=_STEP_BYTES,

@@ -8,8 +8,6 @@ The archive comes first: what was said is in the store before anything is recall
 
 from __future__ import annotations
 
-import os
-
 from clients import registry
 from session import checkpoint
 from session.faults import fault_boundary
@@ -157,7 +155,7 @@ def _archive(event: HookEvent, context: Context, until: float) -> Sequence[Item]
     """Store what is new of what was said; returns it."""
     before = context.previous
     cwd = event["cwd"] or (before["cwd"] if before else "")
-    about = {"agent": context.agent, "session": context.session_id, "project": os.path.basename(cwd.rstrip("/"))}
+    about = {"agent": context.agent, "session": context.session_id, "cwd": cwd}
     if event["items"]:
         context.store.archive_items(event["items"], **about)
         return event["items"]

@@ -1,0 +1,187 @@
+"""What a piece of a transcript says a session did: prompts, tool calls, names, plan, compactions. Hot path.
+
+Collected and redacted while nothing is locked, stored in the transaction of the piece. What is stored already changes
+nothing: a transcript may be read again.
+"""
+
+from __future__ import annotations
+
+from math import exp
+
+from core.redaction import redact
+from core.store import calls as store
+from core.words import clean
+from memory.archive.call_draft import CallDraft, key_of, late, passage_of, place_of, relative
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import apsw
+
+    from clients.event import Item, Plan
+    from core.store.calls import Call, Name, Session
+
+SUMMARY_CHARS = 100_000
+STEP_CHARS = 200
+MOST_STEPS = 60
+_DELETED = "deleted"
+
+
+class SessionWork:
+    """Collects items in order, then stores what they say."""
+
+    __slots__ = ("_events", "_pending")
+
+    def __init__(self) -> None:
+        self._events: list[tuple[str, CallDraft | Plan | str, int]] = []
+        self._pending: dict[str, CallDraft] = {}
+
+    def add(self, item: Item, prompts: int) -> None:
+        """Add an item; `prompts` of the user stood before it in this piece."""
+        kind = item["kind"]
+        if item["kind"] == "said":
+            for tool in item["tools"]:
+                draft = CallDraft(tool, prompts, item["at"])
+                if draft.key not in self._pending:
+                    self._pending[draft.key] = draft
+                    self._events.append(("call", draft, prompts))
+        elif item["kind"] == "outcome":
+            known = self._pending.get(key_of(item["call"]))
+            if known is None:
+                known = late(item)
+                self._pending[known.key] = known
+                self._events.append(("late", known, prompts))
+            elif not known.outcome:
+                known.finish(item)
+        elif item["kind"] == "plan":
+            self._events.append((kind, item, prompts))
+        elif item["kind"] == "compaction":
+            self._events.append((kind, "", item["at"] or 0))
+        elif item["kind"] == "summary":
+            text = redact(clean(item["text"][:SUMMARY_CHARS]).replace("\0", "\ufffd"))[0]
+            self._events.append((kind, text, item["at"] or 0))
+
+    def store(
+        self, db: apsw.Connection, session: str, *, client: str, project: str, folder: str, prompts: int,
+        anew: bool, now: int,
+    ) -> None:  # fmt: skip
+        """Store all of it, inside the caller's transaction.
+
+        Args:
+            prompts: how many of the user's the piece holds.
+            anew: the piece is the first of its transcript.
+        """
+        if not self._events and not prompts:
+            return
+        about = store.session(db, session) or {
+            "id": session, "client": client, "project": project, "folder": folder, "updated_at": now,
+            "prompts": 0, "calls": 0, "plan": [],
+        }  # fmt: skip
+        if anew:
+            about["prompts"] = 0
+        about["project"], about["folder"] = project or about["project"], folder or about["folder"]
+        names = _Names(db, session, self._pending.values())
+        number = about["calls"]
+        for kind, value, extra in self._events:
+            if isinstance(value, CallDraft):
+                number = _store_call(db, about, names, value, late=kind == "late") or number
+            elif isinstance(value, str):
+                store.save_compaction(db, session, number, extra, value)
+            else:
+                about["plan"] = _planned(about["plan"], value)
+        names.save()
+        about["prompts"] += prompts
+        about["updated_at"] = max([about["updated_at"], *(draft.at or 0 for draft in self._pending.values())])
+        store.save_session(db, about)
+
+
+def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallDraft, *, late: bool) -> int:
+    """Store a new call, or the outcome of one that is stored without; returns its number, 0 for an unknown one."""
+    stored = store.by_key(db, about["id"], draft.key)
+    if stored is None and late:
+        return 0
+    if stored is not None and (stored["outcome"] or not draft.outcome):
+        return stored["number"]
+    file = relative(draft.file, about["folder"])
+    number = stored["number"] if stored else about["calls"] + 1
+    place = place_of(stored["file"], stored["command"]) if stored else place_of(file, draft.command)
+    place = relative(place, about["folder"])
+    failed = draft.outcome == "failed"
+    given = (
+        stored["passage"] if stored else names.use(draft.given, draft.given_names, number, place, store.INPUT_WEIGHT)
+    )
+    returned = names.use(draft.returned, draft.returned_names, number, place, store.OUTPUT_WEIGHT, is_error=failed)
+    call: Call = {
+        "session": about["id"], "number": number, "key": draft.key, "prompt": about["prompts"] + draft.prompt,
+        "at": draft.at, "tool": draft.tool, "file": file, "command": draft.command, "outcome": draft.outcome,
+        "error": draft.error, "passage": "\n".join(part for part in (given, returned) if part),
+    }  # fmt: skip
+    if stored is not None:
+        call = {**stored, "outcome": call["outcome"], "error": call["error"], "passage": call["passage"]}
+    store.save(db, call)
+    about["calls"] = max(about["calls"], number)
+    return number
+
+
+class _Names:
+    """The names that a piece uses, as the session knows them so far."""
+
+    __slots__ = ("_changed", "_db", "_known", "_session")
+
+    def __init__(self, db: apsw.Connection, session: str, drafts: Iterable[CallDraft]) -> None:
+        self._db = db
+        self._session = session
+        self._changed: dict[str, Name] = {}
+        wanted: set[str] = set()
+        for draft in drafts:
+            wanted.update(*draft.given_names, *draft.returned_names)
+        self._known = store.known_names(db, session, wanted)
+
+    def use(
+        self, text: str, named: tuple[set[str], set[str]], number: int, place: str, weight: float, *,
+        is_error: bool = False,
+    ) -> str:  # fmt: skip
+        """Count a use of each name of a text; returns the lines in which a name stands that the session had not."""
+        new: set[str] = set()
+        for names, worth in ((named[0], weight), (named[1], 0.0)):
+            for name in names:
+                known = self._known.get(name)
+                if known is None:
+                    new.add(name)
+                    self._known[name] = self._changed[name] = {
+                        "name": name, "first": number, "last": number, "calls": 1, "weight": worth, "place": place,
+                    }  # fmt: skip
+                    continue
+                faded = known["weight"] * exp((known["last"] - number) / store.FADING_CALLS)
+                known["calls"] += known["last"] != number
+                known["last"] = max(number, known["last"])
+                known["weight"] = round(faded + worth, 4)
+                if "." in place or "." not in known["place"]:  # a file tells more than a program
+                    known["place"] = place
+                self._changed[name] = known
+        return passage_of(text, new, is_error) if new or is_error else ""
+
+    def save(self) -> None:
+        """Write back what changed."""
+        store.save_names(self._db, self._session, self._changed.values())
+
+
+def _planned(before: list[list[str]], change: Plan) -> list[list[str]]:
+    """The plan after a change: rows of id, step, status."""
+    steps = [[step["id"], _short(step["text"]), _short(step["status"])] for step in change["steps"]]
+    if change["whole"]:
+        return steps[:MOST_STEPS]
+    after = [list(row) for row in before]
+    for identifier, text, status in steps:
+        if not identifier:
+            after.append([str(1 + max((int(row[0]) for row in after if row[0].isdigit()), default=0)), text, status])
+            continue
+        for row in after:
+            if row[0] == identifier:
+                row[1:] = [text or row[1], status or row[2]]
+    return [row for row in after if row[2] != _DELETED][-MOST_STEPS:]
+
+
+def _short(text: str) -> str:
+    return redact(clean(" ".join(text.split())[: STEP_CHARS * 8]).replace("\0", ""))[0][:STEP_CHARS]
