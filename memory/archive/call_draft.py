@@ -13,7 +13,7 @@ from memory.archive.names import ENDINGS, names_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clients.event import Outcome, Tool
+    from clients.event import Tool
 
 COMMAND_CHARS = 1000
 ERROR_CHARS = 200
@@ -28,6 +28,22 @@ _PROGRAMS_OF_TWO = frozenset(
 )
 _BEFORE = frozenset("sudo env time nohup command exec".split())
 _ERROR_MARKS = ("error", "fail", "fatal", "panic", "exception", "traceback", "not found", "no such", "denied")
+_NO_ERROR = (
+    "exit code",
+    "error: exit code",
+    "command exited with code",
+    "0 error",
+    "0 fail",
+    "0 warning",
+    "(pass)",
+    "pass",
+    "--- pass",
+    "✓",
+    "✔",
+    "√",
+    "ok ",
+    "ok\t",
+)
 
 
 class CallDraft:
@@ -52,19 +68,24 @@ class CallDraft:
         self.returned = ""
         self.returned_names: tuple[set[str], set[str]] = (set(), set())
 
-    def finish(self, outcome: Outcome) -> CallDraft:
-        """Note what came of it."""
-        self.returned = _plain(_ends(outcome["text"]))
+    def finish(self, text: str, outcome: str) -> None:
+        """Note what it returned, and what came of it, "" while that is not known."""
+        self.returned = _plain(_ends(text))
         self.returned_names = names_in(self.returned)
-        self.outcome = "failed" if outcome["failed"] else "ok"
-        self.error = error_line(self.returned) if outcome["failed"] else ""
-        return self
+        self.outcome = outcome
+        self.error = error_line(self.returned) if outcome == "failed" else ""
+
+    def end(self, text: str, failed: bool) -> None:
+        """Note what came of it when another call has what it returned."""
+        self.outcome = "failed" if failed else "ok"
+        self.error = error_line(_plain(_ends(text))) if failed else ""
 
 
-def late(outcome: Outcome) -> CallDraft:
-    """The outcome of a call that was stored before."""
-    call: Tool = {"call": outcome["call"], "name": "", "files": [], "command": "", "target": "", "given": ""}
-    return CallDraft(call, 0, None).finish(outcome)
+def late(key: str) -> CallDraft:
+    """A draft for what came of a call that was stored before."""
+    draft = CallDraft({"call": "", "name": "", "files": [], "command": "", "target": "", "given": ""}, 0, None)
+    draft.key = key
+    return draft
 
 
 def key_of(call: str) -> str:
@@ -73,13 +94,20 @@ def key_of(call: str) -> str:
 
 
 def error_line(output: str) -> str:
-    """The line of a failed call's output that says what went wrong: the first that speaks of it, else the first."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    for line in lines:
-        lower = line.lower()
-        if any(mark in lower for mark in _ERROR_MARKS) and not lower.startswith(("exit code", "error: exit code")):
-            return line[:ERROR_CHARS]
-    return lines[0][:ERROR_CHARS] if lines else ""
+    """The line of a failed call's output that says what went wrong: the first that speaks of it, else the first.
+
+    Of a traceback of Python it is the one behind the frames.
+    """
+    lines = [line for line in output.splitlines() if line.strip()]
+    for number, line in enumerate(lines):
+        lower = line.strip().lower()
+        if lower.startswith("traceback (most recent"):
+            return next((one for one in lines[number + 1 :] if not one[0].isspace()), line.strip())[:ERROR_CHARS]
+        if any(mark in lower for mark in _ERROR_MARKS) and not lower.startswith(_NO_ERROR):
+            return line.strip()[:ERROR_CHARS]
+    return next((line.strip()[:ERROR_CHARS] for line in lines if not line.lower().startswith(_NO_ERROR)), "") or (
+        lines[0].strip()[:ERROR_CHARS] if lines else ""
+    )
 
 
 def place_of(file: str, command: str) -> str:

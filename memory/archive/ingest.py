@@ -140,7 +140,7 @@ def ingest_items(
             found = transcripts.position(db, source)
             carry = episode_draft.read_carry(_carried(found))
             new = _after(items, carry["drafts"][-1]["id"] if carry["drafts"] else "", archive.session)
-            drafting, work = episode_draft.Drafting(carry, archive.session), SessionWork()
+            drafting, work = episode_draft.Drafting(carry, archive.session), SessionWork(carry["work"])
             for item in new:
                 work.add(item, drafting.prompts)
                 if item["kind"] == "said":
@@ -210,9 +210,14 @@ def _ingest_pieces(
         if piece["end"] == offset:
             return
         carry = episode_draft.read_carry(carried)
-        drafting, work = episode_draft.Drafting(carry, archive.session), SessionWork()
+        if not offset and found is not None and not found[1]:
+            carry["again"] = found[0]
+        elif offset >= carry["again"]:
+            carry["again"] = 0
+        drafting, work = episode_draft.Drafting(carry, archive.session), SessionWork(carry["work"])
         items, bad = _items(parse, piece["lines"], drafting, work)
         ready = archive.prepared(drafting.changed)
+        again = drafting.silent if carry["again"] else None
         drafting.trim()
         kept = json_text.dumps({**carry, "skipping": True} if piece["skipping"] else carry)
         stored = archive.store(
@@ -224,7 +229,8 @@ def _ingest_pieces(
             kept,
             work,
             drafting.prompts,
-            not offset,
+            anew=not offset,
+            again=again,
         )
         if stored is None:  # another process was faster: on from where it is
             tries += 1
@@ -292,6 +298,8 @@ def _items(parse: Any, lines: list[bytes], drafting: Drafting, work: SessionWork
             work.add(item, drafting.prompts)
             if item["kind"] == "said":
                 drafting.said(item, line, number)
+            elif item["kind"] == "queue":
+                drafting.queue(item, line, number)
             found.append(item)
     return found, bad
 
