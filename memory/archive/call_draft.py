@@ -7,7 +7,7 @@ is found by itself and shown where it stood.
 from __future__ import annotations
 
 from core import ids
-from core.names import names_in
+from core.names import is_file, names_in
 from core.redaction import redact
 from core.words import clean
 

@@ -26,8 +26,8 @@ _LOOKED_BACK = 8
 # What people type to let the agent go on; what stands before it is the task.
 _GOING_ON = frozenset(
     "continue go on ahead yes yep yeah ok okay sure please proceed do it lets let's let us this that now next commit"
-    " push and thanks thank you good great perfect nice cool fine done right correct agreed sounds looks retry try again"
-    " resume y k no nope stop wait keep going the a all with".split()
+    " push and thanks thank you good great perfect nice cool fine done right correct agreed sounds looks retry try"
+    " again resume y k no nope stop wait keep going the a all with".split()
 )
 # Answers of a client in place of a tool's: nothing failed that could be mended.
 _NOT_RUN = ("the user doesn't want", "sibling tool call", "command aborted", "request interrupted", "user rejected")
