@@ -68,15 +68,13 @@ def key_of(call: str) -> str:
 
 
 def error_line(output: str) -> str:
-    """The line of a failed call's output that says what went wrong: the first that speaks of it, else the first."""
+    """The line of a failed call's output that says what went wrong; one that names something, if there is one."""
     output = output.replace("<tool_use_error>", "").replace("</tool_use_error>", "")
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     lines = [line for line in lines if not line.lower().startswith(("exit code", "error: exit code"))]
-    for line in lines:
-        lower = line.lower()
-        if any(mark in lower for mark in _ERROR_MARKS):
-            return line[:ERROR_CHARS]
-    return lines[0][:ERROR_CHARS] if lines else ""
+    marked = [line for line in lines if any(mark in line.lower() for mark in _ERROR_MARKS)][:_MOST_ERRORS]
+    named = [line for line in marked if names_in(line[:ERROR_CHARS])[0]]
+    return next(iter((*named, *marked, *lines)), "")[:ERROR_CHARS]
 
 
 def passage_of(text: str, names: set[str], is_error: bool) -> str:

@@ -5,11 +5,9 @@ Plain functions over rows of `core.store.calls`; who composes a text decides wha
 
 from __future__ import annotations
 
-from math import exp
-
 from core.names import is_file
 from core.places import place_of
-from core.store.calls import FADING_CALLS
+from recall.work_cards import faded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,9 +29,6 @@ _GOING_ON = frozenset(
 )
 # Answers of a client in place of a tool's: nothing failed that could be mended.
 _NOT_RUN = ("the user doesn't want", "sibling tool call", "command aborted", "request interrupted", "user rejected")
-_READERS = frozenset(
-    "cat ls head tail sed grep rg find echo pwd wc which type command cd sleep tree stat file jq".split()
-)
 
 
 def last_task(prompts: Sequence[str]) -> str:
@@ -66,26 +61,6 @@ def open_failure(calls: Sequence[Call]) -> Call | None:
         elif call["outcome"] == "failed" and place not in answered and _is_failure(call["error"]):
             return call
     return None
-
-
-def commands(calls: Sequence[Call], longest: int) -> list[Call]:
-    """The commands of a line each that do something, each once with its last outcome, by fading use and shortness."""
-    weights: dict[str, float] = {}
-    last: dict[str, Call] = {}
-    total = calls[-1]["number"] if calls else 0
-    for call in calls:
-        command = call["command"]
-        if not command or len(command) > longest or "\n" in command or command.split()[0] in _READERS:
-            continue
-        weights[command] = weights.get(command, 0.0) + exp((call["number"] - total) / FADING_CALLS)
-        last[command] = call
-    return [last[one] for one in sorted(weights, key=lambda one: -weights[one] / len(one) ** 0.5)]
-
-
-def faded(name: Name, total: int) -> float:
-    """A name's weight now, after `total` calls of its session."""
-    weight: float = name["weight"] * exp((name["last"] - total) / FADING_CALLS)
-    return weight
 
 
 def by_place(names: Sequence[Name], total: int) -> dict[str, float]:
