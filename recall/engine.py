@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core import clock, words
+from core.store import call_search
 from core.store.migrations import COLLECTIONS
 from recall import backend, fusion, rewrite, trust
 from recall import budget as budgets
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
 
     from core.config import Config
     from core.store.interface import CandidateSource, Document, Filters, Traits
+    from recall.answer import Match
     from recall.backend import Fallback
     from recall.budget import Budget
-    from recall.answer import Match
     from recall.contextual_vectors import Question
     from recall.query_names import QueryNames
     from recall.rewrite import Rewrite
@@ -116,8 +117,8 @@ def recall(
         now: ms since the epoch, for the decay.
         vectors: whether sqlite-vec is loaded into `db`.
         patience_ms: the longest to wait for a cluster, where that is less than `store.timeout_ms`.
-        by_name: tool calls of the sessions in the local file are hits too, a query that is one name gets but what holds it,
-            and texts are cut as the budget says. Not for injections, in which traces of tools are noise.
+        by_name: tool calls of the sessions in the local file are hits too, a query that is one name gets but what holds
+            it, and texts are cut as the budget says. Not for injections, in which traces of tools are noise.
         raw: with `by_name`, nothing but the texts will be shown.
 
     Raises:
@@ -190,7 +191,8 @@ def _answer(
         contextual = _contextual(db, found_in, shortened)
     named: QueryNames | None = None
     beside: list[Match] = []
-    if by_name:
+    cards = _cards(db, shortened, profile["applied"], filters) if by_name and db is not None else []
+    if by_name and not (cards and cards[0]["path"] == ""):
         from recall.query_names import QueryNames
 
         named = QueryNames(shortened)
@@ -199,7 +201,7 @@ def _answer(
     ranked: list[Ranked] = []
     dropped: list[tuple[Ranked, list[str]]] = []
     documents: list[Hit] = []
-    for terms, vector, holds in _attempts(found_in, expanded, collections, named, bool(beside)):
+    for terms, vector, holds in _attempts(found_in, expanded, collections, named, bool(beside), bool(cards)):
         ranked = _rank(found_in, terms, vector, filters, wide, now, episode_decay, contextual)
         dropped = [
             (entry, why)
@@ -215,11 +217,11 @@ def _answer(
         if documents or dropped:
             break
     nearer = contextual.found if contextual else 0
-    hits = documents
+    hits = [*cards, *documents][:most]
     if named is not None:
         from recall import answer
 
-        hits = answer.compose(
+        hits = cards + answer.compose(
             documents, beside, most, named=bool(named.names), wanted=[*named.names, *named.words],
             chars=budgets.answer_chars(profile["applied"], raw=raw, named=bool(named.names)),
         )  # fmt: skip
@@ -249,14 +251,19 @@ def _answer(
 
 
 def _attempts(
-    found_in: CandidateSource, query: str, collections: Sequence[str], named: QueryNames | None, answered: bool
+    found_in: CandidateSource,
+    query: str,
+    collections: Sequence[str],
+    named: QueryNames | None,
+    answered: bool,
+    carded: bool,
 ) -> Iterator[tuple[list[str], bytes, Callable[[str], bool] | None]]:
     """Terms, vector and condition of the searches for documents, of which the first that finds any counts.
 
     Of a query that is one name: what holds it and, where nothing does, what holds all of its parts. What only means
     something like it is unrelated.
     """
-    if collections and not set(collections) & set(COLLECTIONS):
+    if (collections and not set(collections) & set(COLLECTIONS)) or (carded and named is None):
         return
     if named is None or not named.alone:
         yield words.query_terms(query), _vector(query) if found_in.semantic else b"", None
@@ -264,6 +271,17 @@ def _attempts(
     yield named.phrases, b"", named.held_by
     if not answered:
         yield words.query_terms(query), b"", named.nearly_held_by
+
+
+def _cards(db: apsw.Connection, query: str, budget: str, asked: Filters) -> list[Hit]:
+    """What a session was at work on in the places that a query is made of; `path` is the file, if it is one alone."""
+    from recall import work_cards
+
+    if asked["category"] or asked["collections"] or not call_search.exists(db):
+        return []
+    projects = [asked["project"]] if asked["project"] else []
+    found = work_cards.ask(db, query, budget=budget, session=asked["session"], projects=projects)
+    return [work_cards.hit(found)] if found is not None else []
 
 
 def _beside(
@@ -275,9 +293,7 @@ def _beside(
     wanted = not asked["collections"] or session_calls.COLLECTION in asked["collections"]
     if db is None or asked["category"] or not wanted:
         return []
-    found = session_calls.matches(
-        db, query, named, session=asked["session"], project=asked["project"], most=most
-    )
+    found = session_calls.matches(db, query, named, session=asked["session"], project=asked["project"], most=most)
     return [match for match in found if match.score >= min_score]
 
 

@@ -24,7 +24,7 @@ class QueryNames:
         phrases: the names as rows of words, as the lexical index of documents holds them.
     """
 
-    __slots__ = ("phrases", "alone", "names", "words")
+    __slots__ = ("alone", "names", "phrases", "words")
 
     def __init__(self, query: str) -> None:
         chunks = query.split()

@@ -187,7 +187,7 @@ def _different(found: Sequence[Match], most: int) -> list[Match]:
 def _essence(match: Match) -> str:
     """What tells a match from others: how a line goes on from the name, whatever a tool printed before it."""
     call = match.call
-    if _substance(match) != 2:  # noqa: PLR2004  # lines
+    if _substance(match) != 2:  # lines
         return call["command"] or f"{call['tool']} {call['file']}"
     line = passage.around(call["passage"], match.wanted, _DIFFERENT_CHARS)
     lower = line.lower()

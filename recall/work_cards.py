@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from math import exp
 
+from core import clock
 from core.names import is_file, names_in
 from core.store import calls as store
 
@@ -20,15 +21,18 @@ if TYPE_CHECKING:
     import apsw
 
     from core.store.calls import Call, Name, Session
+    from recall.engine import Hit
 
     class Cards(TypedDict):
         """What a session was at work on in the places of a query."""
 
         session: Session
+        file: str
+        """The file, where the query is the name of one alone; other hits follow then."""
         text: str
-        at: int
 
 
+COLLECTION = "work"
 COMMANDS = "commands"
 FADED = 0.01
 """A name that weighs less is told by no card."""
@@ -132,8 +136,20 @@ def ask(
         if any(is_at(name["place"], unit) for unit in units for name in names):
             room = LEAN_CHARS if budget == "lean" else ONE_CHARS if len(units) == 1 and is_file(query) else MOST_CHARS
             text = text_of(db, about, names, units, room)
-            return {"session": about, "text": text, "at": about["updated_at"]}
+            return {"session": about, "file": query.strip() if room == ONE_CHARS else "", "text": text}
     return None
+
+
+def hit(cards: Cards) -> Hit:
+    """The cards as a hit of a recall."""
+    about = cards["session"]
+    return {
+        "id": f"work:{about['id']}", "score": 1.0, "rawScore": 1.0, "usageBoost": 1.0, "observation": cards["text"],
+        "type": "work", "source": about["client"], "collection": COLLECTION, "writeVerdict": "allow", "categoryId": "",
+        "categoryConfidence": 0.0, "session": about["id"], "timestamp": clock.iso(about["updated_at"]),
+        "recallCount": 0, "retrievalPriority": 0.0, "privacy": "", "path": cards["file"], "title": "", "tags": [],
+        "project": about["project"], "context": "",
+    }  # fmt: skip
 
 
 def text_of(db: apsw.Connection, about: Session, names: Sequence[Name], units: Sequence[str], room: int) -> str:
