@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from core import clock, words
+from core.store import call_search
 from core.store.migrations import COLLECTIONS
 from recall import backend, fusion, rewrite, trust
 from recall import budget as budgets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, NotRequired, TypedDict
 
     import apsw
 
     from core.config import Config
     from core.store.interface import CandidateSource, Document, Filters, Traits
+    from recall.answer import Match
     from recall.backend import Fallback
     from recall.budget import Budget
     from recall.contextual_vectors import Question
+    from recall.query_names import QueryNames
     from recall.rewrite import Rewrite
 
     class Hit(TypedDict):
-        """One memory that answers the query. `score` is 0 to 1."""
+        """One memory or tool call that answers the query. `score` is 0 to 1."""
 
         id: str
         score: float
@@ -97,6 +100,8 @@ def recall(
     vectors: bool,
     config: Config,
     patience_ms: float | None = None,
+    by_name: bool = False,
+    raw: bool = False,
 ) -> RecallResult:
     """The memories that bear on a query, best first.
 
@@ -108,10 +113,13 @@ def recall(
         min_score: 0 to 1; lower hits are dropped.
         budget: lean, balanced, deep or auto.
         category: an alias or id, "" for any.
-        collections: names of collections, empty for all.
+        collections: names of collections, empty for all; with `by_name` also `calls`.
         now: ms since the epoch, for the decay.
         vectors: whether sqlite-vec is loaded into `db`.
         patience_ms: the longest to wait for a cluster, where that is less than `store.timeout_ms`.
+        by_name: tool calls of the sessions in the local file are hits too, a query that is one name gets but what holds
+            it, and texts are cut as the budget says. Not for injections, in which traces of tools are noise.
+        raw: with `by_name`, nothing but the texts will be shown.
 
     Raises:
         apsw.Error: the store cannot be read (`core.store.sqlite.as_failure` says what it means).
@@ -133,6 +141,8 @@ def recall(
             include_discard=include_discard,
             now=now,
             episode_decay=config.number("recall.episode_decay"),
+            by_name=by_name,
+            raw=raw,
         )
 
     if config.text("store.backend") == "sqlite":
@@ -160,6 +170,8 @@ def _answer(
     include_discard: bool,
     now: int,
     episode_decay: float,
+    by_name: bool,
+    raw: bool,
 ) -> RecallResult:
     profile = budgets.choose(budget, query)
     shortened = query if len(query) <= _QUERY_CHARS else query[: _QUERY_CHARS // 2] + " " + query[-_QUERY_CHARS // 2 :]
@@ -177,29 +189,47 @@ def _answer(
     if profile["applied"] == "deep":
         wide *= _WIDER
         contextual = _contextual(db, found_in, shortened)
-    ranked = _rank(found_in, expanded, filters, wide, now, episode_decay, contextual)
-    nearer = contextual.found if contextual else 0
-    kept: list[Ranked] = []
+    named: QueryNames | None = None
+    beside: list[Match] = []
+    cards = _cards(db, shortened, profile["applied"], filters) if by_name and db is not None else []
+    if by_name and not (cards and cards[0]["path"] == ""):
+        from recall.query_names import QueryNames
+
+        named = QueryNames(shortened)
+        beside = _beside(db, shortened, named, filters, most, min_score)
+        filters["collections"] = [name for name in collections if name in COLLECTIONS]
+    ranked: list[Ranked] = []
     dropped: list[tuple[Ranked, list[str]]] = []
-    for entry in ranked:
-        why = trust.reasons(
-            entry[3],
-            entry[0],
-            now,
-            min_score=min_score,
-            include_hold=include_hold,
-            include_discard=include_discard,
-        )
-        if why:
-            dropped.append((entry, why))
-        else:
-            kept.append(entry)
-    hits = _hits(found_in, kept, most, query, min_score)
+    documents: list[Hit] = []
+    for terms, vector, holds in _attempts(found_in, expanded, collections, named, bool(beside), bool(cards)):
+        ranked = _rank(found_in, terms, vector, filters, wide, now, episode_decay, contextual)
+        dropped = [
+            (entry, why)
+            for entry in ranked
+            if (why := trust.reasons(
+                entry[3], entry[0], now,
+                min_score=min_score, include_hold=include_hold, include_discard=include_discard,
+            ))
+        ]  # fmt: skip
+        out = {entry[3]["rowid"] for entry, _ in dropped}
+        kept = [entry for entry in ranked if entry[3]["rowid"] not in out]
+        documents = _hits(found_in, kept, most, query, min_score, holds)
+        if documents or dropped:
+            break
+    nearer = contextual.found if contextual else 0
+    hits = [*cards, *documents][:most]
+    if named is not None:
+        from recall import answer
+
+        hits = cards + answer.compose(
+            documents, beside, most, named=bool(named.names), wanted=[*named.names, *named.words],
+            chars=budgets.answer_chars(profile["applied"], raw=raw, named=bool(named.names)),
+        )  # fmt: skip
     return {
         "query": query,
         "rewrittenQuery": expanded,
         "rewrite": rewritten,
-        "filtersApplied": _filters_applied(filters, min_score, include_hold, include_discard),
+        "filtersApplied": _filters_applied(filters, collections, min_score, include_hold, include_discard),
         "includeHold": include_hold,
         "includeDiscard": include_discard,
         "categoryFilter": {
@@ -215,9 +245,56 @@ def _answer(
         "droppedDiagnostics": _diagnostics(found_in, dropped[:_DIAGNOSTICS]),
         "hits": hits,
         "count": len(hits),
-        "found": len(ranked),
+        "found": len(ranked) + len(beside),
         "backend": found_in.backend,
     }
+
+
+def _attempts(
+    found_in: CandidateSource,
+    query: str,
+    collections: Sequence[str],
+    named: QueryNames | None,
+    answered: bool,
+    carded: bool,
+) -> Iterator[tuple[list[str], bytes, Callable[[str], bool] | None]]:
+    """Terms, vector and condition of the searches for documents, of which the first that finds any counts.
+
+    Of a query that is one name: what holds it and, where nothing does, what holds all of its parts. What only means
+    something like it is unrelated.
+    """
+    if (collections and not set(collections) & set(COLLECTIONS)) or (carded and named is None):
+        return
+    if named is None or not named.alone:
+        yield words.query_terms(query), _vector(query) if found_in.semantic else b"", None
+        return
+    yield named.phrases, b"", named.held_by
+    if not answered:
+        yield words.query_terms(query), b"", named.nearly_held_by
+
+
+def _cards(db: apsw.Connection, query: str, budget: str, asked: Filters) -> list[Hit]:
+    """What a session was at work on in the places that a query is made of; `path` is the file, if it is one alone."""
+    from recall import work_cards
+
+    if asked["category"] or asked["collections"] or not call_search.exists(db):
+        return []
+    projects = [asked["project"]] if asked["project"] else []
+    found = work_cards.ask(db, query, budget=budget, session=asked["session"], projects=projects)
+    return [work_cards.hit(found)] if found is not None else []
+
+
+def _beside(
+    db: apsw.Connection | None, query: str, named: QueryNames, asked: Filters, most: int, min_score: float
+) -> list[Match]:
+    """What answers beside the documents; a category is a document's. Another source adds its matches here."""
+    from recall import session_calls
+
+    wanted = not asked["collections"] or session_calls.COLLECTION in asked["collections"]
+    if db is None or asked["category"] or not wanted:
+        return []
+    found = session_calls.matches(db, query, named, session=asked["session"], project=asked["project"], most=most)
+    return [match for match in found if match.score >= min_score]
 
 
 def _resolved(category: str) -> str:
@@ -243,7 +320,8 @@ def _contextual(db: apsw.Connection | None, found_in: CandidateSource, query: st
 
 def _rank(
     found_in: CandidateSource,
-    query: str,
+    terms: Sequence[str],
+    vector: bytes,
     filters: Filters,
     wide: int,
     now: int,
@@ -251,8 +329,6 @@ def _rank(
     contextual: Question | None,
 ) -> list[Ranked]:
     """Every candidate as (score, raw score, boost, traits), best first; ties go to the newer."""
-    terms = words.query_terms(query)
-    vector = _vector(query) if found_in.semantic else b""
     raw = {}
     candidates = found_in.candidates(terms, vector, filters, wide, wide)
     half = fusion.lexical_half(len(terms), found_in.size())  # a cluster knows its size from the candidates' answer
@@ -276,12 +352,21 @@ def _rank(
     return ranked
 
 
-def _hits(found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: str, min_score: float) -> list[Hit]:
-    """The best `most` of at least `min_score`, after what only asks the same has lost half of its score."""
+def _hits(
+    found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: str, min_score: float,
+    holds: Callable[[str], bool] | None,
+) -> list[Hit]:  # fmt: skip
+    """The best `most` of at least `min_score`, after what only asks the same has lost half of its score.
+
+    Args:
+        holds: whether a text is meant at all; None for every text.
+    """
     asked = frozenset(words.split(query))
     scored: list[tuple[float, Document, Ranked]] = []
-    considered = {entry[3]["rowid"]: entry for entry in ranked[: most + _ECHOES]}
+    considered = {entry[3]["rowid"]: entry for entry in ranked[: most + _ECHOES if holds is None else CANDIDATES]}
     for document in found_in.documents(list(considered)) if considered else ():
+        if holds is not None and not holds(f"{document['title']}\n{document['path']}\n{document['text']}"):
+            continue
         entry = considered[document["rowid"]]
         echo = trust.echoes(document["text"], asked)
         score = entry[0] * trust.ECHO if echo else entry[0]
@@ -327,10 +412,12 @@ def _diagnostics(found_in: CandidateSource, dropped: Sequence[tuple[Ranked, list
     ]
 
 
-def _filters_applied(filters: Filters, min_score: float, include_hold: bool, include_discard: bool) -> list[str]:
+def _filters_applied(
+    filters: Filters, collections: Sequence[str], min_score: float, include_hold: bool, include_discard: bool
+) -> list[str]:
     applied = []
-    if filters["collections"] and len(filters["collections"]) < len(COLLECTIONS):
-        applied.append("collection:" + ",".join(filters["collections"]))
+    if collections and not set(collections).issuperset(COLLECTIONS):
+        applied.append("collection:" + ",".join(collections))
     for name in ("session", "project", "category"):
         value = filters[name]
         if value:

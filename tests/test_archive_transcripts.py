@@ -387,11 +387,7 @@ def test_in_how_many_calls_it_comes_makes_no_difference(
         done.append((calls.calls(how["db"], SESSION), sorted(calls.names(how["db"], SESSION, least=-1), key=str)))
     whole, cut = results
     assert done[0] == done[1]
-    expected = {
-        item["id"]
-        for item in items
-        if item["kind"] == "said" and item["text"].replace("\0", "x").strip()
-    }
+    expected = {item["id"] for item in items if item["kind"] == "said" and item["text"].replace("\0", "x").strip()}
     assert set(whole) == set(cut) == expected
     assert {key: text for key, (text, _) in whole.items()} == {key: text for key, (text, _) in cut.items()}
     carry = how["db"].execute("SELECT carry FROM transcript").get

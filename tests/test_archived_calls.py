@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,14 +11,15 @@ from typing import Any
 import apsw
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
-from conftest import JOELCLAW, Run, clean_environment
+from conftest import Run
 from faults import paused
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from secret_samples import SECRETS
+from secret_samples import POSITIVE, Sample
 
+from core import names
 from core.store import calls, migrations, sqlite
-from memory.archive import call_draft, names
+from memory.archive import call_draft
 
 AT = "2026-09-20T10:00:00.000Z"
 
@@ -211,7 +211,11 @@ def codex_call(call: str, name: str, output: str, **arguments: Any) -> list[dict
 def test_codex(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> None:
     patch = "*** Begin Patch\n*** Update File: /w/hive/comb.py\n+wax_cell = 6\n*** End Patch"
     asked = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "count the hives"}]}
-    skill = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "<skill>\nread me\n</skill>"}]}
+    skill = {
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_text", "text": "<skill>\nread me\n</skill>"}],
+    }
     lines = [
         of_codex({"id": "cx-1", "cwd": "/w/hive"}, "session_meta"),
         of_codex(asked),
@@ -411,23 +415,15 @@ def test_a_kill_in_the_middle_neither_doubles_nor_loses(
     run: Run, home: Path, tmp_path: Path, transcript: Transcript, store: Callable[[], apsw.Connection]
 ) -> None:
     busy(transcript, 1500)
-    one = subprocess.Popen([JOELCLAW, "memory", "archive", str(transcript.path)], env=clean_environment(home))
-    deadline = time.monotonic() + 60
-    while one.poll() is None and time.monotonic() < deadline:
-        try:
-            if store().execute("SELECT count(*) FROM call").get:
-                break
-        except apsw.Error:
-            pass
+    one = paused(home, "memory", "archive", str(transcript.path), commit=3)
     one.kill()
     one.wait()
+    assert len(calls.calls(store(), SESSION, last=9999)) < 1500
     run("memory", "archive", str(transcript.path))
     found = everything(store())
     other = tmp_path / "other"
-    whole = clean_environment(other)
-    subprocess.run([JOELCLAW, "memory", "archive", str(transcript.path)], env=whole, check=True, capture_output=True)
-    db = apsw.Connection(str(other / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
-    expected = everything(db)
+    run("memory", "archive", str(transcript.path), env={"JOELCLAW_HOME": str(other)})
+    expected = everything(apsw.Connection(str(other / "store.db"), flags=apsw.SQLITE_OPEN_READONLY))
     assert len(found["call"]) == 1500
     assert [row[1:] for row in found["call"]] == [row[1:] for row in expected["call"]]
     assert (found["name"], found["compaction"]) == (expected["name"], expected["compaction"])
@@ -468,34 +464,35 @@ def test_a_store_of_the_version_before_reads_its_transcripts_again(
     assert run("memory", "archive", str(transcript.path)).result["unchanged"] == 1
 
 
-KINDS = st.sampled_from(sorted(SECRETS))
-
-
-@given(kind=KINDS, before=st.text(max_size=40), place=st.sampled_from(["given", "returned", "error", "file", "plan"]))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_secret_reaches_a_table(tmp_path: Path, kind: str, before: str, place: str) -> None:
+@given(
+    sample=st.sampled_from(POSITIVE),
+    before=st.text(max_size=40),
+    place=st.sampled_from(["given", "returned", "error", "file", "plan"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_no_secret_reaches_a_table(sample: Sample, before: str, place: str) -> None:
     from clients import content
     from memory.archive.session_work import SessionWork
 
-    secret = SECRETS[kind]
-    text = f"{before.strip()} {secret} "
+    secret = sample.secret
+    text = f"{before}\n{sample.text} "
     db = apsw.Connection(":memory:")
     for step in migrations.STEPS:
         db.execute(step)
     work = SessionWork({})
-    given = {"file_path": f"/w/{secret}/a.py" if place == "file" else "/w/a.py", "text": text if place == "given" else ""}
-    tools = [content.tool(f"call {secret}", "Bash", [], given["text"], given)]
+    path = f"/w/{sample.text}/a.py" if place == "file" else "/w/a.py"
+    given = {"file_path": path, "text": text if place == "given" else ""}
+    tools = [content.tool(f"call {sample.text}", "Bash", [], given["text"], given)]
     work.add({"kind": "said", "id": "", "role": "assistant", "text": "", "tools": tools, "at": 1}, 0)
     returned = text if place in ("returned", "error") else "fine"
-    work.add(content.outcome(f"call {secret}", returned, place == "error", ""), 0)
+    work.add(content.outcome(f"call {sample.text}", returned, place == "error", ""), 0)
     plan = content.plan([{"content": text if place == "plan" else "x", "status": "pending"}], ("content",))
     assert plan is not None
     work.add(plan, 0)
     work.add({"kind": "summary", "text": text, "at": 1}, 0)
     work.store(db, "s", client="claude", project="p", folder="/w", prompts=0, anew=True, now=1)
-    # the longest run of characters that no separator breaks up is what a leak would show
-    probe = max(secret.replace("\n", " ").split(), key=len)[:40]
-    assert probe not in repr(everything(db))
+    for part in secret.split():  # a key of many lines, line by line
+        assert part[:40] not in repr(everything(db)) or len(part) < 8
 
 
 def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callable[[], apsw.Connection]) -> None:
@@ -531,8 +528,8 @@ def test_time_is_linear(text: str) -> None:
 
     def seconds(given: str) -> float:
         began = time.process_time()
-        found, others = names.names_in(given)
-        call_draft.passage_of(given, [*found, *others], True)
+        found = names.names_in_order(given)
+        call_draft.passage_of(given, [(given.index(name), name) for name, _ in found[:100]], True)
         call_draft.error_line(given)
         return time.process_time() - began
 

@@ -31,6 +31,7 @@ _WITH_WORDS = "the user said:\n"
 _BEHIND_WORDS = "\n\nNote: The user's next message"
 _NOT_RUN = "<tool_use_error>Sibling tool call errored"
 _NOTIFICATION = "<task-notification>"
+_PLANNERS = ("TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList")
 _SYNTHETIC = "<synthetic>"  # the model of a message that Claude Code itself wrote: an error, an interruption
 
 
@@ -207,9 +208,11 @@ def _of_assistant(entry: dict[str, Any]) -> list[Item]:
         if part.get("type") == "tool_use":
             name, wanted = content.string(part.get("name")), part.get("input")
             fields = content.table(wanted)
+            # what a plan says is an item of its own
+            about = {} if name in _PLANNERS else {**fields, "output_mode": ""}
             process = next(iter(content.paths(fields, "task_id", "bash_id", "agentId")), "") if name in _ASKING else ""
             files, command = files_of(name, wanted), command_of(name, wanted)
-            tools.append(content.tool(part.get("id"), name, files, command, wanted, process))
+            tools.append(content.tool(part.get("id"), name, files, command, about, process))
             plans += _plan(name, fields)
     if text or tools:
         at = ms(entry.get("timestamp"))

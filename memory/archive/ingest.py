@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from memory.archive.session_work import SessionWork
 
     class Ingested(TypedDict):
-        """What a call ingested."""
+        """What a call ingested: episodes that are new or say more, and tool calls that are new."""
 
         added: int
         updated: int
+        calls: int
         skipped: int
         """Lines that were no JSON object, or too long."""
         bytes: int
@@ -149,7 +150,7 @@ def ingest_items(
             drafting.trim()
             stored = archive.store(source, found, ready, 0, "", json_text.dumps(carry), work, drafting.prompts)
             if stored is not None:
-                ingested["added"], ingested["updated"] = stored
+                ingested["added"], ingested["updated"], ingested["calls"] = stored
                 ingested["items"] = list(new[-MOST_ITEMS:])
                 return ingested
     except sqlite.StoreError as error:
@@ -240,6 +241,7 @@ def _ingest_pieces(
             continue
         ingested["added"] += stored[0]
         ingested["updated"] += stored[1]
+        ingested["calls"] += stored[2]
         ingested["skipped"] += bad + piece["too_long"]
         ingested["items"] = [*ingested["items"], *items][-MOST_ITEMS:]
         ingested["offset"] = piece["end"]
@@ -316,7 +318,10 @@ def _after(items: Sequence[Item], last: str, session: str) -> Sequence[Item]:
 
 
 def _nothing() -> Ingested:
-    return {"added": 0, "updated": 0, "skipped": 0, "bytes": 0, "offset": 0, "size": 0, "complete": True, "items": []}
+    return {
+        "added": 0, "updated": 0, "calls": 0, "skipped": 0, "bytes": 0, "offset": 0, "size": 0, "complete": True,
+        "items": [],
+    }  # fmt: skip
 
 
 def _unreadable(path: str, error: object) -> Failure:

@@ -82,10 +82,11 @@ class SessionArchive:
         *,
         anew: bool = False,
         again: Sequence[str] | None = None,
-    ) -> tuple[int, int] | None:
+    ) -> tuple[int, int, int] | None:
         """Store episodes, what the session did and the offset together.
 
-        None, and nothing is changed, where the offset is no longer `found`.
+        Returns how many episodes are new and changed, and how many calls are new; None, and nothing is changed, where
+        the offset is no longer `found`.
 
         Args:
             anew: the transcript is read from its start.
@@ -107,13 +108,13 @@ class SessionArchive:
                     updated += 1
             for identifier in again or ():
                 self._take_out(identifier)
-            work.store(
+            new_calls = work.store(
                 self.db, self.session, client=self._source, project=self._project, folder=self._folder,
                 prompts=prompts, anew=anew or found is None, now=self._now,
             )  # fmt: skip
             if found != (offset, head, carry):
                 transcripts.advance(self.db, source, offset, head, carry, self._now)
-        return added, updated
+        return added, updated, new_calls
 
     def _take_out(self, identifier: str) -> None:
         older = documents.by_id(self.db, identifier)

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from math import exp
 
+from core import places
+from core.names import is_file
+from core.places import place_of, relative
 from core.redaction import redact
 from core.store import calls as store
 from core.words import clean
-from memory.archive.call_draft import CallDraft, key_of, late, passage_of, place_of, relative
+from memory.archive.call_draft import CallDraft, key_of, late, passage_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import apsw
 
@@ -106,23 +109,24 @@ class SessionWork:
     def store(
         self, db: apsw.Connection, session: str, *, client: str, project: str, folder: str, prompts: int,
         anew: bool, now: int,
-    ) -> None:  # fmt: skip
-        """Store all of it, inside the caller's transaction.
+    ) -> int:  # fmt: skip
+        """Store all of it, inside the caller's transaction; returns how many calls are new.
 
         Args:
             prompts: how many of the user's the piece holds.
             anew: the piece is the first of its transcript.
         """
         if not self._events and not prompts:
-            return
+            return 0
         about = store.session(db, session) or {
-            "id": session, "client": client, "project": project, "folder": folder, "updated_at": now,
+            "id": session, "client": client, "project": project, "folder": folder, "updated_at": 0,
             "prompts": 0, "calls": 0, "plan": [],
         }  # fmt: skip
         if anew:
             about["prompts"], about["plan"] = 0, []
         about["project"], about["folder"] = project or about["project"], folder or about["folder"]
-        names = _Names(db, session, self._pending.values())
+        names = _Names(db, session, about["folder"], self._pending.values())
+        before = about["calls"]
         last = store.by_key(db, session, self._before) if self._before else None
         number = last["number"] if last else 0
         for kind, value, extra in self._events:
@@ -135,8 +139,9 @@ class SessionWork:
                 about["plan"] = _planned(about["plan"], value)
         names.save()
         about["prompts"] += prompts
-        about["updated_at"] = max([about["updated_at"], *(draft.at or 0 for draft in self._pending.values())])
+        about["updated_at"] = max([about["updated_at"], *(draft.at or 0 for draft in self._pending.values())]) or now
         store.save_session(db, about)
+        return about["calls"] - before
 
 
 def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallDraft, *, late: bool) -> int:
@@ -170,39 +175,44 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallD
 class _Names:
     """The names that a piece uses, as the session knows them so far."""
 
-    __slots__ = ("_changed", "_db", "_known", "_session")
+    __slots__ = ("_changed", "_db", "_folder", "_known", "_session")
 
-    def __init__(self, db: apsw.Connection, session: str, drafts: Iterable[CallDraft]) -> None:
+    def __init__(self, db: apsw.Connection, session: str, folder: str, drafts: Iterable[CallDraft]) -> None:
         self._db = db
+        self._folder = folder
         self._session = session
         self._changed: dict[str, Name] = {}
         wanted: set[str] = set()
         for draft in drafts:
-            wanted.update(*draft.given_names, *draft.returned_names)
+            wanted.update(name for name, _ in draft.given_names)
+            wanted.update(name for name, _ in draft.returned_names)
         self._known = store.known_names(db, session, wanted)
 
     def use(
-        self, text: str, named: tuple[set[str], set[str]], number: int, place: str, weight: float, *,
+        self, text: str, named: Sequence[tuple[str, bool]], number: int, place: str, weight: float, *,
         is_error: bool = False,
     ) -> str:  # fmt: skip
         """Count a use of each name of a text; returns the lines in which a name stands that the session had not."""
-        new: set[str] = set()
-        for names, worth in ((named[0], weight), (named[1], 0.0)):
-            for name in names:
-                known = self._known.get(name)
-                if known is None:
-                    new.add(name)
-                    self._known[name] = self._changed[name] = {
-                        "name": name, "first": number, "last": number, "calls": 1, "weight": worth, "place": place,
-                    }  # fmt: skip
-                    continue
-                faded = known["weight"] * exp((known["last"] - number) / store.FADING_CALLS)
-                known["calls"] += known["last"] != number
-                known["last"] = max(number, known["last"])
-                known["weight"] = round(faded + worth, 4)
-                if "." in place or "." not in known["place"]:  # a file tells more than a program
-                    known["place"] = place
-                self._changed[name] = known
+        new: list[tuple[int, str]] = []
+        at = 0
+        for name, is_identifier in named:
+            worth = weight if is_identifier else 0.0
+            known = self._known.get(name)
+            if known is None:
+                at = max(at, text.find(name, at))  # they come in their order
+                new.append((at, name))
+                where = relative(places.place_in(text, at), self._folder) or place
+                self._known[name] = self._changed[name] = {
+                    "name": name, "first": number, "last": number, "calls": 1, "weight": worth, "place": where,
+                }  # fmt: skip
+                continue
+            faded = known["weight"] * exp((known["last"] - number) / store.FADING_CALLS)
+            known["calls"] += known["last"] != number
+            known["last"] = max(number, known["last"])
+            known["weight"] = round(faded + worth, 4)
+            if is_file(place) or not is_file(known["place"]):  # a file tells more than a program
+                known["place"] = place
+            self._changed[name] = known
         return passage_of(text, new, is_error) if new or is_error else ""
 
     def save(self) -> None:
