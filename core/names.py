@@ -20,6 +20,9 @@ ENDINGS = frozenset(
 """Of file names."""
 _TOKEN = bytes(c if (chr(c).isalnum() and c < 128) or chr(c) in "_.-/" else 32 for c in range(256))
 _ESCAPES = (b"\\n", b"\\t", b"\\r", b"\\u")
+_MOST_KNOWN = 50_000
+_known: dict[bytes, tuple[tuple[str, bool], ...]] = {}
+"""Tokens come again and again, within a session all the more."""
 _DIGITS = frozenset("0123456789")
 _HEX = frozenset("0123456789abcdef")
 
@@ -32,38 +35,46 @@ def names_in(text: str) -> tuple[set[str], set[str]]:
 
 def names_in_order(text: str) -> list[tuple[str, bool]]:
     """The first `MOST` names of a text, each once, as they come, and whether it is an identifier or a file name."""
-    found: dict[str, bool] = {}
-    for raw in _tokens(text):
-        if len(found) >= MOST:
-            break
-        token = raw.decode("ascii").strip("./-")
-        if "/" in token:
-            pieces = token.split("/")
-            if _is_file(pieces[-1]) and len(token) <= LONGEST:
-                found.setdefault(token, False)
-        else:
-            pieces = [token]
-        for piece in pieces:
-            if _is_file(piece):
-                found.setdefault(piece, True)
-                if piece.count(".") == 1 and "-" not in piece:
-                    continue
-            for part in piece.replace("-", ".").split("."):
-                if _is_identifier(part):
-                    found.setdefault(part, True)
-                elif _is_number(part):
-                    found.setdefault(part, False)
-    return list(found.items())
-
-
-def _tokens(text: str) -> list[bytes]:
-    """Different tokens of a text, less plain words."""
     given = text.encode("utf-8", "ignore")
     if b"\\" in given:  # JSON and source as text: the letter behind a backslash belongs to no name
         for escape in _ESCAPES:
             given = given.replace(escape, b"  ")
-    tokens = dict.fromkeys(given.translate(_TOKEN).split())
-    return [one for one in tokens if not (one.isalpha() and (one.islower() or one.isupper() or one.istitle()))]
+    found: dict[str, bool] = {}
+    for token in dict.fromkeys(given.translate(_TOKEN).split()):
+        names = _known.get(token)
+        if names is None:
+            if len(_known) == _MOST_KNOWN:
+                _known.clear()
+            names = _known[token] = _names_of(token)
+        for name, is_identifier in names:
+            found.setdefault(name, is_identifier)
+        if len(found) >= MOST:
+            break
+    return list(found.items())
+
+
+def _names_of(raw: bytes) -> tuple[tuple[str, bool], ...]:
+    """The names in a token, and whether each is an identifier or a file name; none in a plain word."""
+    if raw.isalpha() and (raw.islower() or raw.isupper() or raw.istitle()):
+        return ()
+    found: dict[str, bool] = {}
+    token = raw.decode("ascii").strip("./-")
+    pieces = token.split("/")
+    if len(pieces) > 1 and _is_file(pieces[-1]) and len(token) <= LONGEST:
+        found[token] = False
+    for piece in pieces:
+        if _is_file(piece):
+            found.setdefault(piece, True)
+            if piece.count(".") == 1 and "-" not in piece:
+                continue
+        for part in piece.replace("-", ".").split("."):
+            if _is_identifier(part):
+                found.setdefault(part, True)
+            elif _is_number(part):
+                found.setdefault(part, False)
+        if len(found) >= MOST:
+            break
+    return tuple(found.items())
 
 
 def is_file(path: str) -> bool:
