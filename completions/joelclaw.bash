@@ -40,6 +40,7 @@ _joelclaw() {
     "memory recent --count" | "memory recent -n") return ;;
     "memory recent --hours") return ;;
     "memory scorecard --hours") return ;;
+    "memory forget --session") return ;;
     "memory export --collection") return ;;
     "memory archive --agent") COMPREPLY=($(compgen -W "claude codex gemini pi" -- "$word")); return ;;
     "memory observe --session") return ;;
@@ -161,7 +162,7 @@ _joelclaw() {
     "memory recent") if [[ $word == -* ]]; then offered="--count -n --hours --json --help -h"; fi ;;
     "memory scorecard") if [[ $word == -* ]]; then offered="--hours --json --help -h"; fi ;;
     "memory show") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
-    "memory forget") if [[ $word == -* ]]; then offered="--undo --json --help -h"; fi ;;
+    "memory forget") if [[ $word == -* ]]; then offered="--session --undo --json --help -h"; fi ;;
     "memory import") if [[ $word == -* ]]; then offered="--json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "memory export") if [[ $word == -* ]]; then offered="--collection --json --help -h"; fi ;;
     "memory archive") if [[ $word == -* ]]; then offered="--all --agent --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;

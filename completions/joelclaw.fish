@@ -127,6 +127,7 @@ complete -c joelclaw -n "__joelclaw_at 'memory scorecard'" -l json -d 'one JSON 
 complete -c joelclaw -n "__joelclaw_at 'memory scorecard'" -l help -s h -d 'what this command takes'
 complete -c joelclaw -n "__joelclaw_at 'memory show'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'memory show'" -l help -s h -d 'what this command takes'
+complete -c joelclaw -n "__joelclaw_at 'memory forget'" -l session -x -d 'all that is kept of a session; its tool calls for good'
 complete -c joelclaw -n "__joelclaw_at 'memory forget'" -l undo -d 'bring them back'
 complete -c joelclaw -n "__joelclaw_at 'memory forget'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'memory forget'" -l help -s h -d 'what this command takes'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.errors import Failure
-from core.store import documents, sqlite
+from core.store import calls, documents, sqlite
 from recall.static_vectors import document_vector
 
 if TYPE_CHECKING:
@@ -53,6 +53,29 @@ def forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors
             if document["forgotten_at"] is None:
                 documents.forget(db, document["rowid"], now, signatures=vectors and documents.has_signatures(db))
     return found
+
+
+def forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool) -> tuple[list[str], int]:
+    """Take all that is kept of a session out: its memories of every search, its tool calls for good.
+
+    Returns the ids of the memories, and how many calls there were. What its transcript says from now on becomes
+    memories, but no calls.
+
+    Raises:
+        Failure: SESSION_NOT_FOUND; nothing was changed.
+    """
+    with sqlite.transaction(db):
+        found = documents.of_session(db, session)
+        known = calls.session(db, session)
+        if not found and known is None:
+            raise Failure(
+                "SESSION_NOT_FOUND", f"nothing is kept of a session {session}", "sessions are in the hits of recall"
+            )
+        signatures = vectors and documents.has_signatures(db)
+        for rowid, _ in found:
+            documents.forget(db, rowid, now, signatures=signatures)
+        calls.forget(db, session)
+    return [identifier for _, identifier in found], known["calls"] if known else 0
 
 
 def bring_back(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors: bool) -> list[Document]:

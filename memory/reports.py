@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from core import clock
-from core.store import documents, events, overview
+from core.store import call_search, calls, documents, events, overview
 from core.store.migrations import COLLECTIONS
 from recall import categories
 
@@ -33,6 +33,8 @@ class Stats(TypedDict):
     total: int
     forgotten: int
     merged: int
+    sessions: int
+    toolCalls: int
     collections: dict[str, int]
     verdicts: dict[str, int]
     categories: dict[str, int]
@@ -83,16 +85,20 @@ def stats(db: apsw.Connection | None) -> Stats:
     """Count the store; all is zero where there is none."""
     if db is None:
         return {
-            "total": 0, "forgotten": 0, "merged": 0, "collections": dict.fromkeys(COLLECTIONS, 0), "verdicts": {},
-            "categories": {}, "sources": {}, "projects": {}, "oldest": None, "newest": None,
+            "total": 0, "forgotten": 0, "merged": 0, "sessions": 0, "toolCalls": 0,
+            "collections": dict.fromkeys(COLLECTIONS, 0), "verdicts": {}, "categories": {}, "sources": {},
+            "projects": {}, "oldest": None, "newest": None,
         }  # fmt: skip
     counts = documents.counts(db)
     span = overview.span(db)
+    sessions, kept_calls = calls.totals(db) if call_search.exists(db) else (0, 0)
     verdicts = ("allow", "hold", "discard")
     return {
         "total": sum(entry["total"] for entry in counts.values()),
         "forgotten": sum(entry["forgotten"] for entry in counts.values()),
         "merged": span["merges"],
+        "sessions": sessions,
+        "toolCalls": kept_calls,
         "collections": {name: entry["total"] for name, entry in counts.items()},
         "verdicts": {name: sum(entry.get(name, 0) for entry in counts.values()) for name in verdicts},
         "categories": overview.largest(db, "category_id", _MOST_NAMED),

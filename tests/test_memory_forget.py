@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+from claude_transcript import SESSION, Transcript
 from conftest import Run
 
 from core.store import sqlite
@@ -106,3 +108,35 @@ def test_a_prefix_of_the_id_will_do_when_it_is_the_only_one(run: Run) -> None:
 def test_nothing_is_found_where_there_is_no_store(run: Run, words: tuple[str, ...]) -> None:
     done = run("memory", *words, ok=False)
     assert (done.code, done.json["error"]["code"]) == (1, "MEMORY_NOT_FOUND")
+
+
+def test_all_of_a_session(run: Run, tmp_path: Path) -> None:
+    """Its tool calls go for good, and do not come back with its transcript."""
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    said = transcript.user("the wedding is on 12 May")
+    transcript.call("c1", "Bash", command="book_the_hall --for wedding_guests")
+    transcript.outcome("c1", "hall_number_7 is booked")
+    run("memory", "archive", str(transcript.path))
+    run("memory", "write", "another memory that stays")
+    assert run("memory", "stats").result["toolCalls"] == 1
+    result = run("memory", "forget", "--session", SESSION).result
+    assert (result["forgotten"], result["toolCalls"]) == ([said], 1)
+    stats = run("memory", "stats").result
+    assert (stats["toolCalls"], stats["sessions"], stats["total"]) == (0, 0, 1)
+    transcript.call("c2", "Bash", command="ls hall_number_7")
+    copy = tmp_path / "copies" / f"{SESSION}.jsonl"
+    copy.parent.mkdir()
+    copy.write_bytes(transcript.path.read_bytes())
+    run("memory", "archive", str(copy))
+    assert run("memory", "stats").result["toolCalls"] == 0
+    assert run("recall", "hall_number_7").result["hits"] == []
+
+
+@pytest.mark.parametrize("words", [[], ["--session", SESSION, "abcdefgh"], ["--session", SESSION, "--undo"]])
+def test_which_memories_are_meant_must_be_said_once(run: Run, words: list[str]) -> None:
+    done = run("memory", "forget", *words, ok=False)
+    assert (done.code, done.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")
+
+
+def test_a_session_that_is_not_known(run: Run) -> None:
+    assert run("memory", "forget", "--session", "nobody", ok=False).json["error"]["code"] == "SESSION_NOT_FOUND"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer
 from core import clock, config
+from core.errors import usage
 from core.store import observed, sqlite
 from core.store.sqlite import apsw
 from memory import forget as forgetting
@@ -53,9 +54,13 @@ def forget(options: dict[str, Any]) -> Answer:
     """Take memories out of recall and export, all or none; `--undo` brings them back.
 
     Raises:
-        Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS; nothing was changed.
+        Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS, SESSION_NOT_FOUND, MEMORY_INVALID_ARGS; nothing was changed.
     """
     settings = config.load()
+    if options["session"]:
+        return _forget_session(options, settings)
+    if not options["ids"]:
+        raise usage("MEMORY_INVALID_ARGS", "no memory is named", "give ids, or --session ID for all of a session")
     _reading(lambda db: [forgetting.find(db, identifier) for identifier in options["ids"][:1]])
     db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
     undo = bool(options["undo"])
@@ -69,6 +74,18 @@ def forget(options: dict[str, Any]) -> Answer:
         {"ids": names, key: changed, "unchanged": [name for name in names if name not in changed], "undo": undo},
         [{"command": f"joelclaw memory forget{other} {' '.join(names[:5])}", "description": "the reverse"}],
     )
+
+
+def _forget_session(options: dict[str, Any], settings: config.Config) -> Answer:
+    if options["ids"] or options["undo"]:
+        raise usage("MEMORY_INVALID_ARGS", "--session goes with neither ids nor --undo", "give --session alone")
+    db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
+    names, kept = forgetting.forget_session(db, options["session"], now=clock.now_ms(), vectors=sqlite.load_vectors(db))
+    result = {"ids": names, "forgotten": names, "unchanged": [], "undo": False, "toolCalls": kept}
+    if not names:
+        return Answer(result)
+    back = f"joelclaw memory forget --undo {' '.join(names[:5])}"
+    return Answer(result, [{"command": back, "description": "bring turns back"}])
 
 
 def _reading(read: Callable[[apsw.Connection | None], Any]) -> Any:

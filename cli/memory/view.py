@@ -103,6 +103,8 @@ def forget(answer: Answer) -> None:
         screen.print(safe(f"{did} {name}"))
     for name in result["unchanged"]:
         screen.print(safe(f"{name} was so before", "dim"))
+    if result.get("toolCalls"):
+        screen.print(safe(f"{result['toolCalls']} tool calls deleted"))
     next_steps(answer, screen)
 
 

@@ -66,20 +66,38 @@ INPUT_WEIGHT, OUTPUT_WEIGHT = 2.0, 1.0
 _SESSION = "id, client, project, folder, updated_at, prompts, calls, plan"
 _CALL = "session_id, number, key, prompt, at, tool, file, command, outcome, error, passage"
 _MOST_PARAMETERS = 500
+_FORGOTTEN = -1
+"""In the place of a time: the session stays known, so that its transcript is not taken in once more."""
 
 
 def session(db: apsw.Connection, identifier: str) -> Session | None:
     """What is known of a session."""
-    row = db.execute(f"SELECT {_SESSION} FROM session WHERE id = ?", (identifier,)).fetchone()
+    row = db.execute(
+        f"SELECT {_SESSION} FROM session WHERE id = ? AND updated_at <> ?", (identifier, _FORGOTTEN)
+    ).fetchone()
     return _session(row) if row else None
+
+
+def is_forgotten(db: apsw.Connection, identifier: str) -> bool:
+    """Whether nothing is to be kept of what a session does."""
+    return bool(
+        db.execute("SELECT 1 FROM session WHERE id = ? AND updated_at = ?", (identifier, _FORGOTTEN)).fetchone()
+    )
+
+
+def totals(db: apsw.Connection) -> tuple[int, int]:
+    """How many sessions and tool calls are kept."""
+    kept = db.execute("SELECT count(*) FROM session WHERE updated_at <> ?", (_FORGOTTEN,)).get
+    return int(kept), int(db.execute("SELECT count(*) FROM call").get)
 
 
 def sessions_of_project(db: apsw.Connection, projects: Sequence[str], most: int) -> list[Session]:
     """The sessions of a project under any of its names, the one that did something last first."""
     marks = ", ".join("?" * len(projects))
     rows = db.execute(
-        f"SELECT {_SESSION} FROM session WHERE project IN ({marks}) ORDER BY updated_at DESC LIMIT ?",
-        (*projects, most),
+        f"SELECT {_SESSION} FROM session WHERE project IN ({marks}) AND updated_at <> ?"
+        " ORDER BY updated_at DESC LIMIT ?",
+        (*projects, _FORGOTTEN, most),
     )
     return [_session(row) for row in rows]
 
@@ -180,7 +198,7 @@ def save_compaction(db: apsw.Connection, identifier: str, call: int, at: int, su
 
 
 def forget(db: apsw.Connection, identifier: str) -> None:
-    """Delete what a session did, inside the caller's transaction."""
+    """Delete what a session did, for good, inside the caller's transaction; what it does from now on is not kept."""
     for rowid, _ in db.execute("SELECT rowid, number FROM call WHERE session_id = ?", (identifier,)).fetchall():
         db.execute("DELETE FROM call_lexicon WHERE rowid = ?", (rowid,))
     for table, column in (
@@ -190,6 +208,7 @@ def forget(db: apsw.Connection, identifier: str) -> None:
         ("session", "id"),
     ):
         db.execute(f"DELETE FROM {table} WHERE {column} = ?", (identifier,))
+    db.execute(f"INSERT INTO session ({_SESSION}) VALUES (?, '', '', '', ?, 0, 0, '[]')", (identifier, _FORGOTTEN))
 
 
 def _session(row: tuple[Any, ...]) -> Session:

@@ -204,6 +204,14 @@ def ids_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
+def of_session(db: apsw.Connection, session: str) -> list[tuple[int, str]]:
+    """Rows and ids of what a session said or noted, less what was forgotten."""
+    rows = db.execute(
+        "SELECT rowid, id FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL", (session,)
+    )
+    return [(int(rowid), str(identifier)) for rowid, identifier in rows]
+
+
 def by_fingerprint(db: apsw.Connection, value: str, collection: str) -> Document | None:
     """The oldest document of the collection with the same normalised text, unless it was forgotten."""
     row = db.execute(

@@ -180,7 +180,7 @@ CREATE TABLE IF NOT EXISTS call (
   tool TEXT NOT NULL,
   file TEXT NOT NULL,
   command TEXT NOT NULL,
-  outcome TEXT NOT NULL, -- ok, failed, or empty while nothing has come back
+  outcome TEXT NOT NULL, -- ok, failed, or empty: it still runs, or was rejected or interrupted
   error TEXT NOT NULL,
   passage TEXT NOT NULL, -- the lines of input and output in which a name stands for the first time in the session
   UNIQUE (session_id, key)

@@ -116,7 +116,7 @@ class SessionWork:
             prompts: how many of the user's the piece holds.
             anew: the piece is the first of its transcript.
         """
-        if not self._events and not prompts:
+        if (not self._events and not prompts) or store.is_forgotten(db, session):
             return 0
         about = store.session(db, session) or {
             "id": session, "client": client, "project": project, "folder": folder, "updated_at": 0,

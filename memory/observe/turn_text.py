@@ -1,7 +1,8 @@
 """An archived turn as conversation: who spoke and what was said, without the traces of tools. Off the hot path.
 
-An episode holds the message first and then its tool calls, each with the beginning of what it returned
-(`memory.archive.episode_draft`). From the first of those lines on, nothing was said by anybody.
+Episodes of earlier versions, whose transcripts are gone, hold the message first and then its tool calls, each with the
+beginning of what it returned. From the first of those lines on, nothing was said by anybody. Memories that were
+imported, and what a person pastes, may hold such traces too.
 """
 
 from __future__ import annotations
