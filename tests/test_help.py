@@ -82,7 +82,7 @@ def test_without_words_a_program_gets_the_command_tree(run: Run) -> None:
     assert recall["usage"] == "joelclaw recall [QUERY] [options]"
     assert recall["params"]["--budget"]["enum"] == ["auto", "lean", "balanced", "deep"]
     assert recall["params"]["--limit"]["short"] == "-n"
-    assert tree["joelclaw memory forget"]["params"]["ID"]["required"] is True
+    assert tree["joelclaw memory import"]["params"]["FILE"]["required"] is True
 
 
 def test_without_words_a_person_gets_help(home: Path) -> None:
