@@ -32,7 +32,7 @@ WRONG = [
     ("recall x --nope", "RECALL_INVALID_ARGS"),
     ("memory write x --nope", "MEMORY_INVALID_ARGS"),
     ("memory recent --count 1.5", "USAGE"),
-    ("memory forget", "USAGE"),
+    ("memory forget", "MEMORY_INVALID_ARGS"),
     ("memory show", "USAGE"),
     ("otel emit a --level loud", "OTEL_INVALID_ARGS"),
     ("otel emit a --success maybe", "OTEL_INVALID_ARGS"),

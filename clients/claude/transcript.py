@@ -209,7 +209,7 @@ def _of_assistant(entry: dict[str, Any]) -> list[Item]:
             name, wanted = content.string(part.get("name")), part.get("input")
             fields = content.table(wanted)
             # what a plan says is an item of its own
-            about = {} if name in _PLANNERS else {**fields, "output_mode": ""}
+            about = {key: value for key, value in fields.items() if name not in _PLANNERS and key != "output_mode"}
             process = next(iter(content.paths(fields, "task_id", "bash_id", "agentId")), "") if name in _ASKING else ""
             files, command = files_of(name, wanted), command_of(name, wanted)
             tools.append(content.tool(part.get("id"), name, files, command, about, process))
