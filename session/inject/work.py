@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 FADED = 0.05
 """A name that weighs less is not at work any more."""
 MOST_FILES = 9
+_LEAST_NAME = 5
 _MEANING_WORDS = 4
 _LATE_CALLS = 60
 _LOOKED_BACK = 8
@@ -85,18 +86,20 @@ def working_set(
         without: what the reader has before him already (a text, or a set).
     """
     places = by_place(names, total)
-    ranked: list[tuple[float, Name]] = []
+    files = {place: is_file(place) for place in places}
+    ranked: list[tuple[float, str, str]] = []
     for name in names:
-        weight = faded(name, total)
-        if weight >= FADED and name["name"] not in without:
-            worth = weight * (places[name["place"]] + 0.1) ** 0.5 / (len(name["name"]) + 1) ** 0.5
-            ranked.append((-worth, name))
-    ranked.sort(key=lambda entry: (entry[0], entry[1]["name"]))
+        weight, text = faded(name, total), name["name"]
+        if weight >= FADED and text not in without:
+            worth = weight * (places[name["place"]] + 0.1) ** 0.5 / (len(text) + 1) ** 0.5
+            ranked.append((-worth, text, name["place"] if files[name["place"]] else ""))
+    ranked.sort()
     found: dict[str, list[str]] = {}
     folders: set[str] = set()
     shown, room = "", characters
-    for _, name in ranked:
-        text, place = name["name"], name["place"] if is_file(name["place"]) else ""
+    for _, text, place in ranked:
+        if room <= _LEAST_NAME:
+            break
         if text in shown:
             continue
         needed = len(text) + 1
