@@ -34,7 +34,7 @@ SOURCE = "session-recovery"
 LEAST_CALLS = 5
 """With fewer calls there is no work to point to."""
 TASK_CHARS, STEP_CHARS, ERROR_CHARS = 150, 100, 90
-COMMAND_CHARS, MOST_COMMANDS, COMMANDS_CHARS = 90, 3, 150
+COMMAND_CHARS, MOST_COMMANDS, COMMANDS_CHARS = 90, 3, 110
 _TURNS, _TURN_CHARS = 12, 1500
 _SAME = 40
 """So many of a text's first characters tell whether a summary has it."""
@@ -126,7 +126,7 @@ def _working_set(shown: Sequence[tuple[str, list[str]]]) -> list[str]:
         else:
             begin = f"- {begin}"
         lines += [f"{begin}{one_line(file)}{': ' + inside if inside else ''}" for file, inside in files]
-    return ["**At hand,** not in your summary:", *lines] if lines else []
+    return ["**At hand:**", *lines] if lines else []
 
 
 def _more(queries: Sequence[str]) -> list[str]:
