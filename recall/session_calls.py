@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 COLLECTION = "calls"
 PREFIX = "call:"
-ROOM = 320
-"""Characters of a passage where nobody says how long an answer may be."""
 LEAST_ROOM = 60
 _PLACE_CHARS = 110
 _HEAD_CHARS = 60
 _SHORT_ID = 8
-_WHOLE_QUERY, _ALONE, _OTHER_CASE, _EVERYTHING, _SOME, _BEGINS, _WORDS_ONLY = 0.85, 0.8, 0.75, 0.75, 0.55, 0.45, 0.4
+WHOLE_QUERY = 0.85
+"""Score of a call that holds the query word for word: an error or a command that was copied."""
+_ALONE, _OTHER_CASE, _EVERYTHING, _SOME, _BEGINS, _WORDS_ONLY = 0.8, 0.75, 0.75, 0.55, 0.45, 0.4
 _PHRASE_WORDS = 3
 """From so many words on, stop words left out, a query that stands somewhere word for word was copied from there."""
 _LEAST_WORDS = 2
@@ -35,6 +35,7 @@ _ESSENCE_BEFORE, _ESSENCE_CHARS = 8, 52
 _DIFFERENT_CHARS = 200
 _LONGEST_COMMAND = 400
 _COPIED_WORDS = 3
+_WORK, _LINES = 3, 2
 
 
 class Match:
@@ -62,12 +63,12 @@ class Match:
 
 
 def matches(
-    db: apsw.Connection, query: str, asked: QueryNames, *, session: str, project: str, most: int
+    db: apsw.Connection, query: str, asked: QueryNames, *, session: str, project: str, near: str, most: int
 ) -> list[Match]:
-    """The calls that answer a query, best first; of equals the newest session's.
+    """The calls that answer a query, best first; of equals those of the project `near`, and the newest.
 
-    A query that is one name gets the calls that hold it, else those that hold what begins so. Among words, calls are found by
-    the names, and by the words alone only where they hold all of them.
+    A query that is one name gets the calls that hold it, else those that hold what begins so. Among words, calls are
+    found by the names, and by the words alone only where all of them stand in one line.
     """
     if not call_search.exists(db):
         return []
@@ -87,17 +88,17 @@ def matches(
     elif len(asked.words) >= _LEAST_WORDS:
         add(call_search.holding_all(db, asked.words, session=session, project=project), [whole])
     if asked.alone and not found:
-        for call in call_search.holding_any(db, asked.names, session=session, project=project, beginning=True):
-            found[call["rowid"]] = Match(call, _BEGINS, wanted)
-    return _different(
-        sorted(
-            found.values(),
-            key=lambda match: (
-                -match.score, -_substance(match), -(match.call["at"] or 0), -match.call["number"], match.call["rowid"]
-            ),
-        ),
-        most,
-    )  # fmt: skip
+        for name in _near(asked.names[0]):
+            for call in call_search.holding_any(db, [name], session=session, project=project, beginning=True):
+                found[call["rowid"]] = Match(call, _BEGINS, [name])
+            if found:
+                break
+
+    def order(match: Match) -> tuple[float, bool, int, int, int]:
+        call = match.call
+        return -match.score, call["project"] != near, -_substance(match), -(call["at"] or 0), -call["rowid"]
+
+    return _different(sorted(found.values(), key=order), most)
 
 
 def text_of(call: Found, wanted: Sequence[str], room: int) -> str:
@@ -138,6 +139,12 @@ def one(db: apsw.Connection | None, identifier: str) -> Found | None:
     return call_search.one(db, session, int(number)) if call_search.exists(db) else None
 
 
+def _near(name: str) -> list[str]:
+    """A name itself, for what begins so; of a path its ends: the files of a project are known by their place in it."""
+    parts = [part for part in name.split("/") if part]
+    return [name, *("/".join(parts[at:]) for at in range(1, len(parts) - 1))]
+
+
 def _score(call: Found, whole: str, asked: QueryNames) -> float:
     """0 for a call that is none of the query's: its words stand in it, but nowhere together."""
     text = "\n".join((call["tool"], call["file"], call["command"], call["error"], call["passage"]))
@@ -145,7 +152,7 @@ def _score(call: Found, whole: str, asked: QueryNames) -> float:
         return _ALONE if asked.names[0] in text else _OTHER_CASE
     text = text.lower()
     if whole.lower() in text and (asked.names or len(asked.words) >= _PHRASE_WORDS):
-        return _WHOLE_QUERY
+        return WHOLE_QUERY
     if not asked.names:
         together = any(all(word in line for word in asked.words) for line in text.splitlines())
         return _WORDS_ONLY if together else 0.0
@@ -156,11 +163,11 @@ def _score(call: Found, whole: str, asked: QueryNames) -> float:
 
 
 def _substance(match: Match) -> int:
-    """What a match shows: work on the file that is asked for, lines in which a name stands, or just that it was named."""
+    """What a match shows: work on the file that is asked for, lines in which a name stands, or less."""
     call, first = match.call, match.wanted[0].lower()
     if call["file"] and call["passage"] and f"/{call['file'].lower()}".endswith(f"/{first}"):
-        return 3
-    return 2 if _holds(call["passage"], match.wanted) else int(_holds(call["error"], match.wanted))
+        return _WORK
+    return _LINES if _holds(call["passage"], match.wanted) else int(_holds(call["error"], match.wanted))
 
 
 def _holds(text: str, wanted: Sequence[str]) -> bool:
@@ -187,7 +194,7 @@ def _different(found: Sequence[Match], most: int) -> list[Match]:
 def _essence(match: Match) -> str:
     """What tells a match from others: how a line goes on from the name, whatever a tool printed before it."""
     call = match.call
-    if _substance(match) != 2:  # noqa: PLR2004  # lines
+    if _substance(match) != _LINES:
         return call["command"] or f"{call['tool']} {call['file']}"
     line = passage.around(call["passage"], match.wanted, _DIFFERENT_CHARS)
     lower = line.lower()

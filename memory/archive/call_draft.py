@@ -13,21 +13,55 @@ from memory.archive.names import ENDINGS, names_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Literal
+
     from clients.event import Outcome, Tool
+
+    Errors = Literal["", "clear", "any"]
+    """Which lines of an output are kept since they speak of an error: none, those that surely do, or any that may."""
 
 COMMAND_CHARS = 1000
 ERROR_CHARS = 200
 LINE_CHARS = 200
-PASSAGE_CHARS = 12_000
+PASSAGE_CHARS = 30_000
 READ_CHARS = 400_000
 """Of an input or an output: what is longer is read at its head and its tail."""
 PLACE_CHARS = 160
-_MOST_ERRORS = 3
+_MOST_ERRORS = 8
+_LONGEST_ERROR = 400
 _PROGRAMS_OF_TWO = frozenset(
     "git go npm pnpm yarn bun cargo docker make gh uv pip python python3 node npx mise kubectl".split()
 )
 _BEFORE = frozenset("sudo env time nohup command exec".split())
-_ERROR_MARKS = ("error", "fail", "fatal", "panic", "exception", "traceback", "not found", "no such", "denied")
+_CLEAR_STARTS = (
+    *(
+        "error",
+        "fail",
+        "--- fail",
+        "fatal",
+        "panic",
+        "traceback",
+        "exception",
+        "npm err",
+        "e   ",
+        "undefined",
+        "assert",
+    ),
+)
+_CLEAR_MARKS = (": error", "error: ", "exception: ", "undefined: ", "not found", "no such file", ": cannot ", "denied")
+_ERROR_MARKS = (
+    "error",
+    "fail",
+    "fatal",
+    "panic",
+    "exception",
+    "traceback",
+    "not found",
+    "no such",
+    "denied",
+    "undefined",
+    "cannot ",
+)
 
 
 class CallDraft:
@@ -109,8 +143,8 @@ def _without_folder(command: str) -> str:
     return command.partition("\n")[0]
 
 
-def passage_of(text: str, names: set[str], is_error: bool) -> str:
-    """The lines of a text in which the names stand first, each cut around the name; of a failure what speaks of it."""
+def passage_of(text: str, names: set[str], errors: Errors) -> str:
+    """The lines in which the names stand first, each cut around the name, and those that speak of an error."""
     spans: list[tuple[int, int]] = []
     found = sorted((place, name) for name in names if (place := text.find(name)) >= 0)
     covered = -1
@@ -131,12 +165,30 @@ def passage_of(text: str, names: set[str], is_error: bool) -> str:
         spans.append((start, end))
         covered = end
     lines = [text[start:end].strip() for start, end in spans]
-    if is_error:
-        marked = [
-            line.strip()[:LINE_CHARS] for line in text.splitlines() if any(m in line.lower() for m in _ERROR_MARKS)
-        ]
-        lines += [line for line in marked[:_MOST_ERRORS] if line not in lines]
+    if errors:
+        kept = {*lines}
+        lines += [line for line in dict.fromkeys(_error_lines(text, errors)) if line not in kept]
     return "\n".join(line for line in lines if line)
+
+
+def _error_lines(text: str, errors: Errors) -> list[str]:
+    lower = text.lower()
+    if not any(mark in lower for mark in _ERROR_MARKS):
+        return []
+    found = []
+    for line in text.splitlines():
+        bare = line.strip()
+        small = bare.lower()
+        if not any(mark in small for mark in _ERROR_MARKS):
+            continue
+        if errors == "any" or (
+            len(bare) <= _LONGEST_ERROR
+            and (small.startswith(_CLEAR_STARTS) or any(mark in small for mark in _CLEAR_MARKS))
+        ):
+            found.append(bare[:LINE_CHARS])
+        if len(found) == _MOST_ERRORS:
+            break
+    return found
 
 
 def relative(path: str, folder: str) -> str:

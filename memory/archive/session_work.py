@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from clients.event import Item, Plan
     from core.store.calls import Call, Name, Session
+    from memory.archive.call_draft import Errors
 
 SUMMARY_CHARS = 100_000
 STEP_CHARS = 200
@@ -107,11 +108,12 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallD
     number = stored["number"] if stored else about["calls"] + 1
     place = place_of(stored["file"], stored["command"]) if stored else place_of(file, draft.command)
     place = relative(place, about["folder"])
-    failed = draft.outcome == "failed"
+    command = stored["command"] if stored else draft.command
+    errors: Errors = "any" if draft.outcome == "failed" else "clear" if command else ""
     given = (
         stored["passage"] if stored else names.use(draft.given, draft.given_names, number, place, store.INPUT_WEIGHT)
     )
-    returned = names.use(draft.returned, draft.returned_names, number, place, store.OUTPUT_WEIGHT, is_error=failed)
+    returned = names.use(draft.returned, draft.returned_names, number, place, store.OUTPUT_WEIGHT, errors=errors)
     call: Call = {
         "session": about["id"], "number": number, "key": draft.key, "prompt": about["prompts"] + draft.prompt,
         "at": draft.at, "tool": draft.tool, "file": file, "command": draft.command, "outcome": draft.outcome,
@@ -140,7 +142,7 @@ class _Names:
 
     def use(
         self, text: str, named: tuple[set[str], set[str]], number: int, place: str, weight: float, *,
-        is_error: bool = False,
+        errors: Errors = "",
     ) -> str:  # fmt: skip
         """Count a use of each name of a text; returns the lines in which a name stands that the session had not."""
         new: set[str] = set()
@@ -150,8 +152,11 @@ class _Names:
                 if known is None:
                     new.add(name)
                     self._known[name] = self._changed[name] = {
-                        "name": name, "first": number, "last": number, "calls": 1, "weight": worth, "place": place,
+                        "name": name, "first": number, "last": number, "calls": 1, "weight": worth,
+                        "place": place if worth else "",
                     }  # fmt: skip
+                    continue
+                if not worth:  # such a name is kept for its first passage
                     continue
                 faded = known["weight"] * exp((known["last"] - number) / store.FADING_CALLS)
                 known["calls"] += known["last"] != number
@@ -160,7 +165,7 @@ class _Names:
                 if "." in place or "." not in known["place"]:  # a file tells more than a program
                     known["place"] = place
                 self._changed[name] = known
-        return passage_of(text, new, is_error) if new or is_error else ""
+        return passage_of(text, new, errors)
 
     def save(self) -> None:
         """Write back what changed."""
