@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _PROFILES = {"lean": (False, 1.8, 5), "balanced": (True, 3.0, 10), "deep": (True, 5.0, 10)}
 _LONG_QUERY = 90
-_NAME_CHARS = 850
+_NAME_CHARS = 820
 """An answer to a name is to stay below 1,000 with what is asked for word for word."""
 _LEAN_CHARS = 1000
 _WORDS_CHARS = 3000

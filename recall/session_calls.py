@@ -12,6 +12,7 @@ from recall import passage
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     import apsw
 
@@ -32,10 +33,10 @@ _PHRASE_WORDS = 3
 """From so many words on, stop words left out, a query that stands somewhere word for word was copied from there."""
 _LEAST_WORDS = 2
 _ESSENCE_BEFORE, _ESSENCE_CHARS = 8, 52
-_DIFFERENT_CHARS = 200
 _LONGEST_COMMAND = 400
 _COPIED_WORDS = 3
 _WORK, _LINES = 3, 2
+_LONGEST_NUMBER = 10
 
 
 class Match:
@@ -56,7 +57,7 @@ class Match:
             "rawScore": round(self.score, 4), "usageBoost": 1.0, "observation": text_of(call, self.wanted, room),
             "type": "call", "source": call["client"], "collection": COLLECTION, "writeVerdict": "allow",
             "categoryId": "", "categoryConfidence": 0.0, "session": call["session"],
-            "timestamp": clock.iso(call["at"]) if call["at"] is not None else "unknown", "recallCount": 0,
+            "timestamp": _time(call), "recallCount": 0,
             "retrievalPriority": 0.0, "privacy": "", "path": call["file"], "title": "", "tags": [],
             "project": call["project"], "context": "",
         }  # fmt: skip
@@ -72,33 +73,45 @@ def matches(
     """
     if not call_search.exists(db):
         return []
-    whole = query.strip()
-    wanted = [*asked.names, *asked.words]
-    found: dict[int, Match] = {}
-
-    def add(calls: Sequence[Found], before: Sequence[str] = ()) -> None:
-        for call in calls:
-            if call["rowid"] not in found and (score := _score(call, whole, asked)):
-                found[call["rowid"]] = Match(call, score, [*before, *wanted])
-
-    if len(whole.split()) >= _COPIED_WORDS:
-        add(call_search.holding_all(db, [whole], session=session, project=project), [whole])
-    if asked.names:
-        add(call_search.holding_any(db, asked.names, session=session, project=project))
-    elif len(asked.words) >= _LEAST_WORDS:
-        add(call_search.holding_all(db, asked.words, session=session, project=project), [whole])
-    if asked.alone and not found:
-        for name in _near(asked.names[0]):
-            for call in call_search.holding_any(db, [name], session=session, project=project, beginning=True):
-                found[call["rowid"]] = Match(call, _BEGINS, [name])
-            if found:
-                break
+    found = _found(db, query.strip(), asked, session, project) or _near(db, asked, session, project)
 
     def order(match: Match) -> tuple[float, bool, int, int, int]:
         call = match.call
         return -match.score, call["project"] != near, -_substance(match), -(call["at"] or 0), -call["rowid"]
 
-    return _different(sorted(found.values(), key=order), most)
+    return _different(sorted(found, key=order), most)
+
+
+def _found(db: apsw.Connection, whole: str, asked: QueryNames, session: str, project: str) -> list[Match]:
+    """The calls that hold the query word for word, one of its names, or all of its words in a line; in no order."""
+    wanted = [*asked.names, *asked.words]
+    calls: list[tuple[Found, list[str]]] = []
+    if len(whole.split()) >= _COPIED_WORDS:
+        calls += [(call, [whole, *wanted]) for call in call_search.holding_all(db, [whole], session, project)]
+    if asked.names:
+        calls += [(call, wanted) for call in call_search.holding_any(db, asked.names, session, project)]
+    elif len(asked.words) >= _LEAST_WORDS:
+        calls += [(call, [whole, *wanted]) for call in call_search.holding_all(db, asked.words, session, project)]
+    found: dict[int, Match] = {}
+    for call, around in calls:
+        if call["rowid"] not in found and (score := _score(call, whole, asked)):
+            found[call["rowid"]] = Match(call, score, around)
+    return list(found.values())
+
+
+def _near(db: apsw.Connection, asked: QueryNames, session: str, project: str) -> list[Match]:
+    """For a name that no call holds: calls that hold what begins so or, of a path, its longest end that any holds.
+
+    The files of a project are known by their place in it.
+    """
+    if not asked.alone:
+        return []
+    parts = [part for part in asked.names[0].split("/") if part]
+    for name in (asked.names[0], *("/".join(parts[at:]) for at in range(1, len(parts) - 1))):
+        calls = call_search.holding_any(db, [name], session, project, beginning=True)
+        if calls:
+            return [Match(call, _BEGINS, [name]) for call in calls]
+    return []
 
 
 def text_of(call: Found, wanted: Sequence[str], room: int) -> str:
@@ -131,18 +144,26 @@ def place(call: Found) -> str:
     return f"{head} (session {short}, prompt {call['prompt']}, call {call['number']}{failed})"
 
 
-def one(db: apsw.Connection | None, identifier: str) -> Found | None:
-    """The call with this id; None where there is none, or it is no call's."""
+def view(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
+    """The call with this id and all that is kept of it; None where there is none, or it is no call's."""
     session, colon, number = identifier.removeprefix(PREFIX).rpartition(":")
-    if db is None or not (identifier.startswith(PREFIX) and colon and number.isdecimal() and len(number) < 10):
+    if db is None or not (
+        identifier.startswith(PREFIX) and colon and number.isdecimal() and len(number) < _LONGEST_NUMBER
+    ):
         return None
-    return call_search.one(db, session, int(number)) if call_search.exists(db) else None
+    call = call_search.one(db, session, int(number)) if call_search.exists(db) else None
+    if call is None:
+        return None
+    return {
+        "id": identifier, "collection": COLLECTION, "place": place(call), "session": session, "client": call["client"],
+        "project": call["project"], "number": call["number"], "prompt": call["prompt"],
+        "at": _time(call), "tool": call["tool"], "file": call["file"], "command": call["command"],
+        "outcome": call["outcome"], "error": call["error"], "passage": call["passage"],
+    }  # fmt: skip
 
 
-def _near(name: str) -> list[str]:
-    """A name itself, for what begins so; of a path its ends: the files of a project are known by their place in it."""
-    parts = [part for part in name.split("/") if part]
-    return [name, *("/".join(parts[at:]) for at in range(1, len(parts) - 1))]
+def _time(call: Found) -> str:
+    return "unknown" if call["at"] is None else clock.iso(call["at"])
 
 
 def _score(call: Found, whole: str, asked: QueryNames) -> float:
@@ -196,7 +217,6 @@ def _essence(match: Match) -> str:
     call = match.call
     if _substance(match) != _LINES:
         return call["command"] or f"{call['tool']} {call['file']}"
-    line = passage.around(call["passage"], match.wanted, _DIFFERENT_CHARS)
-    lower = line.lower()
+    lower = call["passage"].lower()
     place = next((at for word in match.wanted if (at := lower.find(word.lower())) >= 0), 0)
-    return " ".join(words.split(line[max(0, place - _ESSENCE_BEFORE) : place + _ESSENCE_CHARS]))
+    return " ".join(words.split(call["passage"][max(0, place - _ESSENCE_BEFORE) : place + _ESSENCE_CHARS]))
