@@ -35,7 +35,7 @@ def stats(_options: dict[str, Any]) -> Answer:
 
 
 def show(options: dict[str, Any]) -> Answer:
-    """One memory with everything known of it, forgotten or not; or a tool call of a session (`call:<session>:<number>`).
+    """One memory with everything known of it, forgotten or not; or a tool call, `call:<session>:<number>`.
 
     Raises:
         Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS.
@@ -59,9 +59,16 @@ def _show_call(identifier: str) -> Answer:
         raise Failure(
             "MEMORY_NOT_FOUND", f"there is no tool call {identifier}", "take the id from `joelclaw recall NAME --json`"
         )
-    about = {"command": f"joelclaw recall <name> --session {call['session']}", "description": "more of this session"}
-    params = {"name": {"description": "a name in it", "required": True}}
-    return Answer(call, [{**about, "params": params}])
+    return Answer(
+        call,
+        [
+            {
+                "command": f"joelclaw recall <name> --session {call['session']}",
+                "description": "more of this session",
+                "params": {"name": {"description": "a name in it", "required": True}},
+            }
+        ],
+    )
 
 
 def forget(options: dict[str, Any]) -> Answer:
