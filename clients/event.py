@@ -93,7 +93,7 @@ class Started(TypedDict):
 Item = Said | Outcome | Compaction | Summary | Plan | Usage | Started
 
 
-Kind = Literal["start", "prompt", "tool", "turn", "before_compaction", "after_compaction", "end", "ignored"]
+Kind = Literal["start", "prompt", "tool", "turn", "before_compaction", "summary", "after_compaction", "end", "ignored"]
 
 
 class HookEvent(TypedDict):
@@ -114,6 +114,8 @@ class HookEvent(TypedDict):
     """Files that a tool wrote or edited."""
     items: list[Item]
     """What was said, from a client without a transcript file."""
+    summary: str
+    """What the client's summariser has written for a compaction that goes on."""
     percent: float | None
     tokens: int | None
     window: int | None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from core.envelope import NextAction
-    from recall.engine import RecallResult
+    from recall.engine import Hit, RecallResult
 
 _STDIN = "-"
 
@@ -36,8 +36,13 @@ def run(options: dict[str, Any]) -> Answer | int:
     recalls = RecordedRecall(config.load())
     result = recalls.ask(options["query"], now=clock.now_ms(), raw=bool(options["raw"]), **_asked(options, names))
     recalls.save(counting=True)
-    raw = "\n".join(" ".join(hit["observation"].split()) for hit in result["hits"]) if options["raw"] else None
+    raw = "\n".join(map(_raw, result["hits"])) if options["raw"] else None
     return Answer(result, _next_actions(result), raw)
+
+
+def _raw(hit: Hit) -> str:
+    """A hit as a line; what a session was at work on, as its lines."""
+    return hit["observation"] if hit["collection"] == "work" else " ".join(hit["observation"].split())
 
 
 def search(options: dict[str, Any]) -> Answer | int:

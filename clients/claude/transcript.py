@@ -24,6 +24,7 @@ _PATHS = {
     "MultiEdit": ("file_path",),
     "NotebookEdit": ("notebook_path", "file_path"),
 }
+_PLANNERS = ("TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList")
 _SYNTHETIC = "<synthetic>"  # the model of a message that Claude Code itself wrote: an error, an interruption
 
 
@@ -153,7 +154,9 @@ def _of_assistant(entry: dict[str, Any]) -> list[Item]:
     for part in content.rows(given):
         if part.get("type") == "tool_use":
             name, wanted = content.string(part.get("name")), part.get("input")
-            tools.append(content.tool(part.get("id"), name, files_of(name, wanted), command_of(name, wanted), wanted))
+            # what a plan says is an item of its own
+            about = {} if name in _PLANNERS else {**content.table(wanted), "output_mode": ""}
+            tools.append(content.tool(part.get("id"), name, files_of(name, wanted), command_of(name, wanted), about))
             plans += _plan(name, content.table(wanted))
     if text or tools:
         at = ms(entry.get("timestamp"))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # The partial index on the session needs the second condition; +rowid keeps the planner from walking all episodes.
 _OF_SESSION = (
     "SELECT rowid, id, substr(text, 1, ?) FROM document WHERE session_id = ? AND session_id <> ''"
-    " AND forgotten_at IS NULL AND +rowid BETWEEN ? AND ? ORDER BY rowid"
+    " AND forgotten_at IS NULL AND +rowid BETWEEN ? AND ?"
 )
 
 
@@ -37,6 +37,17 @@ def turns(db: apsw.Connection, session: str, *, first: int, last: int, character
     """Ids and texts of the first and the last so many turns of a session, oldest first, each text cut."""
     found: dict[int, tuple[str, str]] = {}
     for order, most in (("ASC", first), ("DESC", last)):
-        rows = db.execute(f"{_OF_SESSION} {order} LIMIT ?", (characters, session, *row_range("episodes"), most))
+        rows = db.execute(
+            f"{_OF_SESSION} ORDER BY rowid {order} LIMIT ?", (characters, session, *row_range("episodes"), most)
+        )
         found.update((int(rowid), (str(identifier), str(text))) for rowid, identifier, text in rows)
     return [found[rowid] for rowid in sorted(found)]
+
+
+def prompts(db: apsw.Connection, session: str, *, last: int, characters: int) -> list[str]:
+    """What the user said in the last so many prompts of a session, oldest first, each text cut."""
+    rows = db.execute(
+        f"{_OF_SESSION} AND text LIKE 'user: %' ORDER BY rowid DESC LIMIT ?",
+        (characters, session, *row_range("episodes"), last),
+    )
+    return [str(text) for _, _, text in rows][::-1]

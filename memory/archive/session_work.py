@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from math import exp
 
+from core import places
+from core.names import is_file
+from core.places import place_of, relative
 from core.redaction import redact
 from core.store import calls as store
 from core.words import clean
-from memory.archive.call_draft import CallDraft, key_of, late, passage_of, place_of, relative
+from memory.archive.call_draft import CallDraft, key_of, late, passage_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
 
     from clients.event import Item, Plan
     from core.store.calls import Call, Name, Session
-    from memory.archive.call_draft import Errors
 
 SUMMARY_CHARS = 100_000
 STEP_CHARS = 200
@@ -82,7 +84,7 @@ class SessionWork:
         if anew:
             about["prompts"] = 0
         about["project"], about["folder"] = project or about["project"], folder or about["folder"]
-        names = _Names(db, session, self._pending.values())
+        names = _Names(db, session, about["folder"], self._pending.values())
         number = about["calls"]
         for kind, value, extra in self._events:
             if isinstance(value, CallDraft):
@@ -108,12 +110,11 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallD
     number = stored["number"] if stored else about["calls"] + 1
     place = place_of(stored["file"], stored["command"]) if stored else place_of(file, draft.command)
     place = relative(place, about["folder"])
-    command = stored["command"] if stored else draft.command
-    errors: Errors = "any" if draft.outcome == "failed" else "clear" if command else ""
+    failed = draft.outcome == "failed"
     given = (
         stored["passage"] if stored else names.use(draft.given, draft.given_names, number, place, store.INPUT_WEIGHT)
     )
-    returned = names.use(draft.returned, draft.returned_names, number, place, store.OUTPUT_WEIGHT, errors=errors)
+    returned = names.use(draft.returned, draft.returned_names, number, place, store.OUTPUT_WEIGHT, is_error=failed)
     call: Call = {
         "session": about["id"], "number": number, "key": draft.key, "prompt": about["prompts"] + draft.prompt,
         "at": draft.at, "tool": draft.tool, "file": file, "command": draft.command, "outcome": draft.outcome,
@@ -129,10 +130,11 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallD
 class _Names:
     """The names that a piece uses, as the session knows them so far."""
 
-    __slots__ = ("_changed", "_db", "_known", "_session")
+    __slots__ = ("_changed", "_db", "_folder", "_known", "_session")
 
-    def __init__(self, db: apsw.Connection, session: str, drafts: Iterable[CallDraft]) -> None:
+    def __init__(self, db: apsw.Connection, session: str, folder: str, drafts: Iterable[CallDraft]) -> None:
         self._db = db
+        self._folder = folder
         self._session = session
         self._changed: dict[str, Name] = {}
         wanted: set[str] = set()
@@ -142,30 +144,30 @@ class _Names:
 
     def use(
         self, text: str, named: tuple[set[str], set[str]], number: int, place: str, weight: float, *,
-        errors: Errors = "",
+        is_error: bool = False,
     ) -> str:  # fmt: skip
         """Count a use of each name of a text; returns the lines in which a name stands that the session had not."""
         new: set[str] = set()
+        usual = place
         for names, worth in ((named[0], weight), (named[1], 0.0)):
             for name in names:
                 known = self._known.get(name)
                 if known is None:
                     new.add(name)
+                    place = relative(places.place_in(text, text.find(name)), self._folder) or usual
                     self._known[name] = self._changed[name] = {
-                        "name": name, "first": number, "last": number, "calls": 1, "weight": worth,
-                        "place": place if worth else "",
+                        "name": name, "first": number, "last": number, "calls": 1, "weight": worth, "place": place,
                     }  # fmt: skip
                     continue
-                if not worth:  # such a name is kept for its first passage
-                    continue
+                place = usual
                 faded = known["weight"] * exp((known["last"] - number) / store.FADING_CALLS)
                 known["calls"] += known["last"] != number
                 known["last"] = max(number, known["last"])
                 known["weight"] = round(faded + worth, 4)
-                if "." in place or "." not in known["place"]:  # a file tells more than a program
+                if is_file(place) or not is_file(known["place"]):  # a file tells more than a program
                     known["place"] = place
                 self._changed[name] = known
-        return passage_of(text, new, errors)
+        return passage_of(text, new, is_error) if new or is_error else ""
 
     def save(self) -> None:
         """Write back what changed."""

@@ -45,6 +45,9 @@ def answer(event: HookEvent, context: Context, *, silent: bool, until: float) ->
     """
     items = _archive(event, context, until)
     kind = event["kind"]
+    if kind == "summary":
+        context.store.keep_summary(context.session_id, event["summary"])
+        return []
     if kind in _IN_A_TURN:
         return _turn(event, context, items, silent=silent)
     steps = _feedback(context, items)
@@ -141,13 +144,14 @@ def _before_compaction(event: HookEvent, context: Context, steps: list[Step]) ->
 def _flush(event: HookEvent, context: Context, usage: ContextUsage, steps: list[Step], *, in_background: bool) -> None:
     """The last checkpoint, and the queries of the signpost."""
     from session import daily_log
-    from session.inject import query_selection
+    from session.inject import query_selection, work_signpost
 
     last = checkpoint.Checkpoint(context, _turn_of(event, context, usage), flush=True)
-    more = [] if in_background else [query_selection.QuerySelection(context)]
+    has_work = context.store.calls(context.session_id) >= work_signpost.LEAST_CALLS
+    more = [] if in_background or has_work else [query_selection.QuerySelection(context)]
     state = run(context, [last, *steps, *more])
     daily_log.flush(state, context.now, config=context.config)
-    if in_background and not query_selection.begin(context.session_id):
+    if in_background and not has_work and not query_selection.begin(context.session_id):
         run(context, [query_selection.QuerySelection(context)])
 
 
