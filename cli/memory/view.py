@@ -145,6 +145,7 @@ def archive(answer: Answer) -> None:
         "of": result["agents"],
         "unchanged": result["unchanged"],
         "episodes added": result["episodes"]["added"],
+        "tool calls added": result["calls"],
         "episodes updated": result["episodes"]["updated"],
         "read": size(result["bytes"]),
         "bad lines": result["badLines"],

@@ -17,6 +17,7 @@ CONTEXT_MARKS: tuple[bytes, ...] = (b'"usage"', b'"compaction"')
 """A line that holds none of them yields no usage and no compaction."""
 
 _WRITES = ("edit", "write")
+_ABORTED = ("Command aborted", "Operation aborted")
 _UNFINISHED = ("aborted", "error")  # what such an answer says of its usage is nothing, or a part
 
 
@@ -59,10 +60,22 @@ def items(line: object) -> list[Item]:
     if role == "assistant":
         return _of_assistant(entry, message)
     if role == "toolResult":
-        text = content.without_ours(content.text_of(message.get("content")))
-        call, failed = content.string(message.get("toolCallId")), message.get("isError") is True
-        return [{"kind": "outcome", "call": call, "text": text, "failed": failed}]
+        return _of_result(message)
     return []
+
+
+def _of_result(message: dict[str, Any]) -> list[Item]:
+    """What a call returned, and the plan that an extension keeps in its details; nothing of one that was aborted."""
+    text, failed = content.text_of(message.get("content")), message.get("isError") is True
+    found: list[Item] = []
+    if not (failed and text.endswith(_ABORTED)):
+        found.append(content.outcome(message.get("toolCallId"), text, failed))
+    steps = [
+        {**step, "status": step.get("status") or ("completed" if step.get("done") is True else "pending")}
+        for step in content.rows(content.table(message.get("details")).get("todos"))
+    ]
+    plan = content.plan(steps, ("text", "content"))
+    return [*found, plan] if plan else found
 
 
 def context_characters(entry: dict[str, Any]) -> int:
