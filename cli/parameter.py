@@ -161,6 +161,7 @@ class Command:
 
 # What several commands take.
 COLLECTIONS = "observations, episodes, knowledge (comma-separated; default all)"
+COLLECTIONS_AND_CALLS = "observations, episodes, knowledge, calls (comma-separated; default all)"
 SESSION = Parameter("session", ("--session",), "session id", metavar="ID")
 HITS = Parameter(
     "limit", ("--limit", "-n"), "most hits to return (default 5, at most 100)", kind="whole", low=1, high=100

@@ -29,11 +29,12 @@ def exists(db: apsw.Connection) -> bool:
 
 
 def holding_any(
-    db: apsw.Connection, terms: Sequence[str], *, session: str = "", project: str = "", beginning: bool = False
+    db: apsw.Connection, terms: Sequence[str], session: str = "", project: str = "", *, beginning: bool = False
 ) -> list[Found]:
     """Calls that hold one of the terms, the best by BM25 first.
 
     Args:
+        session: only calls of this one, "" for all; and so the project.
         terms: a term of several tokens is a phrase.
         beginning: also what only begins so, for terms of five characters and more.
     """
@@ -41,7 +42,7 @@ def holding_any(
     return _found(db, " OR ".join(marked), session, project)
 
 
-def holding_all(db: apsw.Connection, terms: Sequence[str], *, session: str = "", project: str = "") -> list[Found]:
+def holding_all(db: apsw.Connection, terms: Sequence[str], session: str = "", project: str = "") -> list[Found]:
     """Calls that hold every one of the terms, the best by BM25 first."""
     return _found(db, " AND ".join(map(_quoted, terms)), session, project)
 

@@ -5,7 +5,7 @@ Written with the episodes, in the transaction that moves the transcript's offset
 
 from __future__ import annotations
 
-from core import json_text
+from core import json_text, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,6 +129,8 @@ def save(db: apsw.Connection, given: Call) -> None:
         values,
     ).get
     text = "\n".join((given["tool"], given["file"], given["command"], given["error"], given["passage"]))
+    if "\\" in text:  # `\nName` within a line of JSON is found as Name, and C:\new all the same
+        text += "\n" + words.unescaped("\n".join([line for line in text.splitlines() if "\\" in line]))
     db.execute("INSERT OR REPLACE INTO call_lexicon (rowid, text) VALUES (?, ?)", (rowid, text))
 
 
