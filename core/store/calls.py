@@ -84,6 +84,17 @@ def sessions_of_project(db: apsw.Connection, projects: Sequence[str], most: int)
     return [_session(row) for row in rows]
 
 
+def prompts(db: apsw.Connection, identifier: str, last: int) -> list[str]:
+    """The last prompts of the user in a session, as far as they are archived, oldest first."""
+    rows = db.execute(
+        "SELECT substr(text, 7) FROM document WHERE session_id = ? AND session_id <> ''"
+        " AND observation_type = 'episode' AND text LIKE 'user: %' AND forgotten_at IS NULL"
+        " ORDER BY rowid DESC LIMIT ?",
+        (identifier, last),
+    )
+    return [str(text) for (text,) in rows][::-1]
+
+
 def save_session(db: apsw.Connection, given: Session) -> None:
     """Insert or replace, inside the caller's transaction."""
     db.execute(
