@@ -7,9 +7,9 @@ is found by itself and shown where it stood.
 from __future__ import annotations
 
 from core import ids
+from core.names import is_file, names_in
 from core.redaction import redact
 from core.words import clean
-from memory.archive.names import ENDINGS, names_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,12 +21,7 @@ LINE_CHARS = 200
 PASSAGE_CHARS = 12_000
 READ_CHARS = 400_000
 """Of an input or an output: what is longer is read at its head and its tail."""
-PLACE_CHARS = 160
 _MOST_ERRORS = 3
-_PROGRAMS_OF_TWO = frozenset(
-    "git go npm pnpm yarn bun cargo docker make gh uv pip python python3 node npx mise kubectl".split()
-)
-_BEFORE = frozenset("sudo env time nohup command exec".split())
 _ERROR_MARKS = ("error", "fail", "fatal", "panic", "exception", "traceback", "not found", "no such", "denied")
 
 
@@ -40,7 +35,7 @@ class CallDraft:
 
     def __init__(self, tool: Tool, prompt: int, at: int | None) -> None:
         self.tool = _plain(tool["name"][:100]) or "tool"
-        self.file = _plain(tool["target"][:1000]) if tool["files"] or _is_file(tool["target"]) else ""
+        self.file = _plain(tool["target"][:1000]) if tool["files"] or is_file(tool["target"]) else ""
         self.command = _plain(tool["command"].strip()[: COMMAND_CHARS * 4])[:COMMAND_CHARS]
         self.given = _plain(_ends(tool["given"]))
         self.given_names = names_in(self.given)
@@ -74,39 +69,14 @@ def key_of(call: str) -> str:
 
 def error_line(output: str) -> str:
     """The line of a failed call's output that says what went wrong: the first that speaks of it, else the first."""
+    output = output.replace("<tool_use_error>", "").replace("</tool_use_error>", "")
     lines = [line.strip() for line in output.splitlines() if line.strip()]
+    lines = [line for line in lines if not line.lower().startswith(("exit code", "error: exit code"))]
     for line in lines:
         lower = line.lower()
-        if any(mark in lower for mark in _ERROR_MARKS) and not lower.startswith(("exit code", "error: exit code")):
+        if any(mark in lower for mark in _ERROR_MARKS):
             return line[:ERROR_CHARS]
     return lines[0][:ERROR_CHARS] if lines else ""
-
-
-def place_of(file: str, command: str) -> str:
-    """Where a call was at work: its file, else the file that its command names, else the program and its verb."""
-    if file:
-        return file[:PLACE_CHARS]
-    head = ""
-    for part in _without_folder(command).split("|"):
-        words = part.split()
-        while words and (words[0] in _BEFORE or "=" in words[0].split("/")[0]):
-            words = words[1:]
-        for word in words:
-            bare = word.strip("'\"()`;,")
-            if not bare.startswith("-") and "/" in bare and bare.rpartition(".")[2] in ENDINGS and "*" not in bare:
-                return bare[:PLACE_CHARS]
-        if words and not head:
-            verb = words[1] if len(words) > 1 and words[0] in _PROGRAMS_OF_TWO and words[1][0].isalnum() else ""
-            head = f"{words[0].rpartition('/')[2]} {verb}".strip()
-    return head[:PLACE_CHARS]
-
-
-def _without_folder(command: str) -> str:
-    """The command behind a `cd … &&`."""
-    command = command.strip()
-    while command.startswith("cd ") and "&&" in command:
-        command = command.partition("&&")[2].strip()
-    return command.partition("\n")[0]
 
 
 def passage_of(text: str, names: set[str], is_error: bool) -> str:
@@ -137,18 +107,6 @@ def passage_of(text: str, names: set[str], is_error: bool) -> str:
         ]
         lines += [line for line in marked[:_MOST_ERRORS] if line not in lines]
     return "\n".join(line for line in lines if line)
-
-
-def relative(path: str, folder: str) -> str:
-    """A path relative to the folder of the project, where it lies in it."""
-    inside = folder.rstrip("/") + "/"
-    return path.removeprefix(inside) if folder and path.startswith(inside) else path
-
-
-def _is_file(target: str) -> bool:
-    """Whether what a tool reads is a file: searches name folders in the same field."""
-    name = target.rpartition("/")[2]
-    return name.rpartition(".")[2] in ENDINGS and "." in name
 
 
 def _ends(text: str) -> str:

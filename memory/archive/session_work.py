@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from math import exp
 
+from core import places
+from core.names import is_file
+from core.places import place_of, relative
 from core.redaction import redact
 from core.store import calls as store
 from core.words import clean
-from memory.archive.call_draft import CallDraft, key_of, late, passage_of, place_of, relative
+from memory.archive.call_draft import CallDraft, key_of, late, passage_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +84,7 @@ class SessionWork:
         if anew:
             about["prompts"] = 0
         about["project"], about["folder"] = project or about["project"], folder or about["folder"]
-        names = _Names(db, session, self._pending.values())
+        names = _Names(db, session, about["folder"], self._pending.values())
         number = about["calls"]
         for kind, value, extra in self._events:
             if isinstance(value, CallDraft):
@@ -127,10 +130,11 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallD
 class _Names:
     """The names that a piece uses, as the session knows them so far."""
 
-    __slots__ = ("_changed", "_db", "_known", "_session")
+    __slots__ = ("_changed", "_db", "_folder", "_known", "_session")
 
-    def __init__(self, db: apsw.Connection, session: str, drafts: Iterable[CallDraft]) -> None:
+    def __init__(self, db: apsw.Connection, session: str, folder: str, drafts: Iterable[CallDraft]) -> None:
         self._db = db
+        self._folder = folder
         self._session = session
         self._changed: dict[str, Name] = {}
         wanted: set[str] = set()
@@ -144,20 +148,23 @@ class _Names:
     ) -> str:  # fmt: skip
         """Count a use of each name of a text; returns the lines in which a name stands that the session had not."""
         new: set[str] = set()
+        usual = place
         for names, worth in ((named[0], weight), (named[1], 0.0)):
             for name in names:
                 known = self._known.get(name)
                 if known is None:
                     new.add(name)
+                    place = relative(places.place_in(text, text.find(name)), self._folder) or usual
                     self._known[name] = self._changed[name] = {
                         "name": name, "first": number, "last": number, "calls": 1, "weight": worth, "place": place,
                     }  # fmt: skip
                     continue
+                place = usual
                 faded = known["weight"] * exp((known["last"] - number) / store.FADING_CALLS)
                 known["calls"] += known["last"] != number
                 known["last"] = max(number, known["last"])
                 known["weight"] = round(faded + worth, 4)
-                if "." in place or "." not in known["place"]:  # a file tells more than a program
+                if is_file(place) or not is_file(known["place"]):  # a file tells more than a program
                     known["place"] = place
                 self._changed[name] = known
         return passage_of(text, new, is_error) if new or is_error else ""

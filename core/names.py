@@ -17,6 +17,7 @@ ENDINGS = frozenset(
 )
 """Of file names."""
 _TOKEN = bytes(c if (chr(c).isalnum() and c < 128) or chr(c) in "_.-/" else 32 for c in range(256))
+_ESCAPES = (b"\\n", b"\\t", b"\\r", b"\\u")
 _DIGITS = frozenset("0123456789")
 _HEX = frozenset("0123456789abcdef")
 
@@ -25,9 +26,7 @@ def names_in(text: str) -> tuple[set[str], set[str]]:
     """Identifiers and file names; and what else can be asked for by name: numbers, hashes, paths."""
     identifiers: set[str] = set()
     others: set[str] = set()
-    for raw in set(text.encode("utf-8", "ignore").translate(_TOKEN).split()):
-        if raw.isalpha() and (raw.islower() or raw.isupper() or raw.istitle()):
-            continue
+    for raw in _tokens(text):
         token = raw.decode("ascii").strip("./-")
         if "/" in token:
             pieces = token.split("/")
@@ -46,6 +45,21 @@ def names_in(text: str) -> tuple[set[str], set[str]]:
                 elif _is_number(part):
                     others.add(part)
     return identifiers, others
+
+
+def _tokens(text: str) -> set[bytes]:
+    """Different tokens of a text, less plain words."""
+    given = text.encode("utf-8", "ignore")
+    if b"\\" in given:  # JSON and source as text: the letter behind a backslash belongs to no name
+        for escape in _ESCAPES:
+            given = given.replace(escape, b"  ")
+    tokens = set(given.translate(_TOKEN).split())
+    return {one for one in tokens if not (one.isalpha() and (one.islower() or one.isupper() or one.istitle()))}
+
+
+def is_file(path: str) -> bool:
+    """Whether a path ends like the name of a file."""
+    return _is_file(path.rpartition("/")[2])
 
 
 def _is_file(piece: str) -> bool:
