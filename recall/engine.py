@@ -109,6 +109,7 @@ def recall(
         budget: lean, balanced, deep or auto.
         category: an alias or id, "" for any.
         collections: names of collections, empty for all.
+        project: the name of one, with its owner or without: its memories and those of no project; "" for all.
         now: ms since the epoch, for the decay.
         vectors: whether sqlite-vec is loaded into `db`.
         patience_ms: the longest to wait for a cluster, where that is less than `store.timeout_ms`.
@@ -165,10 +166,12 @@ def _answer(
     shortened = query if len(query) <= _QUERY_CHARS else query[: _QUERY_CHARS // 2] + " " + query[-_QUERY_CHARS // 2 :]
     expanded, rewritten = rewrite.expand(shortened, enabled=profile["rewriteEnabled"])
     resolved = _resolved(category) if category else ""
+    named, others = _projects(db, project) if project else ((), ())
     filters: Filters = {
         "collections": tuple(collections),
         "session": session,
-        "project": project,
+        "projects": named,
+        "others": others,
         "category": resolved,
         "verdicts": (),
     }
@@ -194,12 +197,12 @@ def _answer(
             dropped.append((entry, why))
         else:
             kept.append(entry)
-    hits = _hits(found_in, kept, most, query, min_score)
+    hits = _hits(found_in, kept, most, query, min_score, project)
     return {
         "query": query,
         "rewrittenQuery": expanded,
         "rewrite": rewritten,
-        "filtersApplied": _filters_applied(filters, min_score, include_hold, include_discard),
+        "filtersApplied": _filters_applied(filters, project, min_score, include_hold, include_discard),
         "includeHold": include_hold,
         "includeDiscard": include_discard,
         "categoryFilter": {
@@ -218,6 +221,16 @@ def _answer(
         "found": len(ranked),
         "backend": found_in.backend,
     }
+
+
+def _projects(db: apsw.Connection | None, project: str) -> tuple[Sequence[str], Sequence[str]]:
+    """The names that mean a project, with "" for memories of none; and the names in use that mean others."""
+    from core.project import names_of
+    from core.store import documents
+
+    known = documents.projects(db) if db is not None else []
+    named = names_of(project, known)
+    return (*named, ""), [name for name in known if name not in named]
 
 
 def _resolved(category: str) -> str:
@@ -276,12 +289,16 @@ def _rank(
     return ranked
 
 
-def _hits(found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: str, min_score: float) -> list[Hit]:
+def _hits(
+    found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: str, min_score: float, project: str
+) -> list[Hit]:
     """The best `most` of at least `min_score`, after what only asks the same has lost half of its score."""
     asked = frozenset(words.split(query))
     scored: list[tuple[float, Document, Ranked]] = []
     considered = {entry[3]["rowid"]: entry for entry in ranked[: most + _ECHOES]}
     for document in found_in.documents(list(considered)) if considered else ():
+        if project and _is_foreign(document["project"], project):
+            continue
         entry = considered[document["rowid"]]
         echo = trust.echoes(document["text"], asked)
         score = entry[0] * trust.ECHO if echo else entry[0]
@@ -289,6 +306,15 @@ def _hits(found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query:
             scored.append((score, document, entry))
     scored.sort(key=lambda one: -one[0])  # stable: equal scores stay as ranked
     return [_hit(document, score, *entry[1:3]) for score, document, entry in scored[:most]]
+
+
+def _is_foreign(found: str, project: str) -> bool:
+    """Whether it is another project's: a cluster has names that this machine does not know."""
+    if not found or found == project:
+        return False
+    from core.project import same
+
+    return not same(found, project)
 
 
 def _hit(document: Document, score: float, raw: float, boost: float) -> Hit:
@@ -327,12 +353,13 @@ def _diagnostics(found_in: CandidateSource, dropped: Sequence[tuple[Ranked, list
     ]
 
 
-def _filters_applied(filters: Filters, min_score: float, include_hold: bool, include_discard: bool) -> list[str]:
+def _filters_applied(
+    filters: Filters, project: str, min_score: float, include_hold: bool, include_discard: bool
+) -> list[str]:
     applied = []
     if filters["collections"] and len(filters["collections"]) < len(COLLECTIONS):
         applied.append("collection:" + ",".join(filters["collections"]))
-    for name in ("session", "project", "category"):
-        value = filters[name]
+    for name, value in (("session", filters["session"]), ("project", project), ("category", filters["category"])):
         if value:
             applied.append(f"{name}:{value}")
     if min_score > 0:

@@ -95,6 +95,11 @@ def prompts(db: apsw.Connection, identifier: str, last: int) -> list[str]:
     return [str(text) for (text,) in rows][::-1]
 
 
+def projects(db: apsw.Connection) -> list[str]:
+    """The names of projects that archived sessions worked on."""
+    return [str(name) for (name,) in db.execute("SELECT DISTINCT project FROM session WHERE project <> ''")]
+
+
 def save_session(db: apsw.Connection, given: Session) -> None:
     """Insert or replace, inside the caller's transaction."""
     db.execute(

@@ -110,7 +110,7 @@ def _injections(
 def _start(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
     from session.inject import recovery, startup
 
-    memories = InjectionStep(startup, Moment(context))
+    memories = InjectionStep(startup, Moment(context, cwd=event["cwd"]))
     run(context, [*steps, memories])
     texts = memories.message()
     if event["source"] == "compact":  # an earlier process of the client had the signpost, and took it along

@@ -58,6 +58,16 @@ _WITH_VERB = frozenset(
     "git gh go npm pnpm yarn bun cargo docker make uv uvx npx pip python python3 node mise task just kubectl mix rake"
     " bundle poetry dotnet mvn gradle terraform".split()
 )
+# How a person says what holds from now on.
+_DEMANDING = (
+    " must ", " never ", " always ", " prefer ", " no need ", " only want ", " should not ",
+    " shouldn't ", " from now on", " don't leave ", " and don't ", " please don't ", " we don't want", " i don't want",
+    " no backward", " directive is ", " at all costs",
+)  # fmt: skip
+_DEMANDING_FIRST = ("don't ", "dont ", "do not ", "also don't ", "please do not ", "avoid ", "only ")
+_OF_OTHERS = (" it never ", " they never ", " doesn't ", " isn't ", "always lists", "always return", "i don't think")
+_TYPED_CHARS = 1_500
+_DEMAND_LEAST = 25
 _BEFORE = frozenset("sudo time env timeout nohup".split())
 _RUNNERS = frozenset("run exec x tool".split())
 _INTERPRETERS = frozenset("python python3 node npx tsx bun deno ruby perl bash sh php".split())
@@ -89,6 +99,23 @@ def opening(prompt: str, characters: int = TASK_CHARS) -> str:
         if len(before) >= _SENTENCE_LEAST and not before[-1].isdigit():
             return before + end[0]
     return head[: characters - 1].rpartition(" ")[0] + "…"
+
+
+def demands(prompts: Sequence[str], most: int) -> list[str]:
+    """Sentences in which the user says how things are to be done, the newest first, each once.
+
+    Args:
+        prompts: oldest first.
+    """
+    found: dict[str, None] = {}
+    for prompt in reversed(prompts):
+        if len(found) >= most or len(prompt) > _TYPED_CHARS or not is_topic(prompt):  # a longer one is pasted
+            continue
+        for sentence in _sentences(prompt):
+            lower = f" {sentence.lower()} "
+            if _DEMAND_LEAST <= len(sentence) <= TASK_CHARS and "?" not in sentence and _demands(lower):
+                found.setdefault(sentence)
+    return list(found)[:most]
 
 
 def open_step(plan: Sequence[Sequence[str]]) -> str:
@@ -209,6 +236,20 @@ def working_set(
             inside.append(text)
         shown = f"{shown} {place} {text}"
     return sorted(found.items(), key=lambda entry: not entry[0])
+
+
+def _sentences(prompt: str) -> list[str]:
+    lines = [line.strip() for line in prompt.splitlines()]
+    found = []
+    for line in lines:
+        found += [one_line(part).strip(" -*>") for part in line.replace("; ", ". ").split(". ")]
+    return found
+
+
+def _demands(lower: str) -> bool:
+    if lower[1:2] in "\"'" or any(mark in lower for mark in _OF_OTHERS):
+        return False
+    return any(mark in lower for mark in _DEMANDING) or lower[1:].startswith(_DEMANDING_FIRST)
 
 
 def _is_failure(call: Call) -> bool:
