@@ -45,6 +45,7 @@ _LAST_SESSIONS = 5
 _PROMPTS_OF = 3
 _PROMPTS = 12
 _CALLS = 60
+_NAMES = 80
 _BAD_EVENTS = 60
 """Of those, repetitions and what is our own are left out (`session.inject.refresh`)."""
 TASK_TAGS = ("compaction-extract", "session-task")
@@ -118,7 +119,7 @@ class SessionStore:
             return [
                 {
                     "session": one,
-                    "names": calls.names(db, one["id"]),
+                    "names": calls.most_used_names(db, one["id"], _NAMES),
                     "prompts": calls.prompts(db, one["id"], _PROMPTS) if rank < _PROMPTS_OF else [],
                     "calls": calls.calls(db, one["id"], last=_CALLS) if rank == 0 else [],
                 }

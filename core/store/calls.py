@@ -146,6 +146,16 @@ def names(db: apsw.Connection, identifier: str, *, least: float = 0.0) -> list[N
     return [_name(row) for row in rows]
 
 
+def most_used_names(db: apsw.Connection, identifier: str, most: int) -> list[Name]:
+    """The names that stood in the most calls of a session."""
+    rows = db.execute(
+        "SELECT name, first, last, calls, weight, place FROM name WHERE session_id = ? AND weight > 0"
+        " ORDER BY calls DESC, last DESC LIMIT ?",
+        (identifier, most),
+    )
+    return [_name(row) for row in rows]
+
+
 def known_names(db: apsw.Connection, identifier: str, among: Iterable[str]) -> dict[str, Name]:
     """Those of these names that a session has already."""
     asked = list(among)

@@ -78,7 +78,7 @@ class SessionWork:
         if not self._events and not prompts:
             return
         about = store.session(db, session) or {
-            "id": session, "client": client, "project": project, "folder": folder, "updated_at": now,
+            "id": session, "client": client, "project": project, "folder": folder, "updated_at": 0,
             "prompts": 0, "calls": 0, "plan": [],
         }  # fmt: skip
         if anew:
@@ -95,7 +95,8 @@ class SessionWork:
                 about["plan"] = _planned(about["plan"], value)
         names.save()
         about["prompts"] += prompts
-        about["updated_at"] = max([about["updated_at"], *(draft.at or 0 for draft in self._pending.values())])
+        # a transcript may be read long after it was written
+        about["updated_at"] = max([about["updated_at"], *(draft.at or 0 for draft in self._pending.values())]) or now
         store.save_session(db, about)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from core.store.calls import Name
     from recall.engine import Hit
-    from session.inject.runner import Moment, Text
+    from session.inject.runner import Composed, Moment, Text
     from session.session_store import Work
     from session.state.schema import Memory, SessionState
 
@@ -68,17 +68,16 @@ def compose(state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | 
     project = moment.project_of(state)
     sessions = context.store.left(project, folder_of(moment.directory(state)), without=state["sessionId"])
     left = left_of(sessions, context.now)
-    made = text_of(left, select([hit for hit in hits if _is_durable(hit, state)], state))
+    made = text_of(select([hit for hit in hits if _is_durable(hit, state)], state), left)
     if made is None:
         return None
-    content, memories = made
     return {
-        "content": content,
-        "memories": memories,
+        "content": made["content"],
+        "memories": made["memories"],
         "customType": CUSTOM_TYPE,
         "event": "memory.recall.injected",
         "component": "memory-enforcer",
-        "about": {"result_count": len(memories), "work": len(left)},
+        "about": {"result_count": len(made["memories"]), "left": len(left)},
     }
 
 
@@ -119,14 +118,14 @@ def left_of(sessions: Sequence[Work], now: int) -> list[str]:
     files = work.working_set(
         _names(sessions), 0, without=(), characters=WORK_CHARS, most_files=FILES, most_names=NAMES_A_FILE
     )
-    at_work = [f"- {file}: {', '.join(names)}" if names else f"- {file}" for file, names in files if file]
+    at_work = [f"- {one_line(': '.join((file, ', '.join(names))).rstrip(': '))}" for file, names in files if file]
     if at_work:
-        lines += ["**At work in its last sessions:**", *map(one_line, at_work)]
+        lines += ["**At work in its last sessions:**", *at_work]
     return lines
 
 
-def text_of(left: Sequence[str], memories: Sequence[Memory]) -> tuple[str, list[Memory]] | None:
-    """The text within 400 estimated tokens, with at most three memories, best first; None without anything to say."""
+def text_of(memories: Sequence[Memory], left: Sequence[str] = ()) -> Composed | None:
+    """The text within 400 estimated tokens: at most three memories, best first, below `left`; None without either."""
     entries = [
         (memory, clip(one_line(memory["category"]), _CATEGORY_CHARS) or "memory", one_line(memory["text"]))
         for memory in memories[:MAX_MEMORIES]
@@ -144,7 +143,7 @@ def text_of(left: Sequence[str], memories: Sequence[Memory]) -> tuple[str, list[
                 return None
             content = enclose(SOURCE, told)
             if cost(content) <= MAX_TOKENS or not lines:
-                return content, [memory for memory, _, _ in entries[:count]]
+                return {"content": content, "memories": [memory for memory, _, _ in entries[:count]]}
     return None
 
 
