@@ -44,6 +44,7 @@ _ASKED = 15
 _LAST_SESSIONS = 5
 _PROMPTS_OF = 3
 _PROMPTS = 12
+_OTHERS = 2
 _CALLS = 60
 _NAMES = 80
 _BAD_EVENTS = 60
@@ -124,6 +125,32 @@ class SessionStore:
                     "calls": calls.calls(db, one["id"], last=_CALLS) if rank == 0 else [],
                 }
                 for rank, one in enumerate(last)
+            ]
+        return []
+
+    def meanwhile(self, project: str, since: int, *, without: str) -> list[Work]:
+        """What other sessions of a project did after a time (ms since the epoch), at most two, the last first."""
+        if self.faults or not project:
+            return []
+        with fault_boundary(self.faults, "work"):
+            from core.project import names_of
+            from core.store import calls
+
+            db, _ = self.reading()
+            if db is None:
+                return []
+            known = calls.sessions_of_project(db, names_of(project, calls.projects(db)), _LAST_SESSIONS)
+            found = [
+                one for one in known if one["id"] != without and one["calls"] and since < one["updated_at"] <= self._now
+            ]
+            return [
+                {
+                    "session": one,
+                    "names": calls.most_used_names(db, one["id"], _NAMES),
+                    "prompts": calls.prompts(db, one["id"], _PROMPTS),
+                    "calls": [],
+                }
+                for one in found[:_OTHERS]
             ]
         return []
 

@@ -146,7 +146,7 @@ def _flush(event: HookEvent, context: Context, usage: ContextUsage, steps: list[
     last = checkpoint.Checkpoint(context, _turn_of(event, context, usage), flush=True)
     more = [] if in_background else [query_selection.QuerySelection(context)]
     state = run(context, [last, *steps, *more])
-    daily_log.flush(state, context.now, config=context.config)
+    daily_log.flush(state, context.now, project=context.project_of(state), config=context.config)
     if in_background and not query_selection.begin(context.session_id):
         run(context, [query_selection.QuerySelection(context)])
 

@@ -14,7 +14,6 @@ from core.quoting import clip, cost, enclose, one_line
 from session.inject import work
 from session.inject.runner import ALREADY
 from session.session_event import GATEWAY
-from session.session_store import TASK_TAGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ MAX_TOKENS = 400
 TEXT_CHARS = 200
 STALE_MS = 30 * DAY_MS
 """What was left so long ago is not open any more."""
-FILES, NAMES_A_FILE, WORK_CHARS = 4, 3, 300
+FILES, NAMES_A_FILE, WORK_CHARS = 4, 2, 220
 _CATEGORY_CHARS = 30
 _STEP_CHARS, _COMMAND_CHARS, _ERROR_CHARS = 120, 100, 140
 _DEMANDS = 2
@@ -62,13 +61,13 @@ def query(state: SessionState, moment: Moment) -> str:
 
 def compose(state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | None:
     """Where the project was left, and the durable of what was recalled; None without either."""
-    from session.inject.selection import select
+    from session.inject.selection import bearing, select
 
     context = moment.context
     project = moment.project_of(state)
     sessions = context.store.left(project, folder_of(moment.directory(state)), without=state["sessionId"])
     left = left_of(sessions, context.now)
-    made = text_of(select([hit for hit in hits if _is_durable(hit, state)], state), left)
+    made = text_of(select(bearing(hits, state, ""), state), left)
     if made is None:
         return None
     return {
@@ -147,13 +146,11 @@ def text_of(memories: Sequence[Memory], left: Sequence[str] = ()) -> Composed | 
     return None
 
 
-def _is_durable(hit: Hit, state: SessionState) -> bool:
-    """Whether a memory is one that somebody chose to keep: no turn of a session, and no session's task."""
-    return hit["session"] != state["sessionId"] and hit["collection"] != "episodes" and TASK_TAGS[1] not in hit["tags"]
-
-
 def _names(sessions: Sequence[Work]) -> list[Name]:
-    """The names of all these sessions, each weighed by how often it was used, how late, and in how many of them."""
+    """The names of all these sessions, each weighed by how often it was used, how late, and in how many of them.
+
+    Of spellings of the same (`sessionID`, `SessionID`, `session_id`) the one with the most weight.
+    """
     found: dict[str, Name] = {}
     for rank, one in enumerate(sessions):
         total = one["session"]["calls"]
@@ -164,7 +161,10 @@ def _names(sessions: Sequence[Work]) -> list[Name]:
                 found[name["name"]] = {**name, "weight": weight, "last": 0}
             else:
                 known["weight"] += weight
-    return list(found.values())
+    spelt: dict[str, Name] = {}
+    for name in sorted(found.values(), key=lambda name: -name["weight"]):
+        spelt.setdefault(name["name"].lower().replace("_", ""), name)
+    return list(spelt.values())
 
 
 def _ago(age: int) -> str:
