@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from core.store.migrations import COLLECTIONS
 from recall import budget as budgets
-from recall import passage, session_calls
+from recall import passage, session_calls, work_cards
 from recall.query_names import QueryNames
 
 TYPE_CHECKING = False
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from core.store.interface import CandidateSource, Filters
     from recall.budget import Budget
     from recall.engine import Hit, Ranked
+    from recall.work_cards import Cards
 
     class Match(Protocol):
         """What answers beside the documents. `score` is 0 to 1."""
@@ -46,20 +47,38 @@ class ByName:
 
     Args:
         filters: `collections` may name `calls`; a category is a document's.
+        budget: as `recall.budget` applies it.
         near: the project whose calls go before equals of others, "" for none.
         most: hits.
     """
 
-    __slots__ = ("_documents", "_most", "beside", "names")
+    __slots__ = ("_documents", "_most", "beside", "cards", "names")
 
     def __init__(
-        self, db: apsw.Connection | None, query: str, filters: Filters, *, near: str, most: int, min_score: float
+        self,
+        db: apsw.Connection | None,
+        query: str,
+        filters: Filters,
+        *,
+        near: str,
+        most: int,
+        min_score: float,
+        budget: str,
     ) -> None:
         self.names = QueryNames(query)
         self._most = most
         chosen = filters["collections"]
         self._documents = not chosen or bool(set(chosen) & set(COLLECTIONS))
         self.beside: list[Match] = []
+        self.cards: Cards | None = None
+        """What a session was at work on in the places that a query is made of; other hits follow a single file."""
+        if db is not None and not chosen and not filters["category"]:
+            self.cards = work_cards.ask(
+                db, query, budget=budget, session=filters["session"], projects=filters["projects"]
+            )
+            if self.cards is not None and not self.cards["file"]:
+                self._documents = False
+                return
         if db is not None and not filters["category"] and (not chosen or session_calls.COLLECTION in chosen):
             found = _beside(db, query, self.names, filters, near, most)
             self.beside = [match for match in found if match.score >= min_score]
@@ -87,6 +106,9 @@ class ByName:
         Documents keep room among five: of a query with a name for two, of words for four. What was said is worth more
         than what a tool printed; a name is mostly asked for because of the latter.
         """
+        cards = [work_cards.hit(self.cards)] if self.cards is not None else []
+        if cards and not self._documents:
+            return cards
         most = self._most
         named = bool(self.names.names) or self._is_copied()
         kept = min(len(documents), most * 2 // 5 if named else most - most // 5)
@@ -97,7 +119,7 @@ class ByName:
         chosen.sort(key=lambda one: -one[0])
         left = budgets.answer_chars(budget, raw=raw, named=named)
         wanted = [*self.names.names, *self.names.words]
-        hits: list[Hit] = []
+        hits: list[Hit] = cards
         for at, (_, document, match) in enumerate(chosen):
             room = None if left is None else max(LEAST_CHARS, left // (len(chosen) - at) - 1)
             if match is not None:
@@ -127,5 +149,5 @@ def holding(found_in: CandidateSource, ranked: Sequence[Ranked], holds: Holds) -
 
 def _beside(db: apsw.Connection, query: str, names: QueryNames, filters: Filters, near: str, most: int) -> list[Match]:
     """What answers beside the documents, best first. Another source adds its matches here."""
-    session, project = filters["session"], filters["project"]
-    return [*session_calls.matches(db, query, names, session=session, project=project, near=near, most=most)]
+    session, projects = filters["session"], filters["projects"]
+    return [*session_calls.matches(db, query, names, session=session, projects=projects, near=near, most=most)]

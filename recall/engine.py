@@ -113,6 +113,7 @@ def recall(
         budget: lean, balanced, deep or auto.
         category: an alias or id, "" for any.
         collections: names of collections, empty for all; with `by_name` also `calls`.
+        project: the name of one, with its owner or without: its memories and those of no project; "" for all.
         now: ms since the epoch, for the decay.
         vectors: whether sqlite-vec is loaded into `db`.
         patience_ms: the longest to wait for a cluster, where that is less than `store.timeout_ms`.
@@ -179,10 +180,12 @@ def _answer(
     shortened = query if len(query) <= _QUERY_CHARS else query[: _QUERY_CHARS // 2] + " " + query[-_QUERY_CHARS // 2 :]
     expanded, rewritten = rewrite.expand(shortened, enabled=profile["rewriteEnabled"])
     resolved = _resolved(category) if category else ""
+    named, others = _projects(db, project) if project else ((), ())
     filters: Filters = {
         "collections": tuple(collections),
         "session": session,
-        "project": project,
+        "projects": named,
+        "others": others,
         "category": resolved,
         "verdicts": (),
     }
@@ -195,7 +198,7 @@ def _answer(
     if by_name:
         from recall.by_name import ByName
 
-        asked = ByName(db, shortened, filters, near=near, most=most, min_score=min_score)
+        asked = ByName(db, shortened, filters, near=near, most=most, min_score=min_score, budget=profile["applied"])
         filters["collections"] = [name for name in collections if name in COLLECTIONS]
     ranked: list[Ranked] = []
     dropped: list[tuple[Ranked, list[str]]] = []
@@ -218,7 +221,7 @@ def _answer(
                 dropped.append((entry, why))
             else:
                 kept.append(entry)
-        documents = _hits(found_in, kept, most, query, min_score)
+        documents = _hits(found_in, kept, most, query, min_score, project)
         if ranked:
             break
     nearer = contextual.found if contextual else 0
@@ -227,7 +230,7 @@ def _answer(
         "query": query,
         "rewrittenQuery": expanded,
         "rewrite": rewritten,
-        "filtersApplied": _filters_applied(filters, collections, min_score, include_hold, include_discard),
+        "filtersApplied": _filters_applied(filters, collections, project, min_score, include_hold, include_discard),
         "includeHold": include_hold,
         "includeDiscard": include_discard,
         "categoryFilter": {
@@ -264,6 +267,16 @@ def _holding(found_in: CandidateSource, ranked: list[Ranked], holds: Callable[[s
     from recall.by_name import holding
 
     return holding(found_in, ranked, holds)
+
+
+def _projects(db: apsw.Connection | None, project: str) -> tuple[Sequence[str], Sequence[str]]:
+    """The names that mean a project, with "" for memories of none; and the names in use that mean others."""
+    from core.project import names_of
+    from core.store import documents
+
+    known = documents.projects(db) if db is not None else []
+    named = names_of(project, known)
+    return (*named, ""), [name for name in known if name not in named]
 
 
 def _resolved(category: str) -> str:
@@ -321,12 +334,16 @@ def _rank(
     return ranked
 
 
-def _hits(found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: str, min_score: float) -> list[Hit]:
+def _hits(
+    found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: str, min_score: float, project: str
+) -> list[Hit]:
     """The best `most` of at least `min_score`, after what only asks the same has lost half of its score."""
     asked = frozenset(words.split(query))
     scored: list[tuple[float, Document, Ranked]] = []
     considered = {entry[3]["rowid"]: entry for entry in ranked[: most + _ECHOES]}
     for document in found_in.documents(list(considered)) if considered else ():
+        if project and _is_foreign(document["project"], project):
+            continue
         entry = considered[document["rowid"]]
         echo = trust.echoes(document["text"], asked)
         score = entry[0] * trust.ECHO if echo else entry[0]
@@ -334,6 +351,15 @@ def _hits(found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query:
             scored.append((score, document, entry))
     scored.sort(key=lambda one: -one[0])  # stable: equal scores stay as ranked
     return [_hit(document, score, *entry[1:3]) for score, document, entry in scored[:most]]
+
+
+def _is_foreign(found: str, project: str) -> bool:
+    """Whether it is another project's: a cluster has names that this machine does not know."""
+    if not found or found == project:
+        return False
+    from core.project import same
+
+    return not same(found, project)
 
 
 def _hit(document: Document, score: float, raw: float, boost: float) -> Hit:
@@ -373,13 +399,17 @@ def _diagnostics(found_in: CandidateSource, dropped: Sequence[tuple[Ranked, list
 
 
 def _filters_applied(
-    filters: Filters, collections: Sequence[str], min_score: float, include_hold: bool, include_discard: bool
+    filters: Filters,
+    collections: Sequence[str],
+    project: str,
+    min_score: float,
+    include_hold: bool,
+    include_discard: bool,
 ) -> list[str]:
     applied = []
     if collections and not set(collections).issuperset(COLLECTIONS):
         applied.append("collection:" + ",".join(collections))
-    for name in ("session", "project", "category"):
-        value = filters[name]
+    for name, value in (("session", filters["session"]), ("project", project), ("category", filters["category"])):
         if value:
             applied.append(f"{name}:{value}")
     if min_score > 0:

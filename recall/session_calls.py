@@ -64,7 +64,7 @@ class Match:
 
 
 def matches(
-    db: apsw.Connection, query: str, asked: QueryNames, *, session: str, project: str, near: str, most: int
+    db: apsw.Connection, query: str, asked: QueryNames, *, session: str, projects: Sequence[str], near: str, most: int
 ) -> list[Match]:
     """The calls that answer a query, best first; of equals those of the project `near`, and the newest.
 
@@ -73,7 +73,7 @@ def matches(
     """
     if not call_search.exists(db):
         return []
-    found = _found(db, query.strip(), asked, session, project) or _near(db, asked, session, project)
+    found = _found(db, query.strip(), asked, session, projects) or _near(db, asked, session, projects)
 
     def order(match: Match) -> tuple[float, bool, int, int, int]:
         call = match.call
@@ -82,16 +82,16 @@ def matches(
     return _different(sorted(found, key=order), most)
 
 
-def _found(db: apsw.Connection, whole: str, asked: QueryNames, session: str, project: str) -> list[Match]:
+def _found(db: apsw.Connection, whole: str, asked: QueryNames, session: str, projects: Sequence[str]) -> list[Match]:
     """The calls that hold the query word for word, one of its names, or all of its words in a line; in no order."""
     wanted = [*asked.names, *asked.words]
     calls: list[tuple[Found, list[str]]] = []
     if len(whole.split()) >= _COPIED_WORDS:
-        calls += [(call, [whole, *wanted]) for call in call_search.holding_all(db, [whole], session, project)]
+        calls += [(call, [whole, *wanted]) for call in call_search.holding_all(db, [whole], session, projects)]
     if asked.names:
-        calls += [(call, wanted) for call in call_search.holding_any(db, asked.names, session, project)]
+        calls += [(call, wanted) for call in call_search.holding_any(db, asked.names, session, projects)]
     elif len(asked.words) >= _LEAST_WORDS:
-        calls += [(call, [whole, *wanted]) for call in call_search.holding_all(db, asked.words, session, project)]
+        calls += [(call, [whole, *wanted]) for call in call_search.holding_all(db, asked.words, session, projects)]
     found: dict[int, Match] = {}
     for call, around in calls:
         if call["rowid"] not in found and (score := _score(call, whole, asked)):
@@ -99,7 +99,7 @@ def _found(db: apsw.Connection, whole: str, asked: QueryNames, session: str, pro
     return list(found.values())
 
 
-def _near(db: apsw.Connection, asked: QueryNames, session: str, project: str) -> list[Match]:
+def _near(db: apsw.Connection, asked: QueryNames, session: str, projects: Sequence[str]) -> list[Match]:
     """For a name that no call holds: calls that hold what begins so or, of a path, its longest end that any holds.
 
     The files of a project are known by their place in it.
@@ -108,7 +108,7 @@ def _near(db: apsw.Connection, asked: QueryNames, session: str, project: str) ->
         return []
     parts = [part for part in asked.names[0].split("/") if part]
     for name in (asked.names[0], *("/".join(parts[at:]) for at in range(1, len(parts) - 1))):
-        calls = call_search.holding_any(db, [name], session, project, beginning=True)
+        calls = call_search.holding_any(db, [name], session, projects, beginning=True)
         if calls:
             return [Match(call, _BEGINS, [name]) for call in calls]
     return []

@@ -84,6 +84,22 @@ def sessions_of_project(db: apsw.Connection, projects: Sequence[str], most: int)
     return [_session(row) for row in rows]
 
 
+def prompts(db: apsw.Connection, identifier: str, last: int) -> list[str]:
+    """The last prompts of the user in a session, as far as they are archived, oldest first."""
+    rows = db.execute(
+        "SELECT substr(text, 7) FROM document WHERE session_id = ? AND session_id <> ''"
+        " AND observation_type = 'episode' AND text LIKE 'user: %' AND forgotten_at IS NULL"
+        " ORDER BY rowid DESC LIMIT ?",
+        (identifier, last),
+    )
+    return [str(text) for (text,) in rows][::-1]
+
+
+def projects(db: apsw.Connection) -> list[str]:
+    """The names of projects that archived sessions worked on."""
+    return [str(name) for (name,) in db.execute("SELECT DISTINCT project FROM session WHERE project <> ''")]
+
+
 def save_session(db: apsw.Connection, given: Session) -> None:
     """Insert or replace, inside the caller's transaction."""
     db.execute(
@@ -139,6 +155,16 @@ def names(db: apsw.Connection, identifier: str, *, least: float = 0.0) -> list[N
     rows = db.execute(
         "SELECT name, first, last, calls, weight, place FROM name WHERE session_id = ? AND weight > ?",
         (identifier, least),
+    )
+    return [_name(row) for row in rows]
+
+
+def most_used_names(db: apsw.Connection, identifier: str, most: int) -> list[Name]:
+    """The names that stood in the most calls of a session."""
+    rows = db.execute(
+        "SELECT name, first, last, calls, weight, place FROM name WHERE session_id = ? AND weight > 0"
+        " ORDER BY calls DESC, last DESC LIMIT ?",
+        (identifier, most),
     )
     return [_name(row) for row in rows]
 

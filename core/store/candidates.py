@@ -196,14 +196,17 @@ def _codes(filters: Filters) -> list[int]:
 def _document_filter(filters: Filters) -> tuple[str, list[Any]]:
     clauses: list[str] = []
     parameters: list[Any] = []
-    for column, value in (
-        ("session_id", filters["session"]),
-        ("project", filters["project"]),
-        ("category_id", filters["category"]),
-    ):
+    for column, value in (("session_id", filters["session"]), ("category_id", filters["category"])):
         if value:
             clauses.append(f"{column} = ?")
             parameters.append(value)
+    if filters["projects"] and filters["others"]:
+        # as two conditions, each with an index of its own
+        named = [name for name in filters["projects"] if name]
+        either = ["project = ''"] if len(named) < len(filters["projects"]) else []
+        either += ["project <> '' AND project = ?" for _ in named]
+        clauses.append(f"({' OR '.join(either)})")
+        parameters.extend(named)
     if filters["verdicts"]:
         clauses.append(f"write_verdict IN ({', '.join('?' * len(filters['verdicts']))})")
         parameters.extend(filters["verdicts"])

@@ -139,6 +139,7 @@ class SessionWork:
                 about["plan"] = _planned(about["plan"], value)
         names.save()
         about["prompts"] += prompts
+        # a transcript may be read long after it was written
         about["updated_at"] = max([about["updated_at"], *(draft.at or 0 for draft in self._pending.values())]) or now
         store.save_session(db, about)
         return about["calls"] - before

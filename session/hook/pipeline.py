@@ -113,7 +113,7 @@ def _injections(
 def _start(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
     from session.inject import recovery, startup
 
-    memories = InjectionStep(startup, Moment(context))
+    memories = InjectionStep(startup, Moment(context, cwd=event["cwd"]))
     run(context, [*steps, memories])
     texts = memories.message()
     if event["source"] == "compact":  # an earlier process of the client had the signpost, and took it along
@@ -164,7 +164,7 @@ def _flush(event: HookEvent, context: Context, usage: ContextUsage, steps: list[
     has_work = context.store.calls(context.session_id) >= work_signpost.LEAST_CALLS
     more = [] if in_background or has_work else [query_selection.QuerySelection(context)]
     state = run(context, [last, *steps, *more])
-    daily_log.flush(state, context.now, config=context.config)
+    daily_log.flush(state, context.now, project=context.project_of(state), config=context.config)
     if in_background and not has_work and not query_selection.begin(context.session_id):
         run(context, [query_selection.QuerySelection(context)])
 
