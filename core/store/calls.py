@@ -84,6 +84,12 @@ def sessions_of_project(db: apsw.Connection, projects: Sequence[str], most: int)
     return [_session(row) for row in rows]
 
 
+def latest_sessions(db: apsw.Connection, most: int) -> list[Session]:
+    """The sessions of all projects, the one that did something last first."""
+    rows = db.execute(f"SELECT {_SESSION} FROM session ORDER BY updated_at DESC, id LIMIT ?", (most,))
+    return [_session(row) for row in rows]
+
+
 def save_session(db: apsw.Connection, given: Session) -> None:
     """Insert or replace, inside the caller's transaction."""
     db.execute(
