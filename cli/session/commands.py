@@ -23,7 +23,7 @@ COMMANDS: tuple[Command, ...] = (
             P(
                 "limit",
                 ("--limit", "-n"),
-                "most of each kind (default 5 to 8, of names 30)",
+                "most of each kind (default 5 to 8, of names 40)",
                 kind="whole",
                 low=1,
                 high=1000,

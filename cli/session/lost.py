@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from core.envelope import NextAction
     from session.lost.entry import Entry
 
-SHOWN = {"files": 8, "names": 30, "commands": 6, "errors": 5, "words": 6, "decisions": 6}
+SHOWN = {"files": 8, "names": 40, "commands": 6, "errors": 5, "words": 6, "decisions": 6}
 """How many of a kind are shown by default: as much as fits on two screens."""
+MOST = 1000
 _CAMEL = {"prompts_before": "promptsBefore", "calls_before": "callsBefore"}
 
 
@@ -30,10 +31,7 @@ def run(options: dict[str, Any]) -> Answer:
     """
     kinds = options["kind"] or report.KINDS
     try:
-        db = sqlite.open_reading()
-        about = report.session_meant(db, _given(options["session"]))
-        assert db is not None  # else there is no session
-        lost = report.of(db, about, kinds)
+        lost = report.of_session(sqlite.open_reading(), _given(options["session"]), kinds)
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
     return Answer(_result(lost, options["limit"]), _next_actions(lost, options["limit"]))
@@ -78,7 +76,8 @@ def _next_actions(lost: report.Lost, limit: int | None) -> list[NextAction]:
         entries = lost.kinds.get(kind)
         if entries:
             actions.append(step(entries[0].get, what))
-    more = max((len(entries) for kind, entries in lost.kinds.items() if len(entries) > (limit or SHOWN[kind])), default=0)
-    if more:
-        actions.append(step(f"joelclaw lost {quoted(lost.session)} --limit {min(more, 1000)}", "all of it"))
+    longer = [len(entries) for kind, entries in lost.kinds.items() if len(entries) > (limit or SHOWN[kind])]
+    more = max(longer, default=0)
+    if more and limit != MOST:
+        actions.append(step(f"joelclaw lost {quoted(lost.session)} --limit {min(more, MOST)}", "all of it"))
     return actions

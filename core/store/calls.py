@@ -166,10 +166,13 @@ def compactions(db: apsw.Connection, identifier: str) -> list[Compaction]:
 
 
 def save_compaction(db: apsw.Connection, identifier: str, call: int, at: int, summary: str) -> None:
-    """Insert, or complete what is known of one, inside the caller's transaction."""
+    """Insert, or complete what is known of one, inside the caller's transaction.
+
+    Two with no call between them are one, that of the later.
+    """
     db.execute(
         "INSERT INTO compaction VALUES (?, ?, ?, ?) ON CONFLICT (session_id, call) DO UPDATE SET"
-        " summary = CASE WHEN excluded.summary = '' THEN summary ELSE excluded.summary END",
+        " at = max(at, excluded.at), summary = CASE WHEN excluded.summary = '' THEN summary ELSE excluded.summary END",
         (identifier, call, at, summary),
     )
 

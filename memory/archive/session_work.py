@@ -31,9 +31,10 @@ _DELETED = "deleted"
 class SessionWork:
     """Collects items in order, then stores what they say."""
 
-    __slots__ = ("_events", "_pending")
+    __slots__ = ("_events", "_latest", "_pending")
 
     def __init__(self) -> None:
+        self._latest = 0
         self._events: list[tuple[str, CallDraft | Plan | str, int]] = []
         self._pending: dict[str, CallDraft] = {}
 
@@ -41,6 +42,7 @@ class SessionWork:
         """Add an item; `prompts` of the user stood before it in this piece."""
         kind = item["kind"]
         if item["kind"] == "said":
+            self._latest = max(self._latest, item["at"] or 0)
             for tool in item["tools"]:
                 draft = CallDraft(tool, prompts, item["at"])
                 if draft.key not in self._pending:
@@ -75,7 +77,7 @@ class SessionWork:
         if not self._events and not prompts:
             return
         about = store.session(db, session) or {
-            "id": session, "client": client, "project": project, "folder": folder, "updated_at": now,
+            "id": session, "client": client, "project": project, "folder": folder, "updated_at": 0,
             "prompts": 0, "calls": 0, "plan": [],
         }  # fmt: skip
         if anew:
@@ -92,7 +94,7 @@ class SessionWork:
                 about["plan"] = _planned(about["plan"], value)
         names.save()
         about["prompts"] += prompts
-        about["updated_at"] = max([about["updated_at"], *(draft.at or 0 for draft in self._pending.values())])
+        about["updated_at"] = max(about["updated_at"], self._latest) or now
         store.save_session(db, about)
 
 

@@ -15,7 +15,7 @@ from session.lost.told import Told
 from session.lost.work import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import apsw
 
@@ -50,14 +50,23 @@ class Lost:
     kinds: dict[str, list[Entry]]
 
 
-def session_meant(db: apsw.Connection | None, given: str) -> calls.Session:
+def of_session(db: apsw.Connection | None, given: str, kinds: Sequence[str] = KINDS) -> Lost:
+    """What the last compaction dropped, of the session that is meant.
+
+    Raises:
+        Failure: as `session_meant`; NO_COMPACTION.
+    """
+    if db is None:
+        raise _nothing_archived()
+    return of(db, session_meant(db, given), kinds)
+
+
+def session_meant(db: apsw.Connection, given: str) -> calls.Session:
     """The session with this id, or the only one whose id begins so; for "" the one that did something last.
 
     Raises:
         Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS; CALLS_NOT_ARCHIVED where only its messages are.
     """
-    if db is None:
-        raise _nothing_archived()
     if not given:
         latest = calls.latest_sessions(db, 1)
         if not latest:
@@ -84,7 +93,7 @@ def session_meant(db: apsw.Connection | None, given: str) -> calls.Session:
     return known
 
 
-def of(db: apsw.Connection, about: calls.Session, kinds: Sequence[str] = KINDS) -> Lost:
+def of(db: apsw.Connection, about: calls.Session, kinds: Sequence[str]) -> Lost:
     """What the last compaction of a session dropped.
 
     Raises:
@@ -107,17 +116,15 @@ def of(db: apsw.Connection, about: calls.Session, kinds: Sequence[str] = KINDS) 
         names=calls.names(db, session), call=last["call"], prompts=prompts,
     )  # fmt: skip
     talk = Talk(told, said, lambda identifier: _shortest(db, identifier))
-    found: dict[str, Sequence[Entry]] = {}
-    for kind, read in zip(
-        KINDS, (work.files, work.found_names, work.commands, work.errors, talk.words, talk.decisions), strict=True
-    ):
-        if kind in kinds:
-            found[kind] = read()
+    readers: dict[str, Callable[[], Sequence[Entry]]] = dict(
+        zip(KINDS, (work.files, work.found_names, work.commands, work.errors, talk.words, talk.decisions), strict=True)
+    )
     return Lost(
         session=session, client=about["client"], project=about["project"], folder=about["folder"], at=last["at"],
         compactions=len(compactions), calls_before=last["call"],
         calls_since=max(0, about["calls"] - last["call"]), prompts_before=prompts,
-        summary_chars=len(last["summary"]), kinds={kind: list(entries) for kind, entries in found.items()},
+        summary_chars=len(last["summary"]),
+        kinds={kind: list(read()) for kind, read in readers.items() if kind in kinds},
     )  # fmt: skip
 
 

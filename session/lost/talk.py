@@ -23,25 +23,33 @@ TOLD_SHARE = 0.7
 _TOLD_PROMPT = 0.6
 _USER, _ASSISTANT = "user", "assistant"
 _DECIDES = re.compile(
-    r"\b(decided?|deciding|decision|chose|choose|chosen|instead(?: of)?|rather than|prefer(?:s|red)?|must(?: not|n't)?"
-    r"|should(?:n't| not)?|never|always|don't|do not|avoid|won't|will not|can't|cannot|only|keep|drop(?:ped)?|revert(?:ed)?"
-    r"|agreed?|reject(?:ed)?|ruled out|go(?:ing)? with|use|replace|no need|not needed|better to|simpler)\b",
+    r"\b(?:decided?|deciding|decision|chose|choose|chosen|instead|rather than|prefer(?:s|red)?|must|should|shouldn't"
+    r"|never|always|don't|do not|avoid|won't|will not|can't|cannot|only|keep|drop(?:ped)?|revert(?:ed)?|agreed?"
+    r"|reject(?:ed)?|ruled out|going with|go with|use|replace|no need|not needed|better to|simpler)\b",
     re.I,
 )
 _REASON = re.compile(
-    r"(?:\b(?:because|since (?!last|the last|then|yesterday)|so that|otherwise|therefore|due to|the reason|in order to|to avoid"
-    r"|which means|that way|as (?:it|this|that|they) (?:would|is|are|was|does)|given that)|, so (?:we|it|the|that|there))\b",
+    r"(?:\b(?:because|since (?!last|the last|then|yesterday)|so that|otherwise|therefore|due to|the reason|in order to"
+    r"|which means|that way|as (?:it|this|that|they) (?:would|is|are|was|does)|given that"
+    r"|to (?:avoid|prevent|ensure|preserve)|would (?:break|fail|cause|mean|lose|require|need)|root cause|overkill"
+    r"|the (?:problem|issue|trade-?off|point|risk) (?:is|was|here)|without (?:it|this|that)|unless|even (?:if|though)"
+    r"|not worth)|, so (?:we|it|the|that|there))\b",
     re.I,
 )
+_OPENING = r"(?:ok(?:ay)?|now|done|next|first|then|alright|right|yes|so|but|and|also|wait|hmm+)"
 _NARRATES = re.compile(
-    r"^(?:(?:ok(?:ay)?|now|good|great|perfect|excellent|done|next|first|then|alright|right|yes|so|but|and|also|wait|hmm+)\b"
-    r"[,.!:;— -]*)*(?:let me|let's|i'll|i will|i need|i should|i can see|i see|i'm|i am|we need to (?:look|check|see|read)"
-    r"|(?:the )?(?:next|remaining) step|looking|checking|running)\b",
+    r"^(?:good|great|perfect|excellent)\b"
+    rf"|^(?:{_OPENING}\b[,.!:;— -]*)*(?:let me|let's|i'll|i will|i need|i should|i can see|i see|i'm|i am"
+    r"|we need to (?:look|check|see|read)|(?:the )?(?:next|remaining) step|looking|checking|running)\b",
     re.I,
+)
+_GOES_ON = re.compile(
+    r"(?:continue|go on|proceed|try again|keep going|resume)\b.{0,60}$|operation stopped by hook", re.I | re.S
 )
 _CODE = re.compile(r"^\s*(?:[{}()\[\]<>|`+\-@#*/]|\d+[\s→:|]|import |func |const |return |if |type )|[{};]\s*$|→")
 _MARKS = "*_#>-–— \t0123456789.)"
 _LEAST_CHARS, _MOST_CHARS = 40, 320
+_KEY_CHARS = 60
 _ELLIPSIS = "…"
 
 
@@ -73,8 +81,10 @@ class Talk:
         """What the user said, the latest first, each once: no "continue", nothing that the summary repeats."""
         found: dict[str, Words] = {}
         for one in reversed(self.said):
-            key = " ".join(one.text.lower().split())[:TEXT_CHARS]
-            if one.by != _USER or key in found or not topics.is_topic(one.text) or self._is_told(one.text):
+            key = "".join(filter(str.isalnum, one.text.lower()))[:_KEY_CHARS]
+            if one.by != _USER or key in found or _GOES_ON.match(one.text) or not topics.is_topic(one.text):
+                continue
+            if self._is_told(one.text):
                 continue
             found[key] = self._words(one, one.text)
         return list(found.values())
@@ -130,10 +140,12 @@ def decisions_in(text: str) -> list[str]:
             continue
         for sentence in re.split(r"(?<=[.!?])\s+", line.strip()):
             plain = sentence.strip(_MARKS + "`")
-            if not _LEAST_CHARS <= len(plain) <= _MOST_CHARS or _NARRATES.match(plain.replace("’", "'")) or plain.endswith(("?", ":")):
+            if not _LEAST_CHARS <= len(plain) <= _MOST_CHARS or plain.endswith(("?", ":")):
+                continue
+            if _NARRATES.match(plain.replace("’", "'")):
                 continue
             if _DECIDES.search(plain) and _REASON.search(plain):
-                found.append(sentence.strip(" -*#>"))
+                found.append(sentence.replace("**", "").strip(" -*#>"))
     return found
 
 
