@@ -11,6 +11,7 @@ function __joelclaw_at --description 'Whether the words so far name this command
 end
 complete -c joelclaw -f
 complete -c joelclaw -n "__joelclaw_at ''" -a recall -d 'Search memory for what bears on a query.'
+complete -c joelclaw -n "__joelclaw_at ''" -a lost -d 'What the last compaction dropped, by kind, each with how to get it back.'
 complete -c joelclaw -n "__joelclaw_at ''" -a hook -d 'Take an agent\'s hook event on stdin and answer it. Always exit 0.'
 complete -c joelclaw -n "__joelclaw_at ''" -a install -d 'Enter joelclaw in an agent\'s own configuration: hooks, an extension or a plugin.'
 complete -c joelclaw -n "__joelclaw_at ''" -a uninstall -d 'Take joelclaw out of an agent\'s configuration; all else in it stays.'
@@ -106,6 +107,10 @@ complete -c joelclaw -n "__joelclaw_at 'recall'" -l project -x -d 'only this pro
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l batch -r -F -d 'one query a line from FILE (- is stdin), one JSON line each'
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l help -s h -d 'what this command takes'
+complete -c joelclaw -n "__joelclaw_at 'lost'" -l limit -s n -x -d 'most of each kind (default 5 to 8, of names 40)'
+complete -c joelclaw -n "__joelclaw_at 'lost'" -l kind -s k -x -a 'files names commands errors words decisions' -d 'only this kind; may be repeated'
+complete -c joelclaw -n "__joelclaw_at 'lost'" -l json -d 'one JSON object on stdout'
+complete -c joelclaw -n "__joelclaw_at 'lost'" -l help -s h -d 'what this command takes'
 complete -c joelclaw -n "__joelclaw_at 'memory write'" -l category -s c -x -d 'its category'
 complete -c joelclaw -n "__joelclaw_at 'memory write'" -l tags -s t -x -d 'comma-separated tags'
 complete -c joelclaw -n "__joelclaw_at 'memory write'" -l source -s s -x -d 'who says so'

@@ -269,7 +269,8 @@ def test_pi(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> N
         message(1, role="user", content=[{"type": "text", "text": "weave"}]),
         message(2, role="assistant", content=[
             {"type": "text", "text": "I weave."}, call("a", "read", path="/w/loom/warp.ts"),
-            call("b", "bash", command="npm test"), call("c", "bash", command="sleep 9"), call("d", "todo", action="list"),
+            call("b", "bash", command="npm test"), call("c", "bash", command="sleep 9"),
+            call("d", "todo", action="list"),
         ]),
         result(3, "a", "export const weftCount = 9"),
         result(4, "b", "fine\nwarp.ts(3,1): error TS1: loomState\n\nCommand exited with code 2", failed=True),
@@ -436,7 +437,8 @@ def test_a_store_of_the_version_before_reads_its_transcripts_again(
     alone = transcript.call("c1", "Bash", command="make test")
     transcript.outcome("c1", "Exit code 2\nENOSPC in shard_17", failed=True)
     said = transcript.entry("assistant", [
-        {"type": "text", "text": "I look."}, {"type": "tool_use", "id": "c2", "name": "Bash", "input": {"command": "df"}},
+        {"type": "text", "text": "I look."},
+        {"type": "tool_use", "id": "c2", "name": "Bash", "input": {"command": "df"}},
     ])  # fmt: skip
     transcript.write(said)
     both = transcript.last_id

@@ -100,6 +100,12 @@ def projects(db: apsw.Connection) -> list[str]:
     return [str(name) for (name,) in db.execute("SELECT DISTINCT project FROM session WHERE project <> ''")]
 
 
+def latest_sessions(db: apsw.Connection, most: int) -> list[Session]:
+    """The sessions of all projects, the one that did something last first."""
+    rows = db.execute(f"SELECT {_SESSION} FROM session ORDER BY updated_at DESC, id LIMIT ?", (most,))
+    return [_session(row) for row in rows]
+
+
 def save_session(db: apsw.Connection, given: Session) -> None:
     """Insert or replace, inside the caller's transaction."""
     db.execute(
@@ -199,10 +205,13 @@ def compactions(db: apsw.Connection, identifier: str) -> list[Compaction]:
 
 
 def save_compaction(db: apsw.Connection, identifier: str, call: int, at: int, summary: str) -> None:
-    """Insert, or complete what is known of one, inside the caller's transaction."""
+    """Insert, or complete what is known of one, inside the caller's transaction.
+
+    Two with no call between them are one, that of the later.
+    """
     db.execute(
         "INSERT INTO compaction VALUES (?, ?, ?, ?) ON CONFLICT (session_id, call) DO UPDATE SET"
-        " summary = CASE WHEN excluded.summary = '' THEN summary ELSE excluded.summary END",
+        " at = max(at, excluded.at), summary = CASE WHEN excluded.summary = '' THEN summary ELSE excluded.summary END",
         (identifier, call, at, summary),
     )
 

@@ -41,9 +41,10 @@ class SessionWork:
             the processes that calls ask after; it is changed.
     """
 
-    __slots__ = ("_before", "_carry", "_events", "_pending")
+    __slots__ = ("_before", "_carry", "_events", "_latest", "_pending")
 
     def __init__(self, carry: dict[str, str]) -> None:
+        self._latest = 0
         self._events: list[tuple[str, CallDraft | Plan | str, int]] = []
         self._pending: dict[str, CallDraft] = {}
         self._carry = carry
@@ -53,6 +54,7 @@ class SessionWork:
         """Add an item; `prompts` of the user stood before it in this piece."""
         kind = item["kind"]
         if item["kind"] == "said":
+            self._latest = max(self._latest, item["at"] or 0)
             for tool in item["tools"]:
                 draft = CallDraft(tool, prompts, item["at"])
                 if draft.key not in self._pending:
@@ -140,7 +142,7 @@ class SessionWork:
         names.save()
         about["prompts"] += prompts
         # a transcript may be read long after it was written
-        about["updated_at"] = max([about["updated_at"], *(draft.at or 0 for draft in self._pending.values())]) or now
+        about["updated_at"] = max(about["updated_at"], self._latest) or now
         store.save_session(db, about)
         return about["calls"] - before
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from core.names import names_in
 from core.quoting import as_code, clip, cost, enclose, one_line
 from core.store import calls as store
-from core.store import transcripts
 from recall import work_cards
 from session.inject import work, work_queries
 
@@ -134,8 +133,7 @@ def _more(queries: Sequence[str]) -> list[str]:
 
 
 def _prompts(db: apsw.Connection, session: str) -> list[str]:
-    turns = transcripts.prompts(db, session, last=_TURNS, characters=_TURN_CHARS)
-    return [text.removeprefix("user: ") for text in turns]
+    return [text[:_TURN_CHARS] for text in store.prompts(db, session, _TURNS)]
 
 
 def _plain(text: str) -> str:
