@@ -50,13 +50,13 @@ class Result:
     """What `--show` prints."""
 
 
-def measure(session: Session, command: Path, stop: threading.Event, *, show: bool) -> Result:
+def measure(path: Path, command: Path, stop: threading.Event, *, show: bool) -> Result:
     """Replay one session in a home of its own, and score every compaction of it that can be measured.
 
     Raises:
         Stopped: the run was interrupted.
     """
-    found = Result()
+    session, found = Session(path), Result()
     chance = random.Random(session.id)
     with tempfile.TemporaryDirectory(prefix="recovery-bench-", ignore_cleanup_errors=True) as folder:
         replay = Replay(session, command, Path(folder) / "home", stop)
@@ -110,7 +110,7 @@ def files_in(places: list[Path], split: str) -> list[Path]:
 
 
 def read(path: Path) -> Session | None:
-    """A session; None for a file that is none, which stderr is told if it was named by itself."""
+    """A session; None for a file that is none, of which stderr is told."""
     try:
         return Session(path)
     except (NoTranscript, OSError) as error:
@@ -183,20 +183,20 @@ def tables(rows: list[dict[str, Any]], counts: dict[str, int]) -> str:
     return "\n".join(out)
 
 
-def each_alone(sessions: list[Session], options: argparse.Namespace, stop: threading.Event) -> dict[str, Any]:
+def each_alone(paths: list[Path], options: argparse.Namespace, stop: threading.Event) -> dict[str, Any]:
     """Every session in a home of its own, `--jobs` at a time."""
     results: dict[Path, Result] = {}
     with ThreadPoolExecutor(options.jobs) as pool:
         try:
-            waiting = {pool.submit(measure, one, options.command, stop, show=options.show): one for one in sessions}
+            waiting = {pool.submit(measure, path, options.command, stop, show=options.show): path for path in paths}
             for done in as_completed(waiting):
-                session = waiting[done]
-                result = results[session.path] = done.result()
+                path = waiting[done]
+                result = results[path] = done.result()
                 for text in result.shown:
                     print(text, flush=True)
                 for fault in result.faults:
-                    tell(f"fault: {session.path.name}: {fault}")
-                tell(f"{len(results)}/{len(sessions)} {session.path.name}: {len(result.rows)} compactions")
+                    tell(f"fault: {path.name}: {fault}")
+                tell(f"{len(results)}/{len(paths)} {path.name}: {len(result.rows)} compactions")
         except BaseException:
             stop.set()
             pool.shutdown(cancel_futures=True)
@@ -213,7 +213,7 @@ def each_alone(sessions: list[Session], options: argparse.Namespace, stop: threa
     return {"systems": total, "counts": counts, "rows": rows}
 
 
-def in_one_home(sessions: list[Session], options: argparse.Namespace, stop: threading.Event) -> dict[str, Any]:
+def in_one_home(paths: list[Path], options: argparse.Namespace, stop: threading.Event) -> dict[str, Any]:
     """All sessions in one home, one after the other."""
 
     def done(replay: Replay, number: int) -> None:
@@ -221,10 +221,10 @@ def in_one_home(sessions: list[Session], options: argparse.Namespace, stop: thre
             print(f"--- {replay.session.path.name} {one.kind}\n{one.text}\n", flush=True)
         for fault in replay.faults:
             tell(f"fault: {replay.session.path.name}: {fault}")
-        tell(f"{number}/{len(sessions)} {replay.session.path.name}")
+        tell(f"{number}/{len(paths)} {replay.session.path.name}")
 
     with tempfile.TemporaryDirectory(prefix="recovery-bench-", ignore_cleanup_errors=True) as folder:
-        total = together.replay(sessions, options.command, Path(folder) / "home", stop, done)
+        total = together.replay(paths, options.command, Path(folder) / "home", stop, done)
     print(together.table(total))
     return {"together": total}
 
@@ -254,28 +254,28 @@ def arguments() -> argparse.Namespace:
     return options
 
 
-def chosen(options: argparse.Namespace) -> list[Session]:
-    """The sessions that are to be replayed."""
+def chosen(options: argparse.Namespace) -> list[Path]:
+    """The sessions that are to be replayed: those with a compaction that can be measured, together all."""
     files = files_in(options.places, options.split)
-    sessions: list[Session] = []
-    read_files = compactions = 0
+    paths: list[Path] = []
+    sessions = compactions = 0
     for path in files:
-        if options.sessions and len(sessions) == options.sessions:
+        if options.sessions and len(paths) == options.sessions:
             break
-        session = read(path)
+        session = read(path)  # not kept: all of them at once would fill the memory
         if session is None:
             continue
-        read_files += 1
+        sessions += 1
         compactions += len(session.compactions)
         if session.measurable or (options.together and session.moments):
-            sessions.append(session)
-    if not sessions:
+            paths.append(path)
+    if not paths:
         fail(
             1,
-            f"no compaction can be measured in {len(files)} files ({read_files} sessions, {compactions} compactions)",
+            f"no compaction can be measured in {len(files)} files ({sessions} sessions, {compactions} compactions)",
             "give sessions that were compacted and went on for 30 tool calls, e.g. --from ~/.claude/projects",
         )
-    return sessions
+    return paths
 
 
 def main() -> int:
@@ -285,8 +285,8 @@ def main() -> int:
     options = arguments()
     stop = threading.Event()
     try:
-        sessions = chosen(options)
-        figures = (in_one_home if options.together else each_alone)(sessions, options, stop)
+        paths = chosen(options)
+        figures = (in_one_home if options.together else each_alone)(paths, options, stop)
     except (KeyboardInterrupt, Stopped):
         stop.set()
         tell("interrupted: nothing was kept")

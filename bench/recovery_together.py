@@ -38,11 +38,13 @@ def letters(text: str) -> str:
 class Projects:
     """What the sessions of each project say."""
 
-    def __init__(self, sessions: list[Session]) -> None:
+    def __init__(self) -> None:
         self._said: dict[str, list[str]] = {}
-        for session in sessions:
-            text = letters(" ".join(moment.text for moment in session.moments))
-            self._said.setdefault(session.project, []).append(text)
+
+    def add(self, session: Session) -> None:
+        """Take in one session."""
+        text = letters(" ".join(moment.text for moment in session.moments))
+        self._said.setdefault(session.project, []).append(text)
 
     def is_foreign(self, line: str, project: str) -> bool:
         """Whether only sessions of other projects hold what a line begins with; a short line is nobody's."""
@@ -69,7 +71,7 @@ def count(injections: list[Injection], session: Session, projects: Projects) -> 
 
 
 def replay(
-    sessions: list[Session], command: Path, home: Path, stop: threading.Event, tell: Callable[[Replay, int], None]
+    paths: list[Path], command: Path, home: Path, stop: threading.Event, tell: Callable[[Replay, int], None]
 ) -> dict[str, int]:
     """Replay all in one home, oldest first.
 
@@ -79,9 +81,15 @@ def replay(
     Raises:
         Stopped: the run was interrupted.
     """
-    projects = Projects(sessions)
-    total: dict[str, int] = {"sessions": len(sessions), "hooks": 0, "late": 0, "faults": 0}
-    for number, session in enumerate(sorted(sessions, key=lambda one: one.began), 1):
+    projects = Projects()
+    began: dict[Path, int] = {}
+    for path in paths:
+        session = Session(path)
+        projects.add(session)
+        began[path] = session.began
+    total: dict[str, int] = {"sessions": len(paths), "hooks": 0, "late": 0, "faults": 0}
+    for number, path in enumerate(sorted(paths, key=began.__getitem__), 1):
+        session = Session(path)
         one = Replay(session, command, home, stop)
         one.go(lambda *_: None)
         one.rest()
