@@ -21,6 +21,7 @@ TEXT_CHARS = 300
 TOLD_SHARE = 0.7
 """From here on a sentence counts as told by the summary."""
 _TOLD_PROMPT = 0.6
+_WHOLE = 0.8
 _USER, _ASSISTANT = "user", "assistant"
 _DECIDES = re.compile(
     r"\b(?:decided?|deciding|decision|chose|choose|chosen|instead|rather than|prefer(?:s|red)?|must|should|shouldn't"
@@ -96,6 +97,8 @@ class Talk:
         for place, one in enumerate(self.said):
             for sentence in decisions_in(one.text):
                 key = meaning(sentence)
+                if one.by == _USER and len(sentence) > _WHOLE * len(one.text):  # it stands among the user's words
+                    continue
                 if key in seen or self.told.share(sentence) >= TOLD_SHARE:
                     continue
                 seen.add(key)
