@@ -21,6 +21,7 @@ FADED = 0.05
 """A name that weighs less is not at work any more."""
 MOST_FILES = 9
 _LEAST_NAME = 5
+_MOST_ALIKE = 2
 MOST_NAMES = 100
 """In a file."""
 TASK_CHARS = 200
@@ -156,6 +157,11 @@ def kinds_of(command: str) -> list[str]:
     return found
 
 
+def is_check(command: str) -> bool:
+    """Whether a command does something that its outcome tells of: a test, a build, a check; not what git is asked for."""
+    return any(not kind.startswith(("git", "gh ", "rm", "mkdir", "cp", "mv")) for kind in kinds_of(command))
+
+
 def by_place(names: Sequence[Name], total: int) -> dict[str, float]:
     """How much is at work in each place: the faded weights of its names together."""
     places: dict[str, float] = {}
@@ -185,19 +191,26 @@ def working_set(
     """
     places = by_place(names, total)
     files = {place: _file_of(place) for place in places}
-    ranked: list[tuple[float, str, str]] = []
+    ranked: list[tuple[float, str, str, str]] = []
     for name in names:
         weight, text = faded(name, total), name["name"]
         if weight >= FADED and text not in without:
             worth = weight * (places[name["place"]] + 0.1) ** 0.5 / (len(text) + 1) ** 0.5
-            ranked.append((-worth, text, files[name["place"]]))
+            place = files[name["place"]]
+            alike = "" if place else f"{name['first']} {name['last']} {name['calls']}"
+            ranked.append((-worth, text, place, alike))
     ranked.sort()
     found: dict[str, list[str]] = {}
     folders: set[str] = set()
     shown, room = "", characters
-    for _, text, place in ranked:
+    together: dict[str, int] = {}
+    for _, text, place, alike in ranked:
         if room <= _LEAST_NAME:
             break
+        if alike:  # the fields of a listing always come together: a few tell of it
+            together[alike] = together.get(alike, 0) + 1
+            if together[alike] > _MOST_ALIKE:
+                continue
         if text in shown:
             continue
         if len(found.get(place, ())) >= most_names:

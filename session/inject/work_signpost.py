@@ -99,7 +99,7 @@ def _commands(missing: Sequence[Call]) -> list[str]:
     for call in missing:
         code = as_code(call["command"])
         entry = f"{code} {call['outcome']}".rstrip()
-        if code and len(call["command"]) <= COMMAND_CHARS and len(entry) + 2 <= room:
+        if code and work.is_check(call["command"]) and len(call["command"]) <= COMMAND_CHARS and len(entry) + 2 <= room:
             room -= len(entry) + 2
             shown.append(entry)
         if len(shown) == MOST_COMMANDS:
