@@ -67,6 +67,19 @@ _DEMANDING = (
 _DEMANDING_FIRST = ("don't ", "dont ", "do not ", "also don't ", "please do not ", "avoid ", "only ")
 _OF_OTHERS = (" it never ", " they never ", " doesn't ", " isn't ", "always lists", "always return", "i don't think")
 _TYPED_CHARS = 1_500
+# How an agent says that one way was taken, and why.
+_CHOOSING = (
+    " instead ", " rather than ", " must ", " should ", " never ", " always ", " only ", " keep ", " avoid ", " use ",
+    " don't ", " not ", " decided ", " chose ", " won't ", " skip ", " leave ", " drop ", " prefer ",
+)  # fmt: skip
+_REASONS = (
+    " because ", " so that ", " otherwise ", " since ", " due to ", " root cause", " to avoid ", " would break",
+    " would fail", " so it ", " so we ", " without it", " unless ",
+)  # fmt: skip
+_NARRATING = (
+    " let me", " now ", " i'll", " i will", " i need", " i'm ", " next", " good", " great", " perfect", " the test",
+    " let's", " so ", " i can", " i see", " looking", " wait", " hmm", " yes", " ok",
+)  # fmt: skip
 _DEMAND_LEAST = 25
 _BEFORE = frozenset("sudo time env timeout nohup".split())
 _RUNNERS = frozenset("run exec x tool".split())
@@ -116,6 +129,23 @@ def demands(prompts: Sequence[str], most: int) -> list[str]:
             if _DEMAND_LEAST <= len(sentence) <= TASK_CHARS and "?" not in sentence and _demands(lower):
                 found.setdefault(sentence)
     return list(found)[:most]
+
+
+def decisions(said: Sequence[str]) -> list[str]:
+    """Sentences of the agent that choose something and say why, the newest first.
+
+    Args:
+        said: what it said, oldest first.
+    """
+    found: dict[str, None] = {}
+    for text in reversed(said):
+        for sentence in _sentences(text):
+            lower = f" {sentence.lower().replace('’', "'")} "
+            if _DEMAND_LEAST * 2 <= len(sentence) <= TASK_CHARS and not sentence.endswith((":", "?")):
+                chooses = any(mark in lower for mark in _CHOOSING)
+                if chooses and any(mark in lower for mark in _REASONS) and not lower.startswith(_NARRATING):
+                    found.setdefault(sentence)
+    return list(found)
 
 
 def open_step(plan: Sequence[Sequence[str]]) -> str:
