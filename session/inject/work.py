@@ -140,7 +140,7 @@ def decisions(said: Sequence[str]) -> list[str]:
     found: dict[str, None] = {}
     for text in reversed(said):
         for sentence in _sentences(text):
-            lower = f" {sentence.lower().replace('’', "'")} "
+            lower = " " + sentence.lower().replace("’", "'") + " "
             if _DEMAND_LEAST * 2 <= len(sentence) <= TASK_CHARS and not sentence.endswith((":", "?")):
                 chooses = any(mark in lower for mark in _CHOOSING)
                 if chooses and any(mark in lower for mark in _REASONS) and not lower.startswith(_NARRATING):
@@ -188,7 +188,7 @@ def kinds_of(command: str) -> list[str]:
 
 
 def is_check(command: str) -> bool:
-    """Whether a command does something that its outcome tells of: a test, a build, a check; not what git is asked for."""
+    """Whether a command does something that its outcome tells of: a test, a build; not what git is asked for."""
     return any(not kind.startswith(("git", "gh ", "rm", "mkdir", "cp", "mv")) for kind in kinds_of(command))
 
 
@@ -219,31 +219,13 @@ def working_set(
         total: calls of the session so far.
         without: what the reader has before him already (a text, or a set).
     """
-    places = by_place(names, total)
-    files = {place: _file_of(place) for place in places}
-    ranked: list[tuple[float, str, str, str]] = []
-    for name in names:
-        weight, text = faded(name, total), name["name"]
-        if weight >= FADED and text not in without:
-            worth = weight * (places[name["place"]] + 0.1) ** 0.5 / (len(text) + 1) ** 0.5
-            place = files[name["place"]]
-            alike = "" if place else f"{name['first']} {name['last']} {name['calls']}"
-            ranked.append((-worth, text, place, alike))
-    ranked.sort()
     found: dict[str, list[str]] = {}
     folders: set[str] = set()
     shown, room = "", characters
-    together: dict[str, int] = {}
-    for _, text, place, alike in ranked:
+    for text, place in _ranked(names, total, without):
         if room <= _LEAST_NAME:
             break
-        if alike:  # the fields of a listing always come together: a few tell of it
-            together[alike] = together.get(alike, 0) + 1
-            if together[alike] > _MOST_ALIKE:
-                continue
-        if text in shown:
-            continue
-        if len(found.get(place, ())) >= most_names:
+        if text in shown or len(found.get(place, ())) >= most_names:
             continue
         needed = len(text) + 1
         folder, _, file = place.rpartition("/")
@@ -260,6 +242,28 @@ def working_set(
             inside.append(text)
         shown = f"{shown} {place} {text}"
     return sorted(found.items(), key=lambda entry: not entry[0])
+
+
+def _ranked(names: Sequence[Name], total: int, without: Container[str]) -> list[tuple[str, str]]:
+    """The names and the files that they are shown under, most needed first."""
+    places = by_place(names, total)
+    files = {place: _file_of(place) for place in places}
+    ranked: list[tuple[float, str, str, str]] = []
+    for name in names:
+        weight, text, place = faded(name, total), name["name"], name["place"]
+        if weight >= FADED and text not in without:
+            worth = weight * (places[place] + 0.1) ** 0.5 / (len(text) + 1) ** 0.5
+            alike = "" if files[place] else f"{name['first']} {name['last']} {name['calls']}"
+            ranked.append((-worth, text, files[place], alike))
+    ranked.sort()
+    together: dict[str, int] = {}
+    kept: list[tuple[str, str]] = []
+    for _, text, place, alike in ranked:
+        if alike:  # the fields of a listing always come together: a few tell of it
+            together[alike] = together.get(alike, 0) + 1
+        if not alike or together[alike] <= _MOST_ALIKE:
+            kept.append((text, place))
+    return kept
 
 
 def _sentences(prompt: str) -> list[str]:
