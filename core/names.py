@@ -23,6 +23,9 @@ ENDINGS = frozenset(
 """Of file names."""
 _TOKEN = bytes(c if (chr(c).isalnum() and c < 128) or chr(c) in "_.-/" else 32 for c in range(256))
 _ESCAPES = (b"\\n", b"\\t", b"\\r", b"\\u")
+_MOST_KNOWN = 50_000
+_known: dict[bytes, tuple[tuple[str, bool], ...]] = {}
+"""Tokens come again and again, within a session all the more."""
 _DIGITS = frozenset("0123456789")
 _HEX = frozenset("0123456789abcdef")
 
@@ -38,24 +41,45 @@ def names_in(text: str) -> tuple[set[str], set[str]]:
 
 def names_in_order(text: str) -> list[tuple[str, bool]]:
     """The first `MOST` names of a text, each once, as they come, and whether it is an identifier or a file name."""
+    given = text.encode("utf-8", "ignore")
+    if b"\\" in given:  # JSON and source as text: the letter behind a backslash belongs to no name
+        for escape in _ESCAPES:
+            given = given.replace(escape, b"  ")
     found: dict[str, bool] = {}
-    for raw in _tokens(text):
+    for token in dict.fromkeys(given.translate(_TOKEN).split()):
+        names = _known.get(token)
+        if names is None:
+            if len(_known) == _MOST_KNOWN:
+                _known.clear()
+            names = _known[token] = _names_of(token)
+        for name, is_identifier in names:
+            found.setdefault(name, is_identifier)
         if len(found) >= MOST:
             break
-        token = raw.decode("ascii")
-        if token.startswith("--"):
-            if _LEAST <= len(token) - 2 <= LONGEST and token[2].isalpha():
-                found.setdefault(token, False)
-            token = token.lstrip("-")
-        pieces = token.strip("./-").split("/")
-        pieces[-1] = _without_line(pieces[-1])
-        if len(pieces) > 1:
-            path = "/".join(pieces)
-            if _LEAST <= len(path) <= LONGEST_PATH and not path.replace("/", "").isdigit():
-                found.setdefault(path, False)
-        for piece in pieces:
-            _add_piece(piece, found)
     return list(found.items())
+
+
+def _names_of(raw: bytes) -> tuple[tuple[str, bool], ...]:
+    """The names in a token, and whether each is an identifier or a file name; none in a plain word."""
+    if raw.isalpha() and (raw.islower() or raw.isupper() or raw.istitle()):
+        return ()
+    found: dict[str, bool] = {}
+    token = raw.decode("ascii")
+    if token.startswith("--"):
+        if _LEAST <= len(token) - 2 <= LONGEST and token[2].isalpha():
+            found[token] = False
+        token = token.lstrip("-")
+    pieces = token.strip("./-").split("/")
+    pieces[-1] = _without_line(pieces[-1])
+    if len(pieces) > 1:
+        path = "/".join(pieces)
+        if _LEAST <= len(path) <= LONGEST_PATH and not path.replace("/", "").isdigit():
+            found.setdefault(path, False)
+    for piece in pieces:
+        _add_piece(piece, found)
+        if len(found) >= MOST:
+            break
+    return tuple(found.items())
 
 
 def _add_piece(piece: str, found: dict[str, bool]) -> None:
@@ -71,16 +95,6 @@ def _add_piece(piece: str, found: dict[str, bool]) -> None:
             found.setdefault(part, True)
         elif _is_number(part):
             found.setdefault(part, False)
-
-
-def _tokens(text: str) -> list[bytes]:
-    """Different tokens of a text, less plain words."""
-    given = text.encode("utf-8", "ignore")
-    if b"\\" in given:  # JSON and source as text: the letter behind a backslash belongs to no name
-        for escape in _ESCAPES:
-            given = given.replace(escape, b"  ")
-    tokens = dict.fromkeys(given.translate(_TOKEN).split())
-    return [one for one in tokens if not (one.isalpha() and (one.islower() or one.isupper() or one.istitle()))]
 
 
 def _without_line(piece: str) -> str:
