@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 
 class Tool(TypedDict):
@@ -16,6 +16,8 @@ class Tool(TypedDict):
     """The file that it works on, as the client names it, be it to read; "" where it names none."""
     given: str
     """All texts of its input, a line each."""
+    process: NotRequired[str]
+    """The process in the background that it asks after: what it returns is that one's."""
 
 
 class Said(TypedDict):
@@ -31,12 +33,36 @@ class Said(TypedDict):
 
 
 class Outcome(TypedDict):
-    """What a tool call returned."""
+    """What a tool call returned. One that was rejected or interrupted has none."""
 
     kind: Literal["outcome"]
     call: str
     text: str
     failed: bool
+    process: NotRequired[str]
+    """Its process, which goes on in the background: whether it fails is not known yet."""
+
+
+class Ended(TypedDict):
+    """A process in the background has ended."""
+
+    kind: Literal["ended"]
+    process: str
+    text: str
+    failed: bool
+
+
+class Queue(TypedDict):
+    """What the user types while a turn runs, in a client that tells only what it does with it.
+
+    enqueue: `text` waits, behind what waits already; remove: the first was handed to the model; dequeue: it follows as
+    a message; popAll: the user took all back.
+    """
+
+    kind: Literal["queue"]
+    operation: Literal["enqueue", "remove", "dequeue", "popAll"]
+    text: str
+    at: int | None
 
 
 class Compaction(TypedDict):
@@ -90,10 +116,10 @@ class Started(TypedDict):
     cwd: str
 
 
-Item = Said | Outcome | Compaction | Summary | Plan | Usage | Started
+Item = Said | Outcome | Ended | Queue | Compaction | Summary | Plan | Usage | Started
 
 
-Kind = Literal["start", "prompt", "tool", "turn", "before_compaction", "after_compaction", "end", "ignored"]
+Kind = Literal["start", "prompt", "tool", "turn", "before_compaction", "summary", "after_compaction", "end", "ignored"]
 
 
 class HookEvent(TypedDict):
@@ -114,6 +140,8 @@ class HookEvent(TypedDict):
     """Files that a tool wrote or edited."""
     items: list[Item]
     """What was said, from a client without a transcript file."""
+    summary: str
+    """What the client's summariser has written for a compaction that goes on."""
     percent: float | None
     tokens: int | None
     window: int | None

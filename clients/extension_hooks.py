@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clients import content
 from clients import payload as fields
 
 TYPE_CHECKING = False
@@ -63,6 +64,7 @@ def _items(entry: dict[str, Any], agent: str) -> list[Item]:
         return []
     tools: list[Tool] = []
     outcomes: list[Item] = []
+    plans: list[Item] = []
     given = entry.get("tools")
     for number, tool in enumerate(given if isinstance(given, list) else ()):
         if not isinstance(tool, dict):
@@ -79,8 +81,11 @@ def _items(entry: dict[str, Any], agent: str) -> list[Item]:
             }
         )
         outcome = fields.text(tool, "outcome")
-        if outcome:
-            outcomes.append({"kind": "outcome", "call": call, "text": outcome, "failed": tool.get("failed") is True})
+        if tool.get("done", bool(outcome)) is True:
+            outcomes.append(content.outcome(call, outcome, tool.get("failed") is True))
+        plan = content.plan(tool.get("plan"), ("text",))
+        if plan:
+            plans.append(plan)
     at = fields.whole(entry, "at")
     unique = f"{agent}:{identifier}" if identifier else ""
-    return [{"kind": "said", "id": unique, "role": role, "text": said, "tools": tools, "at": at}, *outcomes]
+    return [{"kind": "said", "id": unique, "role": role, "text": said, "tools": tools, "at": at}, *outcomes, *plans]

@@ -35,6 +35,9 @@ def reader(
             event["kind"] = "after_compaction"
         elif event["kind"] == "prompt":
             event["messages"] = _prompt(payload)
+        elif event["kind"] == "summary":
+            event["summary"] = _summary(payload)
+            event["kind"] = "summary" if event["summary"] else "ignored"
         elif event["kind"] == "tool":
             event["files"] = files_of(fields.text(payload, "tool_name"), fields.table(payload, "tool_input"))
         return event
@@ -50,6 +53,12 @@ def answer(event: HookEvent, texts: Sequence[Text]) -> str:
 
     context = "\n\n".join(text["content"] for text in texts)
     return json_text.dumps({"hookSpecificOutput": {"hookEventName": event["name"], "additionalContext": context}})
+
+
+def _summary(payload: dict[str, Any]) -> str:
+    """What the summariser wrote; "" where another subagent stopped. The transcript does not hold it yet."""
+    text = fields.text(payload, "last_assistant_message").partition("<summary>")[2]
+    return "" if fields.text(payload, "agent_type") else text.partition("</summary>")[0].strip()
 
 
 def _prompt(payload: dict[str, Any]) -> list[str]:

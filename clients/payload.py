@@ -25,6 +25,7 @@ def event(payload: dict[str, Any], name: str, kind: Kind) -> HookEvent:
         "messages": [],
         "files": [],
         "items": [],
+        "summary": "",
         "percent": None,
         "tokens": None,
         "window": None,

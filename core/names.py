@@ -7,6 +7,8 @@ are mapped at once, and each different token is looked at once.
 from __future__ import annotations
 
 LONGEST = 80
+MOST = 5000
+"""Of a text: more hold only listings and data."""
 _LEAST = 4
 _LEAST_DIGITS = 4
 _LEAST_HEX = 7
@@ -24,37 +26,44 @@ _HEX = frozenset("0123456789abcdef")
 
 def names_in(text: str) -> tuple[set[str], set[str]]:
     """Identifiers and file names; and what else can be asked for by name: numbers, hashes, paths."""
-    identifiers: set[str] = set()
-    others: set[str] = set()
+    found = names_in_order(text)
+    return {name for name, is_identifier in found if is_identifier}, {name for name, is_one in found if not is_one}
+
+
+def names_in_order(text: str) -> list[tuple[str, bool]]:
+    """The first `MOST` names of a text, each once, as they come, and whether it is an identifier or a file name."""
+    found: dict[str, bool] = {}
     for raw in _tokens(text):
+        if len(found) >= MOST:
+            break
         token = raw.decode("ascii").strip("./-")
         if "/" in token:
             pieces = token.split("/")
             if _is_file(pieces[-1]) and len(token) <= LONGEST:
-                others.add(token)
+                found.setdefault(token, False)
         else:
             pieces = [token]
         for piece in pieces:
             if _is_file(piece):
-                identifiers.add(piece)
+                found.setdefault(piece, True)
                 if piece.count(".") == 1 and "-" not in piece:
                     continue
             for part in piece.replace("-", ".").split("."):
                 if _is_identifier(part):
-                    identifiers.add(part)
+                    found.setdefault(part, True)
                 elif _is_number(part):
-                    others.add(part)
-    return identifiers, others
+                    found.setdefault(part, False)
+    return list(found.items())
 
 
-def _tokens(text: str) -> set[bytes]:
+def _tokens(text: str) -> list[bytes]:
     """Different tokens of a text, less plain words."""
     given = text.encode("utf-8", "ignore")
     if b"\\" in given:  # JSON and source as text: the letter behind a backslash belongs to no name
         for escape in _ESCAPES:
             given = given.replace(escape, b"  ")
-    tokens = set(given.translate(_TOKEN).split())
-    return {one for one in tokens if not (one.isalpha() and (one.islower() or one.isupper() or one.istitle()))}
+    tokens = dict.fromkeys(given.translate(_TOKEN).split())
+    return [one for one in tokens if not (one.isalpha() and (one.islower() or one.isupper() or one.istitle()))]
 
 
 def is_file(path: str) -> bool:

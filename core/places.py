@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.names import is_file
 
 PLACE_CHARS = 160
+_DIFF_CHARS = 20_000  # so far above at most stands the head of a diff
 _PROGRAMS_OF_TWO = frozenset(
     "git go npm pnpm yarn bun cargo docker make gh uv pip python python3 node npx mise kubectl".split()
 )
@@ -36,7 +37,7 @@ def place_in(output: str, position: int) -> str:
     path = output[start : start + PLACE_CHARS].lstrip().partition(":")[0]
     if is_file(path) and " " not in path:
         return path.removeprefix("./")
-    above = output.rfind("\n+++ b/", 0, start)
+    above = output.rfind("\n+++ b/", max(0, start - _DIFF_CHARS), start)
     if above >= 0 and "\ndiff " not in output[above:start]:
         path = output[above + 7 : above + 7 + PLACE_CHARS].partition("\n")[0]
         return path if is_file(path) else ""
@@ -48,7 +49,17 @@ def _without_folder(command: str) -> str:
     command = command.strip()
     while command.startswith("cd ") and "&&" in command:
         command = command.partition("&&")[2].strip()
-    return command.partition("\n")[0]
+    return _without_prose(command.partition("\n")[0])
+
+
+def _without_prose(command: str) -> str:
+    """The command less quoted arguments of several words: messages, descriptions, programs of sed and jq."""
+    for sign in "\"'":
+        parts = command.split(sign)
+        if len(parts) > 2:
+            parts[1::2] = [part if " " not in part else "" for part in parts[1::2]]
+            command = sign.join(parts)
+    return command
 
 
 def relative(path: str, folder: str) -> str:

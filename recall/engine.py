@@ -9,7 +9,7 @@ from recall import budget as budgets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any, NotRequired, TypedDict
 
     import apsw
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from core.store.interface import CandidateSource, Document, Filters, Traits
     from recall.backend import Fallback
     from recall.budget import Budget
+    from recall.by_name import ByName
     from recall.contextual_vectors import Question
     from recall.rewrite import Rewrite
 
     class Hit(TypedDict):
-        """One memory that answers the query. `score` is 0 to 1."""
+        """One memory or tool call that answers the query. `score` is 0 to 1."""
 
         id: str
         score: float
@@ -97,6 +98,9 @@ def recall(
     vectors: bool,
     config: Config,
     patience_ms: float | None = None,
+    by_name: bool = False,
+    near: str = "",
+    raw: bool = False,
 ) -> RecallResult:
     """The memories that bear on a query, best first.
 
@@ -108,11 +112,15 @@ def recall(
         min_score: 0 to 1; lower hits are dropped.
         budget: lean, balanced, deep or auto.
         category: an alias or id, "" for any.
-        collections: names of collections, empty for all.
+        collections: names of collections, empty for all; with `by_name` also `calls`.
         project: the name of one, with its owner or without: its memories and those of no project; "" for all.
         now: ms since the epoch, for the decay.
         vectors: whether sqlite-vec is loaded into `db`.
         patience_ms: the longest to wait for a cluster, where that is less than `store.timeout_ms`.
+        by_name: tool calls of the sessions in the local file are hits too, a query that is one name gets only what
+            holds it, and texts are cut as the budget says. Not for injections: there, traces of tools are noise.
+        near: with `by_name`, the project whose calls go before those of others, "" for none.
+        raw: with `by_name`, nothing but the texts will be shown.
 
     Raises:
         apsw.Error: the store cannot be read (`core.store.sqlite.as_failure` says what it means).
@@ -134,6 +142,9 @@ def recall(
             include_discard=include_discard,
             now=now,
             episode_decay=config.number("recall.episode_decay"),
+            by_name=by_name,
+            near=near,
+            raw=raw,
         )
 
     if config.text("store.backend") == "sqlite":
@@ -161,6 +172,9 @@ def _answer(
     include_discard: bool,
     now: int,
     episode_decay: float,
+    by_name: bool,
+    near: str,
+    raw: bool,
 ) -> RecallResult:
     profile = budgets.choose(budget, query)
     shortened = query if len(query) <= _QUERY_CHARS else query[: _QUERY_CHARS // 2] + " " + query[-_QUERY_CHARS // 2 :]
@@ -180,29 +194,43 @@ def _answer(
     if profile["applied"] == "deep":
         wide *= _WIDER
         contextual = _contextual(db, found_in, shortened)
-    ranked = _rank(found_in, expanded, filters, wide, now, episode_decay, contextual)
-    nearer = contextual.found if contextual else 0
-    kept: list[Ranked] = []
+    asked: ByName | None = None
+    if by_name:
+        from recall.by_name import ByName
+
+        asked = ByName(db, shortened, filters, near=near, most=most, min_score=min_score, budget=profile["applied"])
+        filters["collections"] = [name for name in collections if name in COLLECTIONS]
+    ranked: list[Ranked] = []
     dropped: list[tuple[Ranked, list[str]]] = []
-    for entry in ranked:
-        why = trust.reasons(
-            entry[3],
-            entry[0],
-            now,
-            min_score=min_score,
-            include_hold=include_hold,
-            include_discard=include_discard,
-        )
-        if why:
-            dropped.append((entry, why))
-        else:
-            kept.append(entry)
-    hits = _hits(found_in, kept, most, query, min_score, project)
+    documents: list[Hit] = []
+    for terms, vector, holds in _searches(found_in, expanded, asked):
+        ranked = _rank(found_in, terms, vector, filters, wide, now, episode_decay, contextual)
+        if holds is not None:
+            ranked = _holding(found_in, ranked, holds)
+        kept: list[Ranked] = []
+        for entry in ranked:
+            why = trust.reasons(
+                entry[3],
+                entry[0],
+                now,
+                min_score=min_score,
+                include_hold=include_hold,
+                include_discard=include_discard,
+            )
+            if why:
+                dropped.append((entry, why))
+            else:
+                kept.append(entry)
+        documents = _hits(found_in, kept, most, query, min_score, project)
+        if ranked:
+            break
+    nearer = contextual.found if contextual else 0
+    hits = documents if asked is None else asked.hits(documents, profile, raw=raw)
     return {
         "query": query,
         "rewrittenQuery": expanded,
         "rewrite": rewritten,
-        "filtersApplied": _filters_applied(filters, project, min_score, include_hold, include_discard),
+        "filtersApplied": _filters_applied(filters, collections, project, min_score, include_hold, include_discard),
         "includeHold": include_hold,
         "includeDiscard": include_discard,
         "categoryFilter": {
@@ -218,9 +246,27 @@ def _answer(
         "droppedDiagnostics": _diagnostics(found_in, dropped[:_DIAGNOSTICS]),
         "hits": hits,
         "count": len(hits),
-        "found": len(ranked),
+        "found": len(ranked) + (len(asked.beside) if asked else 0),
         "backend": found_in.backend,
     }
+
+
+def _searches(
+    found_in: CandidateSource, query: str, asked: ByName | None
+) -> Iterable[tuple[list[str], bytes, Callable[[str], bool] | None]]:
+    """Terms, vector and condition of the searches for documents; the first that finds any counts."""
+    terms = words.query_terms(query)
+
+    def vector() -> bytes:
+        return _vector(query) if found_in.semantic else b""
+
+    return [(terms, vector(), None)] if asked is None else asked.searches(terms, vector)
+
+
+def _holding(found_in: CandidateSource, ranked: list[Ranked], holds: Callable[[str], bool]) -> list[Ranked]:
+    from recall.by_name import holding
+
+    return holding(found_in, ranked, holds)
 
 
 def _projects(db: apsw.Connection | None, project: str) -> tuple[Sequence[str], Sequence[str]]:
@@ -256,7 +302,8 @@ def _contextual(db: apsw.Connection | None, found_in: CandidateSource, query: st
 
 def _rank(
     found_in: CandidateSource,
-    query: str,
+    terms: Sequence[str],
+    vector: bytes,
     filters: Filters,
     wide: int,
     now: int,
@@ -264,8 +311,6 @@ def _rank(
     contextual: Question | None,
 ) -> list[Ranked]:
     """Every candidate as (score, raw score, boost, traits), best first; ties go to the newer."""
-    terms = words.query_terms(query)
-    vector = _vector(query) if found_in.semantic else b""
     raw = {}
     candidates = found_in.candidates(terms, vector, filters, wide, wide)
     half = fusion.lexical_half(len(terms), found_in.size())  # a cluster knows its size from the candidates' answer
@@ -354,11 +399,16 @@ def _diagnostics(found_in: CandidateSource, dropped: Sequence[tuple[Ranked, list
 
 
 def _filters_applied(
-    filters: Filters, project: str, min_score: float, include_hold: bool, include_discard: bool
+    filters: Filters,
+    collections: Sequence[str],
+    project: str,
+    min_score: float,
+    include_hold: bool,
+    include_discard: bool,
 ) -> list[str]:
     applied = []
-    if filters["collections"] and len(filters["collections"]) < len(COLLECTIONS):
-        applied.append("collection:" + ",".join(filters["collections"]))
+    if collections and not set(collections).issuperset(COLLECTIONS):
+        applied.append("collection:" + ",".join(collections))
     for name, value in (("session", filters["session"]), ("project", project), ("category", filters["category"])):
         if value:
             applied.append(f"{name}:{value}")

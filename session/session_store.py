@@ -197,6 +197,32 @@ class SessionStore:
                 vectors=vectors,
             )
 
+    def calls(self, session: str) -> int:
+        """How many tool calls of a session are archived."""
+        if self.faults:
+            return 0
+        with fault_boundary(self.faults, "calls"):
+            from core.store import calls
+
+            db, _ = self.reading()
+            about = calls.session(db, session) if db is not None else None
+            return about["calls"] if about is not None else 0
+        return 0
+
+    def keep_summary(self, session: str, text: str) -> None:
+        """Store what the client keeps in place of the messages before the compaction that goes on."""
+        if self.faults:
+            return
+        with fault_boundary(self.faults, "summary"):
+            from core.redaction import redact
+            from core.store import calls, sqlite
+
+            db, _ = self._writing(durable=False)
+            about = calls.session(db, session)
+            with sqlite.transaction(db):
+                number = about["calls"] if about is not None else 0
+                calls.save_compaction(db, session, number, self._now, redact(text)[0])
+
     def write_task(self, text: str, *, source: str, session: str, project: str) -> str | None:
         """Store a session's task as a memory; returns its id, None where it failed."""
         if self.faults:

@@ -115,8 +115,8 @@ def test_what_the_model_notes_is_remembered(run: Run, home: Path, made: Transcri
         "byType": {"segment_narrative": 1, "segment_fact": 3},
         "byVerdict": {"allow": 2, "hold": 1, "discard": 1},
     }  # fmt: skip
-    assert (result["session"], result["turns"], result["unchanged"]) == (SESSION, 4, False)
-    assert result["episodes"] == {"added": 4, "updated": 0}
+    assert (result["session"], result["turns"], result["unchanged"]) == (SESSION, 3, False)
+    assert result["episodes"] == {"added": 3, "updated": 0}
     assert result["left"] == {"turns": 0, "tokens": 0, "reason": ""}
     (only,) = result["ranges"]
     assert (only["from"], only["to"], only["cut"]) == ("claude:u-00000001", "claude:u-00000005", False)
@@ -130,7 +130,7 @@ def test_what_the_model_notes_is_remembered(run: Run, home: Path, made: Transcri
     assert {one["project"] for one in stored(home)} == {"gateway"}
     (source,) = evidence(home, fact["id"])
     assert source["session"] == SESSION
-    assert source["episodes"] == [f"claude:u-{number:08}" for number in (1, 2, 3, 5)]
+    assert source["episodes"] == [f"claude:u-{number:08}" for number in (1, 2, 5)]
     hits = run("recall", "how often does the gateway retry").result["hits"]
     assert "The gateway retries three times with 250 ms between." in [hit["observation"] for hit in hits]
 
@@ -211,7 +211,7 @@ def test_what_is_said_again_is_merged(run: Run, home: Path, made: Transcript, mo
 def test_nothing_worth_noting(run: Run, home: Path, made: Transcript, model: Fake) -> None:
     model.says("<observations></observations>")
     result = run("memory", "observe", str(made.path), "--command", model.command).result
-    assert (result["turns"], result["observations"]["count"]) == (4, 0)
+    assert (result["turns"], result["observations"]["count"]) == (3, 0)
     assert run("memory", "observe", str(made.path), "--command", model.command).result["unchanged"] is True
     assert len(model.prompts) == 1
 
@@ -337,11 +337,11 @@ def test_events_tell_how_it_went(run: Run, made: Transcript, model: Fake) -> Non
     run("memory", "observe", str(made.path), "--command", model.command)
     started, completed = events(run)
     assert (started["action"], completed["action"]) == ("memory.observe.started", "memory.observe.completed")
-    assert started["metadata"]["turns"] == 4
+    assert started["metadata"]["turns"] == 3
     assert completed["sessionId"] == SESSION
     assert completed["duration_ms"] >= 0
     assert completed["metadata"]["observations"]["added"] == 4
-    assert completed["metadata"]["turns"] == 4
+    assert completed["metadata"]["turns"] == 3
 
 
 def test_a_budget_of_tokens(run: Run, home: Path, tmp_path: Path, model: Fake) -> None:
@@ -418,7 +418,7 @@ def test_turns_of_tools_alone_ask_no_model(run: Run, tmp_path: Path, model: Fake
     made.call("toolu_01Abcdefgh12345678", "Read", file_path="/a")
     made.call("toolu_01Bbcdefgh12345678", "Edit", file_path="/home/u/a.py")
     result = run("memory", "observe", str(made.path), "--command", model.command).result
-    assert (result["turns"], result["rangeCount"], result["left"]["turns"]) == (2, 0, 0)
+    assert (result["turns"], result["rangeCount"], result["left"]["turns"]) == (0, 0, 0)
     assert model.prompts == []
 
 
@@ -463,7 +463,7 @@ def test_a_transcript_that_is_cut_or_damaged_is_read_as_far_as_it_goes(
     made.user("The line behind the damage.")
     made.append(b'{"type": "user", "message": {"role": "us')
     result = run("memory", "observe", str(made.path), "--command", model.command).result
-    assert (result["badLines"], result["turns"]) == (1, 5)
+    assert (result["badLines"], result["turns"]) == (1, 4)
     assert "behind the damage" in model.prompts[0]
 
 
@@ -489,5 +489,5 @@ def test_quoting_of_the_command(run: Run, made: Transcript, tmp_path: Path) -> N
     folder = tmp_path / "two words"
     odd = Fake(folder)
     command = f"{shlex.quote(sys.executable)} -S {shlex.quote(os.fspath(folder / 'model.py'))}"
-    assert run("memory", "observe", str(made.path), f"--command={command}").result["turns"] == 4
+    assert run("memory", "observe", str(made.path), f"--command={command}").result["turns"] == 3
     assert len(odd.prompts) == 1

@@ -123,7 +123,7 @@ def test_a_store_that_cannot_be_written(run: Run, home: Path, made: Transcript, 
             env={"JOELCLAW_STORE_BUSY_MS": "200"}, ok=False,
         )  # fmt: skip
     assert done.json["error"]["code"] == "STORE_BUSY"
-    assert run("memory", "observe", "--session", SESSION, "--command", model.command).result["turns"] == 4
+    assert run("memory", "observe", "--session", SESSION, "--command", model.command).result["turns"] == 3
 
 
 def test_a_store_of_the_second_schema_is_brought_up_to_date(

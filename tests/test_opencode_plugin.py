@@ -132,9 +132,10 @@ def test_each_message_is_sent_once_with_what_its_tools_did(host: Host) -> None:
     assert second["text"] == "I begin."
     edit, bash, write, patch = second["tools"]
     assert edit == {
-        "name": "edit", "files": ["/srv/tides/a.py"], "command": "", "outcome": "done", "failed": False,
+        "name": "edit", "files": ["/srv/tides/a.py"], "target": "/srv/tides/a.py", "command": "",
+        "given": "/srv/tides/a.py", "plan": [], "done": True, "outcome": "done", "failed": False,
     }  # fmt: skip
-    assert (bash["files"], bash["command"], len(bash["outcome"])) == ([], "make", 500)
+    assert (bash["files"], bash["command"], bash["outcome"]) == ([], "make", "x" * 900)
     assert (write["files"], write["outcome"], write["failed"]) == ([], "no space", True)
     assert patch["files"] == ["c.py", "d.py"]
     assert turns[0]["payload"]["messages"] == ["mend the tides"]

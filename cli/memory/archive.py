@@ -55,6 +55,7 @@ def run(options: dict[str, Any]) -> Answer:
         "unchanged": report.unchanged,
         "agents": report.agents,
         "episodes": {"added": report.added, "updated": report.updated},
+        "calls": report.calls,
         "bytes": report.bytes,
         "badLines": report.bad_lines,
         "subagents": report.subagents,

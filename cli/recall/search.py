@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 from cli.answer import Answer, write_out
-from core import clock, config, json_text
+from core import clock, config, json_text, project
 from core.errors import Failure, usage
 from core.store.migrations import COLLECTIONS
 
@@ -13,14 +15,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from core.envelope import NextAction
-    from recall.engine import RecallResult
+    from recall.engine import Hit, RecallResult
 
 _STDIN = "-"
 
 
 def run(options: dict[str, Any]) -> Answer | int:
     """`joelclaw recall QUERY` or `--batch FILE`."""
-    names = collections(options["collection"] or "", "RECALL_INVALID_ARGS")
+    names = collections(options["collection"] or "", "RECALL_INVALID_ARGS", also=("calls",))
     if options["everywhere"] and options["project"]:
         raise usage("RECALL_INVALID_ARGS", "--project and --everywhere exclude each other", "give one of them")
     if options["batch"] is not None:
@@ -34,10 +36,15 @@ def run(options: dict[str, Any]) -> Answer | int:
     from session.recorded_recall import RecordedRecall
 
     recalls = RecordedRecall(config.load())
-    result = recalls.ask(options["query"], now=clock.now_ms(), **_asked(options, names))
+    result = recalls.ask(options["query"], now=clock.now_ms(), raw=bool(options["raw"]), **_asked(options, names))
     recalls.save(counting=True)
-    raw = "\n".join(" ".join(hit["observation"].split()) for hit in result["hits"]) if options["raw"] else None
+    raw = "\n".join(map(_raw, result["hits"])) if options["raw"] else None
     return Answer(result, _next_actions(result), raw)
+
+
+def _raw(hit: Hit) -> str:
+    """A hit as a line; what a session was at work on, as its lines."""
+    return hit["observation"] if hit["collection"] == "work" else " ".join(hit["observation"].split())
 
 
 def search(options: dict[str, Any]) -> Answer | int:
@@ -47,16 +54,19 @@ def search(options: dict[str, Any]) -> Answer | int:
     return run({**COMMANDS[0].defaults(), **options, "budget": "auto"})
 
 
-def collections(given: str, code: str) -> tuple[str, ...]:
+def collections(given: str, code: str, *, also: tuple[str, ...] = ()) -> tuple[str, ...]:
     """The collections that a comma-separated list names.
+
+    Args:
+        also: what may be named beside the collections of documents.
 
     Raises:
         Failure: `code`, exit 2, for a name that is none.
     """
     names = tuple(name.strip() for name in given.split(",") if name.strip())
     for name in names:
-        if name not in COLLECTIONS:
-            known = ", ".join(COLLECTIONS)
+        if name not in COLLECTIONS and name not in also:
+            known = ", ".join((*COLLECTIONS, *also))
             raise usage(code, f"there is no collection {name!r}", f"use some of {known}")
     return names
 
@@ -104,7 +114,14 @@ def _asked(options: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     asked = {name: options[name] for name in ("limit", "min_score", "budget", "include_hold", "include_discard")}
     for name in ("category", "session", "project"):
         asked[name] = options[name] or ""
-    return {**asked, "collections": names}
+    return {**asked, "collections": names, "by_name": True, "near": project.name_of(_here())}
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # the folder is gone
+        return ""
 
 
 def _lines(where: str) -> Iterator[str]:

@@ -15,6 +15,7 @@ KINDS: dict[str, Kind] = {
     "PostToolUse": "tool",
     "Stop": "turn",
     "PreCompact": "before_compaction",
+    "SubagentStop": "summary",
     "SessionEnd": "end",
 }
 read = json_hooks.reader(KINDS, transcript.files_of)

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clients.event import Item, PlanStep, Tool
+    from clients.event import Ended, Item, Outcome, PlanStep, Tool
 
-SAID_MARKS: tuple[bytes, ...] = (b'"user"', b'"assistant"', b'"queued_command"')
+SAID_MARKS: tuple[bytes, ...] = (b'"user"', b'"assistant"', b'"queued_command"', b'"queue-operation"')
 """A line that holds none of them yields nothing that was said, and no outcome."""
 CONTEXT_MARKS: tuple[bytes, ...] = (b'"usage"', b"compact_boundary")
 """A line that holds none of them yields no usage and no compaction."""
@@ -24,6 +24,14 @@ _PATHS = {
     "MultiEdit": ("file_path",),
     "NotebookEdit": ("notebook_path", "file_path"),
 }
+_ASKING = ("TaskOutput", "BashOutput", "AgentOutputTool")  # what became of a process in the background
+_RUNS = "Command running in background with ID: "
+_REJECTED = ("The user doesn't want to ", "[Request interrupted by user")
+_WITH_WORDS = "the user said:\n"
+_BEHIND_WORDS = "\n\nNote: The user's next message"
+_NOT_RUN = "<tool_use_error>Sibling tool call errored"
+_NOTIFICATION = "<task-notification>"
+_PLANNERS = ("TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList")
 _SYNTHETIC = "<synthetic>"  # the model of a message that Claude Code itself wrote: an error, an interruption
 
 
@@ -67,6 +75,8 @@ def items(line: object) -> list[Item]:
     if kind == "system" and entry.get("subtype") == "compact_boundary":
         after = content.whole(content.table(entry.get("compactMetadata")).get("postTokens"))
         found.append({"kind": "compaction", "tokens": after or None, "at": ms(entry.get("timestamp"))})
+    if kind == "queue-operation":
+        found += _of_queue(entry)
     return found
 
 
@@ -93,11 +103,12 @@ def _id(entry: dict[str, Any]) -> str:
     return f"claude:{uuid}" if uuid else ""
 
 
-def _said(entry: dict[str, Any], text: str) -> list[Item]:
+def _said(entry: dict[str, Any], text: str, part: str = "") -> list[Item]:
     if not text:
         return []
     at = ms(entry.get("timestamp"))
-    return [{"kind": "said", "id": _id(entry), "role": "user", "text": text, "tools": [], "at": at}]
+    own = _id(entry)
+    return [{"kind": "said", "id": own and own + part, "role": "user", "text": text, "tools": [], "at": at}]
 
 
 def _of_user(entry: dict[str, Any]) -> list[Item]:
@@ -105,17 +116,60 @@ def _of_user(entry: dict[str, Any]) -> list[Item]:
     if message.get("role", "user") != "user":
         return []
     given = message.get("content")
-    found = _said(entry, content.typed(given))
-    for part in content.rows(given):
+    found = _said(entry, content.typed(given)) or [*_ended(content.string(given))]
+    for number, part in enumerate(content.rows(given)):
         if part.get("type") == "tool_result":
-            text = content.without_ours(content.text_of(part.get("content")))
-            call = content.string(part.get("tool_use_id"))
-            found.append({"kind": "outcome", "call": call, "text": text, "failed": part.get("is_error") is True})
+            text = content.text_of(part.get("content"))
+            if part.get("is_error") is True and text.startswith(_REJECTED):
+                words = text.partition(_WITH_WORDS)[2].partition(_BEHIND_WORDS)[0]
+                found += _said(entry, content.typed(words), f":{number}")
+            elif not text.startswith(_NOT_RUN):
+                found.append(_outcome(part, text))
     return found
 
 
+def _outcome(part: dict[str, Any], text: str) -> Outcome:
+    """What a call returned; what asks after a process tells of it in tags."""
+    failed, process = part.get("is_error") is True, ""
+    if text.startswith(_RUNS):
+        process = text[len(_RUNS) :].split()[0].rstrip(".,") if text[len(_RUNS) :].strip() else ""
+    elif text.startswith(("<retrieval_status>", "<status>")):
+        process = _tag(text, "task_id") or "?" if _tag(text, "status") == "running" else ""
+        failed = failed or _tag(text, "status") == "failed" or _tag(text, "exit_code") not in ("", "0")
+    if text.startswith("<tool_use_error>"):
+        text = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>").strip()
+    return content.outcome(part.get("tool_use_id"), text, failed, process)
+
+
+def _ended(text: str) -> list[Ended]:
+    """That a process in the background has ended stands in the place of a message."""
+    if not text.startswith(_NOTIFICATION):
+        return []
+    process, status = _tag(text, "task-id"), _tag(text, "status")
+    if not process or status not in ("completed", "failed"):
+        return []
+    return [{"kind": "ended", "process": process, "text": _tag(text, "summary"), "failed": status == "failed"}]
+
+
+def _tag(text: str, name: str) -> str:
+    """What stands in the first element of this name."""
+    return text.partition(f"<{name}>")[2].partition(f"</{name}>")[0].strip()
+
+
+def _of_queue(entry: dict[str, Any]) -> list[Item]:
+    """What the user types while a turn runs; a command for the client is none of it."""
+    operation = entry.get("operation")
+    if operation not in ("enqueue", "remove", "dequeue", "popAll"):
+        return []
+    given = content.string(entry.get("content"))
+    text = content.typed(given)
+    if text.startswith("/") and len(text.split()) == 1:
+        text = ""
+    return [{"kind": "queue", "operation": operation, "text": text, "at": ms(entry.get("timestamp"))}, *_ended(given)]
+
+
 def _of_queued(entry: dict[str, Any]) -> list[Item]:
-    """What the user typed while a turn ran stands in an attachment alone."""
+    """In newer versions what the user typed while a turn ran stands in an attachment as well."""
     given = content.table(entry.get("attachment"))
     if given.get("type") != "queued_command" or given.get("commandMode", "prompt") != "prompt":
         return []
@@ -123,7 +177,7 @@ def _of_queued(entry: dict[str, Any]) -> list[Item]:
 
 
 def _plan(tool: str, given: dict[str, Any]) -> list[Item]:
-    """What a call makes of the plan. A new task's number is its place: the outcome says it, and counts from 1."""
+    """What a call makes of the plan. A new task's number is its place: they are counted from 1."""
     if tool == "TodoWrite":
         whole = content.plan(given.get("todos"), ("content",))
         return [whole] if whole else []
@@ -153,8 +207,13 @@ def _of_assistant(entry: dict[str, Any]) -> list[Item]:
     for part in content.rows(given):
         if part.get("type") == "tool_use":
             name, wanted = content.string(part.get("name")), part.get("input")
-            tools.append(content.tool(part.get("id"), name, files_of(name, wanted), command_of(name, wanted), wanted))
-            plans += _plan(name, content.table(wanted))
+            fields = content.table(wanted)
+            # what a plan says is an item of its own
+            about = {} if name in _PLANNERS else {**fields, "output_mode": ""}
+            process = next(iter(content.paths(fields, "task_id", "bash_id", "agentId")), "") if name in _ASKING else ""
+            files, command = files_of(name, wanted), command_of(name, wanted)
+            tools.append(content.tool(part.get("id"), name, files, command, about, process))
+            plans += _plan(name, fields)
     if text or tools:
         at = ms(entry.get("timestamp"))
         found.append({"kind": "said", "id": _id(entry), "role": "assistant", "text": text, "tools": tools, "at": at})

@@ -30,7 +30,17 @@ _PATCH_BEGIN = "*** Begin Patch"
 _PATCH_END = "*** End Patch"
 _PATCH_HEADS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 _NOT_THE_USER = ("harness", "skills", "hook")  # provenance of a part
+_TEXTS = ("input_text", "output_text", "text")
 _BODY = "\nOutput:\n"
+_RUNS = "Process running with session ID "
+_FAULTS = (
+    "apply_patch verification failed",
+    "exec_command failed",
+    "write_stdin failed",
+    "failed to parse function arguments",
+    "unsupported call",
+)
+_NOT_RUN = ("aborted by user", "exec command rejected by user", "patch rejected by user", "rejected by user")
 
 
 def wrote(entry: dict[str, Any]) -> bool:
@@ -64,7 +74,10 @@ def items(line: object) -> list[Item]:
         return [{"kind": "usage", "tokens": tokens, "window": window or None, "model": ""}] if tokens else []
     if kind == "compacted":
         at = ms(entry.get("timestamp"))
-        kept = "\n".join(content.texts_in([payload.get("message"), payload.get("replacement_history")]))
+        history = [
+            content.text_of(row.get("content"), _TEXTS) for row in content.rows(payload.get("replacement_history"))
+        ]
+        kept = "\n".join(text for text in (content.string(payload.get("message")), *history) if text)
         found: list[Item] = [{"kind": "compaction", "tokens": None, "at": at}]
         return [*found, {"kind": "summary", "text": kept, "at": at}] if kept else found
     if kind == "session_meta":
@@ -147,14 +160,15 @@ def _of_response(entry: dict[str, Any], payload: dict[str, Any]) -> list[Item]:
     if kind in _CALLS:
         name = content.string(payload.get("name")) or "local_shell"
         given = _given(payload)
-        tools: list[Tool] = [content.tool(call, name, files_of(name, given), command_of(name, given), given)]
+        process = _process(given) if name == "write_stdin" else ""
+        tools: list[Tool] = [content.tool(call, name, files_of(name, given), command_of(name, given), given, process)]
         at = ms(entry.get("timestamp"))
         found: list[Item] = [{"kind": "said", "id": "", "role": "assistant", "text": "", "tools": tools, "at": at}]
         plan = content.plan(content.table(given).get("plan"), ("step",)) if name == "update_plan" else None
         return [*found, plan] if plan else found
     if kind in _OUTPUTS:
-        text, failed = _output(payload.get("output"))
-        return [{"kind": "outcome", "call": call, "text": content.without_ours(text), "failed": failed}]
+        text, failed, process = _output(payload.get("output"))
+        return [] if text.startswith(_NOT_RUN) else [content.outcome(call, text, failed, process)]
     return []
 
 
@@ -199,9 +213,15 @@ def _by_user(payload: dict[str, Any], given: object) -> object:
     return [part for part, source in zip(given, sources, strict=True) if source not in _NOT_THE_USER]
 
 
-def _output(output: object) -> tuple[str, bool]:
-    """Text of a tool's output, and whether it failed; versions differ in the form."""
-    failed = False
+def _process(given: object) -> str:
+    """The process that a call writes to, or waits for."""
+    process = content.table(given).get("session_id")
+    return str(process) if isinstance(process, (int, str)) else ""
+
+
+def _output(output: object) -> tuple[str, bool, str]:
+    """Text of a tool's output, whether it failed, and its process where that goes on; versions differ in the form."""
+    failed, process = False, ""
     if isinstance(output, str) and output.lstrip().startswith('{"output"'):
         try:
             output = json_text.loads(output)
@@ -212,13 +232,15 @@ def _output(output: object) -> tuple[str, bool]:
             output.get("success") is False or content.whole(content.table(output.get("metadata")).get("exit_code")) > 0
         )
         output = output.get("output", output.get("content"))
-    text = content.text_of(output, ("input_text", "output_text", "text"))
+    text = content.text_of(output, _TEXTS)
     head, found, body = f"{text}\n".partition(_BODY)
     if not found:
-        return text, failed
+        return text, failed or text.startswith(_FAULTS), ""
     # Chunk ID, wall time, status: what Codex tells of the call before its output
     for line in head.split("\n"):
         for begin in ("Process exited with code ", "Exit code: "):
             if line.startswith(begin):
                 failed = failed or line[len(begin) :].strip() != "0"
-    return body.strip(), failed
+        if line.startswith(_RUNS):
+            process = line[len(_RUNS) :].strip()
+    return body.strip(), failed, process

@@ -21,6 +21,7 @@ CONTEXT_MARKS: tuple[bytes, ...] = (b'"tokens"', b"<state_snapshot>")
 """A line that holds none of them yields no usage and no compaction."""
 
 _WRITES = ("write_file", "replace")
+_EXIT = "Exit Code: "
 
 
 def wrote(entry: dict[str, Any]) -> bool:
@@ -89,12 +90,15 @@ def _of_assistant(entry: dict[str, Any]) -> list[Item]:
     text = content.text_of([{**part, "type": "text"} for part in parts]) if parts else content.text_of(given)
     tools: list[Tool] = []
     outcomes: list[Item] = []
+    plans: list[Item] = []
     for call in content.rows(entry.get("toolCalls")):
         name, wanted, identifier = content.string(call.get("name")), call.get("args"), content.string(call.get("id"))
         tools.append(content.tool(identifier, name, files_of(name, wanted), command_of(name, wanted), wanted))
         outcomes += _outcome(call, identifier)
+        if name == "write_todos" and (plan := content.plan(content.table(wanted).get("todos"), ("description",))):
+            plans.append(plan)
     found: list[Item] = [_said(entry, "assistant", text, tools)] if text or tools else []
-    found += outcomes
+    found += [*outcomes, *plans]
     tokens = content.whole(content.table(entry.get("tokens")).get("input"))
     if tokens:
         found.append({"kind": "usage", "tokens": tokens, "window": None, "model": content.string(entry.get("model"))})
@@ -102,16 +106,21 @@ def _of_assistant(entry: dict[str, Any]) -> list[Item]:
 
 
 def _outcome(call: dict[str, Any], identifier: str) -> list[Item]:
-    """What a call returned. A message of the user repeats it without the status, and is not read."""
+    """What a call returned, nothing of one that the user did not let run. A message of the user repeats it without the
+    status, and is not read. A command that failed is a success of the tool: its status stands in the text.
+    """
     answers = [content.table(content.table(row.get("functionResponse")).get("response")) for row in _results(call)]
-    if not answers:
+    if not answers or call.get("status") == "cancelled":
         return []
     fault = any("error" in answer for answer in answers)
     texts = [content.string(answer.get("output")) or content.string(answer.get("error")) for answer in answers]
     text = content.without_ours("\n".join(text for text in texts if text).strip())
     text = text.removeprefix("<untrusted_context>").removesuffix("</untrusted_context>").strip()
-    failed = fault or call.get("status") in ("error", "cancelled")
-    return [{"kind": "outcome", "call": identifier, "text": text, "failed": failed}]
+    failed = fault or call.get("status") == "error"
+    if call.get("name") == "run_shell_command" and not failed:
+        codes = [line[len(_EXIT) :].strip() for line in text.split("\n") if line.startswith(_EXIT)]
+        failed = bool(codes) and codes[-1] not in ("0", "(none)")
+    return [content.outcome(identifier, text, failed)]
 
 
 def _results(call: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,7 +1,11 @@
 // For OpenCode: a plugin. Its texts stand in the system prompt.
 const AGENT = "opencode";
 const MAX_ENTRY = 8_000; // of a message for the archive
-const OUTCOME = 500;
+const GIVEN = 4_000; // of a tool's input, and OUTCOME of what it returned: their names are kept
+const OUTCOME = 16_000;
+const ROOM = 600_000; // characters of all messages of a report; those left out come with the next one
+const STEPS = 60; // of a plan
+const NOT_RUN = /^(The user rejected|The user dismissed|Tool execution aborted)/;
 const ENTRIES = 200; // at once: a session that is taken up again is sent from its beginning, and told apart by ids
 const SESSIONS = 100; // remembered at once
 const WRITES = new Set(["edit", "write", "multiedit", "patch", "apply_patch"]);
@@ -15,15 +19,43 @@ function written(tool, args) {
   return [args.filePath, ...[...named].map((one) => one[1].trim())].filter((path) => typeof path === "string" && path);
 }
 
+/** All texts of a value, a line each. */
+function texted(value, depth = 0) {
+  if (typeof value === "string") return [value];
+  if (!value || typeof value !== "object" || depth > 8) return [];
+  return Object.values(value).flatMap((one) => texted(one, depth + 1));
+}
+
+const ends = (text, most) =>
+  typeof text === "string" && text.length > most ? `${text.slice(0, most / 2)}\n${text.slice(-most / 2)}` : cut(text, most);
+
 function used(part) {
-  const { status, input, output, error } = part.state ?? {};
+  const { status, input, output, error, metadata } = part.state ?? {};
+  const fault = typeof error === "string" ? error : "";
+  const plan = part.tool === "todowrite" && Array.isArray(input?.todos) ? input.todos.slice(0, STEPS) : [];
   return {
     name: part.tool,
     files: status === "completed" ? written(part.tool, input) : [],
-    command: typeof input?.command === "string" ? cut(input.command, OUTCOME) : "",
-    outcome: cut(status === "error" ? error : output, OUTCOME),
-    failed: status === "error",
+    target: [input?.filePath, input?.path].find((path) => typeof path === "string") ?? "",
+    command: typeof input?.command === "string" ? cut(input.command, GIVEN) : "",
+    given: ends(texted(input).join("\n"), GIVEN),
+    plan: plan.map((step) => ({ text: cut(step?.content, 500), status: cut(step?.status, 40) })),
+    done: status === "completed" || (status === "error" && !NOT_RUN.test(fault)),
+    outcome: ends(status === "error" ? fault : output, OUTCOME),
+    failed: status === "error" || (Number.isInteger(metadata?.exit) && metadata.exit !== 0),
   };
+}
+
+/** The newest entries that go into one report, oldest first; one at least. */
+function newest(entries) {
+  let room = ROOM;
+  let from = entries.length;
+  while (from > 0 && entries.length - from < ENTRIES) {
+    room -= JSON.stringify(entries[from - 1]).length;
+    if (room < 0 && from < entries.length) break;
+    from--;
+  }
+  return entries.slice(from);
 }
 
 /** A message of OpenCode as an entry, or null while it is not finished or holds nothing. */
@@ -80,7 +112,7 @@ export const Joelclaw = async ({ client, directory } = {}) => {
     const entries = all.map(entry).filter(Boolean);
     const messages = entries.filter((one) => one.role === "user").slice(-MESSAGES).map((one) => one.text);
     const compacted = all.some((one) => one?.info?.summary === true && one.info.role === "assistant");
-    return { messages, compacted, entries: entries.filter((one) => !known.sent.has(one.id)).slice(-ENTRIES) };
+    return { messages, compacted, entries: newest(entries.filter((one) => !known.sent.has(one.id))) };
   };
   const report = async (event, known, until) => {
     const said = await news(known);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clients import content
 from clients.moment import ms
+from core import json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ CONTEXT_MARKS: tuple[bytes, ...] = (b'"usage"', b'"compaction"')
 """A line that holds none of them yields no usage and no compaction."""
 
 _WRITES = ("edit", "write")
+_ABORTED = ("Command aborted", "Operation aborted")
 _UNFINISHED = ("aborted", "error")  # what such an answer says of its usage is nothing, or a part
 
 
@@ -59,10 +61,22 @@ def items(line: object) -> list[Item]:
     if role == "assistant":
         return _of_assistant(entry, message)
     if role == "toolResult":
-        text = content.without_ours(content.text_of(message.get("content")))
-        call, failed = content.string(message.get("toolCallId")), message.get("isError") is True
-        return [{"kind": "outcome", "call": call, "text": text, "failed": failed}]
+        return _of_result(message)
     return []
+
+
+def _of_result(message: dict[str, Any]) -> list[Item]:
+    """What a call returned, and the plan that an extension keeps in its details; nothing of one that was aborted."""
+    text, failed = content.text_of(message.get("content")), message.get("isError") is True
+    found: list[Item] = []
+    if not (failed and text.endswith(_ABORTED)):
+        found.append(content.outcome(message.get("toolCallId"), text, failed))
+    steps = [
+        {**step, "status": step.get("status") or ("completed" if step.get("done") is True else "pending")}
+        for step in content.rows(content.table(message.get("details")).get("todos"))
+    ]
+    plan = content.plan(steps, ("text", "content"))
+    return [*found, plan] if plan else found
 
 
 def context_characters(entry: dict[str, Any]) -> int:
@@ -81,6 +95,27 @@ def context_characters(entry: dict[str, Any]) -> int:
 def first_kept(entry: dict[str, Any]) -> str:
     """The id of the oldest entry that a compaction left in the context, "" for what is none."""
     return content.string(entry.get("firstKeptEntryId")) if entry.get("type") == "compaction" else ""
+
+
+def kept_of(data: bytes) -> str:
+    """What the last compaction of a session file left in the context word for word: all texts from there on."""
+    lines = data.splitlines()
+    last = next((at for at in range(len(lines) - 1, -1, -1) if b'"type":"compaction"' in lines[at]), None)
+    entry = _entry(lines[last]) if last is not None else {}
+    identifier, place = first_kept(entry), entry.get("firstKeptEntryIndex")  # the second is of pi before 0.30
+    if identifier:
+        mark = f'"id":"{identifier}"'.encode()
+        place = next((at for at, line in enumerate(lines[:last]) if mark in line), None)
+    if not isinstance(place, int) or isinstance(place, bool) or place < 0:
+        return ""
+    return "\n".join(content.texts_in([_entry(line).get("message") for line in lines[place:last]]))
+
+
+def _entry(line: bytes) -> dict[str, Any]:
+    try:
+        return content.table(json_text.loads(line))
+    except json_text.InvalidJSON:
+        return {}
 
 
 def _said(entry: dict[str, Any], message: dict[str, Any], role: Any, text: str, tools: list[Tool]) -> Item:

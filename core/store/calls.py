@@ -5,7 +5,7 @@ Written with the episodes, in the transaction that moves the transcript's offset
 
 from __future__ import annotations
 
-from core import json_text
+from core import json_text, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,6 +100,12 @@ def projects(db: apsw.Connection) -> list[str]:
     return [str(name) for (name,) in db.execute("SELECT DISTINCT project FROM session WHERE project <> ''")]
 
 
+def latest_sessions(db: apsw.Connection, most: int) -> list[Session]:
+    """The sessions of all projects, the one that did something last first."""
+    rows = db.execute(f"SELECT {_SESSION} FROM session ORDER BY updated_at DESC, id LIMIT ?", (most,))
+    return [_session(row) for row in rows]
+
+
 def save_session(db: apsw.Connection, given: Session) -> None:
     """Insert or replace, inside the caller's transaction."""
     db.execute(
@@ -118,6 +124,17 @@ def calls(db: apsw.Connection, identifier: str, *, after: int = 0, last: int = 1
     return [_call(row) for row in rows][::-1]
 
 
+def sessions_naming(db: apsw.Connection, text: str, most: int) -> list[tuple[str, int]]:
+    """Session and row of the newest calls that hold these words next to each other."""
+    phrase = '"' + text.replace('"', " ").replace("\0", " ") + '"'
+    rows = db.execute(
+        "SELECT session_id, rowid FROM call WHERE rowid IN"
+        " (SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ? ORDER BY rowid DESC LIMIT ?)",
+        (phrase, most),
+    )
+    return [(str(session), int(rowid)) for session, rowid in rows]
+
+
 def by_key(db: apsw.Connection, identifier: str, key: str) -> Call | None:
     """The call with this key."""
     row = db.execute(f"SELECT {_CALL} FROM call WHERE session_id = ? AND key = ?", (identifier, key)).fetchone()
@@ -134,6 +151,8 @@ def save(db: apsw.Connection, given: Call) -> None:
         values,
     ).get
     text = "\n".join((given["tool"], given["file"], given["command"], given["error"], given["passage"]))
+    if "\\" in text:  # `\nName` within a line of JSON is found as Name, and C:\new all the same
+        text += "\n" + words.unescaped("\n".join([line for line in text.splitlines() if "\\" in line]))
     db.execute("INSERT OR REPLACE INTO call_lexicon (rowid, text) VALUES (?, ?)", (rowid, text))
 
 
@@ -186,10 +205,13 @@ def compactions(db: apsw.Connection, identifier: str) -> list[Compaction]:
 
 
 def save_compaction(db: apsw.Connection, identifier: str, call: int, at: int, summary: str) -> None:
-    """Insert, or complete what is known of one, inside the caller's transaction."""
+    """Insert, or complete what is known of one, inside the caller's transaction.
+
+    Two with no call between them are one, that of the later.
+    """
     db.execute(
         "INSERT INTO compaction VALUES (?, ?, ?, ?) ON CONFLICT (session_id, call) DO UPDATE SET"
-        " summary = CASE WHEN excluded.summary = '' THEN summary ELSE excluded.summary END",
+        " at = max(at, excluded.at), summary = CASE WHEN excluded.summary = '' THEN summary ELSE excluded.summary END",
         (identifier, call, at, summary),
     )
 

@@ -7,13 +7,15 @@ is found by itself and shown where it stood.
 from __future__ import annotations
 
 from core import ids
-from core.names import is_file, names_in
+from core.names import is_file, names_in, names_in_order
 from core.redaction import redact
 from core.words import clean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clients.event import Outcome, Tool
+    from collections.abc import Sequence
+
+    from clients.event import Tool
 
 COMMAND_CHARS = 1000
 ERROR_CHARS = 200
@@ -23,6 +25,22 @@ READ_CHARS = 400_000
 """Of an input or an output: what is longer is read at its head and its tail."""
 _MOST_ERRORS = 3
 _ERROR_MARKS = ("error", "fail", "fatal", "panic", "exception", "traceback", "not found", "no such", "denied")
+_NO_ERROR = (
+    "exit code",
+    "error: exit code",
+    "command exited with code",
+    "0 error",
+    "0 fail",
+    "0 warning",
+    "(pass)",
+    "pass",
+    "--- pass",
+    "✓",
+    "✔",
+    "√",
+    "ok ",
+    "ok\t",
+)
 
 
 class CallDraft:
@@ -38,28 +56,33 @@ class CallDraft:
         self.file = _plain(tool["target"][:1000]) if tool["files"] or is_file(tool["target"]) else ""
         self.command = _plain(tool["command"].strip()[: COMMAND_CHARS * 4])[:COMMAND_CHARS]
         self.given = _plain(_ends(tool["given"]))
-        self.given_names = names_in(self.given)
+        self.given_names = names_in_order(self.given)
         self.key = key_of(tool["call"]) or key_of(f"{self.tool}\0{at}\0{self.given}")
         self.prompt = prompt
         self.at = at
         self.outcome = ""
         self.error = ""
         self.returned = ""
-        self.returned_names: tuple[set[str], set[str]] = (set(), set())
+        self.returned_names: list[tuple[str, bool]] = []
 
-    def finish(self, outcome: Outcome) -> CallDraft:
-        """Note what came of it."""
-        self.returned = _plain(_ends(outcome["text"]))
-        self.returned_names = names_in(self.returned)
-        self.outcome = "failed" if outcome["failed"] else "ok"
-        self.error = error_line(self.returned) if outcome["failed"] else ""
-        return self
+    def finish(self, text: str, outcome: str) -> None:
+        """Note what it returned, and what came of it, "" while that is not known."""
+        self.returned = _plain(_ends(text))
+        self.returned_names = names_in_order(self.returned)
+        self.outcome = outcome
+        self.error = error_line(self.returned) if outcome == "failed" else ""
+
+    def end(self, text: str, failed: bool) -> None:
+        """Note what came of it when another call has what it returned."""
+        self.outcome = "failed" if failed else "ok"
+        self.error = error_line(_plain(_ends(text))) if failed else ""
 
 
-def late(outcome: Outcome) -> CallDraft:
-    """The outcome of a call that was stored before."""
-    call: Tool = {"call": outcome["call"], "name": "", "files": [], "command": "", "target": "", "given": ""}
-    return CallDraft(call, 0, None).finish(outcome)
+def late(key: str) -> CallDraft:
+    """A draft for what came of a call that was stored before."""
+    draft = CallDraft({"call": "", "name": "", "files": [], "command": "", "target": "", "given": ""}, 0, None)
+    draft.key = key
+    return draft
 
 
 def key_of(call: str) -> str:
@@ -68,29 +91,43 @@ def key_of(call: str) -> str:
 
 
 def error_line(output: str) -> str:
-    """The line of a failed call's output that says what went wrong: the first that speaks of it, else the first."""
-    output = output.replace("<tool_use_error>", "").replace("</tool_use_error>", "")
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    lines = [line for line in lines if not line.lower().startswith(("exit code", "error: exit code"))]
-    for line in lines:
+    """The line of a failed call's output that says what went wrong; one that names something, if there is one.
+
+    Of a traceback of Python it is the one behind the frames.
+    """
+    lines = [line for line in output.splitlines() if line.strip() and not line.strip().lower().startswith(_NO_ERROR)]
+    marked: list[str] = []
+    for number, line in enumerate(lines):
         lower = line.lower()
+        if lower.startswith("traceback (most recent"):
+            behind = next((one for one in lines[number + 1 :] if not one[0].isspace()), line)
+            return behind.strip()[:ERROR_CHARS]
         if any(mark in lower for mark in _ERROR_MARKS):
-            return line[:ERROR_CHARS]
-    return lines[0][:ERROR_CHARS] if lines else ""
+            marked.append(line.strip())
+            if len(marked) == _MOST_ERRORS:
+                break
+    named = [line for line in marked if names_in(line[:ERROR_CHARS])[0]]
+    plain = [line.strip() for line in (lines or output.splitlines())[:1]]
+    return next(iter((*named, *marked, *plain)), "")[:ERROR_CHARS]
 
 
-def passage_of(text: str, names: set[str], is_error: bool) -> str:
-    """The lines of a text in which the names stand first, each cut around the name; of a failure what speaks of it."""
+def passage_of(text: str, found: Sequence[tuple[int, str]], is_error: bool) -> str:
+    """The lines of a text in which names stand, each cut around the name; of a failure what speaks of it.
+
+    Args:
+        found: where a name stands, and the name, in order.
+    """
     spans: list[tuple[int, int]] = []
-    found = sorted((place, name) for name in names if (place := text.find(name)) >= 0)
     covered = -1
     room = PASSAGE_CHARS
     for place, name in found:
         if place + len(name) <= covered:
             continue
-        start = text.rfind("\n", 0, place) + 1
-        end = text.find("\n", place)
-        end = len(text) if end < 0 else end
+        # a line may be of any length: it is looked at around the name alone
+        low, high = max(0, place - LINE_CHARS), place + len(name) + LINE_CHARS
+        start = text.rfind("\n", low, place) + 1 or low
+        end = text.find("\n", place, high)
+        end = min(len(text), high) if end < 0 else end
         if end - start > LINE_CHARS:
             start = max(start, place - LINE_CHARS // 4)
             end = min(end, max(start + LINE_CHARS, place + len(name)))
@@ -102,11 +139,20 @@ def passage_of(text: str, names: set[str], is_error: bool) -> str:
         covered = end
     lines = [text[start:end].strip() for start, end in spans]
     if is_error:
-        marked = [
-            line.strip()[:LINE_CHARS] for line in text.splitlines() if any(m in line.lower() for m in _ERROR_MARKS)
-        ]
-        lines += [line for line in marked[:_MOST_ERRORS] if line not in lines]
+        lines += [line for line in _marked(text) if line not in lines]
     return "\n".join(line for line in lines if line)
+
+
+def _marked(text: str) -> list[str]:
+    """The first lines that speak of a failure."""
+    found: list[str] = []
+    for line in text.splitlines():
+        if len(found) == _MOST_ERRORS:
+            break
+        lower = line.lower()
+        if any(mark in lower for mark in _ERROR_MARKS):
+            found.append(line.strip()[:LINE_CHARS])
+    return found
 
 
 def _ends(text: str) -> str:

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypedDict
 
-    from clients.event import Said
+    from clients.event import Queue, Said
 
     class Draft(TypedDict):
         """An episode in the making."""
@@ -33,6 +33,14 @@ if TYPE_CHECKING:
 
         prompt: str
         drafts: list[Draft]
+        queue: list[str]
+        """What the user typed ahead and the model does not know yet, "" for what the client itself put there."""
+        handed: list[str]
+        """Fingerprints of what was in the queue and is known now: some clients say it once more."""
+        work: dict[str, str]
+        """Of `memory.archive.session_work`."""
+        again: int
+        """Up to this offset an older version has read the file: what it stored is written anew."""
 
 
 BODY_CHARS = 4000
@@ -41,6 +49,7 @@ PROMPT_CHARS = 500
 NEIGHBOUR_CHARS = 300
 _TAIL_CHARS = 1500
 _LONGEST_ID = 200
+_LONGEST_QUEUE = 20
 # What is cut before redaction is cut this far from what is kept, so that no half of a secret escapes its pattern
 # (the longest, a private key, reaches 20,000 characters).
 _MARGIN = 24_000
@@ -49,7 +58,7 @@ _CUT = "\n[…]\n"
 
 def new_carry() -> Carry:
     """The carry at the start of a transcript."""
-    return {"prompt": "", "drafts": []}
+    return {"prompt": "", "drafts": [], "queue": [], "handed": [], "work": {}, "again": 0}
 
 
 def text_of(draft: Draft) -> str:
@@ -71,7 +80,7 @@ class Drafting:
         session: for the ids of messages that have none.
     """
 
-    __slots__ = ("_by_id", "_carry", "_session", "changed", "prompts")
+    __slots__ = ("_by_id", "_carry", "_session", "changed", "prompts", "silent")
 
     def __init__(self, carry: Carry, session: str) -> None:
         self._carry = carry
@@ -79,6 +88,8 @@ class Drafting:
         self._by_id: dict[str, Draft] = {draft["id"]: draft for draft in carry["drafts"]}
         self.changed: dict[str, Draft] = {}
         """By id, those that are new or say more than before."""
+        self.silent: list[str] = []
+        """Ids of messages that are tool calls alone, where an older version may have stored them."""
         self.prompts = 0
         """How many of the user's were new."""
 
@@ -86,11 +97,15 @@ class Drafting:
         """Add a message, the `number`th item of its line of the transcript."""
         body = bounded(said["text"])
         if not body:
+            if said["tools"] and self._carry["again"]:
+                self.silent.append(identifier_of(said, self._session, line, number))
             return
         identifier = identifier_of(said, self._session, line, number)
         earlier = self._by_id.get(identifier)
         if earlier is not None:
             self._grown(earlier, body)
+            return
+        if said["role"] == "user" and self._is_handed(body):
             return
         drafts = self._carry["drafts"]
         draft: Draft = {
@@ -112,6 +127,36 @@ class Drafting:
             self.prompts += 1
         drafts.append(draft)
         self._by_id[identifier] = self.changed[identifier] = draft
+
+    def queue(self, queue: Queue, line: bytes, number: int) -> None:
+        """Follow what the user types ahead; it becomes a message when the model gets it."""
+        waiting = self._carry["queue"]
+        if queue["operation"] == "enqueue":
+            waiting.append(bounded(queue["text"]))
+            del waiting[:-_LONGEST_QUEUE]
+        elif queue["operation"] == "popAll":
+            waiting.clear()
+        elif waiting:
+            text = waiting.pop(0)
+            if queue["operation"] == "remove" and text:
+                self.said(
+                    {"kind": "said", "id": "", "role": "user", "text": text, "tools": [], "at": queue["at"]},
+                    line,
+                    number,
+                )
+                handed = self._carry["handed"]
+                handed.append(ids.fingerprint(text))
+                del handed[:-_LONGEST_QUEUE]
+
+    def _is_handed(self, body: str) -> bool:
+        """Whether a message was in the queue and is known already; if it still waits there, it does so no longer."""
+        known = ids.fingerprint(body)
+        if known in self._carry["handed"]:
+            self._carry["handed"].remove(known)
+            return True
+        if body in self._carry["queue"]:
+            self._carry["queue"][self._carry["queue"].index(body)] = ""
+        return False
 
     def _grown(self, draft: Draft, body: str) -> None:
         """The same message again, as clients write it that save a message while it grows."""
@@ -165,7 +210,18 @@ def read_carry(value: Any) -> Carry:
         for draft in drafts:
             text_of(draft), context_of(draft), draft["id"], draft["at"]
         if isinstance(prompt, str):
-            return {"prompt": prompt, "drafts": drafts}
-    except (TypeError, KeyError, ValueError):
+            return {
+                "prompt": prompt,
+                "drafts": drafts,
+                "queue": _strings(value.get("queue")),
+                "handed": _strings(value.get("handed")),
+                "work": {str(key): str(text) for key, text in dict(value.get("work") or {}).items()},
+                "again": int(value.get("again") or 0),
+            }
+    except (TypeError, KeyError, ValueError, AttributeError):
         pass
     return new_carry()
+
+
+def _strings(value: Any) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from memory.archive.session_work import SessionWork
 
     class Ingested(TypedDict):
-        """What a call ingested."""
+        """What a call ingested: episodes that are new or say more, and tool calls that are new."""
 
         added: int
         updated: int
+        calls: int
         skipped: int
         """Lines that were no JSON object, or too long."""
         bytes: int
@@ -140,7 +141,7 @@ def ingest_items(
             found = transcripts.position(db, source)
             carry = episode_draft.read_carry(_carried(found))
             new = _after(items, carry["drafts"][-1]["id"] if carry["drafts"] else "", archive.session)
-            drafting, work = episode_draft.Drafting(carry, archive.session), SessionWork()
+            drafting, work = episode_draft.Drafting(carry, archive.session), SessionWork(carry["work"])
             for item in new:
                 work.add(item, drafting.prompts)
                 if item["kind"] == "said":
@@ -149,7 +150,7 @@ def ingest_items(
             drafting.trim()
             stored = archive.store(source, found, ready, 0, "", json_text.dumps(carry), work, drafting.prompts)
             if stored is not None:
-                ingested["added"], ingested["updated"] = stored
+                ingested["added"], ingested["updated"], ingested["calls"] = stored
                 ingested["items"] = list(new[-MOST_ITEMS:])
                 return ingested
     except sqlite.StoreError as error:
@@ -210,9 +211,14 @@ def _ingest_pieces(
         if piece["end"] == offset:
             return
         carry = episode_draft.read_carry(carried)
-        drafting, work = episode_draft.Drafting(carry, archive.session), SessionWork()
+        if not offset and found is not None and not found[1]:
+            carry["again"] = found[0]
+        elif offset >= carry["again"]:
+            carry["again"] = 0
+        drafting, work = episode_draft.Drafting(carry, archive.session), SessionWork(carry["work"])
         items, bad = _items(parse, piece["lines"], drafting, work)
         ready = archive.prepared(drafting.changed)
+        again = drafting.silent if carry["again"] else None
         drafting.trim()
         kept = json_text.dumps({**carry, "skipping": True} if piece["skipping"] else carry)
         stored = archive.store(
@@ -224,7 +230,8 @@ def _ingest_pieces(
             kept,
             work,
             drafting.prompts,
-            not offset,
+            anew=not offset,
+            again=again,
         )
         if stored is None:  # another process was faster: on from where it is
             tries += 1
@@ -234,6 +241,7 @@ def _ingest_pieces(
             continue
         ingested["added"] += stored[0]
         ingested["updated"] += stored[1]
+        ingested["calls"] += stored[2]
         ingested["skipped"] += bad + piece["too_long"]
         ingested["items"] = [*ingested["items"], *items][-MOST_ITEMS:]
         ingested["offset"] = piece["end"]
@@ -292,6 +300,8 @@ def _items(parse: Any, lines: list[bytes], drafting: Drafting, work: SessionWork
             work.add(item, drafting.prompts)
             if item["kind"] == "said":
                 drafting.said(item, line, number)
+            elif item["kind"] == "queue":
+                drafting.queue(item, line, number)
             found.append(item)
     return found, bad
 
@@ -308,7 +318,10 @@ def _after(items: Sequence[Item], last: str, session: str) -> Sequence[Item]:
 
 
 def _nothing() -> Ingested:
-    return {"added": 0, "updated": 0, "skipped": 0, "bytes": 0, "offset": 0, "size": 0, "complete": True, "items": []}
+    return {
+        "added": 0, "updated": 0, "calls": 0, "skipped": 0, "bytes": 0, "offset": 0, "size": 0, "complete": True,
+        "items": [],
+    }  # fmt: skip
 
 
 def _unreadable(path: str, error: object) -> Failure:

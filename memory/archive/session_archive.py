@@ -15,7 +15,7 @@ from recall.static_vectors import document_vector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import apsw
 
@@ -79,11 +79,19 @@ class SessionArchive:
         carry: str,
         work: SessionWork,
         prompts: int,
+        *,
         anew: bool = False,
-    ) -> tuple[int, int] | None:
+        again: Sequence[str] | None = None,
+    ) -> tuple[int, int, int] | None:
         """Store episodes, what the session did and the offset together.
 
-        None, and nothing is changed, where the offset is no longer `found`.
+        Returns how many episodes are new and changed, and how many calls are new; None, and nothing is changed, where
+        the offset is no longer `found`.
+
+        Args:
+            anew: the transcript is read from its start.
+            again: an older version has read this part, and took tool calls for something said: its episodes are written
+                anew, and those with these ids, which are calls alone, are taken out.
         """
         added = updated = 0
         with sqlite.transaction(self.db):
@@ -96,22 +104,31 @@ class SessionArchive:
                 if older is None:
                     documents.insert(self.db, one, vector, signatures=self._vectors)
                     added += 1
-                elif self._grown(older, one, vector):
+                elif self._grown(older, one, vector, is_truth=again is not None):
                     updated += 1
-            work.store(
+            for identifier in again or ():
+                self._take_out(identifier)
+            new_calls = work.store(
                 self.db, self.session, client=self._source, project=self._project, folder=self._folder,
                 prompts=prompts, anew=anew or found is None, now=self._now,
             )  # fmt: skip
             if found != (offset, head, carry):
                 transcripts.advance(self.db, source, offset, head, carry, self._now)
-        return added, updated
+        return added, updated, new_calls
 
-    def _grown(self, older: Document, newer: Document, vector: bytes) -> bool:
-        """Write what was added to a stored episode: reading a transcript again removes nothing."""
+    def _take_out(self, identifier: str) -> None:
+        older = documents.by_id(self.db, identifier)
+        if older is not None and older["collection"] == COLLECTION and older["forgotten_at"] is None:
+            documents.remove(self.db, older["rowid"], signatures=self._vectors and documents.has_signatures(self.db))
+
+    def _grown(self, older: Document, newer: Document, vector: bytes, *, is_truth: bool) -> bool:
+        """Write what was added to a stored episode: reading a transcript again removes nothing, unless `is_truth`."""
         if older["forgotten_at"] is not None or older["collection"] != COLLECTION:
             return False
-        text = older["text"] if older["text"].startswith(newer["text"]) else newer["text"]
-        context = newer["context"] if newer["context"].startswith(older["context"]) else older["context"]
+        text, context = newer["text"], newer["context"]
+        if not is_truth:
+            text = older["text"] if older["text"].startswith(text) else text
+            context = context if context.startswith(older["context"]) else older["context"]
         if (text, context) == (older["text"], older["context"]):
             return False
         if (text, context) != (newer["text"], newer["context"]):

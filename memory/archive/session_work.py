@@ -18,45 +18,57 @@ from memory.archive.call_draft import CallDraft, key_of, late, passage_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import apsw
 
-    from clients.event import Item, Plan
+    from clients.event import Item, Outcome, Plan
     from core.store.calls import Call, Name, Session
 
 SUMMARY_CHARS = 100_000
 STEP_CHARS = 200
 MOST_STEPS = 60
 _DELETED = "deleted"
+_LAST, _RUNS, _ASKS = "last", "runs ", "asks "  # names in the carry; a key follows the two
+_MOST_CARRIED = 60
 
 
 class SessionWork:
-    """Collects items in order, then stores what they say."""
+    """Collects items in order, then stores what they say.
 
-    __slots__ = ("_events", "_pending")
+    Args:
+        carry: what the items before left, by name: the key of the last call, of the calls whose process goes on, and
+            the processes that calls ask after; it is changed.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_before", "_carry", "_events", "_latest", "_pending")
+
+    def __init__(self, carry: dict[str, str]) -> None:
+        self._latest = 0
         self._events: list[tuple[str, CallDraft | Plan | str, int]] = []
         self._pending: dict[str, CallDraft] = {}
+        self._carry = carry
+        self._before = carry.get(_LAST, "")
 
     def add(self, item: Item, prompts: int) -> None:
         """Add an item; `prompts` of the user stood before it in this piece."""
         kind = item["kind"]
         if item["kind"] == "said":
+            self._latest = max(self._latest, item["at"] or 0)
             for tool in item["tools"]:
                 draft = CallDraft(tool, prompts, item["at"])
                 if draft.key not in self._pending:
                     self._pending[draft.key] = draft
                     self._events.append(("call", draft, prompts))
+                    self._carry[_LAST] = draft.key
+                    if tool.get("process"):
+                        self._keep(_ASKS + draft.key, key_of(tool.get("process", "")))
         elif item["kind"] == "outcome":
-            known = self._pending.get(key_of(item["call"]))
-            if known is None:
-                known = late(item)
-                self._pending[known.key] = known
-                self._events.append(("late", known, prompts))
-            elif not known.outcome:
-                known.finish(item)
+            known = self._known(key_of(item["call"]), prompts)
+            if not known.outcome:
+                self._finish(known, item, prompts)
+        elif item["kind"] == "ended":
+            self._end(key_of(item["process"]), item["text"], item["failed"], prompts)
         elif item["kind"] == "plan":
             self._events.append((kind, item, prompts))
         elif item["kind"] == "compaction":
@@ -65,30 +77,64 @@ class SessionWork:
             text = redact(clean(item["text"][:SUMMARY_CHARS]).replace("\0", "\ufffd"))[0]
             self._events.append((kind, text, item["at"] or 0))
 
+    def _known(self, key: str, prompts: int) -> CallDraft:
+        """The draft of a call, or one for what came of a call that was stored before."""
+        known = self._pending.get(key)
+        if known is None:
+            known = self._pending[key] = late(key)
+            self._events.append(("late", known, prompts))
+        return known
+
+    def _finish(self, call: CallDraft, outcome: Outcome, prompts: int) -> None:
+        """Note what a call returned. What one returns that asks after a process came of the call that began it."""
+        process, asked = key_of(outcome.get("process", "")), self._carry.pop(_ASKS + call.key, "")
+        failed = outcome["failed"]
+        if asked and _RUNS + asked in self._carry:
+            if not process:
+                self._end(asked, outcome["text"], failed, prompts)
+            process, failed = "", False
+        call.finish(outcome["text"], "" if process else "failed" if failed else "ok")
+        if process:
+            self._keep(_RUNS + process, call.key)
+
+    def _end(self, process: str, text: str, failed: bool, prompts: int) -> None:
+        """Note what came of a process in the background."""
+        key = self._carry.pop(_RUNS + process, "")
+        if key:
+            self._known(key, prompts).end(text, failed)
+
+    def _keep(self, name: str, value: str) -> None:
+        self._carry[name] = value
+        if len(self._carry) > _MOST_CARRIED:
+            del self._carry[next(one for one in self._carry if one != _LAST)]
+
     def store(
         self, db: apsw.Connection, session: str, *, client: str, project: str, folder: str, prompts: int,
         anew: bool, now: int,
-    ) -> None:  # fmt: skip
-        """Store all of it, inside the caller's transaction.
+    ) -> int:  # fmt: skip
+        """Store all of it, inside the caller's transaction; returns how many calls are new.
 
         Args:
             prompts: how many of the user's the piece holds.
             anew: the piece is the first of its transcript.
         """
         if not self._events and not prompts:
-            return
+            return 0
         about = store.session(db, session) or {
             "id": session, "client": client, "project": project, "folder": folder, "updated_at": 0,
             "prompts": 0, "calls": 0, "plan": [],
         }  # fmt: skip
         if anew:
-            about["prompts"] = 0
+            about["prompts"], about["plan"] = 0, []
         about["project"], about["folder"] = project or about["project"], folder or about["folder"]
         names = _Names(db, session, about["folder"], self._pending.values())
-        number = about["calls"]
+        before = about["calls"]
+        last = store.by_key(db, session, self._before) if self._before else None
+        number = last["number"] if last else 0
         for kind, value, extra in self._events:
             if isinstance(value, CallDraft):
-                number = _store_call(db, about, names, value, late=kind == "late") or number
+                stored = _store_call(db, about, names, value, late=kind == "late")
+                number = number if kind == "late" else stored
             elif isinstance(value, str):
                 store.save_compaction(db, session, number, extra, value)
             else:
@@ -96,8 +142,9 @@ class SessionWork:
         names.save()
         about["prompts"] += prompts
         # a transcript may be read long after it was written
-        about["updated_at"] = max([about["updated_at"], *(draft.at or 0 for draft in self._pending.values())]) or now
+        about["updated_at"] = max(about["updated_at"], self._latest) or now
         store.save_session(db, about)
+        return about["calls"] - before
 
 
 def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallDraft, *, late: bool) -> int:
@@ -140,34 +187,35 @@ class _Names:
         self._changed: dict[str, Name] = {}
         wanted: set[str] = set()
         for draft in drafts:
-            wanted.update(*draft.given_names, *draft.returned_names)
+            wanted.update(name for name, _ in draft.given_names)
+            wanted.update(name for name, _ in draft.returned_names)
         self._known = store.known_names(db, session, wanted)
 
     def use(
-        self, text: str, named: tuple[set[str], set[str]], number: int, place: str, weight: float, *,
+        self, text: str, named: Sequence[tuple[str, bool]], number: int, place: str, weight: float, *,
         is_error: bool = False,
     ) -> str:  # fmt: skip
         """Count a use of each name of a text; returns the lines in which a name stands that the session had not."""
-        new: set[str] = set()
-        usual = place
-        for names, worth in ((named[0], weight), (named[1], 0.0)):
-            for name in names:
-                known = self._known.get(name)
-                if known is None:
-                    new.add(name)
-                    place = relative(places.place_in(text, text.find(name)), self._folder) or usual
-                    self._known[name] = self._changed[name] = {
-                        "name": name, "first": number, "last": number, "calls": 1, "weight": worth, "place": place,
-                    }  # fmt: skip
-                    continue
-                place = usual
-                faded = known["weight"] * exp((known["last"] - number) / store.FADING_CALLS)
-                known["calls"] += known["last"] != number
-                known["last"] = max(number, known["last"])
-                known["weight"] = round(faded + worth, 4)
-                if is_file(place) or not is_file(known["place"]):  # a file tells more than a program
-                    known["place"] = place
-                self._changed[name] = known
+        new: list[tuple[int, str]] = []
+        at = 0
+        for name, is_identifier in named:
+            worth = weight if is_identifier else 0.0
+            known = self._known.get(name)
+            if known is None:
+                at = max(at, text.find(name, at))  # they come in their order
+                new.append((at, name))
+                where = relative(places.place_in(text, at), self._folder) or place
+                self._known[name] = self._changed[name] = {
+                    "name": name, "first": number, "last": number, "calls": 1, "weight": worth, "place": where,
+                }  # fmt: skip
+                continue
+            faded = known["weight"] * exp((known["last"] - number) / store.FADING_CALLS)
+            known["calls"] += known["last"] != number
+            known["last"] = max(number, known["last"])
+            known["weight"] = round(faded + worth, 4)
+            if is_file(place) or not is_file(known["place"]):  # a file tells more than a program
+                known["place"] = place
+            self._changed[name] = known
         return passage_of(text, new, is_error) if new or is_error else ""
 
     def save(self) -> None:

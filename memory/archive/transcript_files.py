@@ -50,6 +50,7 @@ class Archived:
     unchanged: int = 0
     added: int = 0
     updated: int = 0
+    calls: int = 0
     bytes: int = 0
     bad_lines: int = 0
     subagents: int = 0
@@ -236,6 +237,7 @@ def _ingest(
         read_bytes += step["bytes"]
         report.added += step["added"]
         report.updated += step["updated"]
+        report.calls += step["calls"]
         report.bad_lines += step["skipped"]
         reached = step["size"] if complete else step["offset"]
         progress(reached - done)

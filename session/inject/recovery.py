@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from core.quoting import clip, clip_evenly, clip_path, cost, enclose, one_line
 from session import session_event
+from session.faults import fault_boundary
+from session.inject import work_signpost
 from session.inject.runner import NO_CHECKPOINT
 from session.session_event import GATEWAY
 from session.state import schema, task, zones
@@ -80,12 +82,20 @@ def due(state: SessionState, moment: Moment) -> str:
 
 
 def query(state: SessionState, moment: Moment) -> str:
-    """What the cache holds was recalled before the compaction; only an empty one needs a recall for the task."""
+    """What the cache holds was recalled before the compaction; only an empty one needs a recall for the task.
+
+    A session that did something is pointed to by what it did: nothing is recalled for it.
+    """
+    if moment.context.store.calls(state["sessionId"]) >= work_signpost.LEAST_CALLS:
+        return ""
     return "" if state["checkpoint"]["recallQueries"] else task.query_of(state["messages"])
 
 
 def compose(state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | None:
-    """The signpost from the state and, where the cache is empty, from what was recalled."""
+    """The signpost from what the session did; else from the state and, where the cache is empty, what was recalled."""
+    pointed = _to_work(state, moment)
+    if pointed is not None:
+        return pointed
     checkpoint = state["checkpoint"]
     memories: Sequence[Memory] = schema.memories(state["recallCache"])
     queries = checkpoint["recallQueries"]
@@ -113,6 +123,25 @@ def compose(state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | 
         "timeSinceSessionStartMs": max(0, context.now - state["startedAt"]),
     }
     return _text(state, "compaction.inject", made["content"], made["memories"], about)
+
+
+def _to_work(state: SessionState, moment: Moment) -> Text | None:
+    context = moment.context
+    made: work_signpost.WorkSignpost | None = None
+    with fault_boundary(context.faults, "work"):
+        db, _ = context.store.reading()
+        if db is not None:
+            most = context.config.whole("inject.max_tokens")
+            made = work_signpost.of(db, state["sessionId"], kept=moment.kept, max_tokens=most)
+    if made is None:
+        return None
+    about = {
+        "filesCount": made["files"],
+        "recallHitsCount": 0,
+        "queriesCount": len(made["queries"]),
+        "timeSinceSessionStartMs": max(0, context.now - state["startedAt"]),
+    }
+    return _text(state, "compaction.inject", made["content"], [], about)
 
 
 def apply(state: SessionState, moment: Moment, text: Text | None) -> SessionState:

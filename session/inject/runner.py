@@ -83,7 +83,7 @@ class Moment:
 
     __slots__ = (
         *("about", "active_at", "context", "cwd", "files"),
-        *("message", "percent", "project", "query", "skipped_event", "subject"),
+        *("kept", "message", "percent", "project", "query", "skipped_event", "subject"),
     )
 
     def __init__(
@@ -106,6 +106,8 @@ class Moment:
         self.cwd = cwd
         self.query = query
         self.project = project
+        self.kept = ""
+        """What the client has left in the context word for word, beside its summary."""
         self.subject = ""
         """What the text is on, where an injection has several; what was composed on one is not injected for another."""
         self.about: dict[str, Any] = {}

@@ -5,12 +5,10 @@ Plain functions over rows of `core.store.calls`; who composes a text decides wha
 
 from __future__ import annotations
 
-from math import exp
-
 from core import words
 from core.names import is_file
 from core.quoting import one_line
-from core.store.calls import FADING_CALLS
+from recall.work_cards import faded
 from session.inject.topics import is_topic
 
 TYPE_CHECKING = False
@@ -22,6 +20,8 @@ if TYPE_CHECKING:
 FADED = 0.05
 """A name that weighs less is not at work any more."""
 MOST_FILES = 9
+_LEAST_NAME = 5
+_MOST_ALIKE = 2
 MOST_NAMES = 100
 """In a file."""
 TASK_CHARS = 200
@@ -157,24 +157,9 @@ def kinds_of(command: str) -> list[str]:
     return found
 
 
-def commands(calls: Sequence[Call], longest: int) -> list[Call]:
-    """The commands of a line each that do something, each once with its last outcome, by fading use and shortness."""
-    weights: dict[str, float] = {}
-    last: dict[str, Call] = {}
-    total = calls[-1]["number"] if calls else 0
-    for call in calls:
-        command = call["command"]
-        if not command or len(command) > longest or "\n" in command or command.split()[0] in _READERS:
-            continue
-        weights[command] = weights.get(command, 0.0) + exp((call["number"] - total) / FADING_CALLS)
-        last[command] = call
-    return [last[one] for one in sorted(weights, key=lambda one: -weights[one] / len(one) ** 0.5)]
-
-
-def faded(name: Name, total: int) -> float:
-    """A name's weight now, after `total` calls of its session."""
-    weight: float = name["weight"] * exp((name["last"] - total) / FADING_CALLS)
-    return weight
+def is_check(command: str) -> bool:
+    """Whether a command does something that its outcome tells of: a test, a build, a check; not what git is asked for."""
+    return any(not kind.startswith(("git", "gh ", "rm", "mkdir", "cp", "mv")) for kind in kinds_of(command))
 
 
 def by_place(names: Sequence[Name], total: int) -> dict[str, float]:
@@ -205,18 +190,27 @@ def working_set(
         without: what the reader has before him already (a text, or a set).
     """
     places = by_place(names, total)
-    ranked: list[tuple[float, Name]] = []
+    files = {place: _file_of(place) for place in places}
+    ranked: list[tuple[float, str, str, str]] = []
     for name in names:
-        weight = faded(name, total)
-        if weight >= FADED and name["name"] not in without:
-            worth = weight * (places[name["place"]] + 0.1) ** 0.5 / (len(name["name"]) + 1) ** 0.5
-            ranked.append((-worth, name))
-    ranked.sort(key=lambda entry: (entry[0], entry[1]["name"]))
+        weight, text = faded(name, total), name["name"]
+        if weight >= FADED and text not in without:
+            worth = weight * (places[name["place"]] + 0.1) ** 0.5 / (len(text) + 1) ** 0.5
+            place = files[name["place"]]
+            alike = "" if place else f"{name['first']} {name['last']} {name['calls']}"
+            ranked.append((-worth, text, place, alike))
+    ranked.sort()
     found: dict[str, list[str]] = {}
     folders: set[str] = set()
     shown, room = "", characters
-    for _, name in ranked:
-        text, place = name["name"], _file_of(name["place"])
+    together: dict[str, int] = {}
+    for _, text, place, alike in ranked:
+        if room <= _LEAST_NAME:
+            break
+        if alike:  # the fields of a listing always come together: a few tell of it
+            together[alike] = together.get(alike, 0) + 1
+            if together[alike] > _MOST_ALIKE:
+                continue
         if text in shown:
             continue
         if len(found.get(place, ())) >= most_names:

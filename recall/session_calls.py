@@ -1,0 +1,222 @@
+"""Tool calls of archived sessions that answer a query: a hit is the passage in which a name stands, with its place.
+
+Hot path. A call is known as `call:<session>:<number>`; what was said in the session is in the documents.
+"""
+
+from __future__ import annotations
+
+from core import clock, words
+from core.store import call_search
+from recall import passage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    import apsw
+
+    from core.store.call_search import Found
+    from recall.engine import Hit
+    from recall.query_names import QueryNames
+
+COLLECTION = "calls"
+PREFIX = "call:"
+LEAST_ROOM = 60
+_PLACE_CHARS = 110
+_HEAD_CHARS = 60
+_SHORT_ID = 8
+WHOLE_QUERY = 0.85
+"""Score of a call that holds the query word for word: an error or a command that was copied."""
+_ALONE, _OTHER_CASE, _EVERYTHING, _SOME, _BEGINS, _WORDS_ONLY = 0.8, 0.75, 0.75, 0.55, 0.45, 0.4
+_PHRASE_WORDS = 3
+"""From so many words on, stop words left out, a query that stands somewhere word for word was copied from there."""
+_LEAST_WORDS = 2
+_ESSENCE_BEFORE, _ESSENCE_CHARS = 8, 52
+_LONGEST_COMMAND = 400
+_COPIED_WORDS = 3
+_WORK, _LINES = 3, 2
+_LONGEST_NUMBER = 10
+
+
+class Match:
+    """A call that answers a query, and how well: `score` is 0 to 1."""
+
+    __slots__ = ("call", "score", "wanted")
+
+    def __init__(self, call: Found, score: float, wanted: Sequence[str]) -> None:
+        self.call = call
+        self.score = score
+        self.wanted = wanted
+
+    def hit(self, room: int) -> Hit:
+        """The hit, its text within `room` characters."""
+        call = self.call
+        return {
+            "id": f"{PREFIX}{call['session']}:{call['number']}", "score": round(self.score, 4),
+            "rawScore": round(self.score, 4), "usageBoost": 1.0, "observation": text_of(call, self.wanted, room),
+            "type": "call", "source": call["client"], "collection": COLLECTION, "writeVerdict": "allow",
+            "categoryId": "", "categoryConfidence": 0.0, "session": call["session"],
+            "timestamp": _time(call), "recallCount": 0,
+            "retrievalPriority": 0.0, "privacy": "", "path": call["file"], "title": "", "tags": [],
+            "project": call["project"], "context": "",
+        }  # fmt: skip
+
+
+def matches(
+    db: apsw.Connection, query: str, asked: QueryNames, *, session: str, projects: Sequence[str], near: str, most: int
+) -> list[Match]:
+    """The calls that answer a query, best first; of equals those of the project `near`, and the newest.
+
+    A query that is one name gets the calls that hold it, else those that hold what begins so. Among words, calls are
+    found by the names, and by the words alone only where all of them stand in one line.
+    """
+    if not call_search.exists(db):
+        return []
+    found = _found(db, query.strip(), asked, session, projects) or _near(db, asked, session, projects)
+
+    def order(match: Match) -> tuple[float, bool, int, int, int]:
+        call = match.call
+        return -match.score, call["project"] != near, -_substance(match), -(call["at"] or 0), -call["rowid"]
+
+    return _different(sorted(found, key=order), most)
+
+
+def _found(db: apsw.Connection, whole: str, asked: QueryNames, session: str, projects: Sequence[str]) -> list[Match]:
+    """The calls that hold the query word for word, one of its names, or all of its words in a line; in no order."""
+    wanted = [*asked.names, *asked.words]
+    calls: list[tuple[Found, list[str]]] = []
+    if len(whole.split()) >= _COPIED_WORDS:
+        calls += [(call, [whole, *wanted]) for call in call_search.holding_all(db, [whole], session, projects)]
+    if asked.names:
+        calls += [(call, wanted) for call in call_search.holding_any(db, asked.names, session, projects)]
+    elif len(asked.words) >= _LEAST_WORDS:
+        calls += [(call, [whole, *wanted]) for call in call_search.holding_all(db, asked.words, session, projects)]
+    found: dict[int, Match] = {}
+    for call, around in calls:
+        if call["rowid"] not in found and (score := _score(call, whole, asked)):
+            found[call["rowid"]] = Match(call, score, around)
+    return list(found.values())
+
+
+def _near(db: apsw.Connection, asked: QueryNames, session: str, projects: Sequence[str]) -> list[Match]:
+    """For a name that no call holds: calls that hold what begins so or, of a path, its longest end that any holds.
+
+    The files of a project are known by their place in it.
+    """
+    if not asked.alone:
+        return []
+    parts = [part for part in asked.names[0].split("/") if part]
+    for name in (asked.names[0], *("/".join(parts[at:]) for at in range(1, len(parts) - 1))):
+        calls = call_search.holding_any(db, [name], session, projects, beginning=True)
+        if calls:
+            return [Match(call, _BEGINS, [name]) for call in calls]
+    return []
+
+
+def text_of(call: Found, wanted: Sequence[str], room: int) -> str:
+    """`place: passage`, in about `room` characters; of a call whose names stand in the place only, the place.
+
+    What was asked for word for word is not cut, up to _LONGEST_COMMAND characters.
+    """
+    where = place(call)
+    own = [line for line in (call["error"], call["passage"]) if line]
+    first = wanted[0] if wanted else ""
+    if call["command"] and (not _holds("\n".join(own), wanted) or (first in call["command"] and " " in first)):
+        own.insert(0, call["command"])
+    left = max(room - len(where) - 2, LEAST_ROOM)
+    if left < len(first) <= _LONGEST_COMMAND:
+        left = len(first) + 2 * len(passage.CUT)
+    shown = passage.around("\n".join(dict.fromkeys(own)), wanted, left)
+    return f"{where}: {shown}" if shown else where
+
+
+def place(call: Found) -> str:
+    """Where a call stands: its tool, its file or the head of its command, the session, the prompt and its number."""
+    about = call["file"] or " ".join(call["command"].split())
+    most = _PLACE_CHARS if call["file"] else _HEAD_CHARS
+    if len(about) > most:
+        about = passage.CUT + about[1 - most :] if call["file"] else about[: most - 1] + passage.CUT
+    head = f"{call['tool']} {about}".strip()
+    failed = ", failed" if call["outcome"] == "failed" else ""
+    session = call["session"]
+    short = session[:_SHORT_ID] if len(session) > 2 * _SHORT_ID else session
+    return f"{head} (session {short}, prompt {call['prompt']}, call {call['number']}{failed})"
+
+
+def view(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
+    """The call with this id and all that is kept of it; None where there is none, or it is no call's."""
+    session, colon, number = identifier.removeprefix(PREFIX).rpartition(":")
+    if db is None or not (
+        identifier.startswith(PREFIX) and colon and number.isdecimal() and len(number) < _LONGEST_NUMBER
+    ):
+        return None
+    call = call_search.one(db, session, int(number)) if call_search.exists(db) else None
+    if call is None:
+        return None
+    return {
+        "id": identifier, "collection": COLLECTION, "place": place(call), "session": session, "client": call["client"],
+        "project": call["project"], "number": call["number"], "prompt": call["prompt"],
+        "at": _time(call), "tool": call["tool"], "file": call["file"], "command": call["command"],
+        "outcome": call["outcome"], "error": call["error"], "passage": call["passage"],
+    }  # fmt: skip
+
+
+def _time(call: Found) -> str:
+    return "unknown" if call["at"] is None else clock.iso(call["at"])
+
+
+def _score(call: Found, whole: str, asked: QueryNames) -> float:
+    """0 for a call that is none of the query's: its words stand in it, but nowhere together."""
+    text = "\n".join((call["tool"], call["file"], call["command"], call["error"], call["passage"]))
+    if asked.alone:
+        return _ALONE if asked.names[0] in text else _OTHER_CASE
+    text = text.lower()
+    if whole.lower() in text and (asked.names or len(asked.words) >= _PHRASE_WORDS):
+        return WHOLE_QUERY
+    if not asked.names:
+        together = any(all(word in line for word in asked.words) for line in text.splitlines())
+        return _WORDS_ONLY if together else 0.0
+    names = sum(name.lower() in text for name in asked.names)
+    others = sum(word in text for word in asked.words)
+    share = (2 * names + others) / (2 * len(asked.names) + len(asked.words))
+    return _EVERYTHING if share == 1 else _SOME * (0.5 + 0.5 * share)
+
+
+def _substance(match: Match) -> int:
+    """What a match shows: work on the file that is asked for, lines in which a name stands, or less."""
+    call, first = match.call, match.wanted[0].lower()
+    if call["file"] and call["passage"] and f"/{call['file'].lower()}".endswith(f"/{first}"):
+        return _WORK
+    return _LINES if _holds(call["passage"], match.wanted) else int(_holds(call["error"], match.wanted))
+
+
+def _holds(text: str, wanted: Sequence[str]) -> bool:
+    if not text:
+        return False
+    lower = text.lower()
+    return any(word.lower() in lower for word in wanted)
+
+
+def _different(found: Sequence[Match], most: int) -> list[Match]:
+    """The first `most` that say different things: a passage, a command or a file is shown once."""
+    shown: set[str] = set()
+    kept: list[Match] = []
+    for match in found:
+        key = _essence(match)
+        if key not in shown:
+            shown.add(key)
+            kept.append(match)
+            if len(kept) == most:
+                break
+    return kept
+
+
+def _essence(match: Match) -> str:
+    """What tells a match from others: how a line goes on from the name, whatever a tool printed before it."""
+    call = match.call
+    if _substance(match) != _LINES:
+        return call["command"] or f"{call['tool']} {call['file']}"
+    lower = call["passage"].lower()
+    place = next((at for word in match.wanted if (at := lower.find(word.lower())) >= 0), 0)
+    return " ".join(words.split(call["passage"][max(0, place - _ESSENCE_BEFORE) : place + _ESSENCE_CHARS]))

@@ -1,0 +1,205 @@
+"""Answers a query that names files, folders or programs: what a session was at work on there. Hot path.
+
+`recall "cli/strategy/ go test commands"` is asked by its units: a file name, a folder (it ends in a slash), a
+program with its verb, the word `commands`. The answer is one text of the session that was last at work there: a line a
+place with the names in it, and its commands with their outcome.
+"""
+
+from __future__ import annotations
+
+from math import exp
+
+from core import clock
+from core.names import is_file, names_in
+from core.store import call_search
+from core.store import calls as store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Mapping, Sequence
+    from typing import TypedDict
+
+    import apsw
+
+    from core.store.calls import Call, Name, Session
+    from recall.engine import Hit
+
+    class Cards(TypedDict):
+        """What a session was at work on in the places of a query."""
+
+        session: Session
+        file: str
+        """The file, where the query is the name of one alone; other hits follow then."""
+        text: str
+
+
+COLLECTION = "work"
+COMMANDS = "commands"
+FADED = 0.01
+"""A name that weighs less is told by no card."""
+LEAN_CHARS, ONE_CHARS, MOST_CHARS = 1000, 600, 3900
+"""Of an answer: with a lean budget, to a single file's name, otherwise."""
+COMMAND_CHARS, COMMANDS_CHARS = 200, 1300
+_TOLD = 0.25
+"""What the client's own summary has is told last."""
+_LOOKED_AT = 200
+_SESSIONS = 5
+_READERS = frozenset(
+    "cat ls head tail sed grep rg find echo pwd wc which type command cd sleep tree stat file jq".split()
+)
+
+
+def units_of(query: str) -> list[str]:
+    """The units of a query that is made of them; none where it is another one, or names no file and no folder."""
+    units: list[str] = []
+    program: list[str] = []
+    for token in query.replace(",", " ").split():
+        if is_file(token) or (token.endswith("/") and len(token) > 1) or token == COMMANDS:
+            if program:
+                units.append(" ".join(program))
+            program = []
+            units.append(token)
+        else:
+            program.append(token)
+    if program:
+        units.append(" ".join(program))
+    return units if any(is_file(unit) or unit.endswith("/") for unit in units) else []
+
+
+def is_at(place: str, unit: str) -> bool:
+    """Whether a place is the file, lies in the folder, or is the program of a unit."""
+    if unit.endswith("/"):
+        return is_file(place) and f"/{place.rpartition('/')[0]}/".endswith(f"/{unit.removeprefix('/')}")
+    return place == unit or (is_file(unit) and f"/{place}".endswith(f"/{unit}"))
+
+
+def faded(name: Name, total: int) -> float:
+    """A name's weight now, after `total` calls of its session."""
+    weight: float = name["weight"] * exp((name["last"] - total) / store.FADING_CALLS)
+    return weight
+
+
+def deal(names: Iterable[Name], weights: Mapping[str, float], room: int) -> list[Name]:
+    """As many names as fit into so many characters, by weight and shortness."""
+    dealt: list[Name] = []
+    for name in sorted(names, key=lambda one: -weights[one["name"]] / (len(one["name"]) + 1) ** 0.5):
+        if len(name["name"]) + 1 <= room:
+            room -= len(name["name"]) + 1
+            dealt.append(name)
+    return dealt
+
+
+def weights_of(names: Iterable[Name], total: int, told: Container[str]) -> dict[str, float]:
+    """The faded weights of the names that are still at work; what is told already weighs a quarter."""
+    found = {}
+    for name in names:
+        weight = faded(name, total) * (_TOLD if name["name"] in told else 1.0)
+        if weight > FADED:
+            found[name["name"]] = weight
+    return found
+
+
+def ranked_commands(calls: Sequence[Call], longest: int) -> list[Call]:
+    """The commands of a line each that do something, each once with its last outcome, by fading use and shortness."""
+    weights: dict[str, float] = {}
+    last: dict[str, Call] = {}
+    total = calls[-1]["number"] if calls else 0
+    for call in calls:
+        command = call["command"]
+        if not command or len(command) > longest or "\n" in command or command.split()[0] in _READERS:
+            continue
+        weights[command] = weights.get(command, 0.0) + exp((call["number"] - total) / store.FADING_CALLS)
+        last[command] = call
+    return [last[one] for one in sorted(weights, key=lambda one: -weights[one] / len(one) ** 0.5)]
+
+
+def told_by(db: apsw.Connection, session: str) -> set[str]:
+    """The names in the summary of the last compaction: what the client has kept."""
+    compactions = store.compactions(db, session)
+    return names_in(compactions[-1]["summary"])[0] if compactions else set()
+
+
+def ask(
+    db: apsw.Connection, query: str, *, budget: str, session: str = "", projects: Sequence[str] = ()
+) -> Cards | None:
+    """The answer to a query that is made of units; None to another one, or where no session was at work there.
+
+    Args:
+        budget: as `recall.budget` applies it.
+        session: the only one that counts, "" for the last that was at work there.
+        projects: the names of the only project that counts, none for any.
+    """
+    units = units_of(query)
+    if not units or not call_search.exists(db):
+        return None
+    for about in _sessions_at(db, units, session, projects):
+        names = store.names(db, about["id"])
+        if any(is_at(name["place"], unit) for unit in units for name in names):
+            room = LEAN_CHARS if budget == "lean" else ONE_CHARS if len(units) == 1 and is_file(query) else MOST_CHARS
+            text = text_of(db, about, names, units, room)
+            return {"session": about, "file": query.strip() if room == ONE_CHARS else "", "text": text}
+    return None
+
+
+def hit(cards: Cards) -> Hit:
+    """The cards as a hit of a recall."""
+    about = cards["session"]
+    return {
+        "id": f"work:{about['id']}", "score": 1.0, "rawScore": 1.0, "usageBoost": 1.0, "observation": cards["text"],
+        "type": "work", "source": about["client"], "collection": COLLECTION, "writeVerdict": "allow", "categoryId": "",
+        "categoryConfidence": 0.0, "session": about["id"], "timestamp": clock.iso(about["updated_at"]),
+        "recallCount": 0, "retrievalPriority": 0.0, "privacy": "", "path": cards["file"], "title": "", "tags": [],
+        "project": about["project"], "context": "",
+    }  # fmt: skip
+
+
+def text_of(db: apsw.Connection, about: Session, names: Sequence[Name], units: Sequence[str], room: int) -> str:
+    """The lines of a session's cards within so many characters."""
+    head = f"session {about['id'][:8]} of {about['project'] or 'no project'}, {about['calls']} calls:"
+    lines: list[str] = [head]
+    room -= len(head) + 1
+    if COMMANDS in units:
+        lines += _command_lines(db, about["id"], min(COMMANDS_CHARS, room // 2))
+        room -= sum(len(line) + 1 for line in lines[1:])
+    here = [name for name in names if any(is_at(name["place"], unit) for unit in units)]
+    room -= sum(len(place) + 3 for place in {name["place"] for name in here})
+    dealt = deal_names(here, about["calls"], told_by(db, about["id"]), room)
+    places: dict[str, list[str]] = {}
+    for name in dealt:
+        inside = places.setdefault(name["place"], [])
+        if name["name"] != name["place"].rpartition("/")[2]:
+            inside.append(name["name"])
+    lines += [f"{place}: {' '.join(inside)}" if inside else place for place, inside in places.items()]
+    return "\n".join(lines)
+
+
+def deal_names(names: Sequence[Name], total: int, told: Container[str], room: int) -> list[Name]:
+    """What `text_of` shows of these names."""
+    weights = weights_of(names, total, told)
+    return deal([name for name in names if name["name"] in weights], weights, room)
+
+
+def _command_lines(db: apsw.Connection, session: str, room: int) -> list[str]:
+    lines: list[str] = []
+    for call in ranked_commands(store.calls(db, session), COMMAND_CHARS):
+        outcome = f"{call['outcome']}: {call['error'][:80]}" if call["error"] else call["outcome"] or "no outcome"
+        line = f"$ {call['command']}  ({outcome})"
+        room -= len(line) + 1
+        if room < 0:
+            break
+        lines.append(line)
+    return lines
+
+
+def _sessions_at(db: apsw.Connection, units: Sequence[str], session: str, projects: Sequence[str]) -> list[Session]:
+    """The sessions whose calls name a file or folder of the units, the one whose call is the newest first."""
+    if session:
+        about = store.session(db, session)
+        return [about] if about else []
+    newest: dict[str, int] = {}
+    for unit in units:
+        if is_file(unit) or unit.endswith("/"):
+            for identifier, rowid in store.sessions_naming(db, unit, _LOOKED_AT):
+                newest[identifier] = max(rowid, newest.get(identifier, 0))
+    found = [store.session(db, one) for one in sorted(newest, key=lambda one: -newest[one])[:_SESSIONS]]
+    return [one for one in found if one and (not projects or one["project"] in projects)]

@@ -1,0 +1,121 @@
+"""The commands that a signpost prints: recalls by file, folder and program that bring back most of what is missing.
+
+What each would answer is known exactly, since the cards are dealt here as `recall.work_cards` deals them. Hot path.
+"""
+
+from __future__ import annotations
+
+from core.names import is_file
+from recall import work_cards
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Mapping, Sequence
+
+    from core.store.calls import Name
+
+MOST_QUERIES = 3
+QUERY_CHARS = 48
+_MOST_UNITS = 3
+_MOST_TRIED = 16
+_LEAST_GAIN = 0.5
+_LINE_CHARS = 40
+"""About what the places themselves take of an answer, a line each."""
+
+
+def queries(
+    names: Sequence[Name], total: int, *, told: Container[str], shown: Container[str], with_commands: bool
+) -> list[str]:
+    """Up to three queries, the one that brings back most first.
+
+    Args:
+        total: calls of the session so far.
+        told: names in the client's summary.
+        shown: the text of the signpost, or its names.
+        with_commands: whether there are commands to bring back.
+    """
+    weights = work_cards.weights_of(names, total, told)
+    by_place: dict[str, list[Name]] = {}
+    for name in names:
+        if name["name"] in weights:
+            by_place.setdefault(name["place"], []).append(name)
+    by_unit: dict[str, list[Name]] = {}
+    for place, inside in by_place.items():
+        for unit in _units(place):
+            by_unit.setdefault(unit, []).extend(inside)
+    seen = {name for name in weights if name in told or name in shown}
+    missing = {
+        unit: sum(weights[name["name"]] for name in inside if name["name"] not in seen)
+        for unit, inside in by_unit.items()
+    }
+    likely = sorted(missing, key=lambda unit: -missing[unit])[:_MOST_TRIED]
+    dealt = {unit: work_cards.deal(by_unit[unit], weights, work_cards.MOST_CHARS) for unit in likely}
+    chosen: list[list[str]] = []
+    for _ in range(MOST_QUERIES):
+        first = with_commands and not chosen
+        units = _query(dealt, weights, seen, {unit for query in chosen for unit in query}, with_commands=first)
+        if not units:
+            break
+        chosen.append(units)
+    return [" ".join(units) for units in chosen]
+
+
+def _query(
+    dealt: Mapping[str, Sequence[Name]], weights: Mapping[str, float], seen: set[str], used: Container[str], *,
+    with_commands: bool,
+) -> list[str]:  # fmt: skip
+    """The units of one query, greedily; what they bring back is added to `seen`."""
+    units: list[str] = [work_cards.COMMANDS] if with_commands else []
+    room = work_cards.MOST_CHARS - (work_cards.COMMANDS_CHARS if with_commands else 0)
+    characters = QUERY_CHARS - sum(len(unit) + 1 for unit in units)
+    brought: set[str] = set()
+    while len(units) < _MOST_UNITS:
+        best: tuple[float, str, list[str], int] = (0.0, "", [], 0)
+        for unit, names in dealt.items():
+            if unit in units or unit in used or len(unit) > characters:
+                continue
+            if not any(map(_is_anchor, (*units, unit))):
+                continue
+            found, left = _within(names, room)
+            gain = sum(weights[name] for name in found if name not in seen and name not in brought)
+            gain /= (len(unit) + 6) ** 0.3
+            if gain > best[0]:
+                best = (gain, unit, found, left)
+        gain, unit, found, left = best
+        if gain * (len(unit) + 6) ** 0.3 < _LEAST_GAIN:
+            break
+        units.append(unit)
+        brought.update(found)
+        characters -= len(unit) + 1
+        room = left - _LINE_CHARS
+    if not any(map(_is_anchor, units)):
+        return []
+    seen.update(brought)
+    return sorted(units, key=lambda unit: (unit == work_cards.COMMANDS, not _is_anchor(unit)))
+
+
+def _within(names: Iterable[Name], room: int) -> tuple[list[str], int]:
+    found: list[str] = []
+    for name in names:
+        if len(name["name"]) + 1 <= room:
+            room -= len(name["name"]) + 1
+            found.append(name["name"])
+    return found, room
+
+
+def _units(place: str) -> list[str]:
+    """What a place can be asked for by: a file by its name and by the end of its folder, a program by itself."""
+    if not is_file(place):
+        return [place] if place and place.replace(" ", "").replace("-", "").isalnum() else []
+    folder, _, file = place.rpartition("/")
+    parts = folder.strip("/").split("/")[-2:]
+    return [file, "/".join(parts) + "/"] if parts != [""] and all(map(_is_plain, parts)) else [file]
+
+
+def _is_anchor(unit: str) -> bool:
+    """Whether a query that holds this unit is known as one of units."""
+    return is_file(unit) or unit.endswith("/")
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.replace("-", "").replace("_", "").replace(".", "").replace("@", "").isalnum()

@@ -1,0 +1,141 @@
+"""The signpost after a compaction, from what the session did: where the work stands, and how to get the rest back.
+
+It spends nothing on what the client's own summary has. Every line can be acted on. Hot path.
+"""
+
+from __future__ import annotations
+
+from core.names import names_in
+from core.quoting import as_code, clip, cost, enclose, one_line
+from core.store import calls as store
+from recall import work_cards
+from session.inject import work, work_queries
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypedDict
+
+    import apsw
+
+    from core.store.calls import Call, Session
+
+    class WorkSignpost(TypedDict):
+        """A text and what went into it."""
+
+        content: str
+        files: int
+        queries: list[str]
+
+
+HEADING = "## Session Recovery"
+SOURCE = "session-recovery"
+LEAST_CALLS = 5
+"""With fewer calls there is no work to point to."""
+TASK_CHARS, STEP_CHARS, ERROR_CHARS = 150, 100, 90
+COMMAND_CHARS, MOST_COMMANDS, COMMANDS_CHARS = 90, 3, 110
+_TURNS, _TURN_CHARS = 12, 1500
+_SAME = 40
+"""So many of a text's first characters tell whether a summary has it."""
+_LEAST_ROOM = 80
+
+
+def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int) -> WorkSignpost | None:
+    """The signpost of a session within `max_tokens` estimated tokens; None where it did too little to point to.
+
+    Args:
+        kept: what the client still has before it beside the summary that the store knows.
+    """
+    about = store.session(db, session)
+    if about is None or about["calls"] < LEAST_CALLS:
+        return None
+    compactions = store.compactions(db, session)
+    summary = f"{compactions[-1]['summary'] if compactions else ''}\n{kept}"
+    plain = _plain(summary)
+    calls = store.calls(db, session)
+    names = store.names(db, session)
+    told = names_in(summary)[0]
+    lines = _standing(about, calls, _prompts(db, session), summary, plain)
+    commands = work_cards.ranked_commands(calls, work_cards.COMMAND_CHARS)
+    missing = [call for call in commands if call["command"] not in summary]
+    lines += _commands(missing)
+    # The queries come last in the text, and are chosen for what the rest leaves out; so they are guessed at first.
+    room = max_tokens * 4 - len(enclose(SOURCE, [HEADING, *lines])) - 3 * work_queries.QUERY_CHARS - 60
+    while room >= _LEAST_ROOM:
+        shown = work.working_set(names, about["calls"], without=told, characters=room)
+        text = _working_set(shown)
+        asked = work_queries.queries(
+            names, about["calls"], told=told, shown="\n".join((*lines, *text)), with_commands=len(missing) > 1
+        )
+        content = enclose(SOURCE, [HEADING, *lines, *text, *_more(asked)])
+        over = cost(content) - max_tokens
+        if over <= 0:
+            return {"content": content, "files": sum(bool(place) for place, _ in shown), "queries": asked}
+        room -= over * 4 + 4
+    return None
+
+
+def _standing(about: Session, calls: Sequence[Call], prompts: Sequence[str], summary: str, plain: str) -> list[str]:
+    """Task, open step, open failure: each where the summary has it not."""
+    lines: list[str] = []
+    task = one_line(work.last_task(prompts))
+    if task and _plain(task)[:_SAME] not in plain:
+        lines.append(f'**Task:** "{clip(task, TASK_CHARS)}"')
+    step = one_line(work.open_step(about["plan"]))
+    if step and _plain(step)[:_SAME] not in plain:
+        lines.append(f"**Open step:** {clip(step, STEP_CHARS)}")
+    failure = work.open_failure(calls)
+    if failure is not None and failure["error"] not in summary:
+        command = as_code(failure["command"]) if len(failure["command"]) <= COMMAND_CHARS * 2 else ""
+        error = clip(one_line(failure["error"]), ERROR_CHARS)
+        lines.append(f"**Failed last:** {command + ': ' if command else ''}{error}")
+    return lines
+
+
+def _commands(missing: Sequence[Call]) -> list[str]:
+    """The commands that are run again, as they stand, with their outcome."""
+    shown: list[str] = []
+    room = COMMANDS_CHARS
+    for call in missing:
+        code = as_code(call["command"])
+        entry = f"{code} {call['outcome']}".rstrip()
+        if code and work.is_check(call["command"]) and len(call["command"]) <= COMMAND_CHARS and len(entry) + 2 <= room:
+            room -= len(entry) + 2
+            shown.append(entry)
+        if len(shown) == MOST_COMMANDS:
+            break
+    return [f"**Run before:** {', '.join(shown)}"] if shown else []
+
+
+def _working_set(shown: Sequence[tuple[str, list[str]]]) -> list[str]:
+    """A line a file, files of one folder under it."""
+    folders: dict[str, list[tuple[str, str]]] = {}
+    for place, inside in shown:
+        folder, _, file = place.rpartition("/")
+        folders.setdefault(folder if place else "\0", []).append((file, " ".join(inside)))
+    lines: list[str] = []
+    for folder, files in folders.items():
+        if folder == "\0":
+            lines += [f"- elsewhere: {inside}" for _, inside in files if inside]
+            continue
+        begin = one_line(folder) + "/" if folder else ""
+        if len(files) > 1 and begin:
+            lines.append(f"- {begin}")
+            begin = "  "
+        else:
+            begin = f"- {begin}"
+        lines += [f"{begin}{one_line(file)}{': ' + inside if inside else ''}" for file, inside in files]
+    return ["**At hand:**", *lines] if lines else []
+
+
+def _more(queries: Sequence[str]) -> list[str]:
+    return ["**More:** " + ", ".join(f'`joelclaw recall "{query}" --raw`' for query in queries)] if queries else []
+
+
+def _prompts(db: apsw.Connection, session: str) -> list[str]:
+    return [text[:_TURN_CHARS] for text in store.prompts(db, session, _TURNS)]
+
+
+def _plain(text: str) -> str:
+    """The text in lower case, its white space as one space: as summaries repeat it."""
+    return " ".join(text.lower().split())

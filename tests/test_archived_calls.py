@@ -1,0 +1,540 @@
+"""Every tool call of a transcript is a record: what it worked on, what came of it, and the names in its texts."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from claude_transcript import CWD, SESSION, Transcript
+from conftest import Run
+from faults import paused
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from secret_samples import POSITIVE, Sample
+
+from core import names
+from core.store import calls, migrations, sqlite
+from memory.archive import call_draft
+
+AT = "2026-09-20T10:00:00.000Z"
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Transcript:
+    return Transcript(tmp_path / "projects" / "-home-u-gateway" / f"{SESSION}.jsonl")
+
+
+@pytest.fixture
+def store(home: Path) -> Callable[[], apsw.Connection]:
+    return lambda: apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
+
+
+def kept(db: apsw.Connection, session: str = SESSION) -> list[tuple[Any, ...]]:
+    """Of each call tool, file, command, outcome, error."""
+    return [
+        (one["tool"], one["file"], one["command"], one["outcome"], one["error"]) for one in calls.calls(db, session)
+    ]
+
+
+def everything(db: apsw.Connection) -> dict[str, list[Any]]:
+    tables = ("session", "call", "name", "compaction")
+    return {table: sorted(db.execute(f"SELECT * FROM {table}"), key=repr) for table in tables}
+
+
+def prompts(db: apsw.Connection) -> list[str]:
+    return [text[6:] for (text,) in db.execute("SELECT text FROM document WHERE text LIKE 'user: %' ORDER BY rowid")]
+
+
+def write_lines(path: Path, lines: list[dict[str, Any]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_claude(run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]) -> None:
+    transcript.user("why does the gateway drop connections?")
+    transcript.call("c1", "Read", file_path=f"{CWD}/src/idle_timeout.ts")
+    transcript.outcome("c1", "1\tconst idleTimeoutMs = 55_000;\n2\tplain words only\n3\texport { closeUpstream };")
+    transcript.call("c2", "Bash", command="make test")
+    transcript.outcome("c2", "Exit code 2\nrunning\nENOSPC: no such device shard_17\n", failed=True)
+    transcript.user("mend it")
+    transcript.call("c3", "Edit", file_path=f"{CWD}/src/idle_timeout.ts", old_string="a", new_string="keepAliveMs")
+    transcript.outcome("c3", "<tool_use_error>String to replace was not found</tool_use_error>", failed=True)
+    transcript.call("t1", "TodoWrite", todos=[{"content": "Mend the timeout", "status": "in_progress"}])
+    boundary = transcript.entry("system", "", subtype="compact_boundary", compactMetadata={"postTokens": 900})
+    summary = transcript.entry("user", "We mend closeUpstream.", isCompactSummary=True)
+    transcript.write(boundary, summary)
+    result = run("memory", "archive", str(transcript.path)).result
+    assert result["calls"] == 4
+    db = store()
+    assert kept(db) == [
+        ("Read", "src/idle_timeout.ts", "", "ok", ""),
+        ("Bash", "", "make test", "failed", "ENOSPC: no such device shard_17"),
+        ("Edit", "src/idle_timeout.ts", "", "failed", "String to replace was not found"),
+        ("TodoWrite", "", "", "", ""),
+    ]
+    read, ran, edited, _ = calls.calls(db, SESSION)
+    assert [one["prompt"] for one in (read, ran, edited)] == [1, 1, 2]
+    assert [one["number"] for one in (read, ran, edited)] == [1, 2, 3]
+    assert "const idleTimeoutMs = 55_000;" in read["passage"]
+    assert "plain words only" not in read["passage"]
+    assert "shard_17" in ran["passage"]
+    found = {one["name"]: one for one in calls.names(db, SESSION, least=-1)}
+    timeout = found["idle_timeout.ts"]
+    assert (timeout["first"], timeout["last"], timeout["calls"]) == (1, 3, 2)
+    assert timeout["place"] == "src/idle_timeout.ts"
+    assert (found["closeUpstream"]["first"], found["shard_17"]["place"]) == (1, "make test")
+    session = calls.session(db, SESSION)
+    assert session is not None
+    assert (session["client"], session["project"], session["folder"]) == ("claude", "gateway", CWD)
+    assert (session["prompts"], session["calls"]) == (2, 4)
+    assert session["plan"] == [["1", "Mend the timeout", "in_progress"]]
+    (compaction,) = calls.compactions(db, SESSION)
+    assert (compaction["call"], compaction["summary"]) == (4, "We mend closeUpstream.")
+    assert prompts(db) == ["why does the gateway drop connections?", "mend it"]
+
+
+def test_claude_tasks_are_added_and_changed(
+    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
+) -> None:
+    transcript.call("t1", "TaskCreate", subject="Measure")
+    transcript.call("t2", "TaskCreate", subject="Mend")
+    transcript.call("t3", "TaskUpdate", taskId="1", status="completed")
+    for _ in range(2):  # the second time from the start again
+        run("memory", "archive", str(transcript.path))
+        session = calls.session(store(), SESSION)
+        assert session is not None
+        assert session["plan"] == [["1", "Measure", "completed"], ["2", "Mend", "pending"]]
+        transcript.path.write_text(transcript.path.read_text().replace("2026-09-20T10:00:01", "2026-09-20T10:00:00"))
+
+
+def test_claude_what_the_user_said_when_he_rejected_a_call(
+    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
+) -> None:
+    rejected = "The user doesn't want to proceed with this tool use. The tool use was rejected."
+    transcript.user("mend it")
+    transcript.call("c1", "Bash", command="git push --force")
+    transcript.outcome("c1", f"{rejected} To tell you how to proceed, the user said:\nnever force-push!", failed=True)
+    transcript.call("c2", "Bash", command="git pull")
+    transcript.outcome("c2", f"{rejected} STOP what you are doing and wait for the user.", failed=True)
+    transcript.call("c3", "Bash", command="make")
+    transcript.outcome("c3", "<tool_use_error>Sibling tool call errored</tool_use_error>", failed=True)
+    run("memory", "archive", str(transcript.path))
+    db = store()
+    assert prompts(db) == ["mend it", "never force-push!"]
+    assert [(one["outcome"], one["error"]) for one in calls.calls(db, SESSION)] == [("", "")] * 3
+
+
+def test_claude_what_was_typed_ahead_is_said_once(
+    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
+) -> None:
+    def queue(operation: str, text: str | None = None) -> None:
+        transcript.write({"type": "queue-operation", "operation": operation, "sessionId": SESSION, "timestamp": AT,
+                          **({} if text is None else {"content": text})})  # fmt: skip
+
+    transcript.user("begin")
+    queue("enqueue", "please never amend commits")
+    queue("remove")  # handed over in the middle of the turn
+    queue("enqueue", "taken back")
+    queue("popAll", "taken back")
+    queue("enqueue", "the next message")
+    queue("dequeue")
+    transcript.user("the next message")
+    queue("enqueue", "<task-notification>\n<task-id>b1</task-id>\n<status>killed</status></task-notification>")
+    queue("remove")
+    queue("enqueue", "/exit")
+    queue("remove")
+    queue("enqueue", "as newer versions tell it")
+    queue("remove")
+    again = {"type": "queued_command", "prompt": "as newer versions tell it", "commandMode": "prompt"}
+    transcript.write({**transcript.entry("user", ""), "type": "attachment", "attachment": again})
+    queue("enqueue", "and the other way round")
+    other = {**again, "prompt": "and the other way round"}
+    transcript.write({**transcript.entry("user", ""), "type": "attachment", "attachment": other})
+    queue("remove")
+    expected = [
+        "begin", "please never amend commits", "the next message", "as newer versions tell it",
+        "and the other way round",
+    ]  # fmt: skip
+    lines = transcript.path.read_bytes().splitlines(keepends=True)
+    transcript.path.write_bytes(b"")
+    for line in lines:  # however it is cut
+        transcript.append(line)
+        run("memory", "archive", str(transcript.path))
+    assert prompts(store()) == expected
+
+
+def test_claude_a_command_in_the_background(
+    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
+) -> None:
+    transcript.call("c1", "Bash", command="make slow_test", run_in_background=True)
+    transcript.outcome("c1", "Command running in background with ID: b42. Output is being written to: /tmp/b42")
+    transcript.call("c2", "TaskOutput", task_id="b42")
+    transcript.outcome("c2", "<retrieval_status>timeout</retrieval_status>\n<status>running</status>")
+    run("memory", "archive", str(transcript.path))
+    assert [one["outcome"] for one in calls.calls(store(), SESSION)] == ["", "ok"]
+    transcript.call("c3", "TaskOutput", task_id="b42")
+    transcript.outcome(
+        "c3",
+        "<retrieval_status>success</retrieval_status>\n<status>failed</status>\n<exit_code>1</exit_code>\n"
+        "<output>\nerror: slow_test_7 failed\n</output>",
+    )
+    transcript.call("c4", "Bash", command="make other", run_in_background=True)
+    transcript.outcome("c4", "Command running in background with ID: b43. Output is being written to: /tmp/b43")
+    transcript.user(
+        "<task-notification>\n<task-id>b43</task-id>\n<status>failed</status>\n"
+        "<summary>Background command failed with exit code 1</summary>\n</task-notification>"
+    )
+    run("memory", "archive", str(transcript.path))
+    db = store()
+    assert [(one["command"], one["outcome"]) for one in calls.calls(db, SESSION)] == [
+        ("make slow_test", "failed"), ("", "ok"), ("", "ok"), ("make other", "failed"),
+    ]  # fmt: skip
+    assert calls.calls(db, SESSION)[0]["error"] == "error: slow_test_7 failed"
+    assert prompts(db) == []
+
+
+def of_codex(payload: dict[str, Any], kind: str = "response_item") -> dict[str, Any]:
+    return {"timestamp": AT, "type": kind, "payload": payload}
+
+
+def codex_call(call: str, name: str, output: str, **arguments: Any) -> list[dict[str, Any]]:
+    given = {"type": "function_call", "name": name, "call_id": call, "arguments": json.dumps(arguments)}
+    return [of_codex(given), of_codex({"type": "function_call_output", "call_id": call, "output": output})]
+
+
+def test_codex(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> None:
+    patch = "*** Begin Patch\n*** Update File: /w/hive/comb.py\n+wax_cell = 6\n*** End Patch"
+    asked = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "count the hives"}]}
+    skill = {
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_text", "text": "<skill>\nread me\n</skill>"}],
+    }
+    lines = [
+        of_codex({"id": "cx-1", "cwd": "/w/hive"}, "session_meta"),
+        of_codex(asked),
+        of_codex(skill),
+        *codex_call("k1", "exec_command", "Chunk ID: 1\nProcess exited with code 1\nOutput:\nerror TS2304: bee_queen",
+                    cmd="bun test"),
+        of_codex({"type": "custom_tool_call", "name": "apply_patch", "call_id": "k2", "input": patch}),
+        of_codex({"type": "custom_tool_call_output", "call_id": "k2",
+                  "output": "apply_patch verification failed: Failed to find expected lines"}),
+        *codex_call("k3", "exec_command", "Chunk ID: 2\nProcess running with session ID 77\nOutput:\nstill at it",
+                    cmd="bun run typecheck"),
+        *codex_call("k4", "write_stdin", "Chunk ID: 3\nProcess running with session ID 77\nOutput:\n", session_id=77),
+        *codex_call("k5", "write_stdin", "Chunk ID: 4\nProcess exited with code 2\nOutput:\nerror: comb_wall missing",
+                    session_id=77),
+        *codex_call("p1", "update_plan", "Plan updated", plan=[{"step": "Count", "status": "completed"}]),
+        of_codex({"message": "They count hives.", "replacement_history": [asked]}, "compacted"),
+    ]  # fmt: skip
+    path = write_lines(tmp_path / "rollout.jsonl", lines)
+    assert run("memory", "archive", str(path)).result["calls"] == 6
+    db = store()
+    assert kept(db, "cx-1") == [
+        ("exec_command", "", "bun test", "failed", "error TS2304: bee_queen"),
+        ("apply_patch", "comb.py", "", "failed", "apply_patch verification failed: Failed to find expected lines"),
+        ("exec_command", "", "bun run typecheck", "failed", "error: comb_wall missing"),
+        ("write_stdin", "", "", "ok", ""),
+        ("write_stdin", "", "", "ok", ""),
+        ("update_plan", "", "", "ok", ""),
+    ]
+    assert "wax_cell = 6" in calls.calls(db, "cx-1")[1]["passage"]
+    session = calls.session(db, "cx-1")
+    assert session is not None
+    assert session["plan"] == [["1", "Count", "completed"]]
+    assert [one["summary"] for one in calls.compactions(db, "cx-1")] == ["They count hives.\ncount the hives"]
+    assert prompts(db) == ["count the hives"]
+
+
+def test_pi(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> None:
+    def message(number: int, **fields: Any) -> dict[str, Any]:
+        return {"type": "message", "id": f"0000000{number}", "parentId": None, "timestamp": AT, "message": fields}
+
+    def call(identifier: str, name: str, **arguments: Any) -> dict[str, Any]:
+        return {"type": "toolCall", "id": identifier, "name": name, "arguments": arguments}
+
+    def result(number: int, identifier: str, text: str, *, failed: bool = False, **more: Any) -> dict[str, Any]:
+        content = [{"type": "text", "text": text}]
+        return message(number, role="toolResult", toolCallId=identifier, content=content, isError=failed, **more)
+
+    todos = [{"id": 1, "text": "Weave", "done": True}, {"id": 2, "text": "Dye", "done": False}]
+    lines = [
+        {"type": "session", "version": 3, "id": "pi-1", "timestamp": AT, "cwd": "/w/loom"},
+        message(1, role="user", content=[{"type": "text", "text": "weave"}]),
+        message(2, role="assistant", content=[
+            {"type": "text", "text": "I weave."}, call("a", "read", path="/w/loom/warp.ts"),
+            call("b", "bash", command="npm test"), call("c", "bash", command="sleep 9"),
+            call("d", "todo", action="list"),
+        ]),
+        result(3, "a", "export const weftCount = 9"),
+        result(4, "b", "fine\nwarp.ts(3,1): error TS1: loomState\n\nCommand exited with code 2", failed=True),
+        result(5, "c", "half\n\nCommand aborted", failed=True),
+        result(6, "d", "2 todos", details={"todos": todos}),
+        {"type": "compaction", "id": "c0", "parentId": "6", "timestamp": AT, "summary": "## Goal\nweave"},
+    ]  # fmt: skip
+    path = write_lines(tmp_path / "pi.jsonl", lines)
+    run("memory", "archive", str(path))
+    db = store()
+    assert kept(db, "pi-1") == [
+        ("read", "warp.ts", "", "ok", ""),
+        ("bash", "", "npm test", "failed", "warp.ts(3,1): error TS1: loomState"),
+        ("bash", "", "sleep 9", "", ""),
+        ("todo", "", "", "ok", ""),
+    ]
+    session = calls.session(db, "pi-1")
+    assert session is not None
+    assert session["plan"] == [["1", "Weave", "completed"], ["2", "Dye", "pending"]]
+    assert [one["summary"] for one in calls.compactions(db, "pi-1")] == ["## Goal\nweave"]
+
+
+def test_gemini(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> None:
+    def call(identifier: str, name: str, args: dict[str, Any], output: str, status: str = "success") -> dict[str, Any]:
+        response = [{"functionResponse": {"id": identifier, "name": name, "response": {"output": output}}}]
+        return {"id": identifier, "name": name, "args": args, "status": status, "result": response}
+
+    shell = "Command: make\nOutput: fatal: no rule\nExit Code: 2\nProcess Group PGID: 7"
+    done = [
+        call("w1", "read_file", {"absolute_path": "/w/bake/crumb.py"}, "def raise_dough(): pass"),
+        call("w2", "run_shell_command", {"command": "make"}, shell),
+        call("w3", "write_todos", {"todos": [{"description": "Bake", "status": "in_progress"}]}, "ok"),
+        call("w4", "run_shell_command", {"command": "rm -r /"}, "no", "cancelled"),
+    ]
+    said = {"id": "g1", "timestamp": AT, "type": "gemini", "content": "I bake."}
+    waiting = [{key: value for key, value in one.items() if key != "result"} for one in done]
+    lines = [
+        {"sessionId": "gm-1", "projectHash": "0a", "startTime": AT, "kind": "main"},
+        {"id": "g0", "timestamp": AT, "type": "user", "content": "bake"},
+        {**said, "toolCalls": waiting},
+        {**said, "toolCalls": done},  # written again when its tools have run
+    ]
+    path = write_lines(tmp_path / "chat.jsonl", lines)
+    run("memory", "archive", str(path))
+    db = store()
+    assert [one[:4] for one in kept(db, "gm-1")] == [
+        ("read_file", "/w/bake/crumb.py", "", "ok"),
+        ("run_shell_command", "", "make", "failed"),
+        ("write_todos", "", "", "ok"),
+        ("run_shell_command", "", "rm -r /", ""),
+    ]
+    session = calls.session(db, "gm-1")
+    assert session is not None
+    assert session["plan"] == [["1", "Bake", "in_progress"]]
+
+
+def test_opencode(run: Run, store: Callable[[], apsw.Connection]) -> None:
+    def tool(name: str, **more: Any) -> dict[str, Any]:
+        return {"name": name, "files": [], "command": "", "given": "", "target": "", "plan": [], "done": True,
+                "outcome": "", "failed": False, **more}  # fmt: skip
+
+    tools = [
+        tool("read", target="/w/tide/moon.ts", given="/w/tide/moon.ts", outcome="export const springTide = 3"),
+        tool("bash", command="make", given="make", outcome="error: neap_tide is low", failed=True),
+        tool("bash", command="mkdir x", given="mkdir x"),
+        tool("bash", command="rm x", given="rm x", done=False),
+        tool("todowrite", plan=[{"text": "Predict", "status": "pending"}], outcome="ok"),
+    ]
+    entries = [
+        {"id": "m1", "role": "user", "text": "predict", "tools": [], "at": 1},
+        {"id": "m2", "role": "assistant", "text": "I do.", "tools": tools, "at": 2},
+    ]
+    payload = {"session_id": "oc-1", "cwd": "/w/tide", "entries": entries}
+    for _ in range(2):
+        run("hook", "opencode", "turn_end", stdin=json.dumps(payload))
+    db = store()
+    assert kept(db, "oc-1") == [
+        ("read", "moon.ts", "", "ok", ""),
+        ("bash", "", "make", "failed", "error: neap_tide is low"),
+        ("bash", "", "mkdir x", "ok", ""),
+        ("bash", "", "rm x", "", ""),
+        ("todowrite", "", "", "ok", ""),
+    ]
+    session = calls.session(db, "oc-1")
+    assert session is not None
+    assert (session["prompts"], session["plan"]) == (1, [["1", "Predict", "pending"]])
+    assert "springTide" in {one["name"] for one in calls.names(db, "oc-1")}
+
+
+def busy(transcript: Transcript, count: int = 40) -> None:
+    """A session with a bit of everything."""
+    for number in range(count):
+        if number % 7 == 0:
+            transcript.user(f"now part{number} please")
+        transcript.call(f"c{number}", "Bash", command=f"run job_{number} --with shared_state")
+        if number % 11 == 3:
+            transcript.write(transcript.entry("system", "", subtype="compact_boundary", compactMetadata={}))
+        transcript.outcome(f"c{number}", f"job_{number} sees sharedValue\nand error_{number}", failed=number % 5 == 0)
+
+
+@pytest.mark.parametrize("size", [1, 900, 5000])
+def test_however_it_is_cut_it_comes_to_the_same(
+    run: Run, home: Path, tmp_path: Path, transcript: Transcript, store: Callable[[], apsw.Connection], size: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """An outcome in a later piece, and a compaction as the first line of one."""
+    from memory.archive import ingest
+
+    busy(transcript, 12 if size == 1 else 40)
+    run("memory", "archive", str(transcript.path))
+    whole = everything(store())
+    monkeypatch.setenv("JOELCLAW_HOME", str(tmp_path / "other"))
+    db = sqlite.open_writing(busy_ms=400, durable=False)
+    monkeypatch.setattr(ingest, "PIECE_BYTES", size)
+    for _ in range(2):  # the second time as if an older version had read it
+        ingest.ingest_file(
+            db, str(transcript.path), agent="claude", session=SESSION, cwd=CWD, now=1, vectors=sqlite.load_vectors(db)
+        )
+        db.execute("UPDATE transcript SET head = ''")
+    cut = everything(db)
+    for table in ("call", "name", "compaction"):
+        assert [row[1:] if table == "call" else row for row in cut[table]] == [
+            row[1:] if table == "call" else row for row in whole[table]
+        ]
+    assert cut["session"] == whole["session"]
+
+
+def test_a_message_that_grows_is_one_call(
+    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
+) -> None:
+    busy(transcript)
+    lines = transcript.path.read_bytes()
+    run("memory", "archive", str(transcript.path))
+    before = everything(store())
+    transcript.append(lines)
+    run("memory", "archive", str(transcript.path))
+    after = everything(store())
+    assert (after["call"], after["name"]) == (before["call"], before["name"])
+
+
+@pytest.mark.spawned
+def test_a_kill_in_the_middle_neither_doubles_nor_loses(
+    run: Run, home: Path, tmp_path: Path, transcript: Transcript, store: Callable[[], apsw.Connection]
+) -> None:
+    busy(transcript, 1500)
+    one = paused(home, "memory", "archive", str(transcript.path), commit=3)
+    one.kill()
+    one.wait()
+    assert len(calls.calls(store(), SESSION, last=9999)) < 1500
+    run("memory", "archive", str(transcript.path))
+    found = everything(store())
+    other = tmp_path / "other"
+    run("memory", "archive", str(transcript.path), env={"JOELCLAW_HOME": str(other)})
+    expected = everything(apsw.Connection(str(other / "store.db"), flags=apsw.SQLITE_OPEN_READONLY))
+    assert len(found["call"]) == 1500
+    assert [row[1:] for row in found["call"]] == [row[1:] for row in expected["call"]]
+    assert (found["name"], found["compaction"]) == (expected["name"], expected["compaction"])
+
+
+def test_a_store_of_the_version_before_reads_its_transcripts_again(
+    run: Run, home: Path, transcript: Transcript, store: Callable[[], apsw.Connection]
+) -> None:
+    asked = transcript.user("are the tests green?")
+    alone = transcript.call("c1", "Bash", command="make test")
+    transcript.outcome("c1", "Exit code 2\nENOSPC in shard_17", failed=True)
+    said = transcript.entry("assistant", [
+        {"type": "text", "text": "I look."},
+        {"type": "tool_use", "id": "c2", "name": "Bash", "input": {"command": "df"}},
+    ])  # fmt: skip
+    transcript.write(said)
+    both = transcript.last_id
+    size = transcript.path.stat().st_size
+    run("memory", "archive", str(transcript.path))
+    # as that version left it: what tools did stands behind what was said, or alone
+    db = apsw.Connection(str(home / "store.db"))
+    db.execute("DROP TABLE session; DROP TABLE call; DROP TABLE call_lexicon; DROP TABLE name; DROP TABLE compaction")
+    db.execute(f"PRAGMA user_version = {len(migrations.STEPS) - 1}")
+    db.execute("UPDATE document SET text = text || char(10) || '$ df' WHERE id = ?", (both,))
+    db.execute(
+        "INSERT INTO document (rowid, id, text, source, session_id, created_at, updated_at, fingerprint)"
+        " SELECT max(rowid) + 1, ?, 'assistant: $ make test', 'claude', ?, 1, 1, 'f' FROM document", (alone, SESSION),
+    )  # fmt: skip
+    db.close()
+    transcript.user("and now?")
+    result = run("memory", "archive", str(transcript.path)).result
+    assert result["bytes"] == transcript.path.stat().st_size > size
+    db = store()
+    assert [one[2:4] for one in kept(db)] == [("make test", "failed"), ("df", "")]
+    texts = dict(db.execute("SELECT id, text FROM document ORDER BY rowid"))
+    assert texts == {
+        asked: "user: are the tests green?", both: "assistant: I look.", transcript.last_id: "user: and now?",
+    }  # fmt: skip
+    assert run("memory", "archive", str(transcript.path)).result["unchanged"] == 1
+
+
+@given(
+    sample=st.sampled_from(POSITIVE),
+    before=st.text(max_size=40),
+    place=st.sampled_from(["given", "returned", "error", "file", "plan"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_no_secret_reaches_a_table(sample: Sample, before: str, place: str) -> None:
+    from clients import content
+    from memory.archive.session_work import SessionWork
+
+    secret = sample.secret
+    text = f"{before}\n{sample.text} "
+    db = apsw.Connection(":memory:")
+    for step in migrations.STEPS:
+        db.execute(step)
+    work = SessionWork({})
+    path = f"/w/{sample.text}/a.py" if place == "file" else "/w/a.py"
+    given = {"file_path": path, "text": text if place == "given" else ""}
+    tools = [content.tool(f"call {sample.text}", "Bash", [], given["text"], given)]
+    work.add({"kind": "said", "id": "", "role": "assistant", "text": "", "tools": tools, "at": 1}, 0)
+    returned = text if place in ("returned", "error") else "fine"
+    work.add(content.outcome(f"call {sample.text}", returned, place == "error", ""), 0)
+    plan = content.plan([{"content": text if place == "plan" else "x", "status": "pending"}], ("content",))
+    assert plan is not None
+    work.add(plan, 0)
+    work.add({"kind": "summary", "text": text, "at": 1}, 0)
+    work.store(db, "s", client="claude", project="p", folder="/w", prompts=0, anew=True, now=1)
+    for part in secret.split():  # a key of many lines, line by line
+        assert part[:40] not in repr(everything(db)) or len(part) < 8
+
+
+def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callable[[], apsw.Connection]) -> None:
+    transcript.user("go")
+    transcript.call("c1", "Bash", command="cat " + "x" * 50_000)
+    many = "\n".join(f"line {number} names value_{number} and other{number}Name" for number in range(50_000))
+    transcript.outcome("c1", many, failed=True)
+    transcript.call("c2", "Read", file_path=CWD + "/" + "d/" * 3000 + "a.py")
+    transcript.outcome("c2", "word someName " * 40_000 + "\0 \ud83d lastName")
+    transcript.call("c3", "Bash", command="\0\ud800 make \udfff")
+    run("memory", "archive", str(transcript.path))
+    db = store()
+    for one in calls.calls(db, SESSION):
+        assert len(one["command"]) <= call_draft.COMMAND_CHARS
+        assert len(one["file"]) <= 1000
+        assert len(one["error"]) <= call_draft.ERROR_CHARS
+        assert len(one["passage"]) <= 2 * call_draft.PASSAGE_CHARS + 1000
+    assert len(calls.names(db, SESSION, least=-1)) <= 3 * names.MOST
+    assert "lastName" in {one["name"] for one in calls.names(db, SESSION)}
+    assert (home / "store.db").stat().st_size < 4_000_000
+
+
+@pytest.mark.parametrize("text", [
+    "\n".join(f"value_{number} otherName{number}" for number in range(200_000)),
+    "value_" * 200_000,
+    "aB" * 500_000,
+    "a.b.c/" * 200_000,
+    "error " * 200_000,
+    "error\n" * 200_000,
+])  # fmt: skip
+def test_time_is_linear(text: str) -> None:
+    """A text of twice the size takes about twice as long; ten times as long would be the square."""
+
+    def seconds(given: str) -> float:
+        began = time.process_time()
+        found = names.names_in_order(given)
+        call_draft.passage_of(given, [(given.index(name), name) for name, _ in found[:100]], True)
+        call_draft.error_line(given)
+        return time.process_time() - began
+
+    seconds(text[:1000])
+    half = min(seconds(text[: len(text) // 8]) for _ in range(3))
+    assert min(seconds(text) for _ in range(2)) < 40 * half + 0.2
