@@ -35,7 +35,8 @@ COMMANDS: tuple[Command, ...] = (
             P("category", ("--category", "-c"), "only this category (an alias such as `ops` will do)"),
             P("collection", ("--collection",), COLLECTIONS_AND_CALLS, metavar="NAMES"),
             P("session", ("--session",), "only this session's memories", metavar="ID"),
-            P("project", ("--project",), "only this project's memories"),
+            P("project", ("--project",), "only this project's memories (NAME or OWNER/NAME), and those of none"),
+            P("everywhere", ("--everywhere",), "memories of all projects, as without --project", kind="flag"),
             P(
                 "batch",
                 ("--batch",),

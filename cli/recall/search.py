@@ -23,6 +23,8 @@ _STDIN = "-"
 def run(options: dict[str, Any]) -> Answer | int:
     """`joelclaw recall QUERY` or `--batch FILE`."""
     names = collections(options["collection"] or "", "RECALL_INVALID_ARGS", also=("calls",))
+    if options["everywhere"] and options["project"]:
+        raise usage("RECALL_INVALID_ARGS", "--project and --everywhere exclude each other", "give one of them")
     if options["batch"] is not None:
         if options["query"] is not None:
             raise usage("RECALL_INVALID_ARGS", "a query and --batch exclude each other", "give one of them")

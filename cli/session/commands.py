@@ -122,7 +122,7 @@ COMMANDS: tuple[Command, ...] = (
             SESSION,
             _ROLE,
             P("query", ("--query",), "what to recall (default by role, see inject.query)"),
-            P("project", ("--project",), "only this project's memories"),
+            P("project", ("--project",), "this project's memories (default: that of the folder), and those of none"),
             RAW,
         ),
         hot=True,

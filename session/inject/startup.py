@@ -127,9 +127,9 @@ def text_of(memories: Sequence[Memory], left: Sequence[str] = ()) -> Composed | 
     """The text within 400 estimated tokens: at most three memories, best first, below `left`; None without either."""
     entries = [
         (memory, clip(one_line(memory["category"]), _CATEGORY_CHARS) or "memory", one_line(memory["text"]))
-        for memory in memories[:MAX_MEMORIES]
+        for memory in memories
     ]
-    entries = [entry for entry in entries if entry[2]]
+    entries = [entry for entry in entries if entry[2]][:MAX_MEMORIES]
     above = [LEFT_HEADING, *left] if left else []
     for count in range(len(entries), -1, -1):
         for tokens in (TEXT_CHARS, TEXT_CHARS // 3, TEXT_CHARS // 4):
