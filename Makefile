@@ -13,7 +13,7 @@ STAMP := $(VENV)/.stamp
 # Where it is set, every one of the thousands of processes that the tests start would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all check check-lint check-tests e2e lint format completions docs bench bench-cluster recall-bench clean
+.PHONY: help demo test test-all check check-lint check-tests e2e lint format completions docs bench bench-cluster recall-bench recovery-bench clean
 
 help:  ## show this help
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 ~ \2/p' Makefile | tr '~' '\t'
@@ -77,6 +77,9 @@ bench-cluster: $(STAMP)  ## recall over 10,000 and 1,000,000 documents on a Type
 
 recall-bench: $(STAMP)  ## recall quality: make recall-bench DATA=locomo.json
 	$(BIN)/python bench/locomo.py --data $(DATA) --json bench/results/locomo.json
+
+recovery-bench: $(STAMP)  ## what compactions lost and what came back: make recovery-bench DATA=FOLDER ARGS='--split odd'
+	$(BIN)/python bench/recovery.py --from $(DATA) --json bench/results/recovery.json $(ARGS)
 
 clean:  ## remove what was built
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis .pytest_cache bench/results

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _FOLDERS = {
     "recall": "recall",
+    "lost": "session",
     "memory": "memory",
     "knowledge": "knowledge",
     "vault": "knowledge",

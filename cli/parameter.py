@@ -161,6 +161,7 @@ class Command:
 
 # What several commands take.
 COLLECTIONS = "observations, episodes, knowledge (comma-separated; default all)"
+COLLECTIONS_AND_CALLS = "observations, episodes, knowledge, calls (comma-separated; default all)"
 SESSION = Parameter("session", ("--session",), "session id", metavar="ID")
 HITS = Parameter(
     "limit", ("--limit", "-n"), "most hits to return (default 5, at most 100)", kind="whole", low=1, high=100
@@ -170,7 +171,8 @@ TOKENS = Parameter("tokens", ("--tokens",), "context usage in tokens; needs --wi
 WINDOW = Parameter("window", ("--window",), "the model's context window in tokens", kind="whole", low=1, metavar="W")
 HOURS = Parameter("hours", ("--hours",), "how far back, in hours", kind="number", default=24, low=0, high=876_000)
 
-_ENVIRONMENT = ("JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE")
+ENVIRONMENT = ("JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE")
+"""Variables that name the session, the first that is set."""
 
 
 def session_of(given: str | None, code: str) -> str:
@@ -181,7 +183,7 @@ def session_of(given: str | None, code: str) -> str:
     """
     from session.state import state_file
 
-    for name in (given, *(os.environ.get(name) for name in _ENVIRONMENT)):
+    for name in (given, *(os.environ.get(name) for name in ENVIRONMENT)):
         if name and name.strip():
             return state_file.identity(name.strip())
     raise usage(code, "no session is named", "give --session ID, or set JOELCLAW_SESSION_ID")

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     class Format(Protocol):
         """`transcript.py` of a client: what a line says, what context it takes, whether only this client writes such.
 
-        May also have `window_of`, `snapshot_of`, `first_kept` (`session.context_usage`) and `is_subagents`.
+        May also have `window_of`, `snapshot_of`, `first_kept` (`session.context_usage`), `kept_of`
+        (`session.inject.recovery`) and `is_subagents`.
         """
 
         SAID_MARKS: tuple[bytes, ...]

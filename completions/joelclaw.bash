@@ -30,6 +30,8 @@ _joelclaw() {
     "recall --session") return ;;
     "recall --project") return ;;
     "recall --batch") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
+    "lost --limit" | "lost -n") return ;;
+    "lost --kind" | "lost -k") COMPREPLY=($(compgen -W "files names commands errors words decisions" -- "$word")); return ;;
     "memory write --category" | "memory write -c") return ;;
     "memory write --tags" | "memory write -t") return ;;
     "memory write --source" | "memory write -s") return ;;
@@ -146,7 +148,7 @@ _joelclaw() {
     "store sync --seconds") return ;;
   esac
   case "$path" in
-    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall hook install uninstall status completion memory knowledge vault otel store checkpoint inject idle compaction"; fi ;;
+    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall lost hook install uninstall status completion memory knowledge vault otel store checkpoint inject idle compaction"; fi ;;
     "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget import export archive observe stats index"; fi ;;
     "knowledge") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="sync search"; fi ;;
     "vault") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="read search"; fi ;;
@@ -156,7 +158,8 @@ _joelclaw() {
     "inject") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="recovery memory refresh project"; fi ;;
     "idle") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="schedule cancel list due run"; fi ;;
     "compaction") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="decide prepare serialize summarize branch"; fi ;;
-    "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --include-hold --include-discard --budget --category -c --collection --session --project --batch --json --help -h"; fi ;;
+    "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --include-hold --include-discard --budget --category -c --collection --session --project --everywhere --batch --json --help -h"; fi ;;
+    "lost") if [[ $word == -* ]]; then offered="--limit -n --kind -k --json --help -h"; fi ;;
     "memory write") if [[ $word == -* ]]; then offered="--category -c --tags -t --source -s --session --project --json --help -h"; fi ;;
     "memory search") if [[ $word == -* ]]; then offered="--limit -n --category -c --raw --json --help -h"; fi ;;
     "memory recent") if [[ $word == -* ]]; then offered="--count -n --hours --json --help -h"; fi ;;

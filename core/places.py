@@ -49,7 +49,17 @@ def _without_folder(command: str) -> str:
     command = command.strip()
     while command.startswith("cd ") and "&&" in command:
         command = command.partition("&&")[2].strip()
-    return command.partition("\n")[0]
+    return _without_prose(command.partition("\n")[0])
+
+
+def _without_prose(command: str) -> str:
+    """The command less quoted arguments of several words: messages, descriptions, programs of sed and jq."""
+    for sign in "\"'":
+        parts = command.split(sign)
+        if len(parts) > 2:
+            parts[1::2] = [part if " " not in part else "" for part in parts[1::2]]
+            command = sign.join(parts)
+    return command
 
 
 def relative(path: str, folder: str) -> str:

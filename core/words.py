@@ -42,6 +42,11 @@ def clean(text: str) -> str:
     return text
 
 
+def unescaped(text: str) -> str:
+    r"""The text with spaces for the ends of lines and tabs that JSON within it writes as `\n`, `\r`, `\t`."""
+    return text.replace("\\n", "  ").replace("\\t", "  ").replace("\\r", "  ")
+
+
 def _escaped(text: str) -> bool:
     return all(0xDC80 <= ord(c) <= 0xDCFF for c in text if 0xD800 <= ord(c) <= 0xDFFF)
 

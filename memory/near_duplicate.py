@@ -10,6 +10,7 @@ Hot path: no imports beyond `core`.
 from __future__ import annotations
 
 from core import ids, words
+from core.project import same as same_project
 from core.store import documents
 from core.store.candidates import LocalCandidates
 
@@ -185,7 +186,9 @@ def find(
     exact = documents.by_fingerprint(db, ids.fingerprint(tokens.key), collection)
     if exact is not None and _may_merge(exact, project):
         return exact
-    filters: Filters = {"collections": [collection], "session": "", "project": "", "category": "", "verdicts": []}
+    filters: Filters = {
+        "collections": [collection], "session": "", "projects": (), "others": (), "category": "", "verdicts": [],
+    }  # fmt: skip
     source = LocalCandidates(db, vectors=vectors)
     # Words cost four times what the vector does, and find nothing of this likeness that it does not.
     terms = [] if vector and source.semantic else _terms(text)
@@ -200,7 +203,7 @@ def find(
 
 def _may_merge(document: Document, project: str) -> bool:
     other = document["project"]
-    return document["forgotten_at"] is None and (not project or not other or project == other)
+    return document["forgotten_at"] is None and (not project or not other or same_project(project, other))
 
 
 def _terms(text: str) -> list[str]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _PROFILES = {"lean": (False, 1.8, 5), "balanced": (True, 3.0, 10), "deep": (True, 5.0, 10)}
 _LONG_QUERY = 90
-_NAME_CHARS = 850
+_NAME_CHARS = 820
 """An answer to a name is to stay below 1,000 with what is asked for word for word."""
 _LEAN_CHARS = 1000
 _WORDS_CHARS = 3000
@@ -50,15 +50,15 @@ def choose(requested: str, query: str) -> Budget:
     }
 
 
-def answer_chars(applied: str, *, raw: bool, named: bool) -> int | None:
+def answer_chars(budget: Budget, *, raw: bool, named: bool) -> int | None:
     """The most characters that the texts of an answer of five hits may have; None where they are whole.
 
     Args:
         raw: nothing but the texts is printed.
         named: the query holds a name, whose passage says enough.
     """
-    if applied == "lean":
+    if budget["applied"] == "lean":
         return _NAME_CHARS if named else _LEAN_CHARS
-    if not raw or applied == "deep":
+    if not raw or budget["requested"] == "deep":
         return None
     return _NAME_CHARS if named else _WORDS_CHARS

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from core import clock, words
-from core.store import call_search
 from core.store.migrations import COLLECTIONS
 from recall import backend, fusion, rewrite, trust
 from recall import budget as budgets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any, NotRequired, TypedDict
 
     import apsw
 
     from core.config import Config
     from core.store.interface import CandidateSource, Document, Filters, Traits
-    from recall.answer import Match
     from recall.backend import Fallback
     from recall.budget import Budget
+    from recall.by_name import ByName
     from recall.contextual_vectors import Question
-    from recall.query_names import QueryNames
     from recall.rewrite import Rewrite
 
     class Hit(TypedDict):
@@ -101,6 +99,7 @@ def recall(
     config: Config,
     patience_ms: float | None = None,
     by_name: bool = False,
+    near: str = "",
     raw: bool = False,
 ) -> RecallResult:
     """The memories that bear on a query, best first.
@@ -114,11 +113,13 @@ def recall(
         budget: lean, balanced, deep or auto.
         category: an alias or id, "" for any.
         collections: names of collections, empty for all; with `by_name` also `calls`.
+        project: the name of one, with its owner or without: its memories and those of no project; "" for all.
         now: ms since the epoch, for the decay.
         vectors: whether sqlite-vec is loaded into `db`.
         patience_ms: the longest to wait for a cluster, where that is less than `store.timeout_ms`.
-        by_name: tool calls of the sessions in the local file are hits too, a query that is one name gets but what holds
-            it, and texts are cut as the budget says. Not for injections, in which traces of tools are noise.
+        by_name: tool calls of the sessions in the local file are hits too, a query that is one name gets only what
+            holds it, and texts are cut as the budget says. Not for injections: there, traces of tools are noise.
+        near: with `by_name`, the project whose calls go before those of others, "" for none.
         raw: with `by_name`, nothing but the texts will be shown.
 
     Raises:
@@ -142,6 +143,7 @@ def recall(
             now=now,
             episode_decay=config.number("recall.episode_decay"),
             by_name=by_name,
+            near=near,
             raw=raw,
         )
 
@@ -171,16 +173,19 @@ def _answer(
     now: int,
     episode_decay: float,
     by_name: bool,
+    near: str,
     raw: bool,
 ) -> RecallResult:
     profile = budgets.choose(budget, query)
     shortened = query if len(query) <= _QUERY_CHARS else query[: _QUERY_CHARS // 2] + " " + query[-_QUERY_CHARS // 2 :]
     expanded, rewritten = rewrite.expand(shortened, enabled=profile["rewriteEnabled"])
     resolved = _resolved(category) if category else ""
+    named, others = _projects(db, project) if project else ((), ())
     filters: Filters = {
         "collections": tuple(collections),
         "session": session,
-        "project": project,
+        "projects": named,
+        "others": others,
         "category": resolved,
         "verdicts": (),
     }
@@ -189,47 +194,43 @@ def _answer(
     if profile["applied"] == "deep":
         wide *= _WIDER
         contextual = _contextual(db, found_in, shortened)
-    named: QueryNames | None = None
-    beside: list[Match] = []
-    cards = _cards(db, shortened, profile["applied"], filters) if by_name and db is not None else []
-    if by_name and not (cards and cards[0]["path"] == ""):
-        from recall.query_names import QueryNames
+    asked: ByName | None = None
+    if by_name:
+        from recall.by_name import ByName
 
-        named = QueryNames(shortened)
-        beside = _beside(db, shortened, named, filters, most, min_score)
+        asked = ByName(db, shortened, filters, profile["applied"], near=near, most=most, min_score=min_score)
         filters["collections"] = [name for name in collections if name in COLLECTIONS]
     ranked: list[Ranked] = []
     dropped: list[tuple[Ranked, list[str]]] = []
     documents: list[Hit] = []
-    for terms, vector, holds in _attempts(found_in, expanded, collections, named, bool(beside), bool(cards)):
+    for terms, vector, holds in _searches(found_in, expanded, asked):
         ranked = _rank(found_in, terms, vector, filters, wide, now, episode_decay, contextual)
-        dropped = [
-            (entry, why)
-            for entry in ranked
-            if (why := trust.reasons(
-                entry[3], entry[0], now,
-                min_score=min_score, include_hold=include_hold, include_discard=include_discard,
-            ))
-        ]  # fmt: skip
-        out = {entry[3]["rowid"] for entry, _ in dropped}
-        kept = [entry for entry in ranked if entry[3]["rowid"] not in out]
-        documents = _hits(found_in, kept, most, query, min_score, holds)
-        if documents or dropped:
+        if holds is not None:
+            ranked = _holding(found_in, ranked, holds)
+        kept: list[Ranked] = []
+        for entry in ranked:
+            why = trust.reasons(
+                entry[3],
+                entry[0],
+                now,
+                min_score=min_score,
+                include_hold=include_hold,
+                include_discard=include_discard,
+            )
+            if why:
+                dropped.append((entry, why))
+            else:
+                kept.append(entry)
+        documents = _hits(found_in, kept, most, query, min_score, project)
+        if ranked:
             break
     nearer = contextual.found if contextual else 0
-    hits = [*cards, *documents][:most]
-    if named is not None:
-        from recall import answer
-
-        hits = cards + answer.compose(
-            documents, beside, most, named=bool(named.names), wanted=[*named.names, *named.words],
-            chars=budgets.answer_chars(profile["applied"], raw=raw, named=bool(named.names)),
-        )  # fmt: skip
+    hits = documents if asked is None else asked.hits(documents, profile, raw=raw)
     return {
         "query": query,
         "rewrittenQuery": expanded,
         "rewrite": rewritten,
-        "filtersApplied": _filters_applied(filters, collections, min_score, include_hold, include_discard),
+        "filtersApplied": _filters_applied(filters, collections, project, min_score, include_hold, include_discard),
         "includeHold": include_hold,
         "includeDiscard": include_discard,
         "categoryFilter": {
@@ -245,56 +246,37 @@ def _answer(
         "droppedDiagnostics": _diagnostics(found_in, dropped[:_DIAGNOSTICS]),
         "hits": hits,
         "count": len(hits),
-        "found": len(ranked) + len(beside),
+        "found": len(ranked) + (len(asked.beside) + len(asked.cards) if asked else 0),
         "backend": found_in.backend,
     }
 
 
-def _attempts(
-    found_in: CandidateSource,
-    query: str,
-    collections: Sequence[str],
-    named: QueryNames | None,
-    answered: bool,
-    carded: bool,
-) -> Iterator[tuple[list[str], bytes, Callable[[str], bool] | None]]:
-    """Terms, vector and condition of the searches for documents, of which the first that finds any counts.
+def _searches(
+    found_in: CandidateSource, query: str, asked: ByName | None
+) -> Iterable[tuple[list[str], bytes, Callable[[str], bool] | None]]:
+    """Terms, vector and condition of the searches for documents; the first that finds any counts."""
+    terms = words.query_terms(query)
 
-    Of a query that is one name: what holds it and, where nothing does, what holds all of its parts. What only means
-    something like it is unrelated.
-    """
-    if (collections and not set(collections) & set(COLLECTIONS)) or (carded and named is None):
-        return
-    if named is None or not named.alone:
-        yield words.query_terms(query), _vector(query) if found_in.semantic else b"", None
-        return
-    yield named.phrases, b"", named.held_by
-    if not answered:
-        yield words.query_terms(query), b"", named.nearly_held_by
+    def vector() -> bytes:
+        return _vector(query) if found_in.semantic else b""
+
+    return [(terms, vector(), None)] if asked is None else asked.searches(terms, vector)
 
 
-def _cards(db: apsw.Connection, query: str, budget: str, asked: Filters) -> list[Hit]:
-    """What a session was at work on in the places that a query is made of; `path` is the file, if it is one alone."""
-    from recall import work_cards
+def _holding(found_in: CandidateSource, ranked: list[Ranked], holds: Callable[[str], bool]) -> list[Ranked]:
+    from recall.by_name import holding
 
-    if asked["category"] or asked["collections"] or not call_search.exists(db):
-        return []
-    projects = [asked["project"]] if asked["project"] else []
-    found = work_cards.ask(db, query, budget=budget, session=asked["session"], projects=projects)
-    return [work_cards.hit(found)] if found is not None else []
+    return holding(found_in, ranked, holds)
 
 
-def _beside(
-    db: apsw.Connection | None, query: str, named: QueryNames, asked: Filters, most: int, min_score: float
-) -> list[Match]:
-    """What answers beside the documents; a category is a document's. Another source adds its matches here."""
-    from recall import session_calls
+def _projects(db: apsw.Connection | None, project: str) -> tuple[Sequence[str], Sequence[str]]:
+    """The names that mean a project, with "" for memories of none; and the names in use that mean others."""
+    from core.project import names_of
+    from core.store import documents
 
-    wanted = not asked["collections"] or session_calls.COLLECTION in asked["collections"]
-    if db is None or asked["category"] or not wanted:
-        return []
-    found = session_calls.matches(db, query, named, session=asked["session"], project=asked["project"], most=most)
-    return [match for match in found if match.score >= min_score]
+    known = documents.projects(db) if db is not None else []
+    named = names_of(project, known)
+    return (*named, ""), [name for name in known if name not in named]
 
 
 def _resolved(category: str) -> str:
@@ -353,19 +335,14 @@ def _rank(
 
 
 def _hits(
-    found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: str, min_score: float,
-    holds: Callable[[str], bool] | None,
-) -> list[Hit]:  # fmt: skip
-    """The best `most` of at least `min_score`, after what only asks the same has lost half of its score.
-
-    Args:
-        holds: whether a text is meant at all; None for every text.
-    """
+    found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: str, min_score: float, project: str
+) -> list[Hit]:
+    """The best `most` of at least `min_score`, after what only asks the same has lost half of its score."""
     asked = frozenset(words.split(query))
     scored: list[tuple[float, Document, Ranked]] = []
-    considered = {entry[3]["rowid"]: entry for entry in ranked[: most + _ECHOES if holds is None else CANDIDATES]}
+    considered = {entry[3]["rowid"]: entry for entry in ranked[: most + _ECHOES]}
     for document in found_in.documents(list(considered)) if considered else ():
-        if holds is not None and not holds(f"{document['title']}\n{document['path']}\n{document['text']}"):
+        if project and _is_foreign(document["project"], project):
             continue
         entry = considered[document["rowid"]]
         echo = trust.echoes(document["text"], asked)
@@ -374,6 +351,15 @@ def _hits(
             scored.append((score, document, entry))
     scored.sort(key=lambda one: -one[0])  # stable: equal scores stay as ranked
     return [_hit(document, score, *entry[1:3]) for score, document, entry in scored[:most]]
+
+
+def _is_foreign(found: str, project: str) -> bool:
+    """Whether it is another project's: a cluster has names that this machine does not know."""
+    if not found or found == project:
+        return False
+    from core.project import same
+
+    return not same(found, project)
 
 
 def _hit(document: Document, score: float, raw: float, boost: float) -> Hit:
@@ -413,13 +399,17 @@ def _diagnostics(found_in: CandidateSource, dropped: Sequence[tuple[Ranked, list
 
 
 def _filters_applied(
-    filters: Filters, collections: Sequence[str], min_score: float, include_hold: bool, include_discard: bool
+    filters: Filters,
+    collections: Sequence[str],
+    project: str,
+    min_score: float,
+    include_hold: bool,
+    include_discard: bool,
 ) -> list[str]:
     applied = []
     if collections and not set(collections).issuperset(COLLECTIONS):
         applied.append("collection:" + ",".join(collections))
-    for name in ("session", "project", "category"):
-        value = filters[name]
+    for name, value in (("session", filters["session"]), ("project", project), ("category", filters["category"])):
         if value:
             applied.append(f"{name}:{value}")
     if min_score > 0:

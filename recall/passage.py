@@ -16,8 +16,8 @@ _LEAST_LINE = 12
 def around(text: str, wanted: Sequence[str], room: int) -> str:
     """The line of a text that holds most of what is wanted, and what of the lines around it has room.
 
-    What stands first in `wanted` counts most; where nothing of it stands in the text, that is its beginning. White space at
-    the ends of lines goes, empty lines too.
+    What stands first in `wanted` counts most; where nothing of it stands in the text, that is its beginning. White
+    space at the ends of lines goes, empty lines too.
 
     Args:
         room: characters of the result, 2 or more.

@@ -37,7 +37,7 @@ class QueryNames:
         self.phrases = [phrase for name in self.names for phrase in _phrases(name)]
 
     def held_by(self, text: str) -> bool:
-        """Whether a text holds one of the names, its parts written together or apart (`retryBackoff`, retry backoff)."""
+        """Whether a text holds one of the names, written together or apart (`retryBackoff`, retry backoff)."""
         lower = text.lower()
         if any(name.lower() in lower for name in self.names):
             return True

@@ -12,6 +12,7 @@ from recall import passage
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     import apsw
 
@@ -21,20 +22,21 @@ if TYPE_CHECKING:
 
 COLLECTION = "calls"
 PREFIX = "call:"
-ROOM = 320
-"""Characters of a passage where nobody says how long an answer may be."""
 LEAST_ROOM = 60
 _PLACE_CHARS = 110
 _HEAD_CHARS = 60
 _SHORT_ID = 8
-_WHOLE_QUERY, _ALONE, _OTHER_CASE, _EVERYTHING, _SOME, _BEGINS, _WORDS_ONLY = 0.85, 0.8, 0.75, 0.75, 0.55, 0.45, 0.4
+WHOLE_QUERY = 0.85
+"""Score of a call that holds the query word for word: an error or a command that was copied."""
+_ALONE, _OTHER_CASE, _EVERYTHING, _SOME, _BEGINS, _WORDS_ONLY = 0.8, 0.75, 0.75, 0.55, 0.45, 0.4
 _PHRASE_WORDS = 3
 """From so many words on, stop words left out, a query that stands somewhere word for word was copied from there."""
 _LEAST_WORDS = 2
 _ESSENCE_BEFORE, _ESSENCE_CHARS = 8, 52
-_DIFFERENT_CHARS = 200
 _LONGEST_COMMAND = 400
 _COPIED_WORDS = 3
+_WORK, _LINES = 3, 2
+_LONGEST_NUMBER = 10
 
 
 class Match:
@@ -55,49 +57,69 @@ class Match:
             "rawScore": round(self.score, 4), "usageBoost": 1.0, "observation": text_of(call, self.wanted, room),
             "type": "call", "source": call["client"], "collection": COLLECTION, "writeVerdict": "allow",
             "categoryId": "", "categoryConfidence": 0.0, "session": call["session"],
-            "timestamp": clock.iso(call["at"]) if call["at"] is not None else "unknown", "recallCount": 0,
+            "timestamp": _time(call), "recallCount": 0,
             "retrievalPriority": 0.0, "privacy": "", "path": call["file"], "title": "", "tags": [],
             "project": call["project"], "context": "",
         }  # fmt: skip
 
 
 def matches(
-    db: apsw.Connection, query: str, asked: QueryNames, *, session: str, project: str, most: int
+    db: apsw.Connection, query: str, asked: QueryNames, *, session: str, projects: Sequence[str], near: str, most: int
 ) -> list[Match]:
-    """The calls that answer a query, best first; of equals the newest session's.
+    """The calls that answer a query, best first; of equals those of the project `near`, and the newest.
 
-    A query that is one name gets the calls that hold it, else those that hold what begins so. Among words, calls are found by
-    the names, and by the words alone only where they hold all of them.
+    A query that is one name gets the calls that hold it, else those that hold what begins so. Among words, calls are
+    found by the names, and by the words alone only where all of them stand in one line.
     """
     if not call_search.exists(db):
         return []
-    whole = query.strip()
+    found = _found(db, query.strip(), asked, session, projects) or _near(db, asked, session, projects)
+
+    def order(match: Match) -> tuple[float, bool, int, int, int]:
+        call = match.call
+        return -match.score, call["project"] != near, -_substance(match), -(call["at"] or 0), -call["rowid"]
+
+    return _different(sorted(found, key=order), most)
+
+
+def _found(db: apsw.Connection, whole: str, asked: QueryNames, session: str, projects: Sequence[str]) -> list[Match]:
+    """The calls that hold the query word for word, one of its names, or all of its words in a line; in no order."""
     wanted = [*asked.names, *asked.words]
-    found: dict[int, Match] = {}
-
-    def add(calls: Sequence[Found], before: Sequence[str] = ()) -> None:
-        for call in calls:
-            if call["rowid"] not in found and (score := _score(call, whole, asked)):
-                found[call["rowid"]] = Match(call, score, [*before, *wanted])
-
+    calls: list[tuple[Found, list[str]]] = []
     if len(whole.split()) >= _COPIED_WORDS:
-        add(call_search.holding_all(db, [whole], session=session, project=project), [whole])
+        calls += [(call, [whole, *wanted]) for call in call_search.holding_all(db, [whole], session, projects)]
     if asked.names:
-        add(call_search.holding_any(db, asked.names, session=session, project=project))
+        calls += [(call, wanted) for call in call_search.holding_any(db, asked.names, session, projects)]
     elif len(asked.words) >= _LEAST_WORDS:
-        add(call_search.holding_all(db, asked.words, session=session, project=project), [whole])
-    if asked.alone and not found:
-        for call in call_search.holding_any(db, asked.names, session=session, project=project, beginning=True):
-            found[call["rowid"]] = Match(call, _BEGINS, wanted)
-    return _different(
-        sorted(
-            found.values(),
-            key=lambda match: (
-                -match.score, -_substance(match), -(match.call["at"] or 0), -match.call["number"], match.call["rowid"]
-            ),
-        ),
-        most,
-    )  # fmt: skip
+        calls += [(call, [whole, *wanted]) for call in call_search.holding_all(db, asked.words, session, projects)]
+    found: dict[int, Match] = {}
+    for call, around in calls:
+        if call["rowid"] not in found and (score := _score(call, whole, asked)):
+            found[call["rowid"]] = Match(call, score, around)
+    return list(found.values())
+
+
+def _near(db: apsw.Connection, asked: QueryNames, session: str, projects: Sequence[str]) -> list[Match]:
+    """For a name that no call holds: calls that hold what begins so or, of a path, its longest end that any holds.
+
+    The files of a project are known by their place in it.
+    """
+    if not asked.alone:
+        return []
+    parts = [part for part in asked.names[0].split("/") if part]
+    for name in (asked.names[0], *("/".join(parts[at:]) for at in range(1, len(parts) - 1))):
+        calls = call_search.holding_any(db, [name], session, projects, beginning=True)
+        if calls:
+            return [Match(call, _BEGINS, [name]) for call in calls]
+    return []
+
+
+def is_command(db: apsw.Connection, query: str) -> bool:
+    """Whether a query of several words stands in a command that was run, as it stands."""
+    whole = query.strip()
+    if len(whole.split()) < _COPIED_WORDS:
+        return False
+    return any(whole in call["command"] for call in call_search.holding_all(db, [whole]))
 
 
 def text_of(call: Found, wanted: Sequence[str], room: int) -> str:
@@ -130,12 +152,26 @@ def place(call: Found) -> str:
     return f"{head} (session {short}, prompt {call['prompt']}, call {call['number']}{failed})"
 
 
-def one(db: apsw.Connection | None, identifier: str) -> Found | None:
-    """The call with this id; None where there is none, or it is no call's."""
+def view(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
+    """The call with this id and all that is kept of it; None where there is none, or it is no call's."""
     session, colon, number = identifier.removeprefix(PREFIX).rpartition(":")
-    if db is None or not (identifier.startswith(PREFIX) and colon and number.isdecimal() and len(number) < 10):
+    if db is None or not (
+        identifier.startswith(PREFIX) and colon and number.isdecimal() and len(number) < _LONGEST_NUMBER
+    ):
         return None
-    return call_search.one(db, session, int(number)) if call_search.exists(db) else None
+    call = call_search.one(db, session, int(number)) if call_search.exists(db) else None
+    if call is None:
+        return None
+    return {
+        "id": identifier, "collection": COLLECTION, "place": place(call), "session": session, "client": call["client"],
+        "project": call["project"], "number": call["number"], "prompt": call["prompt"],
+        "at": _time(call), "tool": call["tool"], "file": call["file"], "command": call["command"],
+        "outcome": call["outcome"], "error": call["error"], "passage": call["passage"],
+    }  # fmt: skip
+
+
+def _time(call: Found) -> str:
+    return "unknown" if call["at"] is None else clock.iso(call["at"])
 
 
 def _score(call: Found, whole: str, asked: QueryNames) -> float:
@@ -145,7 +181,7 @@ def _score(call: Found, whole: str, asked: QueryNames) -> float:
         return _ALONE if asked.names[0] in text else _OTHER_CASE
     text = text.lower()
     if whole.lower() in text and (asked.names or len(asked.words) >= _PHRASE_WORDS):
-        return _WHOLE_QUERY
+        return WHOLE_QUERY
     if not asked.names:
         together = any(all(word in line for word in asked.words) for line in text.splitlines())
         return _WORDS_ONLY if together else 0.0
@@ -156,11 +192,11 @@ def _score(call: Found, whole: str, asked: QueryNames) -> float:
 
 
 def _substance(match: Match) -> int:
-    """What a match shows: work on the file that is asked for, lines in which a name stands, or just that it was named."""
+    """What a match shows: work on the file that is asked for, lines in which a name stands, or less."""
     call, first = match.call, match.wanted[0].lower()
     if call["file"] and call["passage"] and f"/{call['file'].lower()}".endswith(f"/{first}"):
-        return 3
-    return 2 if _holds(call["passage"], match.wanted) else int(_holds(call["error"], match.wanted))
+        return _WORK
+    return _LINES if _holds(call["passage"], match.wanted) else int(_holds(call["error"], match.wanted))
 
 
 def _holds(text: str, wanted: Sequence[str]) -> bool:
@@ -187,9 +223,8 @@ def _different(found: Sequence[Match], most: int) -> list[Match]:
 def _essence(match: Match) -> str:
     """What tells a match from others: how a line goes on from the name, whatever a tool printed before it."""
     call = match.call
-    if _substance(match) != 2:  # lines
+    if _substance(match) != _LINES:
         return call["command"] or f"{call['tool']} {call['file']}"
-    line = passage.around(call["passage"], match.wanted, _DIFFERENT_CHARS)
-    lower = line.lower()
+    lower = call["passage"].lower()
     place = next((at for word in match.wanted if (at := lower.find(word.lower())) >= 0), 0)
-    return " ".join(words.split(line[max(0, place - _ESSENCE_BEFORE) : place + _ESSENCE_CHARS]))
+    return " ".join(words.split(call["passage"][max(0, place - _ESSENCE_BEFORE) : place + _ESSENCE_CHARS]))

@@ -11,6 +11,7 @@ from math import exp
 
 from core import clock
 from core.names import is_file, names_in
+from core.store import call_search
 from core.store import calls as store
 
 TYPE_CHECKING = False
@@ -129,7 +130,7 @@ def ask(
         projects: the names of the only project that counts, none for any.
     """
     units = units_of(query)
-    if not units:
+    if not units or not call_search.exists(db):
         return None
     for about in _sessions_at(db, units, session, projects):
         names = store.names(db, about["id"])

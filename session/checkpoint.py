@@ -116,7 +116,7 @@ class Checkpoint(Step):
         plan, store = self.plan, self._context.store
         hits = None
         if plan["recall"]:
-            found = store.recall(plan["query"])
+            found = store.recall(plan["query"], project=self._context.project_of(state))
             if found is not None:
                 from session.inject.selection import select
 
@@ -125,7 +125,8 @@ class Checkpoint(Step):
         if plan["write"]:
             checkpoint = state["checkpoint"]
             text = task.memory_of(checkpoint["currentTask"], checkpoint["filesModified"][::-1])
-            self._memory_id = store.write_task(text, source=state["role"], session=state["sessionId"])
+            project = self._context.project_of(state)
+            self._memory_id = store.write_task(text, source=state["role"], session=state["sessionId"], project=project)
         self._outcome = {"hash": plan["hash"], "query": plan["query"], "hits": hits, "memoryId": self._memory_id}
 
     def apply(self, state: SessionState) -> SessionState:

@@ -6,6 +6,7 @@ import os
 
 from core import clock
 from core.errors import Failure
+from session import session_event
 from session.state import state_file
 
 TYPE_CHECKING = False
@@ -124,6 +125,23 @@ class Context:
             return False
         self.events, self._recalled = [], []
         return True
+
+    def project_of(self, state: SessionState, cwd: str = "") -> str:
+        """The project that a session works on (`core.project`); "" for none, and for a gateway, which serves them all.
+
+        Args:
+            cwd: where the agent works; "" for what the state knows, else the current folder.
+        """
+        from core import project
+
+        return "" if state["role"] == session_event.GATEWAY else project.name_of(self.directory(state, cwd))
+
+    def directory(self, state: SessionState, cwd: str = "") -> str:
+        """Where the agent works; "" where that was removed."""
+        try:
+            return cwd or state["cwd"] or os.getcwd()
+        except OSError:
+            return ""
 
     def work_lock(self, name: str) -> str:
         """The lock file of one kind of work for this session: who holds it is at it."""

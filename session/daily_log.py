@@ -24,6 +24,7 @@ _MARK = " · session "
 _ENTRY_CHARS = 160
 _TASK = "- Task: "
 _FILES = "- Files modified: "
+_PROJECT = "- Project: "
 
 
 def path_of(now: int, config: Config | None = None) -> str:
@@ -33,17 +34,20 @@ def path_of(now: int, config: Config | None = None) -> str:
     return os.path.join(folder, "memory", clock.iso(now)[:10] + ".md")
 
 
-def flush(state: SessionState, now: int, *, trigger: str = "compaction", config: Config | None = None) -> bool:
+def flush(
+    state: SessionState, now: int, *, project: str = "", trigger: str = "compaction", config: Config | None = None
+) -> bool:
     """Append what the session is doing; whether it was written.
 
     Not where nothing is known of it, nor where the session's last section of the day says the same. A file or
     folder that cannot be written is no error: what was asked for is a log.
 
     Args:
+        project: what the session works on, "" where that is not known.
         trigger: what made us write, one of our own words.
         config: the settings in force, None to read them.
     """
-    body = _body(state)
+    body = _body(state, project)
     if not body:
         return False
     heading = (
@@ -64,12 +68,16 @@ def flush(state: SessionState, now: int, *, trigger: str = "compaction", config:
     return True
 
 
-def today(now: int, most: int, *, without: str = "", config: Config | None = None) -> list[str]:
+def today(
+    now: int, most: int, *, without: str = "", project: str = "", since: int = 0, config: Config | None = None
+) -> list[str]:
     """The last entries of today's log, oldest first, a line each; [] where it cannot be read.
 
     Args:
         most: how many at most.
         without: a session whose own entries are left out.
+        project: sessions' entries are of this one; "" for all.
+        since: they are not older (ms since the epoch); what a person wrote without a time is told once.
         config: the settings in force, None to read them.
     """
     try:
@@ -77,10 +85,15 @@ def today(now: int, most: int, *, without: str = "", config: Config | None = Non
     except (OSError, Failure, ValueError):
         return []
     found: list[str] = []
+    after = clock.iso(since)[11:16] if since and clock.iso(since)[:10] == clock.iso(now)[:10] else ""
     for lines in reversed(sections):
         if len(found) == most:
             break
         if without and _of_session(lines[0], without):
+            continue
+        if project and _MARK in lines[0] and not _is_of_project(lines, project):
+            continue
+        if _time_of(lines[0]) < after:
             continue
         line = _entry(lines)
         if line:
@@ -88,7 +101,21 @@ def today(now: int, most: int, *, without: str = "", config: Config | None = Non
     return found[::-1]
 
 
-def _body(state: SessionState) -> list[str]:
+def _time_of(heading: str) -> str:
+    """The time of day with which a heading begins, "" for none."""
+    stamp = heading.lstrip("# ")[:5]
+    return stamp if len(stamp) == 5 and stamp[2] == ":" and (stamp[:2] + stamp[3:]).isdigit() else ""
+
+
+def _is_of_project(lines: list[str], project: str) -> bool:
+    """Whether a session's section is of a project; one that names none is of another day's form, or of a gateway."""
+    from core.project import same
+
+    named = next((line[len(_PROJECT) :] for line in lines if line.startswith(_PROJECT)), "")
+    return bool(named) and same(named, project)
+
+
+def _body(state: SessionState, project: str) -> list[str]:
     checkpoint = state["checkpoint"]
     task = _plain(checkpoint["currentTask"])
     changed = ", ".join(filter(None, map(_plain, reversed(checkpoint["filesModified"]))))
@@ -99,6 +126,8 @@ def _body(state: SessionState) -> list[str]:
     percent = checkpoint["contextPercentAtCapture"]
     known = [] if percent is None else [f"context {percent:.0f} %"]
     known.append(f"compaction {checkpoint['compactionCount'] + 1}")
+    if project:
+        lines.append(_PROJECT + _plain(project))
     return [*lines, "- " + ", ".join(known).capitalize()]
 
 

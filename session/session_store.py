@@ -13,15 +13,24 @@ from session.faults import fault_boundary
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, Literal
+    from typing import Any, Literal, TypedDict
 
     import apsw
 
     from clients.event import Item
     from core.config import Config
+    from core.store.calls import Call, Name, Session
     from core.store.interface import Event, EventQuery
     from recall.engine import Hit
     from session.faults import Fault
+
+    class Work(TypedDict):
+        """What a session did: `prompts` of the last ones, `calls` of the one to go on from; oldest first."""
+
+        session: Session
+        names: list[Name]
+        prompts: list[str]
+        calls: list[Call]
 
     Outcome = Literal["echo", "fizzle"]
     Verdict = tuple[str, Outcome, int]
@@ -32,6 +41,12 @@ _CLUSTER_MS = 500
 """A hook waits no longer for a cluster; the local file answers then."""
 _ASKED = 15
 """More than are kept, since the best are chosen from them (`session.inject.selection`)."""
+_LAST_SESSIONS = 5
+_PROMPTS_OF = 3
+_PROMPTS = 12
+_OTHERS = 2
+_CALLS = 60
+_NAMES = 80
 _BAD_EVENTS = 60
 """Of those, repetitions and what is our own are left out (`session.inject.refresh`)."""
 TASK_TAGS = ("compaction-extract", "session-task")
@@ -80,6 +95,64 @@ class SessionStore:
             )
             return found["hits"]
         return None
+
+    def left(self, project: str, folder: str, *, without: str) -> list[Work]:
+        """What the last sessions of a project did, the one to go on from first.
+
+        That one is the last of the same folder, if it is among them: worktrees are worked on side by side.
+
+        Args:
+            folder: the top of the working tree.
+            without: the session that asks.
+        """
+        if self.faults or not project:
+            return []
+        with fault_boundary(self.faults, "work"):
+            from core.project import names_of
+            from core.store import calls
+
+            db, _ = self.reading()
+            if db is None:
+                return []
+            known = calls.sessions_of_project(db, names_of(project, calls.projects(db)), _LAST_SESSIONS + 1)
+            last = [one for one in known if one["id"] != without and one["calls"]][:_LAST_SESSIONS]
+            last.sort(key=lambda one: one["folder"] != folder)  # stable: else the newest first
+            return [
+                {
+                    "session": one,
+                    "names": calls.most_used_names(db, one["id"], _NAMES),
+                    "prompts": calls.prompts(db, one["id"], _PROMPTS) if rank < _PROMPTS_OF else [],
+                    "calls": calls.calls(db, one["id"], last=_CALLS) if rank == 0 else [],
+                }
+                for rank, one in enumerate(last)
+            ]
+        return []
+
+    def meanwhile(self, project: str, since: int, *, without: str) -> list[Work]:
+        """What other sessions of a project did after a time (ms since the epoch), at most two, the last first."""
+        if self.faults or not project:
+            return []
+        with fault_boundary(self.faults, "work"):
+            from core.project import names_of
+            from core.store import calls
+
+            db, _ = self.reading()
+            if db is None:
+                return []
+            known = calls.sessions_of_project(db, names_of(project, calls.projects(db)), _LAST_SESSIONS)
+            found = [
+                one for one in known if one["id"] != without and one["calls"] and since < one["updated_at"] <= self._now
+            ]
+            return [
+                {
+                    "session": one,
+                    "names": calls.most_used_names(db, one["id"], _NAMES),
+                    "prompts": calls.prompts(db, one["id"], _PROMPTS),
+                    "calls": [],
+                }
+                for one in found[:_OTHERS]
+            ]
+        return []
 
     def archive(self, path: str, *, agent: str, session: str, cwd: str, until: float) -> list[Item]:
         """Store what a transcript has that is new; returns what was said, [] where it failed or there is none.
@@ -150,7 +223,7 @@ class SessionStore:
                 number = about["calls"] if about is not None else 0
                 calls.save_compaction(db, session, number, self._now, redact(text)[0])
 
-    def write_task(self, text: str, *, source: str, session: str) -> str | None:
+    def write_task(self, text: str, *, source: str, session: str, project: str) -> str | None:
         """Store a session's task as a memory; returns its id, None where it failed."""
         if self.faults:
             return None
@@ -165,6 +238,7 @@ class SessionStore:
                 tags=TASK_TAGS,
                 source=source,
                 session=session,
+                project=project,
                 now=self._now,
                 vectors=vectors,
                 config=self._config,

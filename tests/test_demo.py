@@ -25,6 +25,7 @@ def test_the_demo_shows_the_signpost_the_facts_and_the_costs(tmp_path: Path) -> 
     assert "**Deeper context:**" in done.stdout
     assert "inject recovery" in done.stdout
     assert "× python -c pass" in done.stdout
+    assert "its model and so this text were scripted" in done.stdout
     back = re.search(r"(\d+) of 20 facts", done.stdout)
     assert back is not None
     assert int(back[1]) >= 16

@@ -17,7 +17,7 @@ COMMANDS: tuple[Command, ...] = (
             P("tags", ("--tags", "-t"), "comma-separated tags", default="", metavar="CSV"),
             P("source", ("--source", "-s"), "who says so", default="cli"),
             P("session", ("--session",), "the session it was learnt in", default="", metavar="ID"),
-            P("project", ("--project",), "the project it is about", default=""),
+            P("project", ("--project",), "the project it is about (default: the session's; of none, all)", default=""),
         ),
         hot=True,
         code="MEMORY_INVALID_ARGS",

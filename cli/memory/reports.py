@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer
 from core import clock, config
-from core.errors import usage
+from core.errors import Failure, usage
 from core.store import observed, sqlite
 from core.store.sqlite import apsw
 from memory import forget as forgetting
 from memory import json_form, reports
+from recall import session_calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,11 +35,13 @@ def stats(_options: dict[str, Any]) -> Answer:
 
 
 def show(options: dict[str, Any]) -> Answer:
-    """One memory with everything known of it, forgotten or not.
+    """One memory with everything known of it, forgotten or not; or a tool call, `call:<session>:<number>`.
 
     Raises:
         Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS.
     """
+    if options["id"].startswith(session_calls.PREFIX):
+        return _show_call(options["id"])
 
     def read(db: apsw.Connection | None) -> dict[str, Any]:
         document = forgetting.find(db, options["id"])
@@ -48,6 +51,24 @@ def show(options: dict[str, Any]) -> Answer:
     undo = " --undo" if view["forgotten"] else ""
     what = "bring it back" if view["forgotten"] else "take it out of memory"
     return Answer(view, [{"command": f"joelclaw memory forget{undo} {view['id']}", "description": what}])
+
+
+def _show_call(identifier: str) -> Answer:
+    call = _reading(lambda db: session_calls.view(db, identifier))
+    if call is None:
+        raise Failure(
+            "MEMORY_NOT_FOUND", f"there is no tool call {identifier}", "take the id from `joelclaw recall NAME --json`"
+        )
+    return Answer(
+        call,
+        [
+            {
+                "command": f"joelclaw recall <name> --session {call['session']}",
+                "description": "more of this session",
+                "params": {"name": {"description": "a name in it", "required": True}},
+            }
+        ],
+    )
 
 
 def forget(options: dict[str, Any]) -> Answer:

@@ -10,6 +10,8 @@ from rich.text import Text
 from cli.terminal import console, first_rows, next_steps, pairs, plain, rows_table, safe, size
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from cli.answer import Answer
 
 
@@ -76,6 +78,10 @@ def show(answer: Answer) -> None:
     """The text, what is known of it, and what it said before."""
     screen = console()
     result: Any = answer.result
+    if "passage" in result:
+        _call(screen, result)
+        next_steps(answer, screen)
+        return
     screen.print(_verdict(result["verdict"]), safe(result["observation"]))
     if result["forgotten"]:
         screen.print(safe("forgotten: no search finds it", "bold yellow"))
@@ -92,6 +98,16 @@ def show(answer: Answer) -> None:
         screen.print(safe("observed in", "bold cyan"))
         screen.print(rows_table(result["evidence"], ("session", "episodes", "at")))
     next_steps(answer, screen)
+
+
+def _call(screen: Console, call: dict[str, Any]) -> None:
+    """A tool call of an archived session: where it stands, and the lines of it that are kept."""
+    screen.print(safe(call["place"], "bold"))
+    known = ("id", "project", "client", "at", "outcome", "error", "command")
+    screen.print(pairs({name: safe(str(call[name])) for name in known if call[name]}))
+    if call["passage"]:
+        screen.print(safe("lines in which names stand first in the session", "bold cyan"))
+        screen.print(safe(call["passage"]))
 
 
 def forget(answer: Answer) -> None:

@@ -7,7 +7,7 @@ import os
 from cli.answer import Answer, step
 from core import clock, config, words
 from core.errors import Failure
-from core.store import sqlite
+from core.store import calls, sqlite
 from memory.write import trimmed, write
 
 TYPE_CHECKING = False
@@ -29,6 +29,10 @@ def run(options: dict[str, Any]) -> Answer:
         text = read_stdin(settings.whole("memory.max_chars"))
     text = trimmed(text, settings.whole("memory.max_chars"))  # before the store is opened: wrong usage leaves no trace
     db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
+    project = options["project"]
+    if options["session"] and not project:
+        known = calls.session(db, options["session"])
+        project = known["project"] if known else ""
     result = write(
         db,
         text,
@@ -36,7 +40,7 @@ def run(options: dict[str, Any]) -> Answer:
         tags=options["tags"].split(","),
         source=options["source"],
         session=options["session"],
-        project=options["project"],
+        project=project,
         now=clock.now_ms(),
         vectors=sqlite.load_vectors(db),
         config=settings,

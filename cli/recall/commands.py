@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.parameter import COLLECTIONS, HITS, RAW, Command
+from cli.parameter import COLLECTIONS_AND_CALLS, HITS, RAW, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 COMMANDS: tuple[Command, ...] = (
@@ -33,9 +33,10 @@ COMMANDS: tuple[Command, ...] = (
                 choices=("auto", "lean", "balanced", "deep"),
             ),
             P("category", ("--category", "-c"), "only this category (an alias such as `ops` will do)"),
-            P("collection", ("--collection",), COLLECTIONS, metavar="NAMES"),
+            P("collection", ("--collection",), COLLECTIONS_AND_CALLS, metavar="NAMES"),
             P("session", ("--session",), "only this session's memories", metavar="ID"),
-            P("project", ("--project",), "only this project's memories"),
+            P("project", ("--project",), "only this project's memories (NAME or OWNER/NAME), and those of none"),
+            P("everywhere", ("--everywhere",), "memories of all projects, as without --project", kind="flag"),
             P(
                 "batch",
                 ("--batch",),

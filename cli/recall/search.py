@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 from cli.answer import Answer, write_out
-from core import clock, config, json_text
+from core import clock, config, json_text, project
 from core.errors import Failure, usage
 from core.store.migrations import COLLECTIONS
 
@@ -21,6 +23,8 @@ _STDIN = "-"
 def run(options: dict[str, Any]) -> Answer | int:
     """`joelclaw recall QUERY` or `--batch FILE`."""
     names = collections(options["collection"] or "", "RECALL_INVALID_ARGS", also=("calls",))
+    if options["everywhere"] and options["project"]:
+        raise usage("RECALL_INVALID_ARGS", "--project and --everywhere exclude each other", "give one of them")
     if options["batch"] is not None:
         if options["query"] is not None:
             raise usage("RECALL_INVALID_ARGS", "a query and --batch exclude each other", "give one of them")
@@ -110,7 +114,14 @@ def _asked(options: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     asked = {name: options[name] for name in ("limit", "min_score", "budget", "include_hold", "include_discard")}
     for name in ("category", "session", "project"):
         asked[name] = options[name] or ""
-    return {**asked, "collections": names, "by_name": True}
+    return {**asked, "collections": names, "by_name": True, "near": project.name_of(_here())}
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # the folder is gone
+        return ""
 
 
 def _lines(where: str) -> Iterator[str]:

@@ -26,7 +26,9 @@ def hits(answer: Answer) -> None:
         screen.print(safe(f"Nothing bears on {result['query'][:120]!r}.", "yellow"))
     for rank, hit in enumerate(result["hits"], 1):
         screen.print(_heading(rank, hit, now))
-        text = hit["observation"]
+        where, text = _placed(hit)
+        if where:
+            screen.print(Padding(safe(where, "bold"), (0, 0, 0, 4)))
         shown = text if len(text) <= _TEXT_LIMIT else text[: _TEXT_LIMIT - 1] + "…"
         if hit.get("title"):
             screen.print(Padding(safe(hit["title"], "bold"), (0, 0, 0, 4)))
@@ -38,6 +40,15 @@ def hits(answer: Answer) -> None:
         reasons = ", ".join(dropped["reasons"])
         screen.print(safe(f"  left out ({reasons}): {dropped['observation'][:100]}", "dim"))
     next_steps(answer, screen)
+
+
+def _placed(hit: dict[str, Any]) -> tuple[str, str]:
+    """The place of a tool call, and the passage in it; no place of a memory."""
+    text = str(hit["observation"])
+    if hit["collection"] != "calls" or "): " not in text:
+        return "", text
+    where, _, passage = text.partition("): ")
+    return where + ")", passage
 
 
 def bar(score: float) -> Text:
@@ -65,7 +76,7 @@ def _heading(rank: int, hit: dict[str, Any], now: int) -> Text:
         (hit["collection"] if hit["collection"] != "observations" else "", "magenta"),
         (age(hit["timestamp"], now), ""),
         (hit["source"], "dim"),
-        (hit["path"], "dim"),
+        (hit["path"] if hit["collection"] != "calls" else "", "dim"),
         (hit["writeVerdict"] if hit["writeVerdict"] != "allow" else "", "yellow"),
         (hit["id"], "dim"),
     )

@@ -11,7 +11,35 @@ _NAMED_SESSION = P("id", (), "session id", required=True, metavar="ID")
 _PERCENT = P("percent", ("--percent",), "context usage, 0 to 100", kind="number", low=0, high=1000, metavar="P")
 _USAGE = (_PERCENT, TOKENS, WINDOW)
 
+_KINDS = ("files", "names", "commands", "errors", "words", "decisions")
+
 COMMANDS: tuple[Command, ...] = (
+    Command(
+        "lost",
+        "cli.session.lost:run",
+        "What the last compaction dropped, by kind, each with how to get it back.",
+        (
+            P("session", (), "session id, or its beginning (default: this session, else the last one)"),
+            P(
+                "limit",
+                ("--limit", "-n"),
+                "most of each kind (default 5 to 8, of names 40)",
+                kind="whole",
+                low=1,
+                high=1000,
+            ),
+            P(
+                "kind",
+                ("--kind", "-k"),
+                "only this kind; may be repeated",
+                many=True,
+                choices=_KINDS,
+                metavar="KIND",
+            ),
+        ),
+        code="LOST_INVALID_ARGS",
+        view="cli.session.lost_view:lost",
+    ),
     Command(
         "checkpoint save",
         "cli.session.checkpoint:save",
@@ -94,7 +122,7 @@ COMMANDS: tuple[Command, ...] = (
             SESSION,
             _ROLE,
             P("query", ("--query",), "what to recall (default by role, see inject.query)"),
-            P("project", ("--project",), "only this project's memories"),
+            P("project", ("--project",), "this project's memories (default: that of the folder), and those of none"),
             RAW,
         ),
         hot=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clients import content
 from clients.moment import ms
+from core import json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,6 +95,27 @@ def context_characters(entry: dict[str, Any]) -> int:
 def first_kept(entry: dict[str, Any]) -> str:
     """The id of the oldest entry that a compaction left in the context, "" for what is none."""
     return content.string(entry.get("firstKeptEntryId")) if entry.get("type") == "compaction" else ""
+
+
+def kept_of(data: bytes) -> str:
+    """What the last compaction of a session file left in the context word for word: all texts from there on."""
+    lines = data.splitlines()
+    last = next((at for at in range(len(lines) - 1, -1, -1) if b'"type":"compaction"' in lines[at]), None)
+    entry = _entry(lines[last]) if last is not None else {}
+    identifier, place = first_kept(entry), entry.get("firstKeptEntryIndex")  # the second is of pi before 0.30
+    if identifier:
+        mark = f'"id":"{identifier}"'.encode()
+        place = next((at for at, line in enumerate(lines[:last]) if mark in line), None)
+    if not isinstance(place, int) or isinstance(place, bool) or place < 0:
+        return ""
+    return "\n".join(content.texts_in([_entry(line).get("message") for line in lines[place:last]]))
+
+
+def _entry(line: bytes) -> dict[str, Any]:
+    try:
+        return content.table(json_text.loads(line))
+    except json_text.InvalidJSON:
+        return {}
 
 
 def _said(entry: dict[str, Any], message: dict[str, Any], role: Any, text: str, tools: list[Tool]) -> Item:

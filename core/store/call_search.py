@@ -29,21 +29,30 @@ def exists(db: apsw.Connection) -> bool:
 
 
 def holding_any(
-    db: apsw.Connection, terms: Sequence[str], *, session: str = "", project: str = "", beginning: bool = False
+    db: apsw.Connection,
+    terms: Sequence[str],
+    session: str = "",
+    projects: Sequence[str] = (),
+    *,
+    beginning: bool = False,
 ) -> list[Found]:
     """Calls that hold one of the terms, the best by BM25 first.
 
     Args:
+        session: only calls of this one, "" for all.
+        projects: only calls of the sessions of one of these, none for all.
         terms: a term of several tokens is a phrase.
         beginning: also what only begins so, for terms of five characters and more.
     """
     marked = [_quoted(term) + ("*" if beginning and len(term) >= _SHORTEST_PREFIX else "") for term in terms]
-    return _found(db, " OR ".join(marked), session, project)
+    return _found(db, " OR ".join(marked), session, projects)
 
 
-def holding_all(db: apsw.Connection, terms: Sequence[str], *, session: str = "", project: str = "") -> list[Found]:
+def holding_all(
+    db: apsw.Connection, terms: Sequence[str], session: str = "", projects: Sequence[str] = ()
+) -> list[Found]:
     """Calls that hold every one of the terms, the best by BM25 first."""
-    return _found(db, " AND ".join(map(_quoted, terms)), session, project)
+    return _found(db, " AND ".join(map(_quoted, terms)), session, projects)
 
 
 def one(db: apsw.Connection, session: str, number: int) -> Found | None:
@@ -52,15 +61,17 @@ def one(db: apsw.Connection, session: str, number: int) -> Found | None:
     return found[0] if found else None
 
 
-def _found(db: apsw.Connection, match: str, session: str, project: str) -> list[Found]:
+def _found(db: apsw.Connection, match: str, session: str, projects: Sequence[str]) -> list[Found]:
     where, parameters = "", [match]
     if session:
         where, parameters = " AND +rowid IN (SELECT rowid FROM call WHERE session_id = ?)", [match, session]
-    if project:
+    if projects:
+        marks = ", ".join("?" * len(projects))
         where += (
-            " AND +rowid IN (SELECT rowid FROM call WHERE session_id IN (SELECT id FROM session WHERE project = ?))"
+            " AND +rowid IN (SELECT rowid FROM call WHERE session_id IN"
+            f" (SELECT id FROM session WHERE project IN ({marks})))"
         )
-        parameters.append(project)
+        parameters += projects
     found = db.execute(
         f"SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ?{where} ORDER BY bm25(call_lexicon) LIMIT {MOST}",
         tuple(parameters),

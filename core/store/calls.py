@@ -5,7 +5,7 @@ Written with the episodes, in the transaction that moves the transcript's offset
 
 from __future__ import annotations
 
-from core import json_text
+from core import json_text, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,6 +102,28 @@ def sessions_of_project(db: apsw.Connection, projects: Sequence[str], most: int)
     return [_session(row) for row in rows]
 
 
+def prompts(db: apsw.Connection, identifier: str, last: int) -> list[str]:
+    """The last prompts of the user in a session, as far as they are archived, oldest first."""
+    rows = db.execute(
+        "SELECT substr(text, 7) FROM document WHERE session_id = ? AND session_id <> ''"
+        " AND observation_type = 'episode' AND text LIKE 'user: %' AND forgotten_at IS NULL"
+        " ORDER BY rowid DESC LIMIT ?",
+        (identifier, last),
+    )
+    return [str(text) for (text,) in rows][::-1]
+
+
+def projects(db: apsw.Connection) -> list[str]:
+    """The names of projects that archived sessions worked on."""
+    return [str(name) for (name,) in db.execute("SELECT DISTINCT project FROM session WHERE project <> ''")]
+
+
+def latest_sessions(db: apsw.Connection, most: int) -> list[Session]:
+    """The sessions of all projects, the one that did something last first."""
+    rows = db.execute(f"SELECT {_SESSION} FROM session ORDER BY updated_at DESC, id LIMIT ?", (most,))
+    return [_session(row) for row in rows]
+
+
 def save_session(db: apsw.Connection, given: Session) -> None:
     """Insert or replace, inside the caller's transaction."""
     db.execute(
@@ -147,6 +169,8 @@ def save(db: apsw.Connection, given: Call) -> None:
         values,
     ).get
     text = "\n".join((given["tool"], given["file"], given["command"], given["error"], given["passage"]))
+    if "\\" in text:  # `\nName` within a line of JSON is found as Name, and C:\new all the same
+        text += "\n" + words.unescaped("\n".join([line for line in text.splitlines() if "\\" in line]))
     db.execute("INSERT OR REPLACE INTO call_lexicon (rowid, text) VALUES (?, ?)", (rowid, text))
 
 
@@ -155,6 +179,16 @@ def names(db: apsw.Connection, identifier: str, *, least: float = 0.0) -> list[N
     rows = db.execute(
         "SELECT name, first, last, calls, weight, place FROM name WHERE session_id = ? AND weight > ?",
         (identifier, least),
+    )
+    return [_name(row) for row in rows]
+
+
+def most_used_names(db: apsw.Connection, identifier: str, most: int) -> list[Name]:
+    """The names that stood in the most calls of a session."""
+    rows = db.execute(
+        "SELECT name, first, last, calls, weight, place FROM name WHERE session_id = ? AND weight > 0"
+        " ORDER BY calls DESC, last DESC LIMIT ?",
+        (identifier, most),
     )
     return [_name(row) for row in rows]
 
@@ -189,10 +223,13 @@ def compactions(db: apsw.Connection, identifier: str) -> list[Compaction]:
 
 
 def save_compaction(db: apsw.Connection, identifier: str, call: int, at: int, summary: str) -> None:
-    """Insert, or complete what is known of one, inside the caller's transaction."""
+    """Insert, or complete what is known of one, inside the caller's transaction.
+
+    Two with no call between them are one, that of the later.
+    """
     db.execute(
         "INSERT INTO compaction VALUES (?, ?, ?, ?) ON CONFLICT (session_id, call) DO UPDATE SET"
-        " summary = CASE WHEN excluded.summary = '' THEN summary ELSE excluded.summary END",
+        " at = max(at, excluded.at), summary = CASE WHEN excluded.summary = '' THEN summary ELSE excluded.summary END",
         (identifier, call, at, summary),
     )
 

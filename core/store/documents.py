@@ -212,6 +212,16 @@ def of_session(db: apsw.Connection, session: str) -> list[tuple[int, str]]:
     return [(int(rowid), str(identifier)) for rowid, identifier in rows]
 
 
+def projects(db: apsw.Connection) -> list[str]:
+    """The names of projects that memories have: from entry to entry of the index, not over all rows."""
+    rows = db.execute(
+        "WITH RECURSIVE one(name) AS (SELECT min(project) FROM document WHERE project <> '' UNION ALL"
+        " SELECT (SELECT min(project) FROM document WHERE project <> '' AND project > name) FROM one"
+        " WHERE name IS NOT NULL) SELECT name FROM one WHERE name IS NOT NULL"
+    )
+    return [str(name) for (name,) in rows]
+
+
 def by_fingerprint(db: apsw.Connection, value: str, collection: str) -> Document | None:
     """The oldest document of the collection with the same normalised text, unless it was forgotten."""
     row = db.execute(

@@ -50,7 +50,10 @@ class Filters(TypedDict):
 
     collections: Sequence[str]
     session: str
-    project: str
+    projects: Sequence[str]
+    """The names of a project, and "" for what belongs to none, nor to a session: see `core.project`."""
+    others: Sequence[str]
+    """The names in use that mean other projects; where there are none, nothing has to be left out."""
     category: str
     verdicts: Sequence[str]
 

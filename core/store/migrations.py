@@ -206,6 +206,7 @@ CREATE TABLE IF NOT EXISTS compaction (
   summary TEXT NOT NULL, -- what the client kept in place of what was before, "" while that is not known
   PRIMARY KEY (session_id, call)
 ) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS document_global ON document (project) WHERE project = '' AND session_id = '';
 UPDATE transcript SET head = ''; -- read again from the beginning, for the calls
 """,
 )

@@ -44,10 +44,28 @@ def turns(db: apsw.Connection, session: str, *, first: int, last: int, character
     return [found[rowid] for rowid in sorted(found)]
 
 
-def prompts(db: apsw.Connection, session: str, *, last: int, characters: int) -> list[str]:
-    """What the user said in the last so many prompts of a session, oldest first, each text cut."""
+def said(db: apsw.Connection, session: str, *, until: int, last: int) -> list[tuple[str, str]]:
+    """Ids and whole texts of the last so many turns of a session up to `until` (ms since the epoch), oldest first."""
     rows = db.execute(
-        f"{_OF_SESSION} AND text LIKE 'user: %' ORDER BY rowid DESC LIMIT ?",
-        (characters, session, *row_range("episodes"), last),
+        "SELECT id, text FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL"
+        " AND +rowid BETWEEN ? AND ? AND created_at <= ? ORDER BY rowid DESC LIMIT ?",
+        (session, *row_range("episodes"), until, last),
     )
-    return [str(text) for _, _, text in rows][::-1]
+    return [(str(identifier), str(text)) for identifier, text in rows][::-1]
+
+
+def sessions_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
+    """The first ids of archived sessions, in order, that begin so; also of those whose calls are not archived."""
+    end = start + "\U0010ffff"
+    rows = db.execute(
+        "SELECT DISTINCT session_id FROM document WHERE session_id >= ? AND session_id < ? AND session_id <> ''"
+        " AND +rowid BETWEEN ? AND ? UNION SELECT id FROM session WHERE id >= ? AND id < ? ORDER BY 1 LIMIT ?",
+        (start, end, *row_range("episodes"), start, end, most),
+    )
+    return [str(row[0]) for row in rows]
+
+
+def sources_naming(db: apsw.Connection, session: str) -> list[str]:
+    """The transcripts whose path has the id of a session in it."""
+    rows = db.execute("SELECT source FROM transcript WHERE instr(source, ?) ORDER BY updated_at DESC", (session,))
+    return [str(row[0]) for row in rows]

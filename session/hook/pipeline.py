@@ -54,7 +54,7 @@ def answer(event: HookEvent, context: Context, *, silent: bool, until: float) ->
     if kind == "start":
         return _start(event, context, steps)
     if kind == "after_compaction":
-        return _recover(context, steps)
+        return _recover(event, context, steps)
     if kind == "before_compaction":
         return _before_compaction(event, context, steps)
     steps += _idle_timer(event, context, None)
@@ -72,7 +72,7 @@ def _turn(event: HookEvent, context: Context, items: Sequence[Item], *, silent: 
         was_compacted = _has_shrunk(before, usage)
         if was_compacted and kind in _REACHING:
             _flush(event, context, _UNKNOWN, [], in_background=False)
-            texts += _recover(context, [])
+            texts += _recover(event, context, [])
             context.read_previous()
         elif was_compacted or usage["source"] != "usage":
             usage = {**usage, "tokens": None}  # the next event that reaches the model is to see the fall
@@ -113,7 +113,7 @@ def _injections(
 def _start(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
     from session.inject import recovery, startup
 
-    memories = InjectionStep(startup, Moment(context))
+    memories = InjectionStep(startup, Moment(context, cwd=event["cwd"]))
     run(context, [*steps, memories])
     texts = memories.message()
     if event["source"] == "compact":  # an earlier process of the client had the signpost, and took it along
@@ -121,13 +121,27 @@ def _start(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
     return texts
 
 
-def _recover(context: Context, steps: list[Step]) -> list[Text]:
+def _recover(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
     from session.inject import query_selection, recovery
 
     query_selection.wait(context.session_id)
-    signpost = InjectionStep(recovery, Moment(context))
+    moment = Moment(context)
+    moment.kept = _kept(event, context)
+    signpost = InjectionStep(recovery, moment)
     run(context, [*steps, recovery.Compaction(context), signpost])
     return signpost.message()
+
+
+def _kept(event: HookEvent, context: Context) -> str:
+    """What the client has left in the context word for word, where its session file says so."""
+    client = registry.row(context.agent)
+    kept_of = getattr(client.transcript(), "kept_of", None) if client.session_file else None
+    if kept_of is None or not event["transcript"]:
+        return ""
+    with fault_boundary(context.faults, "kept"), open(event["transcript"], "rb") as file:
+        text: str = kept_of(file.read())
+        return text
+    return ""
 
 
 def _before_compaction(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
@@ -150,7 +164,7 @@ def _flush(event: HookEvent, context: Context, usage: ContextUsage, steps: list[
     has_work = context.store.calls(context.session_id) >= work_signpost.LEAST_CALLS
     more = [] if in_background or has_work else [query_selection.QuerySelection(context)]
     state = run(context, [last, *steps, *more])
-    daily_log.flush(state, context.now, config=context.config)
+    daily_log.flush(state, context.now, project=context.project_of(state), config=context.config)
     if in_background and not has_work and not query_selection.begin(context.session_id):
         run(context, [query_selection.QuerySelection(context)])
 

@@ -50,10 +50,11 @@ def query(state: SessionState, moment: Moment) -> str:
 
 def compose(state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | None:
     """Memories that the agent does not have before it."""
-    from session.inject.selection import select
+    from session.inject.selection import bearing, select
 
     already = refresh.injected_ids(state)
-    made = text_of(moment.subject, [memory for memory in select(hits, state) if memory["id"] not in already])
+    bear = bearing(hits, state, " ".join(moment.files))
+    made = text_of(moment.subject, [memory for memory in select(bear, state) if memory["id"] not in already])
     if made is None:
         return None
     return {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from core import clock
 from core.quoting import clip, cost, enclose, one_line
-from session.inject import topics
+from session.inject import topics, work
 from session.inject.topics import is_status_question
 from session.state import zones
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from core.store.interface import Event
     from recall.engine import Hit
     from session.inject.runner import Moment, Text
+    from session.session_store import Work
     from session.state.schema import Memory, SessionState
 
     class Bounds(TypedDict):
@@ -50,6 +51,8 @@ MAX_TOKENS = 350
 STATUS, INTERVAL, IDLE, HALF = "status-question", "interval", "idle", "half-full"
 EVENTS_SHOWN = 5
 LOG_SHOWN = 3
+OTHERS_CHARS = 100
+OTHERS_FILES = 2
 _MINUTE_MS = 60_000
 _QUIET_MS = 5 * _MINUTE_MS
 _WINDOW_MS = 2 * clock.HOUR_MS
@@ -98,16 +101,30 @@ def query(state: SessionState, moment: Moment) -> str:
 def compose(state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | None:
     """Memories that the agent does not have before it, what happened, and what other sessions wrote today."""
     from session import daily_log
-    from session.inject.selection import select
+    from session.inject.selection import bearing, select
 
     context = moment.context
     already = injected_ids(state)
-    memories = [memory for memory in select(hits, state) if memory["id"] not in already]
-    happened = context.store.happened(context.now - _WINDOW_MS)
+    said = moment.message or " ".join(entry["text"] for entry in state["messages"])
+    bear = bearing(hits, state, said)
+    memories = [memory for memory in select(bear, state) if memory["id"] not in already]
+    last = state["lastRefreshAt"]
+    since = context.now - _WINDOW_MS if last is None else max(last, context.now - _WINDOW_MS)
+    happened = context.store.happened(since)
     events = event_lines(*happened, context.now) if happened else []
-    logged = daily_log.today(context.now, LOG_SHOWN, without=state["sessionId"], config=context.config)
+    project = moment.project_of(state)
+    logged = daily_log.today(
+        context.now,
+        LOG_SHOWN,
+        without=state["sessionId"],
+        project=project,
+        since=since if last is not None else 0,
+        config=context.config,
+    )
+    began = state["startedAt"] if last is None else last
+    others = meanwhile(context.store.meanwhile(project, began, without=state["sessionId"]), context.now)
     trigger = moment.about["trigger"]
-    made = text_of(_why(trigger, state, moment.percent, context.now), memories, events, logged)
+    made = text_of(_why(trigger, state, moment.percent, context.now), memories, events, logged, others)
     if made is None:
         return None
     return {
@@ -201,18 +218,37 @@ def event_lines(bad: Sequence[Event], tally: Iterable[tuple[str, str, str, str, 
     return lines[:EVENTS_SHOWN]
 
 
-def text_of(why: str, memories: Sequence[Memory], events: Sequence[str], log: Sequence[str]) -> Refresh | None:
+def meanwhile(sessions: Sequence[Work], now: int) -> list[str]:
+    """What other sessions of the project did: who, when, for what, and the files most at work; a line each."""
+    lines = []
+    for one in sessions:
+        minutes = max(0, now - one["session"]["updated_at"]) // _MINUTE_MS
+        task = work.opening(work.last_task(one["prompts"]), OTHERS_CHARS)
+        total = one["session"]["calls"]
+        files = work.working_set(one["names"], total, without=(), characters=OTHERS_CHARS, most_files=OTHERS_FILES)
+        named = ", ".join(file for file, _ in files if file)
+        what = "; ".join(filter(None, (task, f"at work in {named}" if named else "")))
+        if what:
+            lines.append(f"{one['session']['client']}, {minutes} min ago: {what}")
+    return lines
+
+
+def text_of(
+    why: str, memories: Sequence[Memory], events: Sequence[str], log: Sequence[str], others: Sequence[str] = ()
+) -> Refresh | None:
     """The text within 350 estimated tokens; None where there is nothing to tell.
 
     Args:
         why: what brought it, in our own words.
         log: entries of today's log, oldest first.
+        others: what other sessions of the project did.
     """
+    elsewhere = [line for line in map(one_line, others) if line]
     recalled = [(memory, one_line(memory["category"]), one_line(memory["text"])) for memory in memories]
     recalled = [entry for entry in recalled if entry[2]]
     happened = [line for line in map(one_line, events) if line]
     logged = [line for line in map(one_line, log) if line]
-    if not (recalled or happened or logged):
+    if not (recalled or happened or logged or elsewhere):
         return None
     for most, characters, tokens, most_events, event_tokens, most_log, log_tokens in _STEPS:
         shown = recalled[:most]
@@ -223,6 +259,9 @@ def text_of(why: str, memories: Sequence[Memory], events: Sequence[str], log: Se
                 f"- [{clip(category, 30, 12) or 'memory'}] {clip(text, characters, tokens)}"
                 for _, category, text in shown
             ]
+        if elsewhere:
+            lines.append("**Meanwhile in this project:**")
+            lines += [f"- {clip(line, 200, log_tokens + 20)}" for line in elsewhere[:most_log]]
         if happened:
             lines.append("**Last 2 h:**")
             lines += [f"- {clip(line, 140, event_tokens)}" for line in happened[:most_events]]

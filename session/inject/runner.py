@@ -78,7 +78,7 @@ class Moment:
         files: what is edited, absolute or relative to `cwd`; they need not exist yet.
         cwd: where the agent works; "" for what the state knows, else the current folder.
         query: "" for the injection's own.
-        project: "" for any.
+        project: whose memories are recalled, with those of no project; "" for that of `cwd`.
     """
 
     __slots__ = (
@@ -114,6 +114,14 @@ class Moment:
         """What result and event say of the occasion."""
         self.skipped_event = ""
         """The event that tells why it is not due, "" for none."""
+
+    def project_of(self, state: SessionState) -> str:
+        """The project that the session works on; "" for all, as a gateway serves them all."""
+        return self.project or self.context.project_of(state, self.cwd)
+
+    def directory(self, state: SessionState) -> str:
+        """Where the agent works."""
+        return self.context.directory(state, self.cwd)
 
 
 class InjectionStep(Step):
@@ -161,7 +169,8 @@ class InjectionStep(Step):
         self._query = self._injection.query(state, moment)
         found = None
         if self._query:
-            found = moment.context.store.recall(self._query, project=moment.project, least=self._injection.LEAST)
+            project = moment.project_of(state)
+            found = moment.context.store.recall(self._query, project=project, least=self._injection.LEAST)
         if found is not None or not self._query or not self._injection.NEEDS_RECALL:
             self._text = self._injection.compose(state, moment, found or ())
             self._reason = "" if self._text is not None else NO_RESULTS

@@ -8,6 +8,7 @@ write gate knows such texts: its verdict and confidence weigh the score here.
 from __future__ import annotations
 
 from core import words
+from core.names import names_in
 from core.quoting import clip, one_line
 from memory import gate
 from memory.noise import PLANS, begins_with, is_noise
@@ -37,6 +38,9 @@ _DECISIVE = frozenset(
 )
 _MOST_DECISIVE = 2
 _OTHERS = 0.5
+TURN_LEAST = 0.4
+_TURN_WORTH = 0.5
+_IS_TASK = frozenset(("session-task",))
 _CLAUSE_LEAST = 12
 
 
@@ -57,6 +61,30 @@ def select(hits: Sequence[Hit], state: SessionState | None) -> list[Memory]:
             kept.setdefault(line, (hit["score"] * worth(hit["observation"]), memory))
     ranked = sorted(kept.values(), key=lambda entry: -entry[0])
     return [memory for _, memory in ranked[:HITS_KEPT]]
+
+
+def bearing(hits: Sequence[Hit], state: SessionState, said: str) -> list[Hit]:
+    """The hits that bear on what is said now: what somebody chose to keep, and turns of other sessions that name it.
+
+    The score does not tell which turns are of use. On half of 29 real sessions the agent used .22 of the identifiers
+    of turns that score .4 or more, and .24 at .6; of those that share a name with what the user said it used .50 (on
+    the other half .14, .50 of a third as many, .46). Turns of this session it has before it, and sessions' tasks say
+    what was wanted, not what holds.
+
+    Args:
+        said: what the user says, or what is edited.
+    """
+    named = names_in(said)[0]
+    kept = []
+    for hit in hits:
+        if hit["collection"] != "episodes":
+            if not _IS_TASK.intersection(hit["tags"]):
+                kept.append(hit)
+        elif hit["session"] != state["sessionId"] and hit["score"] >= TURN_LEAST and named:
+            text = hit["observation"]
+            if worth(text) >= _TURN_WORTH and not named.isdisjoint(names_in(text)[0]):
+                kept.append(hit)
+    return kept
 
 
 def worth(text: str) -> float:

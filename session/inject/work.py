@@ -5,9 +5,11 @@ Plain functions over rows of `core.store.calls`; who composes a text decides wha
 
 from __future__ import annotations
 
+from core import words
 from core.names import is_file
-from core.places import place_of
+from core.quoting import one_line
 from recall.work_cards import faded
+from session.inject.topics import is_topic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,26 +20,132 @@ if TYPE_CHECKING:
 FADED = 0.05
 """A name that weighs less is not at work any more."""
 MOST_FILES = 9
-_MEANING_WORDS = 4
+_LEAST_NAME = 5
+_MOST_ALIKE = 2
+MOST_NAMES = 100
+"""In a file."""
+TASK_CHARS = 200
+_MEANING_WORDS = 3
+_SENTENCE_LEAST = 60
 _LATE_CALLS = 60
-_LOOKED_BACK = 8
-# What people type to let the agent go on; what stands before it is the task.
+_LOOKED_BACK = 12
+# What a prompt holds that lets the work go on or closes it: "yes, commit and push it please", "let's try again".
 _GOING_ON = frozenset(
-    "continue go on ahead yes yep yeah ok okay sure please proceed do it lets let's let us this that now next commit"
-    " push and thanks thank you good great perfect nice cool fine done right correct agreed sounds looks retry try"
-    " again resume y k no nope stop wait keep going the a all with".split()
+    "yes yeah yep no nope sure ok okay please thanks thank great good nice cool perfect right fine correct agreed"
+    " sounds looks lets let go ahead on continue proceed resume carry keep going do it try retry again now then also"
+    " just maybe first next both all everything done commit commits committed push pushed pr prs pull request raise"
+    " draft create open merge rebase make change changes changed this that them these those option one two want like"
+    " need like think know see look help start stop wait well so hm hmm oh ah whoops sorry actually really use add put"
+    " don doesn didn isn".split()
 )
-# Answers of a client in place of a tool's: nothing failed that could be mended.
-_NOT_RUN = ("the user doesn't want", "sibling tool call", "command aborted", "request interrupted", "user rejected")
+# Answers of a client in place of a tool's, and what a tool says of how it was held: nothing failed to be mended.
+_NOT_RUN = (
+    "the user doesn't want", "the user does not want", "sibling tool call", "command aborted", "[request interrupted",
+    "request interrupted", "user rejected", "permission to use", "cancelled", "<tool_use_error>", "exit code ",
+    "file has not been read", "string to replace not found", "could not find the exact text",
+)  # fmt: skip
+_READERS = frozenset(
+    "cat ls head tail sed grep egrep fgrep rg ack ag find fd echo pwd wc which type command cd sleep tree stat file jq"
+    " awk diff cmp du less more ps pgrep kill pkill tmux curl wget env printenv man test [ true false".split()
+)
+# They fail where they find nothing.
+_READING = frozenset(
+    "git show|git log|git grep|git ls-tree|git ls-files|git diff|git cat-file|git rev-parse|git blame|git status"
+    "|git branch|git config|git merge-base|git check-ignore|git stash|gh api|gh run|gh pr|gh issue|go doc|npm view"
+    "|npm ls".split("|")
+)
+_WITH_VERB = frozenset(
+    "git gh go npm pnpm yarn bun cargo docker make uv uvx npx pip python python3 node mise task just kubectl mix rake"
+    " bundle poetry dotnet mvn gradle terraform".split()
+)
+# How a person says what holds from now on.
+_DEMANDING = (
+    " must ", " never ", " always ", " prefer ", " no need ", " only want ", " should not ",
+    " shouldn't ", " from now on", " don't leave ", " and don't ", " please don't ", " we don't want", " i don't want",
+    " no backward", " directive is ", " at all costs",
+)  # fmt: skip
+_DEMANDING_FIRST = ("don't ", "dont ", "do not ", "also don't ", "please do not ", "avoid ", "only ")
+_OF_OTHERS = (" it never ", " they never ", " doesn't ", " isn't ", "always lists", "always return", "i don't think")
+_TYPED_CHARS = 1_500
+# How an agent says that one way was taken, and why.
+_CHOOSING = (
+    " instead ", " rather than ", " must ", " should ", " never ", " always ", " only ", " keep ", " avoid ", " use ",
+    " don't ", " not ", " decided ", " chose ", " won't ", " skip ", " leave ", " drop ", " prefer ",
+)  # fmt: skip
+_REASONS = (
+    " because ", " so that ", " otherwise ", " since ", " due to ", " root cause", " to avoid ", " would break",
+    " would fail", " so it ", " so we ", " without it", " unless ",
+)  # fmt: skip
+_NARRATING = (
+    " let me", " now ", " i'll", " i will", " i need", " i'm ", " next", " good", " great", " perfect", " the test",
+    " let's", " so ", " i can", " i see", " looking", " wait", " hmm", " yes", " ok",
+)  # fmt: skip
+_DEMAND_LEAST = 25
+_BEFORE = frozenset("sudo time env timeout nohup".split())
+_RUNNERS = frozenset("run exec x tool".split())
+_INTERPRETERS = frozenset("python python3 node npx tsx bun deno ruby perl bash sh php".split())
+"""What they are given on the command line is tried once, and is not what the work is about."""
 
 
 def last_task(prompts: Sequence[str]) -> str:
-    """What the user last asked for, in his words: the last prompt that says more than that the agent may go on."""
+    """What the user last asked for, in his words: the last prompt that says more than that the work may go on.
+
+    Args:
+        prompts: oldest first.
+    """
     for prompt in prompts[: -_LOOKED_BACK - 1 : -1]:
-        words = prompt.lower().replace(",", " ").replace(".", " ").split()
-        if len(words) >= _MEANING_WORDS and sum(word not in _GOING_ON for word in words) > 1:
-            return prompt
+        if is_topic(prompt):
+            said = {word for word in words.split(prompt[:1000]) if word not in words.STOP_WORDS}
+            if len(said - _GOING_ON) >= _MEANING_WORDS or not prompt.isascii():
+                return prompt
     return ""
+
+
+def opening(prompt: str, characters: int = TASK_CHARS) -> str:
+    """How a prompt begins, on one line and without marks, to the end of a sentence where one comes late enough."""
+    line = one_line("\n".join(part.lstrip("#>*- ") for part in prompt[:2000].splitlines()))
+    if len(line) <= characters:
+        return line
+    head = line[:characters]
+    for end in (". ", "? ", "! "):
+        before = head.rpartition(end)[0]
+        if len(before) >= _SENTENCE_LEAST and not before[-1].isdigit():
+            return before + end[0]
+    return head[: characters - 1].rpartition(" ")[0] + "…"
+
+
+def demands(prompts: Sequence[str], most: int) -> list[str]:
+    """Sentences in which the user says how things are to be done, the newest first, each once.
+
+    Args:
+        prompts: oldest first.
+    """
+    found: dict[str, None] = {}
+    for prompt in reversed(prompts):
+        if len(found) >= most or len(prompt) > _TYPED_CHARS or not is_topic(prompt):  # a longer one is pasted
+            continue
+        for sentence in _sentences(prompt):
+            lower = f" {sentence.lower()} "
+            if _DEMAND_LEAST <= len(sentence) <= TASK_CHARS and "?" not in sentence and _demands(lower):
+                found.setdefault(sentence)
+    return list(found)[:most]
+
+
+def decisions(said: Sequence[str]) -> list[str]:
+    """Sentences of the agent that choose something and say why, the newest first.
+
+    Args:
+        said: what it said, oldest first.
+    """
+    found: dict[str, None] = {}
+    for text in reversed(said):
+        for sentence in _sentences(text):
+            lower = " " + sentence.lower().replace("’", "'") + " "
+            if _DEMAND_LEAST * 2 <= len(sentence) <= TASK_CHARS and not sentence.endswith((":", "?")):
+                chooses = any(mark in lower for mark in _CHOOSING)
+                if chooses and any(mark in lower for mark in _REASONS) and not lower.startswith(_NARRATING):
+                    found.setdefault(sentence)
+    return list(found)
 
 
 def open_step(plan: Sequence[Sequence[str]]) -> str:
@@ -50,17 +158,38 @@ def open_step(plan: Sequence[Sequence[str]]) -> str:
 
 
 def open_failure(calls: Sequence[Call]) -> Call | None:
-    """The last command that failed, where nothing of its program has run well since."""
+    """The last command that failed, where none of the same program and verb has run well since."""
     answered: set[str] = set()
     for call in calls[: -_LATE_CALLS - 1 : -1]:
-        if not call["command"]:
-            continue
-        place = place_of("", call["command"])
+        kinds = kinds_of(call["command"])
         if call["outcome"] == "ok":
-            answered.add(place)
-        elif call["outcome"] == "failed" and place not in answered and _is_failure(call["error"]):
+            answered.update(kinds)
+        elif call["outcome"] == "failed" and kinds and kinds[-1] not in answered and _is_failure(call):
             return call
     return None
+
+
+def kinds_of(command: str) -> list[str]:
+    """Program and verb of each part of a command (`git commit`, `mise run lint`), without those that only look."""
+    found = []
+    for part in command.partition("\n")[0].replace("||", "&&").replace(";", "&&").split("&&"):
+        said = [
+            word for word in part.partition("|")[0].split() if word not in _BEFORE and "=" not in word.split("/")[0]
+        ]
+        if not said:
+            continue
+        kind = program = said[0].rpartition("/")[2]
+        if program in _WITH_VERB:
+            verbs = [word for word in said[1:4] if not word.startswith("-")]
+            kind = " ".join((program, *verbs[: 2 if verbs[:1] and verbs[0] in _RUNNERS else 1]))
+        if program not in _READERS and kind not in _READING:
+            found.append(kind)
+    return found
+
+
+def is_check(command: str) -> bool:
+    """Whether a command does something that its outcome tells of: a test, a build; not what git is asked for."""
+    return any(not kind.startswith(("git", "gh ", "rm", "mkdir", "cp", "mv")) for kind in kinds_of(command))
 
 
 def by_place(names: Sequence[Name], total: int) -> dict[str, float]:
@@ -72,7 +201,13 @@ def by_place(names: Sequence[Name], total: int) -> dict[str, float]:
 
 
 def working_set(
-    names: Sequence[Name], total: int, *, without: Container[str], characters: int, most_files: int = MOST_FILES
+    names: Sequence[Name],
+    total: int,
+    *,
+    without: Container[str],
+    characters: int,
+    most_files: int = MOST_FILES,
+    most_names: int = MOST_NAMES,
 ) -> list[tuple[str, list[str]]]:
     """Places and the names last at work in each, most needed first, within so many characters.
 
@@ -84,20 +219,13 @@ def working_set(
         total: calls of the session so far.
         without: what the reader has before him already (a text, or a set).
     """
-    places = by_place(names, total)
-    ranked: list[tuple[float, Name]] = []
-    for name in names:
-        weight = faded(name, total)
-        if weight >= FADED and name["name"] not in without:
-            worth = weight * (places[name["place"]] + 0.1) ** 0.5 / (len(name["name"]) + 1) ** 0.5
-            ranked.append((-worth, name))
-    ranked.sort(key=lambda entry: (entry[0], entry[1]["name"]))
     found: dict[str, list[str]] = {}
     folders: set[str] = set()
     shown, room = "", characters
-    for _, name in ranked:
-        text, place = name["name"], name["place"] if is_file(name["place"]) else ""
-        if text in shown:
+    for text, place in _ranked(names, total, without):
+        if room <= _LEAST_NAME:
+            break
+        if text in shown or len(found.get(place, ())) >= most_names:
             continue
         needed = len(text) + 1
         folder, _, file = place.rpartition("/")
@@ -116,5 +244,51 @@ def working_set(
     return sorted(found.items(), key=lambda entry: not entry[0])
 
 
-def _is_failure(error: str) -> bool:
-    return bool(error) and not error.lower().startswith(_NOT_RUN)
+def _ranked(names: Sequence[Name], total: int, without: Container[str]) -> list[tuple[str, str]]:
+    """The names and the files that they are shown under, most needed first."""
+    places = by_place(names, total)
+    files = {place: _file_of(place) for place in places}
+    ranked: list[tuple[float, str, str, str]] = []
+    for name in names:
+        weight, text, place = faded(name, total), name["name"], name["place"]
+        if weight >= FADED and text not in without:
+            worth = weight * (places[place] + 0.1) ** 0.5 / (len(text) + 1) ** 0.5
+            alike = "" if files[place] else f"{name['first']} {name['last']} {name['calls']}"
+            ranked.append((-worth, text, files[place], alike))
+    ranked.sort()
+    together: dict[str, int] = {}
+    kept: list[tuple[str, str]] = []
+    for _, text, place, alike in ranked:
+        if alike:  # the fields of a listing always come together: a few tell of it
+            together[alike] = together.get(alike, 0) + 1
+        if not alike or together[alike] <= _MOST_ALIKE:
+            kept.append((text, place))
+    return kept
+
+
+def _sentences(prompt: str) -> list[str]:
+    lines = [line.strip() for line in prompt.splitlines()]
+    found = []
+    for line in lines:
+        found += [one_line(part).strip(" -*>") for part in line.replace("; ", ". ").split(". ")]
+    return found
+
+
+def _demands(lower: str) -> bool:
+    if lower[1:2] in "\"'" or any(mark in lower for mark in _OF_OTHERS):
+        return False
+    return any(mark in lower for mark in _DEMANDING) or lower[1:].startswith(_DEMANDING_FIRST)
+
+
+def _is_failure(call: Call) -> bool:
+    error, command = call["error"].strip().lower(), call["command"]
+    if not error or error.startswith(_NOT_RUN) or command.endswith(("--help", " -h")):
+        return False
+    head = command.partition("\n")[0]
+    return not (_INTERPRETERS.intersection(head.split()) and any(mark in head for mark in (" -e ", " -c ", "<<")))
+
+
+def _file_of(place: str) -> str:
+    """The place where it is a file of the project; `main:file` is in no folder."""
+    is_ours = is_file(place) and not place.startswith(("/", "~", "../")) and ":" not in place and " " not in place
+    return place if is_ours else ""

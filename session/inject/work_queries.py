@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MOST_QUERIES = 3
 QUERY_CHARS = 48
 _MOST_UNITS = 3
+_MOST_TRIED = 16
 _LEAST_GAIN = 0.5
 _LINE_CHARS = 40
 """About what the places themselves take of an answer, a line each."""
@@ -34,13 +35,21 @@ def queries(
         with_commands: whether there are commands to bring back.
     """
     weights = work_cards.weights_of(names, total, told)
-    by_unit: dict[str, list[Name]] = {}
+    by_place: dict[str, list[Name]] = {}
     for name in names:
         if name["name"] in weights:
-            for unit in _units(name["place"]):
-                by_unit.setdefault(unit, []).append(name)
-    dealt = {unit: work_cards.deal(inside, weights, work_cards.MOST_CHARS) for unit, inside in by_unit.items()}
-    seen = {name["name"] for name in names if name["name"] in shown or name["name"] in told}
+            by_place.setdefault(name["place"], []).append(name)
+    by_unit: dict[str, list[Name]] = {}
+    for place, inside in by_place.items():
+        for unit in _units(place):
+            by_unit.setdefault(unit, []).extend(inside)
+    seen = {name for name in weights if name in told or name in shown}
+    missing = {
+        unit: sum(weights[name["name"]] for name in inside if name["name"] not in seen)
+        for unit, inside in by_unit.items()
+    }
+    likely = sorted(missing, key=lambda unit: -missing[unit])[:_MOST_TRIED]
+    dealt = {unit: work_cards.deal(by_unit[unit], weights, work_cards.MOST_CHARS) for unit in likely}
     chosen: list[list[str]] = []
     for _ in range(MOST_QUERIES):
         first = with_commands and not chosen

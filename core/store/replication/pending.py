@@ -82,7 +82,7 @@ def _passes(document: Document, filters: Filters) -> bool:
     return (
         (not filters["collections"] or document["collection"] in filters["collections"])
         and filters["session"] in ("", document["session_id"])
-        and filters["project"] in ("", document["project"])
+        and (not filters["projects"] or document["project"] in filters["projects"])
         and filters["category"] in ("", document["category_id"])
         and (not filters["verdicts"] or document["write_verdict"] in filters["verdicts"])
     )

@@ -151,17 +151,18 @@ def _page(terms: int, lexical: int) -> int:
     return min(max(wanted * FEW // max(terms, FEW), LEAST_PAGE), MOST_PAGE)
 
 
+_MOST_OTHERS = 50
+
+
 def filter_by(filters: Filters) -> str:
     """The filters but for the collection, in the server's notation; values stand in backticks."""
     parts = [
         f"{field}:={_value(value)}"
-        for field, value in (
-            ("session_id", filters["session"]),
-            ("project", filters["project"]),
-            ("category_id", filters["category"]),
-        )
+        for field, value in (("session_id", filters["session"]), ("category_id", filters["category"]))
         if value
     ]
+    if filters["others"]:  # the server cannot ask for an empty field, and what is of no project has one
+        parts.append(f"project:!=[{','.join(map(_value, filters['others'][:_MOST_OTHERS]))}]")
     if filters["verdicts"]:
         parts.append(f"write_verdict:=[{','.join(map(_value, filters['verdicts']))}]")
     return " && ".join(parts)

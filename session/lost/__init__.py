@@ -1,0 +1,1 @@
+"""What a compaction dropped: what stood before it and is absent from its summary, each with how to get it back."""

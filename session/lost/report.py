@@ -1,0 +1,166 @@
+"""What the last compaction of a session dropped: which session is meant, and all kinds of it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from core.errors import Failure
+from core.store import calls, documents, transcripts
+from session.lost.talk import Said, Talk, said_in
+from session.lost.told import Told
+from session.lost.work import Work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import apsw
+
+    from session.lost.entry import Entry
+
+KINDS = ("files", "names", "commands", "errors", "words", "decisions")
+MOST_CALLS = 5_000
+MOST_TURNS = 5_000
+_MOST_LISTED = 5
+_LOOKED_THROUGH = 20
+_FOREVER = 1 << 62
+_SHORTEST_ID = 8
+_ARCHIVE_ALL = "joelclaw memory archive --all"
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What the last compaction of a session dropped, by kind, the most wanted first."""
+
+    session: str
+    client: str
+    project: str
+    folder: str
+    at: int
+    """When it was compacted, ms since the epoch; 0 where the client does not say so."""
+    compactions: int
+    calls_before: int
+    calls_since: int
+    prompts_before: int
+    summary_chars: int
+    """0: the summary is not known, and everything before the compaction counts as dropped."""
+    kinds: dict[str, list[Entry]]
+
+
+def of_session(db: apsw.Connection | None, given: str, kinds: Sequence[str] = KINDS) -> Lost:
+    """What the last compaction dropped, of the session that is meant.
+
+    Raises:
+        Failure: as `session_meant`; NO_COMPACTION.
+    """
+    if db is None:
+        raise _nothing_archived()
+    return of(db, session_meant(db, given), kinds)
+
+
+def session_meant(db: apsw.Connection, given: str) -> calls.Session:
+    """The session with this id, or the only one whose id begins so; for "" the one that did something last.
+
+    Raises:
+        Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS; CALLS_NOT_ARCHIVED where only its messages are.
+    """
+    if not given:
+        latest = calls.latest_sessions(db, 1)
+        if not latest:
+            raise _nothing_archived()
+        return latest[0]
+    known = calls.session(db, given)
+    if known is not None:
+        return known
+    found = transcripts.sessions_beginning(db, given, _MOST_LISTED + 1)
+    if given in found:
+        found = [given]
+    if len(found) > 1:
+        shown = ", ".join(found[:_MOST_LISTED]) + (" and more" if len(found) > _MOST_LISTED else "")
+        raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {shown}", "give more of the id")
+    if not found:
+        raise Failure(
+            "SESSION_NOT_FOUND",
+            f"no session {given[:80]!r} is archived",
+            f"take in its transcript: joelclaw memory archive PATH, or {_ARCHIVE_ALL}",
+        )
+    known = calls.session(db, found[0])
+    if known is None:
+        raise _calls_not_archived(db, found[0])
+    return known
+
+
+def of(db: apsw.Connection, about: calls.Session, kinds: Sequence[str]) -> Lost:
+    """What the last compaction of a session dropped.
+
+    Raises:
+        Failure: NO_COMPACTION.
+    """
+    session = about["id"]
+    compactions = calls.compactions(db, session)
+    if not compactions:
+        raise _no_compaction(db, session)
+    last = compactions[-1]
+    every = calls.calls(db, session, last=MOST_CALLS)
+    before = [call for call in every if call["number"] <= last["call"]]
+    said = _said_before(db, session, last["at"], before)
+    prompts = max(said[-1].prompt if said else 0, before[-1]["prompt"] if before else 0)
+    names = Counter(file.rpartition("/")[2] for file in {call["file"] for call in before})
+    told = Told(last["summary"], frozenset(base for base, files in names.items() if files > 1))
+    work = Work(
+        session=session, folder=about["folder"], told=told, before=before,
+        after=[call for call in every if call["number"] > last["call"]],
+        names=calls.names(db, session), call=last["call"], prompts=prompts,
+    )  # fmt: skip
+    talk = Talk(told, said, lambda identifier: _shortest(db, identifier))
+    readers: dict[str, Callable[[], Sequence[Entry]]] = dict(
+        zip(KINDS, (work.files, work.found_names, work.commands, work.errors, talk.words, talk.decisions), strict=True)
+    )
+    return Lost(
+        session=session, client=about["client"], project=about["project"], folder=about["folder"], at=last["at"],
+        compactions=len(compactions), calls_before=last["call"],
+        calls_since=max(0, about["calls"] - last["call"]), prompts_before=prompts,
+        summary_chars=len(last["summary"]),
+        kinds={kind: list(read()) for kind, read in readers.items() if kind in kinds},
+    )  # fmt: skip
+
+
+def _said_before(db: apsw.Connection, session: str, at: int, before: Sequence[calls.Call]) -> list[Said]:
+    """The messages before the compaction; where the client gives no time, up to the prompt of the last call."""
+    said = list(said_in(transcripts.said(db, session, until=at or _FOREVER, last=MOST_TURNS)))
+    if at or not before:
+        return said
+    return [one for one in said if one.prompt <= before[-1]["prompt"]]
+
+
+def _shortest(db: apsw.Connection, identifier: str) -> str:
+    """The shortest beginning of an id, in steps, that no other memory has."""
+    start = len(identifier.partition(":")[0]) + 1 if ":" in identifier else 0
+    for length in range(start + _SHORTEST_ID, len(identifier), 4):
+        if len(documents.ids_beginning(db, identifier[:length], 2)) == 1:
+            return identifier[:length]
+    return identifier
+
+
+def _nothing_archived() -> Failure:
+    return Failure("SESSION_NOT_FOUND", "no session is archived yet", f"take in what there is: {_ARCHIVE_ALL}")
+
+
+def _calls_not_archived(db: apsw.Connection, session: str) -> Failure:
+    paths = [path for path in transcripts.sources_naming(db, session) if os.path.isfile(path)]
+    command = f"joelclaw memory archive {shlex.quote(paths[0])}" if paths else "joelclaw memory archive PATH"
+    return Failure(
+        "CALLS_NOT_ARCHIVED",
+        f"only the messages of session {session} are archived, not its tool calls: an older joelclaw took them in",
+        f"read its transcript again: {command}",
+    )
+
+
+def _no_compaction(db: apsw.Connection, session: str) -> Failure:
+    others = (one["id"] for one in calls.latest_sessions(db, _LOOKED_THROUGH) if calls.compactions(db, one["id"]))
+    other = next(others, "")
+    fix = f"the last one that was: joelclaw lost {shlex.quote(other)}" if other else "ask again after a compaction"
+    return Failure("NO_COMPACTION", f"session {session} has not been compacted: nothing is lost", fix)

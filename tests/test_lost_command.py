@@ -1,0 +1,323 @@
+"""`joelclaw lost`: what stood before the last compaction and is absent from its summary, and how to get it back."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_transcript import CWD, SESSION, Transcript
+from conftest import Run
+from hypothesis import given
+from hypothesis import strategies as st
+from terminal import on_terminal, without_style
+
+from session.lost.entry import by_name
+from session.lost.shell_command import steps
+
+CODEX = "0199d1b2-7c3e-7a11-b2c3-00000000c0de"
+AT = "2026-09-20T10:00:00.000Z"
+LEASE = f"{CWD}/src/lease.py"
+SUMMARY = (
+    "The user wants the gateway to retry. Work is in src/renew.py: renewLease is done. `make lint` passes. "
+    "The user said: please make the gateway retry when a lease is lost."
+)
+DECISION = "I chose a jitter of 200 ms instead of a fixed pause because all gateways renewed at once."
+
+
+class Compacted(Transcript):
+    """A transcript of Claude Code that can be compacted."""
+
+    def compact(self, summary: str = SUMMARY) -> None:
+        """The boundary and, if any, the summary, as the client writes them."""
+        self.write(self.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
+        if summary:
+            told = f"This session is being continued from a previous conversation.\n{summary}"
+            self.write(self.entry("user", told, isCompactSummary=True, isVisibleInTranscriptOnly=True))
+
+
+def gateway(path: Path) -> Compacted:
+    """A session up to its compaction: what its summary tells, and what it does not."""
+    made = Compacted(path)
+    made.user("please make the gateway retry when a lease is lost")
+    made.call("c1", "Read", file_path=f"{CWD}/src/renew.py")
+    made.outcome("c1", "def renewLease(): ...")
+    made.call("c2", "Read", file_path=LEASE)
+    made.outcome("c2", "LEASE_SECONDS = 30\ndef expireLease(now): ...")
+    made.call("c3", "Edit", file_path=LEASE, old_string="LEASE_SECONDS = 30", new_string="LEASE_SECONDS = 45")
+    made.outcome("c3", "The file has been updated.")
+    made.call("c4", "Bash", command=f"cd {CWD} && make lint")
+    made.outcome("c4", "all good")
+    made.user("never raise the lease above a minute, billing depends on it")
+    made.assistant(f"{DECISION} Let me look at the tests.")
+    made.call("c5", "Bash", command=f"cd {CWD} && make test 2>&1 | tail -5")
+    made.outcome("c5", "TypeError: expireLease() missing 1 required argument\nmake: *** [test] Error 1", failed=True)
+    made.call("c6", "Bash", command="npm run typecheck")
+    made.outcome("c6", "error TS2339: no property 'leaseId' on 'Gateway'", failed=True)
+    made.call("c7", "Edit", file_path=LEASE, old_string="nope", new_string="no")
+    made.outcome("c7", "<tool_use_error>String to replace not found in file.</tool_use_error>", failed=True)
+    made.call("c8", "Bash", command="npm run typecheck")
+    made.outcome("c8", "ok 48213 c0ffee12")
+    made.call("c9", "Bash", command="ls -la src | head -3")
+    made.outcome("c9", "lease.py")
+    made.user("continue")
+    return made
+
+
+@pytest.fixture
+def archived(run: Run, tmp_path: Path) -> Path:
+    """The session, compacted and archived."""
+    path = tmp_path / "transcripts" / f"{SESSION}.jsonl"
+    made = gateway(path)
+    made.compact()
+    run("memory", "archive", str(path))
+    return path
+
+
+def lost(run: Run, *words: str, **env: str) -> dict[str, Any]:
+    result = run("lost", *words, env=env).result
+    return {kind: part["entries"] for kind, part in result["lost"].items()}
+
+
+def test_what_the_summary_lacks_by_kind(run: Run, archived: Path) -> None:
+    result = run("lost").result
+    assert (result["session"], result["client"], result["project"]) == (SESSION, "claude", "gateway")
+    about = result["compaction"]
+    assert (about["number"], about["callsBefore"], about["promptsBefore"]) == (1, 9, 3)
+    assert about["summaryKnown"]
+    assert list(result["lost"]) == ["files", "names", "commands", "errors", "words", "decisions"]
+    found = {kind: part["entries"] for kind, part in result["lost"].items()}
+    (file,) = found["files"]
+    assert (file["file"], file["reads"], file["edits"], file["promptsBefore"]) == ("src/lease.py", 1, 2, 1)
+    names = {one["name"]: one["place"] for one in found["names"]}
+    assert names["LEASE_SECONDS"] == names["expireLease"] == "src/lease.py"
+    assert names["leaseId"] == "npm run"
+    assert {(one["command"], one["outcome"], one["runs"]) for one in found["commands"]} == {
+        ("make test 2>&1 | tail -5", "failed", 1),
+        ("npm run typecheck", "ok", 2),
+    }
+    assert [(one["error"], one["doing"], one["answered"]) for one in found["errors"]] == [
+        ("TypeError: expireLease() missing 1 required argument", "make test 2>&1 | tail -5", False),
+        ("error TS2339: no property 'leaseId' on 'Gateway'", "npm run typecheck", True),
+    ]
+    assert [one["text"] for one in found["words"]] == ["never raise the lease above a minute, billing depends on it"]
+    assert [(one["by"], one["text"]) for one in found["decisions"]] == [("assistant", DECISION)]
+
+
+def test_nobody_is_shown_noise(run: Run, archived: Path) -> None:
+    shown = run("lost", "--limit", "1000").out
+    for noise in ("48213", "c0ffee12", "ls -la", '"continue"', "tool_use_error", "Let me look", "renewLease"):
+        assert noise not in shown
+
+
+def test_each_entry_comes_back_by_its_command(run: Run, archived: Path) -> None:
+    for kind, entries in lost(run).items():
+        assert entries
+        for one in entries:
+            program, *words = shlex.split(one["get"])
+            assert program == "joelclaw"
+            assert run(*words).json["ok"], (kind, one["get"])
+    said = lost(run)["words"][0]
+    assert said["text"] in run(*shlex.split(said["get"])[1:]).out
+
+
+def test_one_kind_and_a_limit(run: Run, archived: Path) -> None:
+    result = run("lost", "--kind", "names", "--kind", "files", "--limit", "2").result["lost"]
+    assert list(result) == ["files", "names"]
+    assert len(result["names"]["entries"]) == 2 < result["names"]["count"]
+
+
+def test_what_came_back_since_stands_behind(run: Run, archived: Path) -> None:
+    before = lost(run)
+    assert before["names"][0]["name"] == "LEASE_SECONDS"
+    made = Transcript(archived, first=100)
+    made.call("d1", "Bash", command="npm run typecheck")
+    made.outcome("d1", "LEASE_SECONDS")
+    made.call("d2", "Bash", command="make test")
+    made.outcome("d2", "ok")
+    run("memory", "archive", str(archived))
+    after = lost(run)
+    assert {one["name"]: one["again"] for one in after["names"]}["LEASE_SECONDS"]
+    assert after["names"][-1]["name"] == "LEASE_SECONDS"
+    assert all(one["answered"] for one in after["errors"])
+    assert all(one["again"] for one in after["commands"])
+
+
+def test_a_second_compaction_is_the_last(run: Run, archived: Path) -> None:
+    made = Compacted(archived, first=100)
+    made.user("now write the changelog entry of the release")
+    made.compact("Only the lease matters: LEASE_SECONDS, expireLease.")
+    run("memory", "archive", str(archived))
+    assert "now write the changelog entry of the release" in [one["text"] for one in lost(run)["words"]]
+    made.call("e1", "Read", file_path=f"{CWD}/CHANGELOG.md")
+    made.outcome("e1", "## 1.0")
+    made.compact("Only the lease matters: LEASE_SECONDS, expireLease.")
+    run("memory", "archive", str(archived))
+    result = run("lost").result
+    assert result["compaction"]["number"] == 2
+    names = {one["name"] for one in result["lost"]["names"]["entries"]}
+    assert "renewLease" in names
+    assert not names & {"LEASE_SECONDS", "expireLease"}
+
+
+def test_without_a_summary_everything_counts(run: Run, tmp_path: Path, home: Path) -> None:
+    path = tmp_path / f"{SESSION}.jsonl"
+    gateway(path).compact("")
+    run("memory", "archive", str(path))
+    result = run("lost").result
+    assert not result["compaction"]["summaryKnown"]
+    assert {"src/renew.py", "src/lease.py"} == {one["file"] for one in result["lost"]["files"]["entries"]}
+    assert "summary is not known" in without_style(on_terminal(home, "lost").out)
+
+
+def codex(path: Path) -> None:
+    """A rollout with a compaction, whose history keeps what the user said."""
+
+    def line(kind: str, **payload: Any) -> dict[str, Any]:
+        return {"type": kind, "timestamp": AT, "payload": payload}
+
+    def message(role: str, text: str) -> dict[str, Any]:
+        part = "output_text" if role == "assistant" else "input_text"
+        return line("response_item", type="message", role=role, content=[{"type": part, "text": text}])
+
+    asked = "make the pigeons come home by themselves"
+    entries = [
+        line("session_meta", id=CODEX, cwd="/w/pigeon"),
+        message("user", asked),
+        line("response_item", type="function_call", name="exec_command", call_id="a", arguments='{"cmd": "make loft"}'),
+        line("response_item", type="function_call_output", call_id="a", output="flyHome loft_door"),
+        line("compacted", message="", replacement_history=[{"role": "user", "content": asked}, {"text": "flyHome"}]),
+    ]
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+
+
+def test_a_rollout_of_codex(run: Run, tmp_path: Path) -> None:
+    codex(tmp_path / f"rollout-{CODEX}.jsonl")
+    run("memory", "archive", str(tmp_path / f"rollout-{CODEX}.jsonl"))
+    found = lost(run)
+    assert [one["name"] for one in found["names"]] == ["loft_door"]
+    assert [one["command"] for one in found["commands"]] == ["make loft"]
+    assert found["words"] == []  # its history holds them
+
+
+def test_which_session_is_meant(run: Run, archived: Path, tmp_path: Path) -> None:
+    codex(tmp_path / f"rollout-{CODEX}.jsonl")
+    run("memory", "archive", str(tmp_path / f"rollout-{CODEX}.jsonl"))
+
+    def meant(*words: str, **env: str) -> str:
+        session: str = run("lost", *words, env=env).result["session"]
+        return session
+
+    assert meant() == SESSION  # did something last, though it was archived first
+    assert meant(CODEX) == meant(CODEX[:4]) == CODEX
+    assert meant(JOELCLAW_SESSION_ID=CODEX) == CODEX
+    assert meant(SESSION, JOELCLAW_SESSION_ID=CODEX) == SESSION
+
+
+def test_the_beginning_of_two_sessions(run: Run, archived: Path) -> None:
+    other = archived.with_name(f"{SESSION[:-4]}aaaa.jsonl")
+    other.write_text(archived.read_text().replace(SESSION, SESSION[:-4] + "aaaa").replace('"u-', '"v-'))
+    run("memory", "archive", str(other))
+    refused = run("lost", SESSION[:6], ok=False).json
+    assert refused["error"]["code"] == "SESSION_AMBIGUOUS"
+    assert SESSION in refused["error"]["message"]
+    assert refused["fix"]
+
+
+def test_nothing_is_archived(run: Run, archived: Path, home: Path) -> None:
+    refused = run("lost", "nobody", ok=False).json
+    assert (refused["error"]["code"], "joelclaw memory archive" in refused["fix"]) == ("SESSION_NOT_FOUND", True)
+    refused = run("lost", env={"JOELCLAW_HOME": str(home / "empty")}, ok=False).json
+    assert (refused["error"]["code"], "memory archive --all" in refused["fix"]) == ("SESSION_NOT_FOUND", True)
+
+
+def test_a_session_that_was_not_compacted(run: Run, archived: Path) -> None:
+    other = Transcript(archived.with_name("quiet.jsonl"))
+    other.write({**other.entry("user", "what is a lease in this gateway"), "sessionId": "quiet"})
+    run("memory", "archive", str(other.path))
+    refused = run("lost", "quiet", ok=False).json
+    assert refused["error"]["code"] == "NO_COMPACTION"
+    assert run(*shlex.split(refused["fix"].partition("joelclaw ")[2])).result["session"] == SESSION
+
+
+def test_a_session_of_which_only_the_messages_are_archived(run: Run, archived: Path, home: Path) -> None:
+    """As an older joelclaw left it; its transcript can be read again."""
+    import apsw
+
+    db = apsw.Connection(str(home / "store.db"))
+    for table in ("session", "call", "name", "compaction"):
+        db.execute(f"DELETE FROM {table}")
+    db.execute("UPDATE transcript SET head = ''")
+    db.close()
+    refused = run("lost", SESSION[:8], ok=False).json
+    assert refused["error"]["code"] == "CALLS_NOT_ARCHIVED"
+    run(*shlex.split(refused["fix"].partition("joelclaw ")[2]))
+    assert lost(run, SESSION)["names"]
+
+
+@pytest.mark.parametrize("words", [("--kind", "thoughts"), ("--limit", "0"), ("a", "b")])
+def test_wrong_usage(run: Run, words: tuple[str, ...]) -> None:
+    refused = run("lost", *words, ok=False)
+    assert (refused.code, refused.json["error"]["code"]) == (2, "LOST_INVALID_ARGS")
+    assert refused.json["fix"]
+
+
+@pytest.mark.spawned
+def test_on_a_terminal(run: Run, tmp_path: Path, home: Path) -> None:
+    made = gateway(tmp_path / f"{SESSION}.jsonl")
+    made.user("the title \x1b]0;owned\x07 must stay \x1b[2J as it is \u202e in the log")
+    made.compact()
+    run("memory", "archive", str(made.path))
+    shown = on_terminal(home, "lost", SESSION[:5], columns=100)
+    text = without_style(shown.out)
+    assert (shown.code, shown.err) == (0, "")
+    assert all(kind in text for kind in ("files", "names", "commands", "errors", "words", "decisions"))
+    assert f'→ joelclaw recall "src/lease.py" --session {SESSION} --limit 3' in text
+    assert "edited 2×, read 1×" in text
+    assert "owned" in text
+    assert not any(sign in text for sign in ("\x1b", "\x07", "\u202e"))
+
+
+def test_secrets_stay_out(run: Run, tmp_path: Path) -> None:
+    made = gateway(tmp_path / f"{SESSION}.jsonl")
+    secret = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    made.user(f"the deploy of the gateway reads the token {secret} from its environment")
+    made.call("s", "Bash", command=f"GITHUB_TOKEN={secret} make deploy")
+    made.outcome("s", "ok")
+    made.compact()
+    run("memory", "archive", str(made.path))
+    assert secret not in run("lost", "--limit", "1000").out
+
+
+@given(st.text(max_size=200), st.text(min_size=1, max_size=40))
+def test_a_printed_command_is_one_line_and_names_what_it_asks_for(name: str, session: str) -> None:
+    printed = by_name(name, session)
+    words = shlex.split(printed)
+    assert [*words[:2], *words[3:]] == ["joelclaw", "recall", "--session", session, "--limit", "3"]
+    assert len(words[2]) <= 80
+    assert not words[2].startswith("-")
+    assert words[2].isprintable()
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        ("cd /w && go test ./... 2>&1 | tail -5", {"go test ./...": True}),
+        ('rg "a|b; make" src', {}),
+        ("git commit -m 'x'", {"git commit": False}),
+        ("git status && make", {"make": True}),
+        ("rm -rf build", {"rm -rf build": False}),
+        ("FOO=1 sudo make install", {"make install": True}),
+        ("bd create --help", {"bd create --help": False}),
+        ("BASE=$(git merge-base main HEAD) && echo $BASE", {}),
+        ("git -C /w status", {}),
+        ("gh api repos/o/r/replies -f body=done", {"gh api repos/o/r/replies -f body=done": False}),
+        ("make -f other.mk", {"make -f other.mk": True}),
+        ("for f in *; do cat $f; done", {}),
+        ("", {}),
+    ],
+)
+def test_the_steps_of_a_command(command: str, wanted: dict[str, bool]) -> None:
+    assert steps(command) == wanted
