@@ -49,12 +49,14 @@ def use(
 def transcript(folder: Path, session: str, project: str) -> None:
     cwd = f"/work/{project}"
     folder.mkdir(exist_ok=True)
+    table = {"file_path": f"{cwd}/tides/table.go"}
+    said = [{"type": "text", "text": "The gauges fail because springTide is wider now."}]
     lines = [
         line("user", "Please sort the tide tables by harbour before you touch the gauges.", 1, session, cwd),
-        use(2, "Read", {"file_path": f"{cwd}/tides/table.go"}, SOURCE, session, cwd),
+        use(2, "Read", table, SOURCE, session, cwd),
         use(4, "Bash", {"command": COMMAND}, FAILURE, session, cwd, failed=True),
-        use(6, "Edit", {"file_path": f"{cwd}/tides/table.go", "new_string": "springTide float32"}, "done", session, cwd),
-        line("assistant", [{"type": "text", "text": "The gauges fail because springTide is wider now."}], 8, session, cwd),
+        use(6, "Edit", {**table, "new_string": "springTide float32"}, "done", session, cwd),
+        line("assistant", said, 8, session, cwd),
     ]  # fmt: skip
     (folder / f"{session}.jsonl").write_text("\n".join(lines) + "\n")
 
