@@ -114,6 +114,10 @@ def test_what_was_said_about_a_name_is_among_the_hits(archived: Path) -> None:
     assert collections == {"calls", "episodes"}
 
 
+def test_an_identifier_beside_a_file_is_found(archived: Path) -> None:
+    assert "neap_offset int" in attempt(archived, "recall", "neap_offset table.go", "--raw", env=NOW).out
+
+
 def test_a_question_in_words_is_answered_by_what_was_said(archived: Path) -> None:
     hits = ask(archived, "what should be sorted before the gauges are touched")
     assert hits[0]["observation"].startswith("user: Please sort the tide tables")
