@@ -18,7 +18,8 @@ def accepted(
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("abcdefgh1234567", False), ("abcdefgh12345678", True), ("1234567812345678", False), ("abcdefghabcdefgh", False),
+        ("abcdefgh1234567", False), ("abcdefgh12345678", True), ("1234567812345678", False),
+        ("abcdefghabcdefgh", False),
         ("/bcdefgh12345678", False), (".bcdefgh12345678", False), ("~bcdefgh12345678", False),
         ("a://defgh12345678", False), ("abcdefgh 12345678", False), ("abcdefgh/12345678", True),
     ],
@@ -54,7 +55,8 @@ def test_a_header_takes_a_shorter_value_in_quotes() -> None:
 @pytest.mark.parametrize(
     ("value", "more", "expected"),
     [
-        ("a1b2c", {"tight": True, "sign": "="}, False), ("a1b2c3", {"sign": "="}, True), ("a1b2c3", {"sign": ":"}, False),
+        ("a1b2c", {"tight": True, "sign": "="}, False), ("a1b2c3", {"sign": "="}, True),
+        ("a1b2c3", {"sign": ":"}, False),
         ("a1b2c3", {"sign": ":", "quoted": True}, True), ("abcdef", {"sign": "="}, False),
         ("a1/b2c3", {"sign": "="}, False), ("a1::b2c3", {"sign": "="}, False), ("4" * 15, {"sign": "="}, False),
         ("4" * 16, {"sign": "="}, True),
@@ -89,7 +91,8 @@ def test_the_value_of_password(value: str, more: dict[str, object], expected: bo
         ("abcdefgh12345678 x", {"tight": True}, False), (" a1b2c3d4 ", {"quoted": True}, True),
         ("api_token", {"tight": True}, False), ("api_token", {"quoted": True}, True),
         ("4" * 15, {"quoted": True}, False), ("4" * 16, {}, True),
-        ("abcdefg", {"quoted": True}, False), ("abcdefgh", {"quoted": True}, True), ("a1b2c3d", {"quoted": True}, False),
+        ("abcdefg", {"quoted": True}, False), ("abcdefgh", {"quoted": True}, True),
+        ("a1b2c3d", {"quoted": True}, False),
         ("a1b", {"tight": True}, False), ("a1b2", {"tight": True}, True), ("abcdefg", {"tight": True}, False),
         ("abcdefgh", {"tight": True}, True), ("abcd", {"tight": True, "sign": "="}, True),
         ("abc", {"tight": True, "sign": "="}, False),
@@ -181,7 +184,8 @@ def test_where_a_quoted_value_ends(text: str, end: int) -> None:
 @pytest.mark.parametrize(
     ("value", "code"),
     [
-        ("get(x)", True), ("os.get_it(x)", True), ("names[0]", True), ("1(x)", False), ("(x)", False), ("a-b(x)", False),
+        ("get(x)", True), ("os.get_it(x)", True), ("names[0]", True), ("1(x)", False), ("(x)", False),
+        ("a-b(x)", False),
         ("self.token", True), ("a.b.c_d", True), ("a.b1", False), ("a", False), ("a.", False), ("é.a", False),
     ],
 )  # fmt: skip
