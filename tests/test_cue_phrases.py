@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from session.compaction import cues, extract
@@ -26,7 +28,7 @@ def test_an_acknowledgement_of_the_user_is_dropped(text: str, kept: bool) -> Non
 def test_a_sentence_of_the_user_is_a_rule_or_part_of_the_goal() -> None:
     rule, goal = "Never touch the migration files", "The import of a day runs out of memory"
 
-    def of(text: str, *, end: bool = False, number: int = 0, lead: str = "") -> tuple[str, float] | None:
+    def of(text: str, *, end: bool = False, number: int = 0, lead: str = "") -> Any:
         return cues.of_user(Sentence(text, lead), end=end, number=number)
 
     assert of(rule) == (form.CONSTRAINTS, pytest.approx(0.7 + 0.4 * weight(rule)))
@@ -81,7 +83,7 @@ def test_the_section_that_a_heading_announces(lead: str, section: str) -> None:
     assert cues._led(lead) == section
 
 
-def of_agent(text: str, *, last: bool = False, lead: str = "") -> tuple[str, float] | None:
+def of_agent(text: str, *, last: bool = False, lead: str = "") -> Any:
     return cues.of_assistant(Sentence(text, lead), last=last)
 
 
@@ -124,7 +126,7 @@ def test_a_heading_moves_what_has_no_stronger_section() -> None:
     context = "The pool depends on it"
     assert of_agent(context, lead="Decisions:") == (form.DECISIONS, pytest.approx(weight(context) + 0.25 + 0.25))
     ahead = "Afterwards the changelog"
-    assert of_agent(ahead, lead="Open:")[0] == form.NEXT  # type: ignore[index]  # "Open:" is no cue
+    assert of_agent(ahead, lead="Open:")[0] == form.NEXT  # "Open:" is no cue
     assert of_agent(ahead, lead="In progress:") == (form.IN_PROGRESS, pytest.approx(weight(ahead) + 0.25 - 0.1 + 0.15))
     done = "The tests pass"
     assert of_agent(done, lead="Decisions:") == of_agent(done)
