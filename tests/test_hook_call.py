@@ -122,7 +122,7 @@ def test_an_ignored_event_does_nothing(home: Path) -> None:
     ("data", "message"),
     [
         (b"{", "stdin is not JSON"),
-        (b"[1]", "stdin holds JSON, but no object"),
+        (b"[1]", "JSON, but no object"),
         (b"7", "stdin holds JSON, but no object"),
     ],
 )
