@@ -147,7 +147,8 @@ def context(agent: str = "pi") -> Context:
 @pytest.mark.parametrize(
     ("tokens", "window", "percent", "shown"),
     [
-        (50, 200, None, 25.0), (1, 3, None, 33.33), (50, None, None, None), (50, 0, None, None), (None, 200, None, None),
+        (50, 200, None, 25.0), (1, 3, None, 33.33), (50, None, None, None), (50, 0, None, None),
+        (None, 200, None, None),
         (50, 200, 80.0, 80.0), (0, 200, None, 0.0), (None, None, 7.0, 7.0),
     ],
 )  # fmt: skip
