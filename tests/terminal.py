@@ -60,9 +60,9 @@ def without_style(text: str) -> str:
     return ESCAPE.sub("", text)
 
 
-def drawn(view: Callable[[Answer], None], result: object, *steps: Any) -> list[str]:
-    """The lines that a view prints of a result and next steps, 100 columns wide and without colours."""
-    return _drawn(view, Answer(result, list(steps)), NO_COLOR="1")
+def drawn(view: Callable[[Answer], None], result: object, *steps: Any, columns: int = 100) -> list[str]:
+    """The lines that a view prints of a result and next steps, so many columns wide and without colours."""
+    return _drawn(view, Answer(result, list(steps)), NO_COLOR="1", COLUMNS=str(columns))
 
 
 def styles(view: Callable[[Answer], None], result: object) -> dict[str, str]:

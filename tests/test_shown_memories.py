@@ -333,3 +333,9 @@ def test_notes_that_were_found() -> None:
     ]
     nothing = {"query": "q", "hits": [], "found": 0}
     assert drawn(knowledge.vault_search, nothing) == ["No note has 'q'.", "0 of 0 found"]
+
+
+def test_the_time_of_a_memory_is_on_one_line_however_narrow_it_gets() -> None:
+    row = {"at": "2026-09-21T14:13:20Z", "category": "preferences", "observation": "no tabs " * 5, "verdict": "allow"}
+    shown = drawn(memory.recent, {"hours": 24.0, "observations": [row]}, columns=40)
+    assert shown[0].startswith("2026-09-21 14:13  preferences  ") and len(shown) > 1
