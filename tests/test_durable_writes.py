@@ -47,10 +47,11 @@ def test_events_and_what_is_made_from_files_wait_for_nobody(run: Run, opened: li
         ("memory", "write", "the staging queue drains at 14:00 UTC"),
         ("otel", "emit", "deploy.done", "--source", "test", "--component", "deploy"),
         ("knowledge", "sync", str(notes)),
+        ("memory", "archive", str(notes)),
     ):
         opened.clear()
         run(*words)
-        assert opened[-1] is (words[0] == "memory"), " ".join(words)
+        assert opened[-1] is (words[1] == "write"), " ".join(words)
 
 
 def test_durable_means_synchronous(run: Run, home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
