@@ -55,7 +55,7 @@ lint: $(STAMP)  ## ruff, mypy, and the generated files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m cogapp --check -r docs/cli.md docs/configuration.md docs/state.md
+	$(BIN)/python -m cogapp --check docs/cli.md docs/configuration.md docs/state.md
 
 format: $(STAMP)  ## format the code
 	$(BIN)/ruff check --fix .
