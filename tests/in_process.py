@@ -25,6 +25,8 @@ from pathlib import Path
 
 import apsw
 
+from core.process.background_process import LIMIT
+
 _FIRST_PID = 2**22 + 1
 """Above the largest process id of Linux: who asks whether such a process lives is told that it does not."""
 _OF_A_PROCESS = ("PYTHON", "LC_", "LANG", "LD_", "JOELCLAW_DETACHED_SECONDS", "JOELCLAW_HOOK_DEADLINE_MS")
@@ -201,11 +203,16 @@ def _warn_as_python() -> None:
 
 @contextlib.contextmanager
 def _children_reaped() -> Iterator[None]:
-    """A process that a command leaves behind would be init's child; ours would stay as one that has ended."""
+    """A process that a command leaves behind would be init's child; ours would stay as one that has ended.
+
+    It has its time, seconds in which a machine that is not busy does the work many times over, sixty times.
+    """
     spawn = os.posix_spawn
 
-    def spawned(*given: object, **more: object) -> int:
-        child: int = spawn(*given, **more)  # type: ignore[arg-type]
+    def spawned(path: str, words: list[str], environment: dict[str, str], **more: object) -> int:
+        if LIMIT in environment:
+            environment = {**environment, LIMIT: str(60 * int(environment[LIMIT]))}
+        child = spawn(path, words, environment, **more)  # type: ignore[arg-type]
         threading.Thread(target=os.waitpid, args=(child, 0), daemon=True).start()
         return child
 

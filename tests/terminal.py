@@ -11,7 +11,7 @@ import subprocess
 import termios
 from pathlib import Path
 
-from conftest import JOELCLAW, Spawned, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, Spawned, clean_environment
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
@@ -43,7 +43,7 @@ def on_terminal(home: Path, *words: str, env: dict[str, str] | None = None, colu
     assert child.stderr is not None
     told = child.stderr.read().decode()
     child.stderr.close()
-    return Spawned(child.wait(30), shown.decode().replace("\r\n", "\n"), told)
+    return Spawned(child.wait(PATIENCE_S), shown.decode().replace("\r\n", "\n"), told)
 
 
 def without_style(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from claude_transcript import SESSION, Transcript, long
-from conftest import JOELCLAW, Run, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -245,7 +245,7 @@ def test_two_processes_at_once_take_each_message_once(run: Run, tmp_path: Path, 
     ]
     added = 0
     for process in both:
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, out
         added += json.loads(out)["result"]["episodes"]["added"]
     found = exported(run)

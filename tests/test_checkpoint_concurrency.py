@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 
 from core import config
 from session import checkpoint
@@ -30,7 +30,7 @@ def together(home: Path, *calls: tuple[str, ...]) -> list[dict[str, Any]]:
     ]
     results = []
     for process in spawned:
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, out
         results.append(json.loads(out)["result"])
     return results

@@ -53,7 +53,7 @@ def test_the_process_ends_and_frees_its_lock(run: Run, home: Path) -> None:
     assert cached(home) == []
     run("hook", "claude", stdin=event("PreCompact", trigger="auto"), env=at(10))
     assert lock_of(home).stat().st_mode & 0o777 == 0o600
-    assert background_process.wait(str(lock_of(home)), 60)
+    assert background_process.wait(str(lock_of(home)), PATIENCE_S)
     assert len(cached(home)) == 3
 
 
@@ -100,4 +100,4 @@ def test_it_is_stopped_whatever_it_hangs_on(home: Path) -> None:
         [JOELCLAW, "background", "queries", "x"],
         env=clean_environment(home, **{background_process.LIMIT: "1"}),
     ) as process:
-        assert process.wait(timeout=60) == -signal.SIGALRM
+        assert process.wait(timeout=PATIENCE_S) == -signal.SIGALRM

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 
 MINUTE = 60_000
 DUE = {"JOELCLAW_NOW_MS": str(NOW_MS + 10 * MINUTE)}
-WAIT_S = 60
+WAIT_S = PATIENCE_S
 
 
 class Idle:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Run, clean_environment
+from conftest import PATIENCE_S, ROOT, Run, clean_environment
 
 from core.config import Config
 from core.errors import Failure
@@ -56,7 +56,7 @@ def script(path: Path, source: str) -> str:
     return f"{sys.executable} -S {path}"
 
 
-def until(condition: Callable[[], bool], seconds: float = 60) -> None:
+def until(condition: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
     """Wait for something that other processes do."""
     end = time.monotonic() + seconds
     while not condition():
@@ -205,7 +205,7 @@ def test_however_the_asker_ends_so_does_the_family(tmp_path: Path, ending: signa
         until(told.exists)
         assert all(map(runs, pids(told)))
         process.send_signal(ending)
-        process.wait(60)
+        process.wait(PATIENCE_S)
         until(lambda: not any(map(runs, pids(told))))
     finally:
         process.kill()

@@ -17,7 +17,7 @@ from typing import Any
 
 import apsw
 import pytest
-from conftest import JOELCLAW, Run, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 from faults import SLOWEST_S, Attempt, attempt, paused, stopped
 
 from core.store import sqlite
@@ -228,12 +228,12 @@ def test_an_import_that_is_killed_is_completed_by_running_it_again(home: Path) -
         sizes.append(len(memories))
     assert sizes == sorted(sizes)
     assert 0 < sizes[-1] < count
-    report = attempt(home, "memory", "import", "-", stdin=data, timeout=120).result
+    report = attempt(home, "memory", "import", "-", stdin=data, timeout=PATIENCE_S).result
     assert report["failed"] == report["updated"] == 0
     assert report["added"] + report["unchanged"] == report["lines"] == count
     assert {memory["id"]: memory["text"] for memory in exported(home)} == {f"k{n}": fact(n) for n in range(count)}
     assert_whole(home)
-    again = attempt(home, "memory", "import", "-", stdin=data, timeout=120).result
+    again = attempt(home, "memory", "import", "-", stdin=data, timeout=PATIENCE_S).result
     assert (again["added"], again["updated"], again["unchanged"]) == (0, 0, count)
 
 
@@ -246,7 +246,7 @@ def test_a_write_is_not_lost_beside_an_import(home: Path) -> None:
 
     all_at_once(
         [
-            lambda: attempt(home, "memory", "import", "-", stdin=data, timeout=60).assert_done(),
+            lambda: attempt(home, "memory", "import", "-", stdin=data, timeout=PATIENCE_S).assert_done(),
             *(lambda n=n: write(n) for n in range(5000, 5012)),  # type: ignore[misc]
         ]
     )

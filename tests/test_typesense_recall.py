@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, ROOT, Run
+from conftest import NOW_MS, PATIENCE_S, ROOT, Run
 from typesense_server import Server, free_ports, needs_server
 
 from recall import fusion
@@ -87,7 +87,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory, server: Server) -> tuple[Pa
 def ask(run: Run, home: Path, env: dict[str, str], queries: list[str], *words: str) -> list[dict[str, Any]]:
     """The results of several queries; recalls in bulk do not count as use."""
     given = "\n".join(queries)
-    out = run("recall", "--batch", "-", *words, stdin=given, env={**env, "JOELCLAW_HOME": str(home)}, timeout=60).out
+    out = run(
+        "recall", "--batch", "-", *words, stdin=given, env={**env, "JOELCLAW_HOME": str(home)}, timeout=PATIENCE_S
+    ).out
     return [json.loads(line)["result"] for line in out.splitlines()]
 
 
