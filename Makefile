@@ -49,7 +49,7 @@ check-tests: $(STAMP)
 
 e2e: $(STAMP)  ## real agents with a scripted model, through a compaction: make e2e AGENT=pi|claude|codex|gemini|opencode|all
 	$(BIN)/python tests/agents/agents.py install $(AGENT)
-	$(BIN)/python -m pytest tests/e2e --agent $(AGENT)
+	$(BIN)/python -m pytest tests/e2e -o faulthandler_timeout=3600 --agent $(AGENT)
 
 lint: $(STAMP)  ## ruff, mypy, and the generated files
 	$(BIN)/ruff check .

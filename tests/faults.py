@@ -263,6 +263,21 @@ def paused(
     return process
 
 
+_PATIENT = """\
+from core import files
+begin = files.FileLock.__init__
+files.FileLock.__init__ = lambda lock, path, wait_s=1.0: begin(lock, path, 60 * wait_s)
+"""
+
+
+def patient(home: Path) -> dict[str, str]:
+    """The environment of commands that wait for each other's locks as long as it takes, since they are many at once."""
+    folder = home.parent / "patient"
+    folder.mkdir(exist_ok=True)
+    (folder / "sitecustomize.py").write_text(_PATIENT)
+    return {"PYTHONPATH": str(folder)}
+
+
 def stopped(process: subprocess.Popen[bytes], ending: signal.Signals = signal.SIGKILL) -> bytes:
     """Stop a paused command; returns its stderr. It must not have ended well."""
     process.send_signal(ending)

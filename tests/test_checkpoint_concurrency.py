@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import faults
 import pytest
 from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 
@@ -23,7 +24,7 @@ TASK = "Fix the memory use of the buoyline importer"
 
 def together(home: Path, *calls: tuple[str, ...]) -> list[dict[str, Any]]:
     """Spawn all calls before waiting for any; their results."""
-    environment = clean_environment(home, **NOW)
+    environment = clean_environment(home, **NOW, **faults.patient(home))
     spawned = [
         subprocess.Popen([JOELCLAW, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment)
         for words in calls

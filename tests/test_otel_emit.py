@@ -326,7 +326,8 @@ def test_many_processes_at_once(home: Path) -> None:
     started = [
         subprocess.Popen(
             [JOELCLAW, "otel", "emit", f"n.{number}", "--metadata", '{"a": 1}'],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=clean_environment(home),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            env=clean_environment(home, JOELCLAW_OTEL_BUSY_MS="60000"),
         )
         for number in range(20)
     ]  # fmt: skip
