@@ -264,14 +264,24 @@ def paused(
 
 
 _PATIENT = """\
-from core import files
-begin = files.FileLock.__init__
-files.FileLock.__init__ = lambda lock, path, wait_s=1.0: begin(lock, path, 60 * wait_s)
+import signal, sys, time
+if any(word.endswith("joelclaw") for word in sys.orig_argv[:2]):
+    from core import files
+    from core.process import background_process
+    begin, wait = files.FileLock.__init__, background_process.wait
+    files.FileLock.__init__ = lambda lock, path, wait_s=1.0: begin(lock, path, 60 * wait_s)
+    background_process.wait = lambda lock, seconds: wait(lock, 60 * seconds)
+    signal.alarm = lambda seconds: 0
+    time.process_time = time.perf_counter = lambda: 0.0
 """
 
 
 def patient(home: Path) -> dict[str, str]:
-    """The environment of commands that wait for each other's locks as long as it takes, since they are many at once."""
+    """The environment of commands that are not pressed for time.
+
+    They wait for each other's locks as long as it takes, and so do those in the background take what they need: limits
+    of some seconds, or of processor time, leave out more where many run at once and on a slow machine.
+    """
     folder = home.parent / "patient"
     folder.mkdir(exist_ok=True)
     (folder / "sitecustomize.py").write_text(_PATIENT)

@@ -381,7 +381,9 @@ PIECES = st.lists(
 
 
 @given(pieces=PIECES, cuts=st.lists(st.integers(0, 25), max_size=5))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_in_how_many_calls_it_comes_makes_no_difference(
     how: dict[str, Any], pieces: list[tuple[Any, ...]], cuts: list[int]
 ) -> None:

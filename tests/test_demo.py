@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from conftest import PATIENCE_S, ROOT, clean_environment
+from faults import patient
 
 
 def test_the_demo_shows_the_signpost_the_facts_and_the_costs(tmp_path: Path) -> None:
@@ -18,7 +19,7 @@ def test_the_demo_shows_the_signpost_the_facts_and_the_costs(tmp_path: Path) -> 
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
-        env=clean_environment(home, COLUMNS="118", TERM="dumb", PATH=os.environ["PATH"]),
+        env=clean_environment(home, COLUMNS="118", TERM="dumb", PATH=os.environ["PATH"], **patient(home)),
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "## Session Recovery" in done.stdout

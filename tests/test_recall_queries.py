@@ -133,7 +133,9 @@ def test_odd_queries(filled: Path) -> None:
         assert all(0 <= hit["score"] <= 1 for hit in answer["hits"])
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     st.lists(
         st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), min_size=1).filter(str.strip),
@@ -147,7 +149,9 @@ def test_any_text_is_a_query(filled: Path, queries: list[str]) -> None:
     assert [answer["query"] for answer in answers] == queries
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     st.lists(
         st.binary(min_size=1, max_size=60).map(lambda b: b.replace(b"\n", b" ").replace(b"\r", b" ")),
@@ -162,7 +166,9 @@ def test_any_bytes_are_queries(filled: Path, queries: list[bytes]) -> None:
         assert json.loads(line)["ok"] is True
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.binary(min_size=0, max_size=200).filter(lambda data: b"\0" not in data))
 @example(b"")
 @example(b"\xff\xfe")

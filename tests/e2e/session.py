@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from conftest import JOELCLAW, ROOT, clean_environment
-from faults import read_only
+from faults import patient, read_only
 
 CLIENTS = ("pi", "claude", "codex", "gemini", "opencode")
 AGENTS = ROOT / "tests" / "agents"
@@ -223,7 +223,8 @@ def play(case: Case, folder: Path) -> Session:
     words += ["--home", str(home), "--workdir", str(folder / "project"), "--out", str(folder / "out")]
     words += ["--path-prefix", str(commands), "--env", f"JOELCLAW_HOME={memory}"]
     if not case.fault:
-        words += ["--env", "JOELCLAW_HOOK_DEADLINE_MS=60000"]
+        unpressed = {"JOELCLAW_HOOK_DEADLINE_MS": "60000", **patient(memory)}
+        words += [word for name, value in unpressed.items() for word in ("--env", f"{name}={value}")]
     with read_only(memory) if case.fault == "read-only" else nullcontext():
         done = subprocess.run(
             [sys.executable, str(AGENTS / "agents.py"), "run", *words],
