@@ -7,11 +7,14 @@ import os
 import subprocess
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from conftest import JOELCLAW, Run, clean_environment
 from faults import DEADLINES_MS, SLOWEST_S
+
+from core.process import deadline
 
 AGENTS = ("pi", "claude", "codex", "gemini", "opencode")
 OWN = ("pi", "opencode")  # whose extension takes one line of JSON in any case
@@ -139,6 +142,23 @@ def test_after_its_deadline_it_answers_nothing_and_says_so(run: Run, home: Path,
     (event,) = told
     assert event["error"] == f"no answer within {int(limit_ms) / 1000:g} s"
     assert event["metadata"]["agent"] == agent
+
+
+@pytest.mark.parametrize(("seconds", "last_words"), [(0.3, 0.3), (2.0, 0.3), (60.0, 9.0)])
+def test_a_longer_deadline_leaves_more_time_for_the_last_words(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, last_words: float
+) -> None:
+    begun: list[tuple[Any, ...]] = []
+    now = [0.0]
+    monkeypatch.setattr(deadline, "start_new_thread", lambda _, given: begun.append(given))
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(deadline, "os", SimpleNamespace(_exit=lambda code: begun.append((code,))))
+    told: list[str] = []
+    watched = deadline.Deadline(seconds, lambda: told.append("late"))
+    now[0] = seconds
+    watched._watch()
+    assert told == ["late"]
+    assert begun[1] == (pytest.approx(last_words),)
 
 
 def test_the_deadline_can_be_longer_than_the_default(run: Run, home: Path) -> None:
