@@ -272,7 +272,8 @@ if any(word.endswith("joelclaw") for word in sys.orig_argv[:2]):
     files.FileLock.__init__ = lambda lock, path, wait_s=1.0: begin(lock, path, 60 * wait_s)
     background_process.wait = lambda lock, seconds: wait(lock, 60 * seconds)
     signal.alarm = lambda seconds: 0
-    time.process_time = time.perf_counter = lambda: 0.0
+    spent, passed = time.process_time, time.perf_counter
+    time.process_time, time.perf_counter = lambda: spent() / 60, lambda: passed() / 60
 """
 
 
