@@ -29,14 +29,15 @@ settings.register_profile("any", deadline=None, suppress_health_check=[HealthChe
 settings.register_profile("ci", settings.get_profile("any"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "any")
 
+# The signpost's queries are tried for a quarter of a second, in which a slow machine finds less.
+recovery_queries.time = SimpleNamespace(process_time=lambda: 0.0, perf_counter=lambda: 0.0)  # type: ignore[assignment]
+
 # `nohup make test &` ignores both, and every command that a test spawns would inherit it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 ROOT = Path(__file__).resolve().parent.parent
 JOELCLAW = str(Path(sys.executable).parent / "joelclaw")
-recovery_queries.time = SimpleNamespace(process_time=lambda: 0.0, perf_counter=lambda: 0.0)  # type: ignore[assignment]
-"""The signpost's queries are tried for a quarter of a second: in that, a slow machine finds less."""
 PATIENCE_S = 240.0
 """How long a test waits for what must come to pass: it bounds a hang, and says nothing about speed."""
 NOW_MS = 1_790_000_000_000  # 2026-09-21, the time at which tests stand still

@@ -264,8 +264,9 @@ def paused(
 
 
 _PATIENT = """\
-import signal, sys, time
+import sys, time
 if any(word.endswith("joelclaw") for word in sys.orig_argv[:2]):
+    import signal
     from core import files
     from core.process import background_process
     begin, wait = files.FileLock.__init__, background_process.wait
@@ -280,8 +281,8 @@ if any(word.endswith("joelclaw") for word in sys.orig_argv[:2]):
 def patient(home: Path) -> dict[str, str]:
     """The environment of commands that are not pressed for time.
 
-    They wait for each other's locks as long as it takes, and so do those in the background take what they need: limits
-    of some seconds, or of processor time, leave out more where many run at once and on a slow machine.
+    They wait for locks and for background jobs sixty times as long, and have sixty times the processor time. Within the
+    limits of the product more is left out where many run at once, and on a slow machine.
     """
     folder = home.parent / "patient"
     folder.mkdir(exist_ok=True)

@@ -215,7 +215,7 @@ def _warn_as_python() -> None:
 def _children_reaped() -> Iterator[None]:
     """A process that a command leaves behind would be init's child; ours would stay as one that has ended.
 
-    It has its time, seconds in which a machine that is not busy does the work many times over, sixty times.
+    Its time limit is some seconds; a busy machine has sixty times as many.
     """
     spawn = os.posix_spawn
 
