@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from conftest import JOELCLAW, Spawned, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, Spawned, clean_environment
 from rich.console import Console
 from rich.text import Text
 
@@ -52,7 +52,7 @@ def on_terminal(home: Path, *words: str, env: dict[str, str] | None = None, colu
     assert child.stderr is not None
     told = child.stderr.read().decode()
     child.stderr.close()
-    return Spawned(child.wait(30), shown.decode().replace("\r\n", "\n"), told)
+    return Spawned(child.wait(PATIENCE_S), shown.decode().replace("\r\n", "\n"), told)
 
 
 def without_style(text: str) -> str:
