@@ -158,7 +158,7 @@ def kinds_of(command: str) -> list[str]:
 
 
 def is_check(command: str) -> bool:
-    """Whether a command does something that its outcome tells of: a test, a build, a check; not what git is asked for."""
+    """Whether a command does something that its outcome tells of: a test, a build, a check; not what git is asked."""
     return any(not kind.startswith(("git", "gh ", "rm", "mkdir", "cp", "mv")) for kind in kinds_of(command))
 
 
@@ -211,9 +211,7 @@ def working_set(
             together[alike] = together.get(alike, 0) + 1
             if together[alike] > _MOST_ALIKE:
                 continue
-        if text in shown:
-            continue
-        if len(found.get(place, ())) >= most_names:
+        if text in shown or len(found.get(place, ())) >= most_names:
             continue
         needed = len(text) + 1
         folder, _, file = place.rpartition("/")
