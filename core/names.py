@@ -7,11 +7,14 @@ are mapped at once, and each different token is looked at once.
 from __future__ import annotations
 
 LONGEST = 80
+LONGEST_PATH = 160
 MOST = 5000
 """Of a text: more hold only listings and data."""
 _LEAST = 4
 _LEAST_DIGITS = 4
 _LEAST_HEX = 7
+_LEAST_VERSION = 3
+"""Numbers in a row: two are any decimal."""
 ENDINGS = frozenset(
     "c cc cfg cjs clj conf cpp cs css csv cts dart env erl ex exs fs gd go gradle graphql h hpp hs htm html ini java jl"
     " js json jsonl jsx kt less lock log lua md mdx mjs ml mod mts nim nix php pl plist prisma proto ps1 py pyi r rb rs"
@@ -20,50 +23,106 @@ ENDINGS = frozenset(
 """Of file names."""
 _TOKEN = bytes(c if (chr(c).isalnum() and c < 128) or chr(c) in "_.-/" else 32 for c in range(256))
 _ESCAPES = (b"\\n", b"\\t", b"\\r", b"\\u")
+_MOST_KNOWN = 50_000
+_known: dict[bytes, tuple[tuple[str, bool], ...]] = {}
+"""Tokens come again and again, within a session all the more."""
 _DIGITS = frozenset("0123456789")
 _HEX = frozenset("0123456789abcdef")
 
 
 def names_in(text: str) -> tuple[set[str], set[str]]:
-    """Identifiers and file names; and what else can be asked for by name: numbers, hashes, paths."""
+    """Identifiers and file names; and what else can be asked for by name.
+
+    That is numbers, hashes and versions, paths, names in kebab case, `a.b`, and `--flags`.
+    """
     found = names_in_order(text)
     return {name for name, is_identifier in found if is_identifier}, {name for name, is_one in found if not is_one}
 
 
 def names_in_order(text: str) -> list[tuple[str, bool]]:
     """The first `MOST` names of a text, each once, as they come, and whether it is an identifier or a file name."""
-    found: dict[str, bool] = {}
-    for raw in _tokens(text):
-        if len(found) >= MOST:
-            break
-        token = raw.decode("ascii").strip("./-")
-        if "/" in token:
-            pieces = token.split("/")
-            if _is_file(pieces[-1]) and len(token) <= LONGEST:
-                found.setdefault(token, False)
-        else:
-            pieces = [token]
-        for piece in pieces:
-            if _is_file(piece):
-                found.setdefault(piece, True)
-                if piece.count(".") == 1 and "-" not in piece:
-                    continue
-            for part in piece.replace("-", ".").split("."):
-                if _is_identifier(part):
-                    found.setdefault(part, True)
-                elif _is_number(part):
-                    found.setdefault(part, False)
-    return list(found.items())
-
-
-def _tokens(text: str) -> list[bytes]:
-    """Different tokens of a text, less plain words."""
     given = text.encode("utf-8", "ignore")
     if b"\\" in given:  # JSON and source as text: the letter behind a backslash belongs to no name
         for escape in _ESCAPES:
             given = given.replace(escape, b"  ")
-    tokens = dict.fromkeys(given.translate(_TOKEN).split())
-    return [one for one in tokens if not (one.isalpha() and (one.islower() or one.isupper() or one.istitle()))]
+    found: dict[str, bool] = {}
+    for token in dict.fromkeys(given.translate(_TOKEN).split()):
+        names = _known.get(token)
+        if names is None:
+            if len(_known) == _MOST_KNOWN:
+                _known.clear()
+            names = _known[token] = _names_of(token)
+        for name, is_identifier in names:
+            found.setdefault(name, is_identifier)
+        if len(found) >= MOST:
+            break
+    return list(found.items())
+
+
+def _names_of(raw: bytes) -> tuple[tuple[str, bool], ...]:
+    """The names in a token, and whether each is an identifier or a file name; none in a plain word."""
+    if raw.isalpha() and (raw.islower() or raw.isupper() or raw.istitle()):
+        return ()
+    found: dict[str, bool] = {}
+    token = raw.decode("ascii")
+    if token.startswith("--"):
+        if _LEAST <= len(token) - 2 <= LONGEST and token[2].isalpha():
+            found[token] = False
+        token = token.lstrip("-")
+    pieces = token.strip("./-").split("/")
+    pieces[-1] = _without_line(pieces[-1])
+    if len(pieces) > 1:
+        path = "/".join(pieces)
+        if _LEAST <= len(path) <= LONGEST_PATH and not path.replace("/", "").isdigit():
+            found.setdefault(path, False)
+    for piece in pieces:
+        _add_piece(piece, found)
+        if len(found) >= MOST:
+            break
+    return tuple(found.items())
+
+
+def _add_piece(piece: str, found: dict[str, bool]) -> None:
+    """Add the names in a part of a path, or in a token that is no path."""
+    if _is_file(piece):
+        found.setdefault(piece, True)
+        if piece.count(".") == 1 and "-" not in piece:
+            return
+    elif _is_joined(piece):
+        found.setdefault(piece, False)
+    for part in piece.replace("-", ".").split("."):
+        if _is_identifier(part):
+            found.setdefault(part, True)
+        elif _is_number(part):
+            found.setdefault(part, False)
+
+
+def _without_line(piece: str) -> str:
+    """A file name without the number of a line that `grep` joins to it: `main.go-12-func` is `main.go`."""
+    stem, dot, rest = piece.partition(".")
+    if not dot or "-" not in rest:
+        return piece
+    place = piece.find("-", len(stem))
+    while place > 0:
+        if piece[place + 1 : place + 2].isdigit() and _is_file(piece[:place]):
+            return piece[:place]
+        place = piece.find("-", place + 1)
+    return piece
+
+
+def _is_joined(piece: str) -> bool:
+    """Whether a name of several parts is one: a version, `a.b`, kebab case."""
+    if not _LEAST <= len(piece) <= LONGEST:
+        return False
+    if "-" in piece:
+        last = piece.rpartition("-")[2]
+        return piece[0].isalpha() and piece.islower() and "." not in piece and not last[:1].isdigit()
+    if "." not in piece:
+        return False
+    parts = piece.removeprefix("v").split(".")
+    if all(map(str.isdigit, parts)):
+        return len(parts) >= _LEAST_VERSION
+    return all(map(str.isidentifier, parts))
 
 
 def is_file(path: str) -> bool:

@@ -6,6 +6,7 @@ characters. Tool calls of sessions do (`recall.session_calls`); another source i
 
 from __future__ import annotations
 
+from core.store import call_search
 from core.store.migrations import COLLECTIONS
 from recall import budget as budgets
 from recall import passage, session_calls, work_cards
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from core.store.interface import CandidateSource, Filters
     from recall.budget import Budget
     from recall.engine import Hit, Ranked
-    from recall.work_cards import Cards
 
     class Match(Protocol):
         """What answers beside the documents. `score` is 0 to 1."""
@@ -47,7 +47,7 @@ class ByName:
 
     Args:
         filters: `collections` may name `calls`; a category is a document's.
-        budget: as `recall.budget` applies it.
+        budget: as it is applied.
         near: the project whose calls go before equals of others, "" for none.
         most: hits.
     """
@@ -55,31 +55,18 @@ class ByName:
     __slots__ = ("_documents", "_most", "beside", "cards", "names")
 
     def __init__(
-        self,
-        db: apsw.Connection | None,
-        query: str,
-        filters: Filters,
-        *,
-        near: str,
-        most: int,
-        min_score: float,
-        budget: str,
-    ) -> None:
+        self, db: apsw.Connection | None, query: str, filters: Filters, budget: str,
+        *, near: str, most: int, min_score: float,
+    ) -> None:  # fmt: skip
         self.names = QueryNames(query)
+        self.cards = _cards(db, query, budget, filters) if db is not None else []
         self._most = most
         chosen = filters["collections"]
-        self._documents = not chosen or bool(set(chosen) & set(COLLECTIONS))
+        only_cards = bool(self.cards) and not self.cards[0]["path"]
+        self._documents = not only_cards and (not chosen or bool(set(chosen) & set(COLLECTIONS)))
         self.beside: list[Match] = []
-        self.cards: Cards | None = None
-        """What a session was at work on in the places that a query is made of; other hits follow a single file."""
-        if db is not None and not chosen and not filters["category"]:
-            self.cards = work_cards.ask(
-                db, query, budget=budget, session=filters["session"], projects=filters["projects"]
-            )
-            if self.cards is not None and not self.cards["file"]:
-                self._documents = False
-                return
-        if db is not None and not filters["category"] and (not chosen or session_calls.COLLECTION in chosen):
+        beside = not only_cards and not filters["category"] and (not chosen or session_calls.COLLECTION in chosen)
+        if db is not None and beside:
             found = _beside(db, query, self.names, filters, near, most)
             self.beside = [match for match in found if match.score >= min_score]
 
@@ -103,13 +90,11 @@ class ByName:
     def hits(self, documents: Sequence[Hit], budget: Budget, *, raw: bool) -> list[Hit]:
         """The best of the documents, which come best first, and of what is beside them, best first, each in its room.
 
-        Documents keep room among five: of a query with a name for two, of words for four. What was said is worth more
-        than what a tool printed; a name is mostly asked for because of the latter.
+        What a session was at work on in the file or folder that is asked for goes before all. Documents keep room among
+        five: of a query with a name for two, of words for four. What was said is worth more than what a tool printed; a
+        name is mostly asked for because of the latter.
         """
-        cards = [work_cards.hit(self.cards)] if self.cards is not None else []
-        if cards and not self._documents:
-            return cards
-        most = self._most
+        most = max(self._most - len(self.cards), 0)
         named = bool(self.names.names) or self._is_copied()
         kept = min(len(documents), most * 2 // 5 if named else most - most // 5)
         chosen: list[tuple[float, Hit | None, Match | None]] = [
@@ -118,9 +103,13 @@ class ByName:
         chosen += [(hit["score"], hit, None) for hit in documents[: most - len(chosen)]]
         chosen.sort(key=lambda one: -one[0])
         left = budgets.answer_chars(budget, raw=raw, named=named)
+        if left is not None:
+            left -= sum(len(card["observation"]) + 1 for card in self.cards)
         wanted = [*self.names.names, *self.names.words]
-        hits: list[Hit] = cards
+        hits: list[Hit] = [*self.cards]
         for at, (_, document, match) in enumerate(chosen):
+            if left is not None and left < LEAST_CHARS and self.cards:
+                break
             room = None if left is None else max(LEAST_CHARS, left // (len(chosen) - at) - 1)
             if match is not None:
                 hit = match.hit(room or PASSAGE_CHARS)
@@ -145,6 +134,14 @@ def holding(found_in: CandidateSource, ranked: Sequence[Ranked], holds: Holds) -
         for document in (found_in.documents(list(first)) if first else ())
         if holds(f"{document['title']}\n{document['path']}\n{document['text']}")
     ]
+
+
+def _cards(db: apsw.Connection, query: str, budget: str, asked: Filters) -> list[Hit]:
+    """What a session was at work on in the places that a query is made of; `path` is the file, if it is one alone."""
+    if asked["category"] or asked["collections"] or not call_search.exists(db):
+        return []
+    found = work_cards.ask(db, query, budget=budget, session=asked["session"], projects=asked["projects"])
+    return [work_cards.hit(found)] if found is not None and not session_calls.is_command(db, query) else []
 
 
 def _beside(db: apsw.Connection, query: str, names: QueryNames, filters: Filters, near: str, most: int) -> list[Match]:

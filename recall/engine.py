@@ -198,7 +198,7 @@ def _answer(
     if by_name:
         from recall.by_name import ByName
 
-        asked = ByName(db, shortened, filters, near=near, most=most, min_score=min_score, budget=profile["applied"])
+        asked = ByName(db, shortened, filters, profile["applied"], near=near, most=most, min_score=min_score)
         filters["collections"] = [name for name in collections if name in COLLECTIONS]
     ranked: list[Ranked] = []
     dropped: list[tuple[Ranked, list[str]]] = []
@@ -246,7 +246,7 @@ def _answer(
         "droppedDiagnostics": _diagnostics(found_in, dropped[:_DIAGNOSTICS]),
         "hits": hits,
         "count": len(hits),
-        "found": len(ranked) + (len(asked.beside) if asked else 0),
+        "found": len(ranked) + (len(asked.beside) + len(asked.cards) if asked else 0),
         "backend": found_in.backend,
     }
 

@@ -114,6 +114,14 @@ def _near(db: apsw.Connection, asked: QueryNames, session: str, projects: Sequen
     return []
 
 
+def is_command(db: apsw.Connection, query: str) -> bool:
+    """Whether a query of several words stands in a command that was run, as it stands."""
+    whole = query.strip()
+    if len(whole.split()) < _COPIED_WORDS:
+        return False
+    return any(whole in call["command"] for call in call_search.holding_all(db, [whole]))
+
+
 def text_of(call: Found, wanted: Sequence[str], room: int) -> str:
     """`place: passage`, in about `room` characters; of a call whose names stand in the place only, the place.
 

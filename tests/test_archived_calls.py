@@ -418,7 +418,7 @@ def test_a_kill_in_the_middle_neither_doubles_nor_loses(
     busy(transcript, 1500)
     one = paused(home, "memory", "archive", str(transcript.path), commit=3)
     one.kill()
-    one.wait()
+    one.communicate()
     assert len(calls.calls(store(), SESSION, last=9999)) < 1500
     run("memory", "archive", str(transcript.path))
     found = everything(store())

@@ -67,6 +67,7 @@ def test_a_start_is_told_where_the_project_was_left(run: Run, tmp_path: Path) ->
         "**At work in its last sessions:**",
         "- src/tide_import.py: first_delay, retry_delay",
         "- src/x.py",
+        "- tests/test_import.py: test_waits",
         "</joelclaw-memory>",
     ]
     assert not start(run), "once"

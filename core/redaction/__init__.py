@@ -122,7 +122,7 @@ def _spans(text: str) -> list[Span]:
     candidates = find_candidates(text, lower)
     if candidates:
         spans += find_assigned(text, candidates)
-    if any(len(word) >= MIN_TOKEN for word in text.split()):
+    if max(map(len, text.split()), default=0) >= MIN_TOKEN:
         spans += find_random(text)
     return spans
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 MIN_TOKEN = 24
 """Characters below which a bare token is never judged by its entropy: hashes and identifiers outnumber secrets
 there."""
+_SHORTEST = 23
+"""The first part of a Discord token."""
 MIN_ENTROPY = 3.6
 """Bits per character: keeps out repetitive tokens. 24 random base62 characters have 4.2 on average, hardly any
 below."""
@@ -46,7 +48,8 @@ def find_random(text: str) -> list[tuple[int, int, str]]:
     mapped = text.translate(_SEPARATORS)
     spans: list[tuple[int, int, str]] = []
     at = 0
-    for word in mapped.split():
+    # a long word is part of no shorter one, so that it stands where it is found behind the long one before
+    for word in [word for word in mapped.split() if len(word) >= _SHORTEST]:
         at = mapped.find(word, at)
         start, at = at, at + len(word)
         if text[at : at + 1] == "." and word[0] in "MNO" and 23 <= len(word) <= 28:

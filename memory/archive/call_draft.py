@@ -14,17 +14,40 @@ from core.words import clean
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Literal
 
     from clients.event import Tool
+
+    Errors = Literal["", "clear", "any"]
+    """Which lines of an output are kept since they speak of an error: none, those that surely do, or any that may."""
 
 COMMAND_CHARS = 1000
 ERROR_CHARS = 200
 LINE_CHARS = 200
-PASSAGE_CHARS = 12_000
+PASSAGE_CHARS = 30_000
 READ_CHARS = 400_000
 """Of an input or an output: what is longer is read at its head and its tail."""
 _MOST_ERRORS = 3
 _ERROR_MARKS = ("error", "fail", "fatal", "panic", "exception", "traceback", "not found", "no such", "denied")
+_MOST_ERROR_LINES = 8
+_LONGEST_ERROR = 400
+_CLEAR_STARTS = (
+    *(
+        "error",
+        "fail",
+        "--- fail",
+        "fatal",
+        "panic",
+        "traceback",
+        "exception",
+        "npm err",
+        "e   ",
+        "undefined",
+        "assert",
+    ),
+)
+_CLEAR_MARKS = (": error", "error: ", "exception: ", "undefined: ", "not found", "no such file", ": cannot ", "denied")
+_SPEAKS_OF_IT = (*_ERROR_MARKS, "undefined", "cannot ")
 _NO_ERROR = (
     "exit code",
     "error: exit code",
@@ -111,8 +134,8 @@ def error_line(output: str) -> str:
     return next(iter((*named, *marked, *plain)), "")[:ERROR_CHARS]
 
 
-def passage_of(text: str, found: Sequence[tuple[int, str]], is_error: bool) -> str:
-    """The lines of a text in which names stand, each cut around the name; of a failure what speaks of it.
+def passage_of(text: str, found: Sequence[tuple[int, str]], errors: Errors) -> str:
+    """The lines of a text in which names stand, each cut around the name, and those that speak of an error.
 
     Args:
         found: where a name stands, and the name, in order.
@@ -138,20 +161,30 @@ def passage_of(text: str, found: Sequence[tuple[int, str]], is_error: bool) -> s
         spans.append((start, end))
         covered = end
     lines = [text[start:end].strip() for start, end in spans]
-    if is_error:
-        lines += [line for line in _marked(text) if line not in lines]
+    if errors:
+        kept = set(lines)
+        lines += [line for line in dict.fromkeys(_marked(text, errors)) if line not in kept]
     return "\n".join(line for line in lines if line)
 
 
-def _marked(text: str) -> list[str]:
-    """The first lines that speak of a failure."""
+def _marked(text: str, errors: Errors) -> list[str]:
+    """The first lines that speak of an error."""
     found: list[str] = []
+    lower = text.lower()
+    if not any(mark in lower for mark in _SPEAKS_OF_IT):
+        return found
     for line in text.splitlines():
-        if len(found) == _MOST_ERRORS:
-            break
-        lower = line.lower()
-        if any(mark in lower for mark in _ERROR_MARKS):
-            found.append(line.strip()[:LINE_CHARS])
+        bare = line.strip()
+        small = bare.lower()
+        if not any(mark in small for mark in _SPEAKS_OF_IT):
+            continue
+        if errors == "any" or (
+            len(bare) <= _LONGEST_ERROR
+            and (small.startswith(_CLEAR_STARTS) or any(mark in small for mark in _CLEAR_MARKS))
+        ):
+            found.append(bare[:LINE_CHARS])
+            if len(found) == _MOST_ERROR_LINES:
+                break
     return found
 
 

@@ -128,7 +128,7 @@ class Drafting:
         drafts.append(draft)
         self._by_id[identifier] = self.changed[identifier] = draft
 
-    def queue(self, queue: Queue, line: bytes, number: int) -> None:
+    def queue(self, queue: Queue) -> None:
         """Follow what the user types ahead; it becomes a message when the model gets it."""
         waiting = self._carry["queue"]
         if queue["operation"] == "enqueue":
@@ -139,10 +139,9 @@ class Drafting:
         elif waiting:
             text = waiting.pop(0)
             if queue["operation"] == "remove" and text:
+                # known by its text and time: lines that hand over several at once are all alike
                 self.said(
-                    {"kind": "said", "id": "", "role": "user", "text": text, "tools": [], "at": queue["at"]},
-                    line,
-                    number,
+                    {"kind": "said", "id": "", "role": "user", "text": text, "tools": [], "at": queue["at"]}, b"", 0
                 )
                 handed = self._carry["handed"]
                 handed.append(ids.fingerprint(text))

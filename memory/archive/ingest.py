@@ -301,7 +301,7 @@ def _items(parse: Any, lines: list[bytes], drafting: Drafting, work: SessionWork
             if item["kind"] == "said":
                 drafting.said(item, line, number)
             elif item["kind"] == "queue":
-                drafting.queue(item, line, number)
+                drafting.queue(item)
             found.append(item)
     return found, bad
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from clients.event import Item, Outcome, Plan
     from core.store.calls import Call, Name, Session
+    from memory.archive.call_draft import Errors
 
 SUMMARY_CHARS = 100_000
 STEP_CHARS = 200
@@ -158,11 +159,12 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallD
     number = stored["number"] if stored else about["calls"] + 1
     place = place_of(stored["file"], stored["command"]) if stored else place_of(file, draft.command)
     place = relative(place, about["folder"])
-    failed = draft.outcome == "failed"
+    command = stored["command"] if stored else draft.command
+    errors: Errors = "any" if draft.outcome == "failed" else "clear" if command else ""
     given = (
         stored["passage"] if stored else names.use(draft.given, draft.given_names, number, place, store.INPUT_WEIGHT)
     )
-    returned = names.use(draft.returned, draft.returned_names, number, place, store.OUTPUT_WEIGHT, is_error=failed)
+    returned = names.use(draft.returned, draft.returned_names, number, place, store.OUTPUT_WEIGHT, errors=errors)
     call: Call = {
         "session": about["id"], "number": number, "key": draft.key, "prompt": about["prompts"] + draft.prompt,
         "at": draft.at, "tool": draft.tool, "file": file, "command": draft.command, "outcome": draft.outcome,
@@ -193,7 +195,7 @@ class _Names:
 
     def use(
         self, text: str, named: Sequence[tuple[str, bool]], number: int, place: str, weight: float, *,
-        is_error: bool = False,
+        errors: Errors = "",
     ) -> str:  # fmt: skip
         """Count a use of each name of a text; returns the lines in which a name stands that the session had not."""
         new: list[tuple[int, str]] = []
@@ -206,8 +208,11 @@ class _Names:
                 new.append((at, name))
                 where = relative(places.place_in(text, at), self._folder) or place
                 self._known[name] = self._changed[name] = {
-                    "name": name, "first": number, "last": number, "calls": 1, "weight": worth, "place": where,
+                    "name": name, "first": number, "last": number, "calls": 1, "weight": worth,
+                    "place": where if is_identifier else "",
                 }  # fmt: skip
+                continue
+            if not is_identifier:  # it is kept for the line in which it stood first
                 continue
             faded = known["weight"] * exp((known["last"] - number) / store.FADING_CALLS)
             known["calls"] += known["last"] != number
@@ -216,7 +221,7 @@ class _Names:
             if is_file(place) or not is_file(known["place"]):  # a file tells more than a program
                 known["place"] = place
             self._changed[name] = known
-        return passage_of(text, new, is_error) if new or is_error else ""
+        return passage_of(text, new, errors) if new or errors else ""
 
     def save(self) -> None:
         """Write back what changed."""

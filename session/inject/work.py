@@ -67,6 +67,19 @@ _DEMANDING = (
 _DEMANDING_FIRST = ("don't ", "dont ", "do not ", "also don't ", "please do not ", "avoid ", "only ")
 _OF_OTHERS = (" it never ", " they never ", " doesn't ", " isn't ", "always lists", "always return", "i don't think")
 _TYPED_CHARS = 1_500
+# How an agent says that one way was taken, and why.
+_CHOOSING = (
+    " instead ", " rather than ", " must ", " should ", " never ", " always ", " only ", " keep ", " avoid ", " use ",
+    " don't ", " not ", " decided ", " chose ", " won't ", " skip ", " leave ", " drop ", " prefer ",
+)  # fmt: skip
+_REASONS = (
+    " because ", " so that ", " otherwise ", " since ", " due to ", " root cause", " to avoid ", " would break",
+    " would fail", " so it ", " so we ", " without it", " unless ",
+)  # fmt: skip
+_NARRATING = (
+    " let me", " now ", " i'll", " i will", " i need", " i'm ", " next", " good", " great", " perfect", " the test",
+    " let's", " so ", " i can", " i see", " looking", " wait", " hmm", " yes", " ok",
+)  # fmt: skip
 _DEMAND_LEAST = 25
 _BEFORE = frozenset("sudo time env timeout nohup".split())
 _RUNNERS = frozenset("run exec x tool".split())
@@ -118,6 +131,23 @@ def demands(prompts: Sequence[str], most: int) -> list[str]:
     return list(found)[:most]
 
 
+def decisions(said: Sequence[str]) -> list[str]:
+    """Sentences of the agent that choose something and say why, the newest first.
+
+    Args:
+        said: what it said, oldest first.
+    """
+    found: dict[str, None] = {}
+    for text in reversed(said):
+        for sentence in _sentences(text):
+            lower = " " + sentence.lower().replace("’", "'") + " "
+            if _DEMAND_LEAST * 2 <= len(sentence) <= TASK_CHARS and not sentence.endswith((":", "?")):
+                chooses = any(mark in lower for mark in _CHOOSING)
+                if chooses and any(mark in lower for mark in _REASONS) and not lower.startswith(_NARRATING):
+                    found.setdefault(sentence)
+    return list(found)
+
+
 def open_step(plan: Sequence[Sequence[str]]) -> str:
     """The step of the plan that is in progress, else the first that is pending; "" where the plan is done."""
     for wanted in ("in_progress", "pending"):
@@ -158,7 +188,7 @@ def kinds_of(command: str) -> list[str]:
 
 
 def is_check(command: str) -> bool:
-    """Whether a command does something that its outcome tells of: a test, a build, a check; not what git is asked."""
+    """Whether a command does something that its outcome tells of: a test, a build; not what git is asked for."""
     return any(not kind.startswith(("git", "gh ", "rm", "mkdir", "cp", "mv")) for kind in kinds_of(command))
 
 
@@ -189,28 +219,12 @@ def working_set(
         total: calls of the session so far.
         without: what the reader has before him already (a text, or a set).
     """
-    places = by_place(names, total)
-    files = {place: _file_of(place) for place in places}
-    ranked: list[tuple[float, str, str, str]] = []
-    for name in names:
-        weight, text = faded(name, total), name["name"]
-        if weight >= FADED and text not in without:
-            worth = weight * (places[name["place"]] + 0.1) ** 0.5 / (len(text) + 1) ** 0.5
-            place = files[name["place"]]
-            alike = "" if place else f"{name['first']} {name['last']} {name['calls']}"
-            ranked.append((-worth, text, place, alike))
-    ranked.sort()
     found: dict[str, list[str]] = {}
     folders: set[str] = set()
     shown, room = "", characters
-    together: dict[str, int] = {}
-    for _, text, place, alike in ranked:
+    for text, place in _ranked(names, total, without):
         if room <= _LEAST_NAME:
             break
-        if alike:  # the fields of a listing always come together: a few tell of it
-            together[alike] = together.get(alike, 0) + 1
-            if together[alike] > _MOST_ALIKE:
-                continue
         if text in shown or len(found.get(place, ())) >= most_names:
             continue
         needed = len(text) + 1
@@ -228,6 +242,28 @@ def working_set(
             inside.append(text)
         shown = f"{shown} {place} {text}"
     return sorted(found.items(), key=lambda entry: not entry[0])
+
+
+def _ranked(names: Sequence[Name], total: int, without: Container[str]) -> list[tuple[str, str]]:
+    """The names and the files that they are shown under, most needed first."""
+    places = by_place(names, total)
+    files = {place: _file_of(place) for place in places}
+    ranked: list[tuple[float, str, str, str]] = []
+    for name in names:
+        weight, text, place = faded(name, total), name["name"], name["place"]
+        if weight >= FADED and text not in without:
+            worth = weight * (places[place] + 0.1) ** 0.5 / (len(text) + 1) ** 0.5
+            alike = "" if files[place] else f"{name['first']} {name['last']} {name['calls']}"
+            ranked.append((-worth, text, files[place], alike))
+    ranked.sort()
+    together: dict[str, int] = {}
+    kept: list[tuple[str, str]] = []
+    for _, text, place, alike in ranked:
+        if alike:  # the fields of a listing always come together: a few tell of it
+            together[alike] = together.get(alike, 0) + 1
+        if not alike or together[alike] <= _MOST_ALIKE:
+            kept.append((text, place))
+    return kept
 
 
 def _sentences(prompt: str) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from core.names import names_in
 from core.quoting import as_code, clip, cost, enclose, one_line
 from core.store import calls as store
+from core.store import transcripts
 from recall import work_cards
 from session.inject import work, work_queries
 
@@ -34,7 +35,12 @@ LEAST_CALLS = 5
 """With fewer calls there is no work to point to."""
 TASK_CHARS, STEP_CHARS, ERROR_CHARS = 150, 100, 90
 COMMAND_CHARS, MOST_COMMANDS, COMMANDS_CHARS = 90, 3, 110
+SAID_CHARS = 140
 _TURNS, _TURN_CHARS = 12, 1500
+_ANSWERS = 40
+_AGENT = "assistant: "
+_SHORT_WORD = 4
+_TOLD_SHARE = 0.6
 _SAME = 40
 """So many of a text's first characters tell whether a summary has it."""
 _LEAST_ROOM = 80
@@ -56,6 +62,7 @@ def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int) -> Work
     names = store.names(db, session)
     told = names_in(summary)[0]
     lines = _standing(about, calls, _prompts(db, session), summary, plain)
+    lines += _said(db, session, plain)
     commands = work_cards.ranked_commands(calls, work_cards.COMMAND_CHARS)
     missing = [call for call in commands if call["command"] not in summary]
     lines += _commands(missing)
@@ -90,6 +97,28 @@ def _standing(about: Session, calls: Sequence[Call], prompts: Sequence[str], sum
         error = clip(one_line(failure["error"]), ERROR_CHARS)
         lines.append(f"**Failed last:** {command + ': ' if command else ''}{error}")
     return lines
+
+
+def _said(db: apsw.Connection, session: str, plain: str) -> list[str]:
+    """What the user demanded, and what was decided and why: each where the summary has it not."""
+    lines: list[str] = []
+    for demand in work.demands(_prompts(db, session), _TURNS):
+        if len(demand) <= SAID_CHARS and not _is_told(demand, plain):
+            lines.append(f'**The user said:** "{demand}"')
+            break
+    turns = [text for _, text in transcripts.turns(db, session, first=0, last=_ANSWERS, characters=_TURN_CHARS)]
+    spoken = [text.removeprefix(_AGENT) for text in turns if text.startswith(_AGENT)]
+    for decision in work.decisions(spoken):
+        if len(decision) <= SAID_CHARS and not _is_told(decision, plain):
+            lines.append(f"**Decided:** {decision}")
+            break
+    return lines
+
+
+def _is_told(sentence: str, plain: str) -> bool:
+    """Whether a summary has a sentence, or most of its longer words."""
+    words = {word for word in _plain(sentence).split() if len(word) > _SHORT_WORD}
+    return _plain(sentence)[:_SAME] in plain or sum(word in plain for word in words) > len(words) * _TOLD_SHARE
 
 
 def _commands(missing: Sequence[Call]) -> list[str]:
