@@ -188,7 +188,11 @@ def codex(path: Path) -> None:
         message("user", asked),
         line("response_item", type="function_call", name="exec_command", call_id="a", arguments='{"cmd": "make loft"}'),
         line("response_item", type="function_call_output", call_id="a", output="flyHome loft_door"),
-        line("compacted", message="", replacement_history=[{"role": "user", "content": asked}, {"text": "flyHome"}]),
+        line(
+            "compacted",
+            message="",
+            replacement_history=[{"role": "user", "content": asked}, {"role": "user", "content": "flyHome"}],
+        ),
     ]
     path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
 

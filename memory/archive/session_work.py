@@ -245,4 +245,6 @@ def _planned(before: list[list[str]], change: Plan) -> list[list[str]]:
 
 
 def _short(text: str) -> str:
-    return redact(clean(" ".join(text.split())[: STEP_CHARS * 8]).replace("\0", ""))[0][:STEP_CHARS]
+    # redacted before its lines are joined: what is a secret's name may be told by the line
+    plain = redact(clean(text[: STEP_CHARS * 8]).replace("\0", ""))[0]
+    return " ".join(plain.split())[:STEP_CHARS]
