@@ -32,7 +32,7 @@ test: $(STAMP)  ## run the tests
 	$(PYTEST)
 
 test-all: $(STAMP)  ## run the tests, also those that take minutes
-	$(PYTEST) -m "thorough or not thorough"
+	$(PYTEST) -m "thorough or not thorough" -o faulthandler_timeout=3600
 
 check: $(STAMP)  ## lint, and the tests nearest to what changed since main, a minute of them: make check SINCE=HEAD~1
 	@$(MAKE) --no-print-directory --jobs=2 check-lint check-tests
@@ -49,13 +49,13 @@ check-tests: $(STAMP)
 
 e2e: $(STAMP)  ## real agents with a scripted model, through a compaction: make e2e AGENT=pi|claude|codex|gemini|opencode|all
 	$(BIN)/python tests/agents/agents.py install $(AGENT)
-	$(BIN)/python -m pytest tests/e2e --agent $(AGENT)
+	$(BIN)/python -m pytest tests/e2e -o faulthandler_timeout=3600 --agent $(AGENT)
 
 lint: $(STAMP)  ## ruff, mypy, and the generated files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m cogapp --check -r docs/cli.md docs/configuration.md docs/state.md
+	$(BIN)/python -m cogapp --check docs/cli.md docs/configuration.md docs/state.md
 
 format: $(STAMP)  ## format the code
 	$(BIN)/ruff check --fix .

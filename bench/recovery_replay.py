@@ -300,10 +300,13 @@ class Replay:
         if self.stop.is_set():
             raise Stopped
         environment = {**self.environment, "JOELCLAW_NOW_MS": str(self.now)}
-        return subprocess.run(
-            words, input=given, capture_output=True, text=True, errors="replace", env=environment, cwd=self.home,
-            timeout=2 * _LIMIT_S, check=False,
-        )  # fmt: skip
+        try:
+            return subprocess.run(
+                words, input=given, capture_output=True, text=True, errors="replace", env=environment, cwd=self.home,
+                timeout=2 * _LIMIT_S, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess(words, 124, "", f"no answer within {2 * _LIMIT_S} s")
 
 
 def _turn_ends(moments: list[Moment]) -> set[int]:
@@ -315,9 +318,12 @@ def _turn_ends(moments: list[Moment]) -> set[int]:
 
 def _context(out: str) -> str:
     """What a hook's answer puts before the model."""
-    if not out.strip().startswith("{"):
+    try:
+        answer = json.loads(out)
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
         return out.strip()
-    answer = json.loads(out)
     if "messages" in answer:
         return "\n".join(message["content"] for message in answer["messages"])
     text: str = (answer.get("hookSpecificOutput") or {}).get("additionalContext", "")

@@ -6,6 +6,7 @@ characters. Tool calls of sessions do (`recall.session_calls`); another source i
 
 from __future__ import annotations
 
+from core.names import is_file
 from core.store import call_search
 from core.store.migrations import COLLECTIONS
 from recall import budget as budgets
@@ -59,7 +60,8 @@ class ByName:
         *, near: str, most: int, min_score: float,
     ) -> None:  # fmt: skip
         self.names = QueryNames(query)
-        self.cards = _cards(db, query, budget, filters) if db is not None else []
+        places = all("/" in name or is_file(name) for name in self.names.names)  # else an identifier is asked for too
+        self.cards = _cards(db, query, budget, filters) if db is not None and places else []
         self._most = most
         chosen = filters["collections"]
         only_cards = bool(self.cards) and not self.cards[0]["path"]

@@ -180,7 +180,7 @@ def _answer(
     shortened = query if len(query) <= _QUERY_CHARS else query[: _QUERY_CHARS // 2] + " " + query[-_QUERY_CHARS // 2 :]
     expanded, rewritten = rewrite.expand(shortened, enabled=profile["rewriteEnabled"])
     resolved = _resolved(category) if category else ""
-    named, others = _projects(db, project) if project else ((), ())
+    named, others = trust.projects(db, project) if project else ((), ())
     filters: Filters = {
         "collections": tuple(collections),
         "session": session,
@@ -269,16 +269,6 @@ def _holding(found_in: CandidateSource, ranked: list[Ranked], holds: Callable[[s
     return holding(found_in, ranked, holds)
 
 
-def _projects(db: apsw.Connection | None, project: str) -> tuple[Sequence[str], Sequence[str]]:
-    """The names that mean a project, with "" for memories of none; and the names in use that mean others."""
-    from core.project import names_of
-    from core.store import documents
-
-    known = documents.projects(db) if db is not None else []
-    named = names_of(project, known)
-    return (*named, ""), [name for name in known if name not in named]
-
-
 def _resolved(category: str) -> str:
     from recall import categories
 
@@ -342,24 +332,13 @@ def _hits(
     scored: list[tuple[float, Document, Ranked]] = []
     considered = {entry[3]["rowid"]: entry for entry in ranked[: most + _ECHOES]}
     for document in found_in.documents(list(considered)) if considered else ():
-        if project and _is_foreign(document["project"], project):
-            continue
         entry = considered[document["rowid"]]
         echo = trust.echoes(document["text"], asked)
         score = entry[0] * trust.ECHO if echo else entry[0]
-        if score >= min_score:
+        if score >= min_score and not trust.is_foreign(document["project"], project):
             scored.append((score, document, entry))
     scored.sort(key=lambda one: -one[0])  # stable: equal scores stay as ranked
     return [_hit(document, score, *entry[1:3]) for score, document, entry in scored[:most]]
-
-
-def _is_foreign(found: str, project: str) -> bool:
-    """Whether it is another project's: a cluster has names that this machine does not know."""
-    if not found or found == project:
-        return False
-    from core.project import same
-
-    return not same(found, project)
 
 
 def _hit(document: Document, score: float, raw: float, boost: float) -> Hit:

@@ -8,9 +8,14 @@ from __future__ import annotations
 from math import exp, log
 
 from core.clock import DAY_MS
+from core.project import names_of, same
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import apsw
+
     from core.store.interface import Traits
 
 MIN_CHARS = 12
@@ -20,6 +25,20 @@ ECHO = 0.5
 """What is left of the score of the question itself: an answer goes before it, and it stays findable."""
 _NEW_SHARE = 0.15
 _HELD_SHARE = 0.6
+
+
+def projects(db: apsw.Connection | None, project: str) -> tuple[Sequence[str], Sequence[str]]:
+    """The names that mean a project, with "" for memories of none; and the names in use that mean others."""
+    from core.store import documents
+
+    known = documents.projects(db) if db is not None else []
+    named = names_of(project, known)
+    return (*named, ""), [name for name in known if name not in named]
+
+
+def is_foreign(found: str, project: str) -> bool:
+    """Whether a memory is another project's; "" for any. A cluster has names that this machine does not know."""
+    return bool(found and project) and found != project and not same(found, project)
 
 
 def usage_boost(priority: float, recall_count: int) -> float:

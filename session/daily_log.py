@@ -69,7 +69,14 @@ def flush(
 
 
 def today(
-    now: int, most: int, *, without: str = "", project: str = "", since: int = 0, config: Config | None = None
+    now: int,
+    most: int,
+    *,
+    without: str = "",
+    project: str = "",
+    since: int = 0,
+    notes: bool = True,
+    config: Config | None = None,
 ) -> list[str]:
     """The last entries of today's log, oldest first, a line each; [] where it cannot be read.
 
@@ -77,7 +84,8 @@ def today(
         most: how many at most.
         without: a session whose own entries are left out.
         project: sessions' entries are of this one; "" for all.
-        since: they are not older (ms since the epoch); what a person wrote without a time is told once.
+        since: they are not older (ms since the epoch).
+        notes: what people wrote is told of the whole day.
         config: the settings in force, None to read them.
     """
     try:
@@ -93,7 +101,7 @@ def today(
             continue
         if project and _MARK in lines[0] and not _is_of_project(lines, project):
             continue
-        if _time_of(lines[0]) < after:
+        if (_MARK in lines[0] or not notes) and _time_of(lines[0]) < after:
             continue
         line = _entry(lines)
         if line:

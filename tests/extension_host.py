@@ -124,7 +124,7 @@ class Host:
 
     def left_running(self) -> list[str]:
         """Processes that outlived the host, where /proc tells; one that was killed may take its time to go."""
-        until = time.monotonic() + 20
+        until = time.monotonic() + PATIENCE_S
         while (found := self._running()) and time.monotonic() < until:
             time.sleep(0.02)
         return found

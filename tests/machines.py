@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conftest import JOELCLAW, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, clean_environment
 from faults import Attempt, attempt
 from typesense_server import Server
 
@@ -42,7 +42,7 @@ class Machine:
     background: bool = False
     """Whether commands may start the carrying; by default nothing runs but what a test starts."""
 
-    def run(self, *words: str, stdin: bytes | None = None, timeout: float = 60, **more: str) -> Attempt:
+    def run(self, *words: str, stdin: bytes | None = None, timeout: float = PATIENCE_S, **more: str) -> Attempt:
         """Run a command to its end."""
         self.home.mkdir(mode=0o700, exist_ok=True)
         env = {**self.environment, **more}
@@ -109,7 +109,9 @@ class Machine:
         """Take a collection, or `collection/documents/id`, off the server, past all of our own code."""
         url = f"{self.environment['TYPESENSE_URL']}/collections/{self.environment['JOELCLAW_STORE_PREFIX']}{path}"
         headers = {"X-TYPESENSE-API-KEY": self.environment["TYPESENSE_API_KEY"]}
-        urllib.request.urlopen(urllib.request.Request(url, method="DELETE", headers=headers), timeout=10).close()
+        urllib.request.urlopen(
+            urllib.request.Request(url, method="DELETE", headers=headers), timeout=PATIENCE_S
+        ).close()
 
     def popen(self, *words: str, **more: str) -> subprocess.Popen[bytes]:
         """Start a command."""
@@ -130,7 +132,7 @@ def joined(home: Path, server: Server) -> Machine:
     return made
 
 
-def eventually(condition: Any, seconds: float = 60.0) -> Any:
+def eventually(condition: Any, seconds: float = PATIENCE_S) -> Any:
     """What a condition comes to, once it is true; waits for processes in the background."""
     until = time.monotonic() + seconds
     while not (value := condition()):

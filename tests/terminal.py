@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import io
 import os
 import pty
 import re
 import struct
 import subprocess
 import termios
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
-from conftest import JOELCLAW, Spawned, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, Spawned, clean_environment
+from rich.console import Console
+from rich.text import Text
+
+from cli.answer import Answer
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
@@ -43,9 +52,39 @@ def on_terminal(home: Path, *words: str, env: dict[str, str] | None = None, colu
     assert child.stderr is not None
     told = child.stderr.read().decode()
     child.stderr.close()
-    return Spawned(child.wait(30), shown.decode().replace("\r\n", "\n"), told)
+    return Spawned(child.wait(PATIENCE_S), shown.decode().replace("\r\n", "\n"), told)
 
 
 def without_style(text: str) -> str:
     """What is left of a terminal's text without colours."""
     return ESCAPE.sub("", text)
+
+
+def drawn(view: Callable[[Answer], None], result: object, *steps: Any, columns: int = 100) -> list[str]:
+    """The lines that a view prints of a result and next steps, so many columns wide and without colours."""
+    return _drawn(view, Answer(result, list(steps)), NO_COLOR="1", COLUMNS=str(columns))
+
+
+def styles(view: Callable[[Answer], None], result: object) -> dict[str, str]:
+    """In which style a view prints each piece of a result: `{"healthy": "bold green"}`; without those in none."""
+    found: dict[str, str] = {}
+    screen = Console(width=200)
+    for line in _drawn(view, Answer(result), FORCE_COLOR="1", TERM="xterm-256color"):
+        for piece in Text.from_ansi(line).render(screen):
+            if piece.style and piece.text.strip():
+                found[piece.text.strip()] = re.sub(r"color\((\d)\)", _colour, str(piece.style))
+    return found
+
+
+def _colour(match: re.Match[str]) -> str:
+    return "black red green yellow blue magenta cyan white".split()[int(match[1])]
+
+
+def _drawn(view: Callable[[Answer], None], answer: Answer, **environment: str) -> list[str]:
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
+    with (
+        mock.patch.dict(os.environ, {**kept, "COLUMNS": "100", **environment}, clear=True),
+        contextlib.redirect_stdout(io.StringIO()) as shown,
+    ):
+        view(answer)
+    return [line.rstrip() for line in shown.getvalue().splitlines()]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from claude_transcript import SESSION, Transcript, long
-from conftest import JOELCLAW, Run, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -232,7 +232,7 @@ def test_two_processes_at_once_take_each_message_once(run: Run, tmp_path: Path, 
     ]
     added = 0
     for process in both:
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, out
         added += json.loads(out)["result"]["episodes"]["added"]
     found = exported(run)
@@ -362,7 +362,9 @@ PIECES = st.lists(
 
 
 @given(pieces=PIECES, cuts=st.lists(st.integers(0, 25), max_size=5))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_in_how_many_calls_it_comes_makes_no_difference(
     how: dict[str, Any], pieces: list[tuple[Any, ...]], cuts: list[int]
 ) -> None:

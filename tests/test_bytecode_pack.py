@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Spawned, clean_environment
+from conftest import PATIENCE_S, ROOT, Spawned, clean_environment
 from faults import read_only
 
 ROOMS = ("cli", "clients", "core", "memory", "otel", "recall", "session")
@@ -54,7 +54,7 @@ def emit(tree: Path, home: Path) -> Emit:
             text=True,
             env=environment,
             cwd=home.parent,
-            timeout=60,
+            timeout=PATIENCE_S,
         )
         assert done.returncode == 0, done.stderr
         return Spawned(done.returncode, done.stdout, done.stderr)
@@ -160,7 +160,7 @@ def test_many_first_commands_at_once(tree: Path, home: Path, emit: Emit) -> None
         )
         for _ in range(8)
     ]
-    assert [one.wait(60) for one in together] == [0] * 8
+    assert [one.wait(PATIENCE_S) for one in together] == [0] * 8
     for one in together:
         assert one.stdout is not None
         one.stdout.close()

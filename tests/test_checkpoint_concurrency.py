@@ -8,8 +8,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import faults
 import pytest
-from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 
 from core import config
 from session import checkpoint
@@ -23,14 +24,14 @@ TASK = "Fix the memory use of the buoyline importer"
 
 def together(home: Path, *calls: tuple[str, ...]) -> list[dict[str, Any]]:
     """Spawn all calls before waiting for any; their results."""
-    environment = clean_environment(home, **NOW)
+    environment = clean_environment(home, **NOW, **faults.patient(home))
     spawned = [
         subprocess.Popen([JOELCLAW, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment)
         for words in calls
     ]
     results = []
     for process in spawned:
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, out
         results.append(json.loads(out)["result"])
     return results

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from claude_transcript import Transcript
-from conftest import JOELCLAW, ROOT, Run, Spawned, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, Spawned, clean_environment
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pi_session import PiSession
@@ -261,7 +261,7 @@ def test_two_hundred_megabytes_without_a_line(home: Path, tmp_path: Path) -> Non
         [sys.executable, "-c", script, JOELCLAW, "compaction", "prepare", str(path)],
         capture_output=True,
         env=clean_environment(home),
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     refused(Spawned(done.returncode, done.stdout.decode(), ""), "TRANSCRIPT_UNKNOWN")
     assert int(done.stderr) < 200 * 1024
@@ -280,7 +280,9 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(data=st.data(), client=st.sampled_from(["pi", "claude", "codex"]))
 def test_any_damage(tmp_path: Path, data: st.DataObject, client: str) -> None:
     """Lines of a recording, some gone, cut, doubled, moved, or with something else in a member."""

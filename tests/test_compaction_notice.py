@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 
 DEFAULT = "🧹 Context compacting, back in a moment…"
 COMMAND_AGENTS = ("claude", "codex")
 """What their PreCompact prints reaches the summariser, or was not seen to reach the user."""
-WAIT_S = 60
+WAIT_S = PATIENCE_S
 
 
 class Told:
@@ -166,6 +166,6 @@ def test_a_home_that_cannot_be_written_changes_nothing_for_the_agent(home: Path,
         env=clean_environment(home, JOELCLAW_COMPACTION_NOTIFYONSTART="true", JOELCLAW_NOTIFY_COMMAND="true"),
         capture_output=True,
         cwd=tmp_path,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

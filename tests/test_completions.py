@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Run
+from conftest import PATIENCE_S, ROOT, Run
 
 from cli.commands import GROUPS, every
 from cli.installation import completion
@@ -100,7 +100,7 @@ def in_fish(line: str, folder: Path) -> set[str]:
 
 def _spawn(words: list[str], folder: Path) -> list[str]:
     environment = {**os.environ, "HOME": str(folder.parent), "TERM": "xterm", "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
     return [line.rstrip("\r") for line in done.stdout.split("\n")]
 
 

@@ -192,7 +192,7 @@ nasty = st.one_of(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(nasty, nasty, nasty)
 def test_nothing_quoted_becomes_a_section(log: Path, task: str, session: str, name: str) -> None:
     log.unlink(missing_ok=True)

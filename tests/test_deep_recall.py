@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, Run, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 
 from core.store import candidates, spaces
 from core.store import sqlite as store
@@ -189,7 +189,7 @@ def test_ctrl_c_loses_nothing_that_was_stored(run: Run, home: Path) -> None:
     while not (before := contextual_vectors(home)) and indexing.poll() is None:
         time.sleep(0.02)  # for vectors to be there, not for time to pass
     indexing.send_signal(signal.SIGINT)
-    indexing.communicate(timeout=60)
+    indexing.communicate(timeout=PATIENCE_S)
     assert indexing.returncode == 130
     kept = contextual_vectors(home)
     assert before <= kept and len(kept) < 400
@@ -219,14 +219,14 @@ def test_texts_that_would_overrun_the_engines_buffers_are_embedded(run: Run) -> 
         {"id": "emoji", "text": "🙂\u200d漢字 e\u0301 \U0001d15e " * 5},
     ]
     fill(run, hard)
-    assert run("memory", "index", timeout=120).result["remaining"] == 0
-    assert deep(run, "a quick fox", timeout=120)["semantic"] == "contextual"
+    assert run("memory", "index", timeout=PATIENCE_S).result["remaining"] == 0
+    assert deep(run, "a quick fox", timeout=PATIENCE_S)["semantic"] == "contextual"
 
 
 @with_extra
 def test_a_question_in_a_script_that_the_weights_do_not_know_is_left_to_the_static_space(run: Run) -> None:
     fill(run, [*NOTES, {"id": "chinese", "text": "订单数据库的备份每天晚上复制到法兰克福"}])
-    run("memory", "index", timeout=120)
+    run("memory", "index", timeout=PATIENCE_S)
     result = deep(run, "备份数据库")
     assert (result["semantic"], result["hits"][0]["id"]) == ("static", "chinese")
     assert deep(run, "café façade naïve")["semantic"] == "contextual"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
-from faults import SLOWEST_S
+from faults import SLOWEST_S, patient
 from test_lost_queries import SESSION, STORY, archive, at, brought_back
 
 from core.process import background_process
@@ -41,7 +41,7 @@ def worked(run: Run) -> None:
 def test_recovery_has_what_the_hook_left_to_it(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(query_selection, "_WAIT_S", PATIENCE_S)
     worked(run)
-    run("hook", "claude", stdin=event("PreCompact", trigger="auto"), env=at(10))
+    run("hook", "claude", stdin=event("PreCompact", trigger="auto"), env={**at(10), **patient(home)})
     answer = run("hook", "claude", stdin=event("SessionStart", source="compact"), env=at(11)).json
     signpost = answer["hookSpecificOutput"]["additionalContext"]
     assert signpost.count('recall "') == 3
@@ -51,9 +51,9 @@ def test_recovery_has_what_the_hook_left_to_it(run: Run, home: Path, monkeypatch
 def test_the_process_ends_and_frees_its_lock(run: Run, home: Path) -> None:
     worked(run)
     assert cached(home) == []
-    run("hook", "claude", stdin=event("PreCompact", trigger="auto"), env=at(10))
+    run("hook", "claude", stdin=event("PreCompact", trigger="auto"), env={**at(10), **patient(home)})
     assert lock_of(home).stat().st_mode & 0o777 == 0o600
-    assert background_process.wait(str(lock_of(home)), 60)
+    assert background_process.wait(str(lock_of(home)), PATIENCE_S)
     assert len(cached(home)) == 3
 
 
@@ -100,4 +100,4 @@ def test_it_is_stopped_whatever_it_hangs_on(home: Path) -> None:
         [JOELCLAW, "background", "queries", "x"],
         env=clean_environment(home, **{background_process.LIMIT: "1"}),
     ) as process:
-        assert process.wait(timeout=60) == -signal.SIGALRM
+        assert process.wait(timeout=PATIENCE_S) == -signal.SIGALRM

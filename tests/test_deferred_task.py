@@ -12,7 +12,7 @@ from typing import Any
 
 import faults
 import pytest
-from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 
 from core.process import background_process
 
@@ -39,7 +39,7 @@ def turn_ends(run: Run, home: Path, percent: float, seconds: int = 1) -> None:
 
 
 def settled(home: Path) -> dict[str, Any]:
-    assert background_process.wait(str(lock_of(home)), 60)
+    assert background_process.wait(str(lock_of(home)), PATIENCE_S)
     return known(home)
 
 
@@ -125,4 +125,4 @@ def test_it_is_stopped_whatever_it_hangs_on(home: Path) -> None:
         [JOELCLAW, "background", "task", "x"],
         env=clean_environment(home, **{background_process.LIMIT: "1"}),
     ) as process:
-        assert process.wait(timeout=60) == -signal.SIGALRM
+        assert process.wait(timeout=PATIENCE_S) == -signal.SIGALRM

@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import ROOT, clean_environment
+from conftest import PATIENCE_S, ROOT, clean_environment
+from faults import patient
 
 
 def test_the_demo_shows_the_signpost_the_facts_and_the_costs(tmp_path: Path) -> None:
@@ -17,8 +18,8 @@ def test_the_demo_shows_the_signpost_the_facts_and_the_costs(tmp_path: Path) -> 
         [sys.executable, str(ROOT / "demo" / "replay.py")],
         capture_output=True,
         text=True,
-        timeout=120,
-        env=clean_environment(home, COLUMNS="118", TERM="dumb", PATH=os.environ["PATH"]),
+        timeout=PATIENCE_S,
+        env=clean_environment(home, COLUMNS="118", TERM="dumb", PATH=os.environ["PATH"], **patient(home)),
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "## Session Recovery" in done.stdout

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run, Spawned
+from conftest import PATIENCE_S, Run, Spawned
 from terminal import on_terminal
 
 DONE = ["ok", "command", "result", "next_actions"]
@@ -165,4 +165,4 @@ def test_a_reader_that_goes_away_is_no_error(run: Run, home: Path) -> None:
     child.stdout.close()
     told = child.stderr.read()
     child.stderr.close()
-    assert (child.wait(30), told) == (0, b""), sys.platform
+    assert (child.wait(PATIENCE_S), told) == (0, b""), sys.platform

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, Run
+from conftest import NOW_MS, PATIENCE_S, Run
 
 from core import config
 from core.process import background_process
@@ -88,7 +88,7 @@ def test_a_turn_is_written_where_the_deadline_comes_while_the_state_is_locked(
         held = lock.open()
         fcntl.flock(held, fcntl.LOCK_EX)
         waiting.set()
-        threading.Thread(target=lambda: (done.wait(60), held.close())).start()
+        threading.Thread(target=lambda: (done.wait(PATIENCE_S), held.close())).start()
         return recall(store, *arguments, **more)
 
     monkeypatch.setattr(session_store.SessionStore, "recall", recalled)
@@ -101,7 +101,7 @@ def test_a_turn_is_written_where_the_deadline_comes_while_the_state_is_locked(
     monkeypatch.setattr(Context, "__init__", kept)
     hooked = threading.Thread(target=lambda: hook("prompt", prompt=TASK, percent=55))
     hooked.start()
-    assert waiting.wait(60)
+    assert waiting.wait(PATIENCE_S)
     late = contexts[0].on_deadline
     assert late is not None, "as long as the state is not locked, the deadline writes it"
     done.set()

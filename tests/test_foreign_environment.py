@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import JOELCLAW, Run, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 
 ROOMS = ("cli", "core", "memory", "otel", "recall", "session")
 
@@ -33,6 +33,6 @@ def test_a_current_folder_that_is_gone_is_no_fault(run: Run, tmp_path: Path) -> 
     gone.mkdir()
     script = f'cd "{gone}" && rmdir "{gone}" && exec "{JOELCLAW}" otel emit still.here'
     environment = clean_environment(tmp_path / "home")
-    done = subprocess.run(["sh", "-c", script], capture_output=True, env=environment, timeout=30)
+    done = subprocess.run(["sh", "-c", script], capture_output=True, env=environment, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stdout + done.stderr
     assert run("otel", "list").result["found"] == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,13 @@ MEMORY = "The buoyline importer decodes a whole day at once; read it in batches 
 TASK = "Fix the memory use of the buoyline importer"
 LATER = "and now the same for the tide tables of the buoyline importer"
 DUE = 45 * 60_000
+HANGS = """\
+import sys, time
+def audited(event, given):
+    while event == "socket.connect":
+        time.sleep(0.01)
+sys.addaudithook(audited)
+"""
 
 
 def payload(prompt: str) -> str:
@@ -93,16 +99,21 @@ def test_a_refresh_that_fails_leaves_the_prompt_noted(home: Path, monkeypatch: p
 
 
 @pytest.mark.usefixtures("under_way")
-def test_a_prompt_is_noted_even_where_its_recall_hangs_till_the_deadline(run: Run, home: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        cluster = {
-            "JOELCLAW_STORE_BACKEND": "typesense",
-            "TYPESENSE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}",
-            "TYPESENSE_API_KEY": "key",
-            "JOELCLAW_HOOK_DEADLINE_MS": "300",
-        }
-        assert run("hook", "claude", stdin=payload(LATER), env={**at(DUE), **cluster}).out == ""
-    after = known(home)
+def test_a_prompt_is_noted_even_where_its_recall_hangs_till_the_deadline(run: Run, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "hangs").mkdir()
+    (tmp_path / "hangs" / "sitecustomize.py").write_text(HANGS)
+    cluster = {
+        "JOELCLAW_STORE_BACKEND": "typesense",
+        "TYPESENSE_URL": "http://127.0.0.1:9",
+        "TYPESENSE_API_KEY": "key",
+        "PYTHONPATH": str(tmp_path / "hangs"),
+    }
+    for limit_ms in faults.DEADLINES_MS:
+        env = {**at(DUE), **cluster, "JOELCLAW_HOOK_DEADLINE_MS": limit_ms}
+        assert run("hook", "claude", stdin=payload(LATER), env=env).out == ""
+        after = known(home)
+        if len(after["messages"]) == 2:  # it came so far
+            break
     assert [entry["text"] for entry in after["messages"]] == [TASK, LATER]
     assert (after["counts"]["injections"], after["lastMessageAt"]) == (0, NOW_MS + DUE)
     told = run("hook", "claude", stdin=payload("go on with it"), env=at(DUE + 90_000)).json

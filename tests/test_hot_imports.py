@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, clean_environment
+from conftest import PATIENCE_S, ROOT, clean_environment
 
 from cli.commands import every
 
@@ -158,7 +158,7 @@ def spawn(home: Path, words: list[str], stdin: str | None) -> tuple[int, str, st
         input=stdin if stdin is not None else "",
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_S,
     )
     return done.returncode, done.stdout, done.stderr
 

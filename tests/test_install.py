@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, ROOT, Run, Spawned, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, Spawned, clean_environment
 from terminal import without_style
 
 CLAUDE_EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"]
@@ -486,7 +486,7 @@ def test_many_at_once_leave_one_entry(user: Path, project: Path, home: Path) -> 
         )
         for _ in range(4)
     ]  # fmt: skip
-    results = [json.loads(child.communicate(timeout=60)[0])["result"]["agents"][0] for child in every]
+    results = [json.loads(child.communicate(timeout=PATIENCE_S)[0])["result"]["agents"][0] for child in every]
     assert sorted(one["changed"] for one in results) == [False, False, False, True]
     assert all(len(ours(hooks_in(path), event)) == 1 for event in CLAUDE_EVENTS)
     assert len(list(path.parent.iterdir())) == 2
@@ -521,7 +521,7 @@ def answering(home: Path, user: Path, project: Path, answer: str, *words: str) -
     assert child.stderr is not None
     told = child.stderr.read().decode()
     child.stderr.close()
-    return Spawned(child.wait(30), without_style(shown.decode().replace("\r\n", "\n")), told)
+    return Spawned(child.wait(PATIENCE_S), without_style(shown.decode().replace("\r\n", "\n")), told)
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", "\x04", "yesterday\n"])

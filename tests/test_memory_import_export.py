@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, Run
+from conftest import NOW_MS, PATIENCE_S, Run
 
 from cli import line_file
 from memory import import_workers
@@ -237,7 +237,7 @@ def test_secrets_do_not_come_in(run: Run, home: Path) -> None:
 def test_a_large_import_keeps_the_order_and_numbers(run: Run, home: Path) -> None:
     rows = [{"id": f"n{n}", "text": f"fact number {n} of many"} for n in range(3300)]
     text = _lines(*rows[:3000]) + "oops\n" + _lines(*rows[3000:])
-    result = run("memory", "import", "-", stdin=text, timeout=120).result
+    result = run("memory", "import", "-", stdin=text, timeout=PATIENCE_S).result
     assert (result["added"], result["failed"], result["errors"][0]["line"]) == (3300, 1, 3001)
     assert (home / "store.db-wal").stat().st_size == 0, "every later command would read it"
     assert [row["id"] for row in _exported(run)] == [row["id"] for row in rows]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from claude_transcript import SESSION, Transcript
-from conftest import JOELCLAW, Run, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 from test_memory_observe import Fake, made, model, stored
 from test_memory_observe_faults import children
 from test_model_command import FAMILY, pids, runs, script, until
@@ -137,7 +137,7 @@ def test_the_hard_stop_ends_the_model_too(home: Path, made: Transcript, tmp_path
     ) as process:
         until(told.exists)
         process.send_signal(signal.SIGALRM)  # what the kernel sends at the limit: `test_deferred_task` waits for one
-        assert process.wait(timeout=60) == -signal.SIGALRM
+        assert process.wait(timeout=PATIENCE_S) == -signal.SIGALRM
     assert len(pids(told)) == 5
     until(lambda: not any(map(runs, pids(told))))
 

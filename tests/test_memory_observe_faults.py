@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 from claude_transcript import SESSION, Transcript
-from conftest import JOELCLAW, Run, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 from faults import write_lock
 from test_memory_observe import EACH, FORM, MODEL, Fake, long_session, made, model, stored, texts
 from test_model_command import runs, script, until
@@ -48,7 +48,7 @@ def test_killed_while_the_model_works(
     with spawn(home, str(made.path), "--command", command) as process:
         until(told.exists)
         process.send_signal(ending)
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE_S)
         assert process.returncode
     until(lambda: not runs(int(told.read_text())))
     assert stored(home) == []
@@ -68,7 +68,7 @@ def test_killed_between_the_answer_and_the_store(
             until(lambda: not children(process.pid))  # the answer is read: the keeper has gone
             assert process.poll() is None
             process.kill()
-            process.communicate(timeout=60)
+            process.communicate(timeout=PATIENCE_S)
     assert stored(home) == []
     assert run("memory", "observe", str(made.path), "--command", model.command).result["observations"]["added"] == 4
 
@@ -110,7 +110,7 @@ def test_one_at_a_time_of_a_session(run: Run, home: Path, tmp_path: Path, made: 
         assert (done.code, done.json["error"]["code"]) == (1, "OBSERVE_BUSY")
         assert run("memory", "observe", str(other.path), "--command", model.command).result["turns"] == 2
         go.touch()
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=PATIENCE_S)
     assert json.loads(out)["result"]["observations"]["count"] == 4
     assert run("memory", "observe", "--session", SESSION, "--command", model.command).result["unchanged"] is True
 

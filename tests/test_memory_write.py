@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"  # a made-up value of the right shape
 
@@ -74,7 +74,7 @@ def test_endless_stdin_is_refused_without_reading_it_all(run: Run, tmp_path: Pat
             [JOELCLAW, "memory", "write", "-"],
             stdin=zeros,
             capture_output=True,
-            timeout=20,
+            timeout=PATIENCE_S,
             env=clean_environment(tmp_path),
         )
     assert done.returncode == 2
@@ -155,7 +155,7 @@ def _writers(home: Path, texts: list[str]) -> None:
         for text in texts
     ]
     for process in running:
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, errors
 
 

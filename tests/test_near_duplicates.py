@@ -147,3 +147,12 @@ def test_projects_stay_apart_and_sessions_do_not(run: Run) -> None:
 def test_a_text_that_differs_in_a_number_is_another_memory(run: Run) -> None:
     run("memory", "write", "The billing worker listens on port 8080 of the host")
     assert run("memory", "write", "The billing worker listens on port 8081 of the host").result["merged"] is False
+
+
+def test_a_dash_or_a_dot_alone_is_no_word_and_ends_nothing() -> None:
+    plain, dashed = (
+        Tokens("the queue drains daily"),
+        Tokens("- the queue · drains … daily"),
+    )
+    assert plain.words == dashed.words == {"the", "queue", "drains", "daily"}
+    assert plain.order == dashed.order and same(plain, dashed)

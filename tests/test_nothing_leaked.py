@@ -14,7 +14,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from conftest import NOW_MS
+from conftest import NOW_MS, PATIENCE_S
 from faults import attempt
 from secret_samples import NEGATIVE, POSITIVE, Sample
 
@@ -127,7 +127,7 @@ def test_import_of_every_secret_in_every_field(home: Path) -> None:
             {"id": f"bad{number}", "text": 7, "session": sample.text},
         ]  # fmt: skip
     data = "\n".join(json.dumps(line) for line in lines).encode() + b'\n{"text": "' + POSITIVE[0].text.encode()
-    done = attempt(home, "memory", "import", "-", stdin=data, timeout=120)
+    done = attempt(home, "memory", "import", "-", stdin=data, timeout=PATIENCE_S)
     assert done.result["added"] == 7 * len(POSITIVE), done.result["errors"][:3]
     assert leaks(home) == []
     # What is printed of bad lines holds none of it either, and the export cannot.
@@ -140,7 +140,7 @@ def test_import_of_every_secret_in_every_field(home: Path) -> None:
         if line.get("text") != 7
     ]
     attempt(
-        home, "memory", "import", "-", stdin="\n".join(map(json.dumps, changed)).encode(), timeout=120
+        home, "memory", "import", "-", stdin="\n".join(map(json.dumps, changed)).encode(), timeout=PATIENCE_S
     ).assert_done()
     assert leaks(home) == []
 
@@ -217,7 +217,7 @@ def test_queries_with_secrets(home: Path) -> None:
     attempt(home, "memory", "write", "The password of the staging database is in the vault").assert_done()
     # One query a line: a secret of several lines is several queries, none of which is known for what it is.
     queries = "\n".join(sample.text for sample in POSITIVE if "\n" not in sample.text)
-    assert attempt(home, "recall", "--batch", "-", stdin=queries.encode(), timeout=60).code == 0
+    assert attempt(home, "recall", "--batch", "-", stdin=queries.encode(), timeout=PATIENCE_S).code == 0
     assert leaks(home) == []
     for sample in FEW:
         done = attempt(
@@ -251,7 +251,7 @@ def test_what_is_no_secret_stays_readable(home: Path) -> None:
     attempt(home, "memory", "import", "-", stdin=lines.encode(), env=NOW).assert_done()
     queries = [text.replace("\n", " ") for _, text in NEGATIVE]
     found = attempt(
-        home, "recall", "--batch", "-", "--limit", "10", stdin="\n".join(queries).encode(), env=NOW, timeout=60
+        home, "recall", "--batch", "-", "--limit", "10", stdin="\n".join(queries).encode(), env=NOW, timeout=PATIENCE_S
     )
     answers = [json.loads(line)["result"] for line in found.out.splitlines()]
     assert len(answers) == len(NEGATIVE)

@@ -17,8 +17,8 @@ from typing import Any
 
 import apsw
 import pytest
-from conftest import JOELCLAW, Run, clean_environment
-from faults import SLOWEST_S, Attempt, attempt, paused, stopped
+from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
+from faults import SLOWEST_S, Attempt, attempt, patient, paused, stopped
 
 from core.store import sqlite
 from core.store.migrations import COLLECTION_SHIFT
@@ -111,7 +111,7 @@ def test_the_same_text_twice_at_once_becomes_one_memory(home: Path) -> None:
     for round_ in range(4):
         results: list[dict[str, Any]] = []
         text = fact(round_)
-        all_at_once([lambda r=results, t=text: r.append(attempt(home, "memory", "write", t).result)] * 6)
+        all_at_once([lambda r=results, t=text: r.append(attempt(home, "memory", "write", t, env=PATIENT).result)] * 6)
         assert len({result["id"] for result in results}) == 1
         assert sorted(result["merged"] for result in results) == [False] + [True] * 5
     memories = exported(home)
@@ -228,12 +228,12 @@ def test_an_import_that_is_killed_is_completed_by_running_it_again(home: Path) -
         sizes.append(len(memories))
     assert sizes == sorted(sizes)
     assert 0 < sizes[-1] < count
-    report = attempt(home, "memory", "import", "-", stdin=data, timeout=120).result
+    report = attempt(home, "memory", "import", "-", stdin=data, timeout=PATIENCE_S).result
     assert report["failed"] == report["updated"] == 0
     assert report["added"] + report["unchanged"] == report["lines"] == count
     assert {memory["id"]: memory["text"] for memory in exported(home)} == {f"k{n}": fact(n) for n in range(count)}
     assert_whole(home)
-    again = attempt(home, "memory", "import", "-", stdin=data, timeout=120).result
+    again = attempt(home, "memory", "import", "-", stdin=data, timeout=PATIENCE_S).result
     assert (again["added"], again["updated"], again["unchanged"]) == (0, 0, count)
 
 
@@ -242,11 +242,11 @@ def test_a_write_is_not_lost_beside_an_import(home: Path) -> None:
     written: list[str] = []
 
     def write(number: int) -> None:
-        written.append(attempt(home, "memory", "write", fact(number)).result["id"])
+        written.append(attempt(home, "memory", "write", fact(number), env=PATIENT).result["id"])
 
     all_at_once(
         [
-            lambda: attempt(home, "memory", "import", "-", stdin=data, timeout=60).assert_done(),
+            lambda: attempt(home, "memory", "import", "-", stdin=data, env=PATIENT).assert_done(),
             *(lambda n=n: write(n) for n in range(5000, 5012)),  # type: ignore[misc]
         ]
     )
@@ -281,7 +281,7 @@ def test_twenty_checkpoints_of_one_session_at_once(home: Path) -> None:
             "--file",
             f"src/f{number % 10}.ts",
         )
-        attempt(home, "checkpoint", "save", "--session", "busy", *words).assert_done()
+        attempt(home, "checkpoint", "save", "--session", "busy", *words, env=patient(home)).assert_done()
 
     all_at_once(lambda number=number: save(number) for number in range(20))  # type: ignore[misc]
     state = attempt(home, "checkpoint", "show", "busy").result
@@ -328,10 +328,10 @@ def test_forgetting_at_once_with_writing(home: Path, run: Run) -> None:
     all_at_once(
         [
             *(
-                lambda identifier=identifier: attempt(home, "memory", "forget", identifier).assert_done()  # type: ignore[misc]
+                lambda identifier=identifier: attempt(home, "memory", "forget", identifier, env=PATIENT).assert_done()  # type: ignore[misc]
                 for identifier in identifiers[:3]
             ),
-            *(lambda n=n: attempt(home, "memory", "write", fact(n)).assert_done() for n in range(20, 26)),  # type: ignore[misc]
+            *(lambda n=n: attempt(home, "memory", "write", fact(n), env=PATIENT).assert_done() for n in range(20, 26)),  # type: ignore[misc]
         ]
     )
     assert {memory["text"] for memory in exported(home)} == {fact(n) for n in (3, 4, 5, *range(20, 26))}

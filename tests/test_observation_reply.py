@@ -9,6 +9,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_redaction import slowness
 
 from memory import gate
 from memory.observe.reply import FACT, LONGEST, MOST, NARRATIVE, TEXT, NotTheFormError, parse
@@ -164,7 +165,8 @@ def test_a_large_reply_takes_no_longer_than_it_is_long(part: str) -> None:
         parse(reply)
     except NotTheFormError:
         pass
-    assert time.process_time() - began < 2
+    took = time.process_time() - began
+    assert took < 2 or took < 2 * slowness()
 
 
 _words = st.from_regex(r"[A-Z][a-z]{2,8}( [a-z0-9&<>\"']{1,8}){1,8}\.", fullmatch=True)

@@ -65,7 +65,7 @@ def test_numbers_are_never_used_twice(home: Path) -> None:
 
 def test_many_batches_while_others_emit(home: Path) -> None:
     seed(list(range(2 * DAY, 2 * DAY + 3 * log.PRUNE_BATCH)))
-    environment = clean_environment(home, **NOW)
+    environment = clean_environment(home, **NOW, JOELCLAW_OTEL_BUSY_MS="20000")
     pruning = subprocess.Popen(
         [JOELCLAW, "otel", "prune", "--days", "1"], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 import pytest
-from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -220,7 +220,7 @@ def on_terminal(home: Path, *words: str) -> str:
     except OSError:  # the terminal's other end is closed
         pass
     os.close(ours)
-    assert process.wait(10) == 0
+    assert process.wait(PATIENCE_S) == 0
     return shown.decode()
 
 

@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import JOELCLAW, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, clean_environment
 
 EVERYTHING = (
     ("otel", "emit", "a.b"),
@@ -38,7 +38,7 @@ def spawn(home: Path, *words: str, umask: int) -> None:
         env=clean_environment(home),
         cwd=next(folder for folder in home.parents if folder.exists()),
         umask=umask,
-        timeout=30,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, (words, done.stdout, done.stderr)
 

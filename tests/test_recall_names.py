@@ -49,12 +49,14 @@ def use(
 def transcript(folder: Path, session: str, project: str) -> None:
     cwd = f"/work/{project}"
     folder.mkdir(exist_ok=True)
+    table = {"file_path": f"{cwd}/tides/table.go"}
+    said = [{"type": "text", "text": "The gauges fail because springTide is wider now."}]
     lines = [
         line("user", "Please sort the tide tables by harbour before you touch the gauges.", 1, session, cwd),
-        use(2, "Read", {"file_path": f"{cwd}/tides/table.go"}, SOURCE, session, cwd),
+        use(2, "Read", table, SOURCE, session, cwd),
         use(4, "Bash", {"command": COMMAND}, FAILURE, session, cwd, failed=True),
-        use(6, "Edit", {"file_path": f"{cwd}/tides/table.go", "new_string": "springTide float32"}, "done", session, cwd),
-        line("assistant", [{"type": "text", "text": "The gauges fail because springTide is wider now."}], 8, session, cwd),
+        use(6, "Edit", {**table, "new_string": "springTide float32"}, "done", session, cwd),
+        line("assistant", said, 8, session, cwd),
     ]  # fmt: skip
     (folder / f"{session}.jsonl").write_text("\n".join(lines) + "\n")
 
@@ -110,6 +112,10 @@ def test_an_unknown_name_brings_nothing(archived: Path, name: str) -> None:
 def test_what_was_said_about_a_name_is_among_the_hits(archived: Path) -> None:
     collections = {hit["collection"] for hit in ask(archived, "springTide")}
     assert collections == {"calls", "episodes"}
+
+
+def test_an_identifier_beside_a_file_is_found(archived: Path) -> None:
+    assert "neap_offset int" in attempt(archived, "recall", "neap_offset table.go", "--raw", env=NOW).out
 
 
 def test_a_question_in_words_is_answered_by_what_was_said(archived: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 from faults import SLOWEST_S, attempt
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -83,7 +83,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def batch(home: Path, queries: list[str], *words: str) -> list[dict[str, Any]]:
     """The results of many queries of one line each, from one process."""
     data = "\n".join(queries).encode("utf-8", "surrogateescape")
-    done = attempt(home, "recall", "--batch", "-", *words, stdin=data, env=NOW, timeout=60)
+    done = attempt(home, "recall", "--batch", "-", *words, stdin=data, env=NOW, timeout=PATIENCE_S)
     assert (done.code, done.err) == (0, ""), done
     answers = [json.loads(line) for line in done.out.split("\n")[:-1]]
     assert all(answer["ok"] is True and answer["command"] == "joelclaw recall" for answer in answers)
@@ -133,7 +133,9 @@ def test_odd_queries(filled: Path) -> None:
         assert all(0 <= hit["score"] <= 1 for hit in answer["hits"])
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     st.lists(
         st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), min_size=1).filter(str.strip),
@@ -147,7 +149,9 @@ def test_any_text_is_a_query(filled: Path, queries: list[str]) -> None:
     assert [answer["query"] for answer in answers] == queries
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     st.lists(
         st.binary(min_size=1, max_size=60).map(lambda b: b.replace(b"\n", b" ").replace(b"\r", b" ")),
@@ -162,7 +166,9 @@ def test_any_bytes_are_queries(filled: Path, queries: list[bytes]) -> None:
         assert json.loads(line)["ok"] is True
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.binary(min_size=0, max_size=200).filter(lambda data: b"\0" not in data))
 @example(b"")
 @example(b"\xff\xfe")
@@ -173,7 +179,7 @@ def test_any_bytes_are_queries(filled: Path, queries: list[bytes]) -> None:
 def test_any_word_of_argv_is_a_query(filled: Path, query: bytes) -> None:
     done = subprocess.run(
         [os.fsencode(JOELCLAW), b"recall", b"--", query],
-        capture_output=True, env=clean_environment(filled, **NOW), stdin=subprocess.DEVNULL, timeout=60,
+        capture_output=True, env=clean_environment(filled, **NOW), stdin=subprocess.DEVNULL, timeout=PATIENCE_S,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b""), done
     envelope = json.loads(done.stdout.decode())

@@ -507,6 +507,15 @@ def test_a_place_that_is_not_there_is_a_usage_error(bench: Bench) -> None:
     assert "there is no" in done.stderr and "fix: " in done.stderr
 
 
+def test_a_hook_that_fails_is_a_fault_and_the_figures_come_all_the_same(bench: Bench) -> None:
+    path = compacted(bench.folder / "a.jsonl").path
+    bench.script("joelclaw", "#!/bin/sh\necho oops >&2; exit 3\n")
+    done = bench.run("--from", str(path))
+    assert bench.figures["counts"]["faults"] == bench.figures["counts"]["hooks"] == 11
+    assert bench.figures["systems"]["joelclaw"]["names_view"] == 0
+    assert "fault: a.jsonl: PreCompact: 3 oops" in done.stderr
+
+
 def test_an_interrupt_ends_it_and_leaves_nothing_behind(bench: Bench) -> None:
     path = compacted(bench.folder / "a.jsonl").path
     process = subprocess.Popen(

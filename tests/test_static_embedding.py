@@ -183,3 +183,22 @@ def test_nothing_heavy_is_imported() -> None:
     of_os = {"_collections_abc", "_stat", "genericpath", "os", "posixpath", "stat"}  # -S: `site` has not loaded it
     allowed = {"__future__", "mmap", "recall", "unicodedata"} | of_os
     assert set(out) <= allowed
+
+
+def test_the_vector_of_a_document_is_of_its_title_text_and_neighbourhood(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, title, context = "the importer drains the queue", "Retries", "we looked at the gateway"
+    assert static_vectors.document_vector(text) == static_vectors.embed(text)
+    assert static_vectors.document_vector(text, title=title) == static_vectors.embed(f"{title}\n{text}")
+    near = static_vectors.embed_in_context(text, context)
+    assert static_vectors.document_vector(text, context) == near != static_vectors.embed(text)
+    both = static_vectors.embed_in_context(f"{title}\n{text}", context)
+    assert static_vectors.document_vector(text, context, title) == both != near
+    assert static_vectors.embed_in_context(text, "") == static_vectors.embed_in_context("", text)
+    assert static_vectors.embed_in_context(text, "") == static_vectors.embed(text)
+    assert static_vectors.embed_in_context("", "") == b""
+
+    def damaged(_: str) -> bytes:
+        raise static_vectors.TableDamaged("its checksum does not hold")
+
+    monkeypatch.setattr(static_vectors, "embed", damaged)
+    assert static_vectors.document_vector(text) == b"", "the words still find it"

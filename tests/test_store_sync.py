@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import PATIENCE_S
 from faults import SLOWEST_S, paused, stopped
 from machines import Machine, eventually, joined, new_prefix
 from typesense_server import Server, needs_server
@@ -150,8 +151,8 @@ def test_writes_beside_syncs_are_all_carried(machine: Machine) -> None:
     assert lines[0]["watching"] is True
     assert set(machine.there()) == set(written)
     first.send_signal(signal.SIGTERM)
-    assert first.wait(timeout=60) == 0
-    told.join(timeout=60)
+    assert first.wait(timeout=PATIENCE_S) == 0
+    told.join(timeout=PATIENCE_S)
     first.stdout.close()
     assert machine.verify()["same"] is True
 
@@ -215,7 +216,7 @@ def test_what_the_server_refuses_is_told_and_holds_up_nothing(machine: Machine) 
 def test_a_second_sync_waits_for_the_first(machine: Machine) -> None:
     machine.write(FACTS[0])
     both = [machine.popen("store", "sync") for _ in range(2)]
-    sent = [json.loads(one.communicate(timeout=60)[0])["result"]["sent"]["documents"] for one in both]
+    sent = [json.loads(one.communicate(timeout=PATIENCE_S)[0])["result"]["sent"]["documents"] for one in both]
     assert sorted(sent) == [0, 1]
 
 

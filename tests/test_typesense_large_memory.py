@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, ROOT, clean_environment
+from conftest import NOW_MS, PATIENCE_S, ROOT, clean_environment
 from typesense_server import Server, needs_server
 
 from core.store.typesense import statistics
@@ -50,7 +50,7 @@ def call(home: Path, env: dict[str, str], *words: str, given: str = "") -> tuple
         text=True,
         capture_output=True,
         env=clean_environment(home, JOELCLAW_NOW_MS=str(NOW_MS), PYTHONPATH=str(ROOT), **env),
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, [line.split() for line in done.stderr.splitlines() if line]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+import socket
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, ROOT, Run
+from conftest import NOW_MS, PATIENCE_S, ROOT, Run
+from faults import SLOWEST_S
 from typesense_server import Server, free_ports, needs_server
-
-from recall import fusion
 
 sys.path.insert(0, str(ROOT / "bench"))
 from notes import QUERIES, notes
@@ -87,7 +87,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory, server: Server) -> tuple[Pa
 def ask(run: Run, home: Path, env: dict[str, str], queries: list[str], *words: str) -> list[dict[str, Any]]:
     """The results of several queries; recalls in bulk do not count as use."""
     given = "\n".join(queries)
-    out = run("recall", "--batch", "-", *words, stdin=given, env={**env, "JOELCLAW_HOME": str(home)}, timeout=60).out
+    out = run(
+        "recall", "--batch", "-", *words, stdin=given, env={**env, "JOELCLAW_HOME": str(home)}, timeout=PATIENCE_S
+    ).out
     return [json.loads(line)["result"] for line in out.splitlines()]
 
 
@@ -110,16 +112,8 @@ EVERY = ("--limit", "100", "--budget", "deep")
 """So wide that neither side leaves out a candidate: what remains is scoring."""
 
 
-def beyond_doubt(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """An answer without the hits at the very edge of being found that the other has not."""
-    theirs = {hit["id"] for hit in other["hits"]}
-    kept = [hit for hit in one["hits"] if hit["id"] in theirs or hit["rawScore"] > fusion.LEAST + TOLERANCE]
-    return {**one, "hits": kept}
-
-
 def same(one: dict[str, Any], other: dict[str, Any]) -> None:
     """Both answers have the same hits with the same scores; of equal scores either may be the last."""
-    one, other = beyond_doubt(one, other), beyond_doubt(other, one)
     mine, theirs = ({hit["id"]: hit["score"] for hit in answer["hits"]} for answer in (one, other))
     alone = [hit for answer, ids in ((one, theirs), (other, mine)) for hit in answer["hits"] if hit["id"] not in ids]
     assert scores(other) == pytest.approx(scores(one), abs=TOLERANCE), (one["query"], alone)
@@ -135,7 +129,12 @@ def test_both_sides_give_every_memory_the_same_score(run: Run, filled: tuple[Pat
     queries = [*ASKED, *(" ".join(choose.sample(choose.choice(texts).split(), 4)) for _ in range(40))]
     hits = 0
     for one, other in both(run, filled, queries, *EVERY):
-        same(one, other)
+        try:
+            same(one, other)
+        except AssertionError as differs:  # seen once in many hundred runs: 97 hits here, 96 there, of the first query
+            again = [len(answer["hits"]) for answer in both(run, filled, [one["query"]], *EVERY)[0]]
+            differs.add_note(f"asked again, there are {again[0]} and {again[1]}")
+            raise
         hits += one["count"]
     assert hits > 1_000
 
@@ -301,19 +300,26 @@ def test_a_fault_is_an_event_and_is_remembered_some_seconds(run: Run, local: Pat
 def test_a_silent_server_costs_one_recall_its_patience_and_the_next_nothing(
     run: Run, local: Path, server: Server
 ) -> None:
-    cluster = server.environment(JOELCLAW_STORE_PREFIX="silent_", JOELCLAW_STORE_TIMEOUT_MS="12000", **FROZEN)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.setblocking(False)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        cluster = {**server.environment(JOELCLAW_STORE_TIMEOUT_MS="2000", **FROZEN), "TYPESENSE_URL": url}
+        began = time.monotonic()
+        down(run, local, cluster, "TYPESENSE_UNREACHABLE")
+        assert time.monotonic() - began > 2
+        silent.accept()[0].close()
+        down(run, local, cluster, "TYPESENSE_UNREACHABLE")
+        with pytest.raises(BlockingIOError):  # it was not asked, so nobody waited for it
+            silent.accept()
+
+
+def test_a_node_that_stands_still_is_a_silent_server(run: Run, local: Path, server: Server) -> None:
+    cluster = server.environment(JOELCLAW_STORE_PREFIX="silent_", JOELCLAW_STORE_TIMEOUT_MS="1000", **FROZEN)
     server.pause()
     try:
-        began = time.monotonic()
         down(run, local, cluster, "TYPESENSE_UNREACHABLE")
-        first = time.monotonic() - began
-        began = time.monotonic()
-        down(run, local, cluster, "TYPESENSE_UNREACHABLE")
-        second = time.monotonic() - began
     finally:
         server.resume()
-    assert first > 12
-    assert second < first - 10  # whatever the machine's speed, the wait is gone
 
 
 def test_a_hook_recalls_from_the_local_file_while_the_server_is_silent(run: Run, local: Path, server: Server) -> None:
@@ -327,7 +333,7 @@ def test_a_hook_recalls_from_the_local_file_while_the_server_is_silent(run: Run,
     finally:
         server.resume()
     assert "4410" in told.out
-    assert took < 30  # not the minute that a recall might wait
+    assert took < SLOWEST_S  # not the minute that a recall might wait
 
 
 def test_the_other_nodes_answer_for_one_that_is_gone(run: Run, filled: tuple[Path, dict[str, str]]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, Run
+from conftest import NOW_MS, PATIENCE_S, Run
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from terminal import on_terminal, without_style
@@ -247,7 +247,7 @@ def test_what_is_no_text_is_no_match(run: Run, notes: Path) -> None:
     (notes / "image.png").write_bytes(b"\x89PNG\0\0\0")
     os.mkfifo(notes / "pipe")
     for name in ("image.png", "pipe"):
-        spawned = run("vault", "read", name, env={"VAULT_PATH": str(notes)}, ok=False, timeout=10)
+        spawned = run("vault", "read", name, env={"VAULT_PATH": str(notes)}, ok=False, timeout=PATIENCE_S)
         assert spawned.json["error"]["code"] == "NO_MATCH"
 
 

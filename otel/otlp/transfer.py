@@ -38,7 +38,7 @@ _NOTHING = Outcome("nothing")
 
 
 def run(
-    db: apsw.Connection, destinations: Sequence[Destination], *, now: Callable[[], int], due_only: bool = False
+    db: apsw.Connection, destinations: Sequence[Destination], *, now: Callable[[], int], due_only: bool
 ) -> list[Delivered]:
     """Send what waits, up to the newest event of this moment.
 

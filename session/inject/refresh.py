@@ -113,15 +113,16 @@ def compose(state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | 
     happened = context.store.happened(since)
     events = event_lines(*happened, context.now) if happened else []
     project = moment.project_of(state)
+    began = state["startedAt"] if last is None else last
     logged = daily_log.today(
         context.now,
         LOG_SHOWN,
         without=state["sessionId"],
         project=project,
-        since=since if last is not None else 0,
+        since=began,
+        notes=last is None,
         config=context.config,
     )
-    began = state["startedAt"] if last is None else last
     others = meanwhile(context.store.meanwhile(project, began, without=state["sessionId"]), context.now)
     trigger = moment.about["trigger"]
     made = text_of(_why(trigger, state, moment.percent, context.now), memories, events, logged, others)

@@ -101,7 +101,11 @@ def by_rarity(keys: Sequence[str], counts: Mapping[str, int]) -> list[str]:
 
 
 def occurrences(key: str, terms: list[str], text: str) -> int:
-    """How often a term, or a phrase of terms, stands in a field."""
-    if " " in key:
-        return f" {text} ".count(f" {key} ")
-    return terms.count(key)
+    """How often a term, or a phrase of terms, stands in a field; phrases may share a term, as FTS5 counts them."""
+    if " " not in key:
+        return terms.count(key)
+    field, phrase = f" {text} ", f" {key} "
+    count, at = 0, field.find(phrase)
+    while at >= 0:
+        count, at = count + 1, field.find(phrase, at + 1)
+    return count

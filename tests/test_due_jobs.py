@@ -1,0 +1,117 @@
+"""When a job runs beside a command: only where it is switched on and due, for so long, and under its lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import NOW_MS
+
+from core import config
+from core.process import background_jobs, background_process
+
+DAY_MS = 86_400_000
+ON = config.Config(
+    {"store.backend": "typesense", "otel.export": "auto", "store.sync_seconds": 5, "otel.export_seconds": 7}
+)
+
+
+@pytest.fixture
+def begun(home: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What was started: lock, words, limit."""
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS))
+    found: list[Any] = []
+
+    def begin(lock: str, words: Sequence[str], seconds: int) -> bool:
+        found.append((os.path.relpath(lock, home), words, seconds))
+        return True
+
+    monkeypatch.setattr(background_process, "begin", begin)
+    return found
+
+
+def at(monkeypatch: pytest.MonkeyPatch, ms: int) -> None:
+    monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS + ms))
+
+
+def test_nothing_is_started_where_it_is_switched_off(begun: list[Any], home: Path) -> None:
+    background_jobs.start_due(config.Config({"store.backend": "sqlite", "otel.export": "off"}))
+    assert begun == [] and not home.exists()
+    assert not background_jobs.start_sync(ON), "there is no cluster of this home yet"
+    assert begun == [] and not home.exists()
+
+
+def test_what_is_switched_on_is_started_once_in_its_time(
+    begun: list[Any], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.mkdir()
+    (home / "outbox.lock").touch()
+    background_jobs.start_due(ON)
+    sync = ("outbox.lock", ("store", "sync"), 40)
+    export = (os.path.join("cache", "otel-export.lock"), ("otel", "export"), 60)
+    assert begun == [sync, export]
+    background_jobs.start_due(ON)
+    at(monkeypatch, 4_999)
+    background_jobs.start_due(ON)
+    assert begun == [sync, export]
+    at(monkeypatch, 5_000)
+    background_jobs.start_due(ON)
+    assert begun == [sync, export, sync]
+    at(monkeypatch, 7_000)
+    background_jobs.start_due(ON)
+    assert begun == [sync, export, sync, export]
+
+
+def test_a_job_may_be_postponed(begun: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    background_jobs.postpone_export(NOW_MS + 100_000)
+    at(monkeypatch, 99_999)
+    assert not background_jobs.start_export(ON)
+    at(monkeypatch, 100_000)
+    assert background_jobs.start_export(ON) and len(begun) == 1
+
+
+@pytest.mark.parametrize(("ahead", "starts"), [(DAY_MS, False), (DAY_MS + 1, True), (1, False), (0, True), (-1, True)])
+def test_a_time_beyond_a_day_is_that_of_a_wrong_clock(begun: list[Any], ahead: int, starts: bool) -> None:
+    background_jobs.postpone_export(NOW_MS + ahead)
+    assert background_jobs.start_export(ON) is starts
+
+
+def test_a_home_that_cannot_be_written_postpones_nothing(begun: list[Any], home: Path) -> None:
+    home.write_text("no folder")
+    background_jobs.postpone_sync(NOW_MS)
+    assert home.read_text() == "no folder"
+
+
+def test_a_process_knows_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    import signal
+
+    alarms: list[int] = []
+    monkeypatch.setattr(signal, "alarm", alarms.append)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    for given, limited, alarm in (("", False, []), ("7", True, [7]), ("x", True, [])):
+        alarms.clear()
+        monkeypatch.setenv(background_process.LIMIT, given)
+        assert background_process.stop_in_time() is limited and alarms == alarm
+        assert background_process.LIMIT not in os.environ, "what it starts has a limit of its own"
+
+
+def test_without_a_command_of_ours_nothing_is_begun(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["/no/where"])
+    assert background_process.begin(str(home / "lock"), ("status",), 1) is False
+    assert not home.exists()
+    assert background_process.wait(str(home / "lock"), 0) is True, "nothing holds a lock that is not there"
+
+
+def test_a_lock_that_is_held(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from core.files import FileLock
+
+    lock = str(home / "lock")
+    monkeypatch.setattr("sys.argv", [__file__])
+    with FileLock(lock):
+        assert background_process.wait(lock, 0) is False
+        assert background_process.begin(lock, ("status",), 1) is True, "it runs already"
+    assert background_process.wait(lock, 0) is True

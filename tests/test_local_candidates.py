@@ -1,0 +1,141 @@
+"""What the local file offers for a query: which documents, by which filters, with which figures and terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import log
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from conftest import NOW_MS
+
+from core.store import candidates, documents, sqlite
+from core.store.candidates import LocalCandidates
+from core.store.migrations import COLLECTIONS
+
+ALL: Any = {"collections": [], "session": "", "project": "", "category": "", "verdicts": []}
+
+
+@pytest.fixture
+def db(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[apsw.Connection]:
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    home.mkdir(mode=0o700)
+    made = sqlite.open_writing(busy_ms=1000, durable=False)
+    assert sqlite.load_vectors(made)
+    with sqlite.transaction(made):
+        documents.ensure_signatures(made)
+    yield made
+    made.close()
+
+
+def add(
+    db: apsw.Connection, name: str, text: str, vector: bytes = b"", collection: str = "observations", **more: Any
+) -> int:
+    document: Any = {**documents.blank(collection, name, text, NOW_MS), **more}
+    with sqlite.transaction(db):
+        return documents.insert(db, document, vector, signatures=True)
+
+
+def direction(*places: int) -> bytes:
+    """A vector of 256 dimensions that points along some of them."""
+    return bytes(127 if at in places else 0 for at in range(256))
+
+
+def found(
+    db: apsw.Connection, *terms: str, vector: bytes = b"", limits: tuple[int, int] = (9, 9), **filters: Any
+) -> dict[str, Any]:
+    """By id: BM25 and cosine."""
+    source = LocalCandidates(db, vectors=True)
+    asked: Any = {**ALL, **filters}
+    rows = source.candidates(terms, vector, asked, *limits)
+    names = {one["rowid"]: one["id"] for one in source.documents([row["rowid"] for row in rows])}
+    return {names[row["rowid"]]: (row["bm25"], row["cosine"]) for row in rows}
+
+
+def test_in_a_small_memory_each_term_counts_once(db: apsw.Connection) -> None:
+    add(db, "own", "the queue drains, the queue waits")
+    add(db, "near", "other words", context="it was the queue")
+    add(db, "none", "nothing of it")
+    idf = log(1 + (3 - 2 + 0.5) / 2.5)
+    assert found(db, "queue") == {"own": (pytest.approx(idf), None), "near": (pytest.approx(0.5 * idf), None)}
+    both = found(db, "queue", "drains")
+    assert both["own"][0] == pytest.approx(idf + log(1 + 2.5 / 1.5))
+    assert found(db) == found(db, "unheard") == {}
+    assert found(db, 'qu"eue', "\0") == {}, "no term is read as a query of its own"
+
+
+@pytest.mark.parametrize(
+    ("filters", "names"),
+    [
+        ({}, {"a", "b", "e", "k"}), ({"collections": ["observations"]}, {"a", "b"}),
+        ({"collections": ["episodes"]}, {"e"}),
+        ({"collections": ["episodes", "knowledge"]}, {"e", "k"}),
+        ({"collections": list(COLLECTIONS)}, {"a", "b", "e", "k"}),
+        ({"session": "s"}, {"a"}), ({"project": "p"}, {"b", "e"}), ({"category": "jc:ops"}, {"k"}),
+        ({"verdicts": ["hold"]}, {"b"}), ({"verdicts": ["allow", "hold"]}, {"a", "b", "e", "k"}),
+        ({"project": "p", "collections": ["observations"]}, {"b"}), ({"session": "s", "project": "p"}, set()),
+    ],
+)  # fmt: skip
+def test_the_filters_hold_for_words_and_for_meaning(
+    db: apsw.Connection, filters: dict[str, Any], names: set[str]
+) -> None:
+    near = direction(1, 2)
+    add(db, "a", "the queue", near, session_id="s")
+    add(db, "b", "the queue", near, project="p", write_verdict="hold")
+    add(db, "e", "the queue", near, "episodes", project="p")
+    add(db, "k", "the queue", near, "knowledge", category_id="jc:ops")
+    assert set(found(db, "queue", **filters)) == names
+    assert set(found(db, vector=near, **filters)) == names
+
+
+def test_meaning_finds_the_nearest(db: apsw.Connection) -> None:
+    for name, places in (("same", (1, 2)), ("half", (1, 3)), ("other", (4, 5))):
+        add(db, name, f"text of {name}", direction(*places))
+    add(db, "without", "text of none")
+    got = found(db, vector=direction(1, 2), limits=(9, 2))
+    assert set(got) == {"same", "half"}
+    assert got["same"] == (0.0, pytest.approx(1.0)) and got["half"] == (0.0, pytest.approx(0.5, abs=0.01))
+    mixed = found(db, "none", vector=direction(1, 2), limits=(9, 1))
+    assert set(mixed) == {"same", "without"} and mixed["without"][1] is None and mixed["without"][0] > 0
+    assert LocalCandidates(db, vectors=True).semantic and not LocalCandidates(db, vectors=False).semantic
+    plain = LocalCandidates(db, vectors=False).candidates([], direction(1), ALL, 9, 9)
+    assert plain == []
+    assert (
+        candidates.cosines(db, 0, [1], b"x")
+        == candidates.cosines(db, 1, [], b"x")
+        == candidates.cosines(db, 1, [1], b"")
+        == {}
+    )
+
+
+def test_a_larger_memory_is_scored_by_its_index(db: apsw.Connection) -> None:
+    for number in range(candidates._SMALL):
+        add(db, f"m{number}", f"note {number}" + (" of the queue" if number < 2 else ""))
+    assert LocalCandidates(db, vectors=False).size() == 64
+    once = found(db, "queue")["m0"][0]
+    assert once == pytest.approx(log(1 + 62.5 / 2.5)), "64 documents are a small memory"
+    add(db, "more", "the queue, the queue and the queue of it")
+    scores = found(db, "queue", limits=(2, 9))
+    assert len(scores) == 2 and max(scores, key=lambda name: scores[name][0]) == "more"
+    assert found(db, "note", limits=(99, 9))["m5"][0] >= 0.0
+
+
+def test_in_a_large_memory_the_rarest_terms_are_asked_for(db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(12):
+        words = ["often"] + ["some"] * (number < 4) + ["rare"] * (number < 2)
+        add(db, f"m{number}", " ".join(words))
+    source = LocalCandidates(db, vectors=False)
+    assert source._selective(["often", "rare"]) == '"often" OR "rare"'
+    monkeypatch.setattr(candidates, "_AFFORDABLE", 6)
+    assert source._selective(["often"]) == '"often"'
+    assert source._selective(["often", "some", "rare", "never"]) == '"rare" OR "some"'
+    monkeypatch.setattr(candidates, "_AFFORDABLE", 5)
+    assert source._selective(["often", "some", "rare", "never"]) == '"rare"'
+    monkeypatch.setattr(candidates, "_AFFORDABLE", 1)
+    for enough, match in ((2, '"some" AND "rare"'), (3, '"rare"')):
+        monkeypatch.setattr(candidates, "_ENOUGH", enough)
+        assert source._selective(["some", "rare"]) == match
+    monkeypatch.setattr(candidates, "_AFFORDABLE", 12)
+    assert source._selective(["often", "never"]) == '"often" OR "never"', "so many documents are no large memory"

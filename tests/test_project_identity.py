@@ -1,0 +1,200 @@
+"""Which project a folder belongs to, and that memories are told by project: its own, and those of none."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import NOW_MS, Run
+
+from core import project
+
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+LATER = {"JOELCLAW_NOW_MS": str(NOW_MS + 60_000)}
+QUERY = "retry policy of the importer"
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(
+        ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
+
+
+def repository(folder: Path, origin: str = "") -> Path:
+    folder.mkdir(parents=True)
+    git(folder, "init", "-q")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "first")
+    if origin:
+        git(folder, "remote", "add", "upstream", "https://example.org/somebody/else.git")
+        git(folder, "remote", "add", "origin", origin)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("origin", "name"),
+    [
+        ("https://github.com/Acme/Gateway.git", "acme/gateway"),
+        ("https://user:token@github.com/acme/gateway", "acme/gateway"),
+        ("git@github.com:acme/gateway.git", "acme/gateway"),
+        ("ssh://git@example.org:2222/acme/gateway.git/", "acme/gateway"),
+        ("https://gitlab.example.org/group/part/gateway.git", "group/part/gateway"),
+        ("/srv/git/gateway.git", "gateway"),
+        ("../gateway", "gateway"),
+        ("file:///srv/git/gateway.git", "gateway"),
+    ],
+)
+def test_the_remote_origin_names_it(tmp_path: Path, origin: str, name: str) -> None:
+    folder = repository(tmp_path / "somewhere", origin)
+    (folder / "src").mkdir()
+    assert project.name_of(str(folder / "src")) == name
+    assert project.folder_of(str(folder / "src")) == str(folder)
+
+
+def test_without_a_remote_the_folder_of_the_repository_does(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "gateway")
+    assert project.name_of(str(folder)) == "gateway"
+    assert project.name_of("") == project.name_of("/") == ""
+
+
+@pytest.mark.parametrize("origin", ["", "git@example.org:acme/gateway.git"])
+def test_worktrees_are_the_project_of_their_repository(tmp_path: Path, origin: str) -> None:
+    folder = repository(tmp_path / "gateway", origin)
+    git(folder, "worktree", "add", "-q", str(tmp_path / "elsewhere" / "fix"))
+    tree = str(tmp_path / "elsewhere" / "fix")
+    assert project.name_of(tree) == project.name_of(str(folder)) == ("acme/gateway" if origin else "gateway")
+    assert project.folder_of(tree) == tree
+    shutil.rmtree(folder)
+    assert project.name_of(tree) == "gateway", "the repository is gone: what names it is left"
+
+
+def test_a_bare_repository_with_worktrees_is_one(tmp_path: Path) -> None:
+    source = repository(tmp_path / "source")
+    for bare in ("gateway.git", "gateway/.bare"):
+        git(tmp_path, "clone", "-q", "--bare", str(source), bare)
+        git(tmp_path / bare, "remote", "remove", "origin")
+        tree = tmp_path / f"tree-of-{bare.replace('/', '-')}"
+        git(tmp_path / bare, "worktree", "add", "-q", str(tree), "-b", "b")
+        assert project.name_of(str(tree)) == "gateway"
+
+
+@pytest.mark.parametrize(
+    "folder",
+    ["/gone/gateway", "/gone/gateway/.worktrees/3", "/gone/gateway.worktrees/x", "/gone/gateway/.claude/worktrees/a/b"],
+)
+def test_of_a_folder_that_is_gone_its_path_tells(folder: str) -> None:
+    assert project.name_of(folder) == "gateway"
+
+
+def test_a_damaged_configuration_is_no_error(tmp_path: Path) -> None:
+    folder = tmp_path / "gateway"
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "config").write_bytes(b'[remote "origin"\n\xff\xfe url\n[remote]\nurl = x\n[core\n')
+    assert project.name_of(str(folder)) == "gateway"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "wanted"),
+    [
+        ("acme/gateway", "gateway", True), ("Gateway", "acme/gateway", True), ("acme/gateway", "ACME/gateway", True),
+        ("acme/gateway", "other/gateway", False), ("gateway", "way", False), ("", "", False), ("", "gateway", False),
+    ],
+)  # fmt: skip
+def test_a_name_without_owner_means_any_owners(one: str, other: str, wanted: bool) -> None:
+    assert project.same(one, other) is project.same(other, one) is wanted
+
+
+def test_the_names_to_ask_for() -> None:
+    known = ["gateway", "acme/gateway", "fork/gateway", "acme/proxy"]
+    assert project.names_of("acme/gateway", known) == ["acme/gateway", "gateway"]
+    assert project.names_of("gateway", known) == ["gateway", "acme/gateway", "fork/gateway"]
+    assert project.names_of("", known) == []
+
+
+@pytest.fixture
+def stocked(run: Run) -> None:
+    """Memories of a project under both its names, of another, of none, and of a session whose project nobody knows."""
+    lines = [
+        {"id": "own", "text": f"Own: the {QUERY} is to wait twice as long each time", "project": "acme/gateway"},
+        {"id": "older", "text": f"Older: the {QUERY} was a fixed delay of two seconds", "project": "gateway"},
+        {"id": "foreign", "text": f"Foreign: the {QUERY} gives up after a day", "project": "acme/proxy"},
+        {"id": "global", "text": f"Global: never hide the {QUERY} from the operators"},
+        {"id": "lost", "text": f"Lost: the {QUERY} of nobody knows where", "session": "unknown"},
+    ]
+    run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)) + "\n", env=NOW)
+
+
+def found(run: Run, *words: str) -> set[str]:
+    return {hit["id"] for hit in run("recall", QUERY, *words, env=NOW).result["hits"]}
+
+
+@pytest.mark.usefixtures("stocked")
+def test_recall_takes_either_form_and_admits_what_is_global(run: Run) -> None:
+    everything = {"own", "older", "foreign", "global", "lost"}
+    assert found(run) == found(run, "--everywhere") == everything
+    assert found(run, "--project", "acme/gateway") == {"own", "older", "global"}
+    assert found(run, "--project", "gateway") == {"own", "older", "global"}
+    assert found(run, "--project", "acme/proxy") == {"foreign", "global"}
+    assert found(run, "--project", "none/such") == {"global"}
+    failed = run("recall", QUERY, "--everywhere", "--project", "x", ok=False, env=NOW)
+    assert failed.json["error"]["code"] == "RECALL_INVALID_ARGS"
+    assert failed.json["fix"]
+
+
+@pytest.mark.usefixtures("stocked")
+def test_a_filter_by_project_goes_with_the_others(run: Run) -> None:
+    assert found(run, "--project", "acme/gateway", "--session", "unknown") == set()
+    assert found(run, "--project", "acme/gateway", "--collection", "observations") == {"own", "older", "global"}
+
+
+def hook(run: Run, name: str, session: str, cwd: Path, env: dict[str, str], **more: Any) -> str:
+    event = {"hook_event_name": name, "session_id": session, "cwd": str(cwd), **more}
+    out = run("hook", "claude", stdin=json.dumps(event), env={**env, "JOELCLAW_INJECT_QUERY": QUERY}).out
+    return str(json.loads(out)["hookSpecificOutput"]["additionalContext"]) if out.startswith("{") else out
+
+
+@pytest.mark.usefixtures("stocked")
+def test_a_session_is_told_of_its_project(run: Run, tmp_path: Path) -> None:
+    folder = repository(tmp_path / "any", "git@github.com:acme/gateway.git")
+    told = hook(run, "SessionStart", "s1", folder, NOW, source="startup")
+    assert {word for word in ("Own:", "Older:", "Global:", "Foreign:", "Lost:") if word in told} == {
+        "Own:", "Older:", "Global:",
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("stocked")
+def test_a_gateway_serves_all_projects(run: Run, tmp_path: Path) -> None:
+    told = run(
+        *("inject", "memory", "--session", "g", "--role", "gateway", "--query", QUERY, "--raw"), env=NOW, cwd=tmp_path
+    ).out
+    assert "Foreign:" in told or "Lost:" in told
+
+
+def test_what_is_written_in_a_session_knows_its_project(run: Run, tmp_path: Path) -> None:
+    from claude_transcript import Transcript
+
+    made = Transcript(tmp_path / "t.jsonl")
+    made.user("look at the importer of the tide tables")
+    made.call("c1", "Bash", command="make check")
+    made.outcome("c1", "ok")
+    run("memory", "archive", str(made.path), env=NOW)
+    (session,) = {hit["session"] for hit in run("recall", "tide tables", env=NOW).result["hits"]}
+    written = run("memory", "write", "Tide tables are read in batches", "--session", session, env=NOW).result
+    assert written["project"] == "gateway", "the session's"
+    assert run("memory", "write", "Harbour names are upper case", env=NOW).result["project"] == ""
+    given = run("memory", "write", "Buoys have numbers", "--session", session, "--project", "own", env=NOW).result
+    assert given["project"] == "own"
+
+
+def test_a_sessions_task_is_of_its_project(run: Run, tmp_path: Path) -> None:
+    words = ("checkpoint", "save", "--session", "s1", "--percent", "70", "--message", "Fix the tide tables' importer")
+    folder = repository(tmp_path / "any", "git@github.com:acme/tides.git")
+    result = run(*words, env=NOW, cwd=folder).result
+    assert result["written"]
+    assert run("memory", "show", result["memoryId"], env=NOW).result["project"] == "acme/tides"

@@ -1,0 +1,92 @@
+"""Which queries are expanded by developers' abbreviations, which are left alone and why; and the category of a text."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory import noise
+from recall import categories, rewrite
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("", "empty_query"), ("  ", "empty_query"), ("'the auth config of it'", "literal_query"),
+        ('"x"', "literal_query"),
+        ("'the auth config of the repo", ""), ("'", "short_query"), ("src/auth", "direct_identifier"),
+        ("a\\b", "direct_identifier"), ("auth.config", "direct_identifier"), ("...", "short_query"),
+        ("a::b", "direct_identifier"), ("auth_config", "direct_identifier"),
+        ("git push the auth config now", "command_like"),
+        ("git -p the auth config now, please", "command_like"), ("git Push the auth config now", ""),
+        ("git öffne the auth config now", ""), ("git", "short_query"), ("push git the auth config now", ""),
+        ("the auth config", "short_query"), ("the auth config of it", ""), ("authorization of deploys", "short_query"),
+        ("authorization of deploys!", ""), ("two wordsandmorewordsandmore", ""),
+    ],
+)  # fmt: skip
+def test_why_a_query_is_left_as_it_is(query: str, reason: str) -> None:
+    assert rewrite.skip_reason(query) == (f"skip.{reason}" if reason else "")
+    text, about = rewrite.expand(query, enabled=True)
+    assert (about["strategy"] == "skipped") is bool(reason)
+    if reason:
+        assert (text, about["reason"], about["rewritten"]) == (query, f"skip.{reason}", False)
+
+
+def test_abbreviations_are_written_out_and_the_other_way_round() -> None:
+    def expanded(query: str) -> tuple[str, bool, str, str]:
+        text, about = rewrite.expand(query, enabled=True)
+        return text, about["rewritten"], about["strategy"], about["reason"]
+
+    assert expanded("where does the db config live?") == (
+        "where does the db config live? database configuration", True, "abbreviations", "expanded",
+    )  # fmt: skip
+    assert (
+        expanded("which Database holds the db and the env?")[0]
+        == "which Database holds the db and the env? environment"
+    )
+    assert expanded("the repository of the gateway, again")[0].endswith("again repo")
+    nothing = "what did we agree about tabs"
+    assert expanded(nothing) == (nothing, False, "abbreviations", "nothing_to_expand")
+    text, about = rewrite.expand("where does the db config live?", enabled=False)
+    assert (text, about) == (
+        "where does the db config live?", {"rewritten": False, "strategy": "disabled", "reason": "budget.no_rewrite"},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("", ""), ("  ", ""), ("jc:", ""), ("prefs", "jc:preferences"), ("JC:Ops", "jc:operations"),
+        ("System_Architecture", "jc:system-architecture"), ("rules conventions", "jc:rules-conventions"),
+        ("jc:projects", "jc:projects"), ("my own", "jc:my-own"),
+    ],
+)  # fmt: skip
+def test_a_category_by_its_name(name: str, found: str) -> None:
+    assert categories.resolve(name) == found
+
+
+def test_a_category_without_its_prefix() -> None:
+    assert categories.short("jc:operations") == "operations" and categories.short("other") == "other"
+    assert all(categories.resolve(categories.short(one)) == one for one in categories.IDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "category", "confidence"),
+    [
+        ("nothing of it", "jc:operations", 0.35), ("deploy", "jc:operations", 0.67),
+        ("deploy deploy", "jc:operations", 0.67),
+        ("deploy the server", "jc:operations", 0.79), ("deploy the server by cron", "jc:operations", 0.91),
+        ("deploy the server by cron and systemd", "jc:operations", 0.95), ("prefer to deploy", "jc:preferences", 0.67),
+        ("always prefer", "jc:preferences", 0.67), ("a memory of the project", "jc:memory-system", 0.67),
+        ("x" * 19_994 + " deploy", "jc:operations", 0.35), ("x" * 19_993 + " deploy", "jc:operations", 0.67),
+    ],
+)  # fmt: skip
+def test_the_category_that_the_words_of_a_text_speak_for(text: str, category: str, confidence: float) -> None:
+    assert categories.classify(text) == (category, confidence)
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [("done", True), ("done, so", True), ("done so", True), ("donee", False), ("so done", False), ("", False)],
+)
+def test_whether_a_text_begins_with_a_phrase(text: str, begins: bool) -> None:
+    assert noise.begins_with(text, ["done", "ok"]) is begins

@@ -1,0 +1,122 @@
+"""Tokens that chance made are found by length, signs and runs; and whether it is worth looking for a shape at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.redaction import _has_attached, _has_tail, _has_userinfo, _is_credential, _merged, redact
+from core.redaction.tokens import find_random, is_random
+
+TOKEN = "q7Xz2LmR9tWv4KpD8sHy3NbJ"  # 24 characters, as chance might make them
+LONG = TOKEN + TOKEN[::-1]
+
+
+@pytest.mark.parametrize(
+    ("token", "random"),
+    [
+        (TOKEN, True), (TOKEN[:-1], False), (LONG, True), (TOKEN.lower(), False), (TOKEN.upper(), False),
+        ("qXzLmRtWvKpDsHyNbJqXzLmRtWv", False), ("AC" + "0a1b2c3d" * 4, False), ("qX7z" * 6, False),
+        ("0123456789012345" + "aBcDeFgH", True), ("01234567890123456" + "aBcDeFg", False),
+        ("aX" + "".join("abcdefghijklmnopqrstuvwxyz") + "7q2", False), ("WriteI32BEandReadMoreOfIt", False),
+    ],
+)  # fmt: skip
+def test_whether_chance_made_a_token(token: str, random: bool) -> None:
+    assert is_random(token) is random
+
+
+def found(text: str) -> list[str]:
+    return [text[start:end] for start, end, _ in find_random(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        (f"{TOKEN} and {TOKEN}", [TOKEN, TOKEN]), (f"({TOKEN})", [TOKEN]), (f"é{TOKEN}é", [TOKEN]),
+        (f"sha256-{LONG}", []), (f"SHA256:{LONG}", []), (f"h1:{LONG}", []), (f"msg_{LONG}", []),
+        (f"xh1_{LONG}", [f"xh1_{LONG}"]),
+        (f"//{LONG}", []), (f"https://host:8080/{LONG}", []), (f"https://host/?a={LONG}", [LONG]),
+        (f"https://host/#a.{LONG}", [LONG]), (f"https://host {LONG}", [LONG]),
+        (f"/tmp/{LONG}/x", [LONG]), (f"/a/sha1-{LONG}/{LONG}", [LONG]), (f"a/b/{LONG}/{LONG}", [f"a/b/{LONG}/{LONG}"]),
+        (f"-a/b/{LONG}", [LONG]), (f"/{TOKEN[:-1]}/x", []), (f"a/b/c/d/e/f/g/h/i/j/{LONG}", [LONG]),
+    ],
+)  # fmt: skip
+def test_where_tokens_stand(text: str, tokens: list[str]) -> None:
+    assert found(text) == tokens
+
+
+def test_the_token_of_a_discord_bot() -> None:
+    first, stamp, last = "M" + TOKEN[:23], "aB3dE6", "x" * 27
+    assert find_random(f"is {first}.{stamp}.{last}, so") == [(3, 3 + 24 + 8 + 27, "discord-token")]
+    for other in (f"A{first[1:]}.{stamp}.{last}", f"{first}.{stamp}.{last[1:]}", f"{first}.{stamp[1:]}.{last}"):
+        assert "discord-token" not in [kind for _, _, kind in find_random(other)]
+
+
+@pytest.mark.parametrize(
+    ("text", "has"),
+    [
+        ("bearer abcdefgh", True), ("bearer abcdefg", False), ("bearer abc defg", False), ("bearer ", False),
+        ("bearer x, bearer abcdefgh", True), ("nothing", False), ("bearer \nabcdefg", False),
+    ],
+)  # fmt: skip
+def test_whether_enough_stands_behind_an_anchor(text: str, has: bool) -> None:
+    assert _has_tail(text, "bearer ", 8) is has
+
+
+@pytest.mark.parametrize(
+    ("text", "has"),
+    [
+        ("a://u:p@h", True), ("a://u@h", False), ("a://u:p", False), ("a://u/x:p@h", False), ("a://u p:x@h", False),
+        ("a://h b://u:p@h", True), ("a://" + "u" * 394 + ":@", True), ("a://" + "u" * 396 + ":@", False),
+    ],
+)  # fmt: skip
+def test_whether_an_address_holds_a_user(text: str, has: bool) -> None:
+    assert _has_userinfo(text) is has
+
+
+@pytest.mark.parametrize(
+    ("word", "is_one"),
+    [
+        ("abcdefghijk1", True), ("abcdefghij1", False), ("abcdefghijklmnoP", True), ("abcdefghijklmnP", False),
+        ("abcdefghijklmnop", False), ("Abcdefghijklmnop", False), ("Authentication", False),
+    ],
+)  # fmt: skip
+def test_whether_the_word_behind_bearer_is_a_credential(word: str, is_one: bool) -> None:
+    assert _is_credential(word) is is_one
+
+
+def test_spans_that_overlap_become_one_of_the_kind_found_first() -> None:
+    assert _merged([(5, 9, "b"), (0, 6, "a")]) == [(0, 9, "b")]
+    assert _merged([(0, 6, "a"), (5, 9, "b"), (8, 12, "c")]) == [(0, 12, "a")]
+    assert _merged([(0, 5, "a"), (5, 9, "b")]) == [(0, 5, "a"), (5, 9, "b")]
+    assert _merged([(0, 9, "a"), (2, 3, "b")]) == [(0, 9, "a")]
+    assert _merged([(8, 12, "c"), (5, 9, "b"), (0, 6, "a")]) == [(0, 12, "c")]
+
+
+@pytest.mark.parametrize(
+    ("text", "has"),
+    [("mkdir -p x", False), ("mysql -px", True), ("a -p\nb", False), ("a -p", False), ("a -p\tb", False)],
+)
+def test_whether_a_word_is_attached_to_p(text: str, has: bool) -> None:
+    assert _has_attached(text) is has
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Cookie: sid=abcdef; lang=en", "Cookie: sid=[redacted:cookie]; lang=en"),
+        ("Cookie: sid=abcde", "Cookie: sid=abcde"),
+        ("Set-Cookie: csrf=abcdef\nsid=abcdef", "Set-Cookie: csrf=[redacted:cookie]\nsid=abcdef"),
+        ('"set-cookie", "sid=abcdef"', '"set-cookie", "sid=[redacted:cookie]"'),
+        ("cookie, sid=abcdef", "cookie, sid=abcdef"),
+        ("a cookie and sid=abcdef", "a cookie and sid=abcdef"), ("Cookie: sid=changeme", "Cookie: sid=changeme"),
+        ("Cookie: a=b\nCookie: sid=abcdef", "Cookie: a=b\nCookie: sid=[redacted:cookie]"),
+        ("sshpass -phunter2x ssh h", "sshpass -p[redacted:password] ssh h"), ("make -phunter2x", "make -phunter2x"),
+        ("curl -u ann:hunter2x https://h", "curl -u ann:[redacted:password] https://h"),
+        ("a://ann:hunter2x@h/x", "a://ann:[redacted:url-password]@h/x"), ("a://ann:<word>@h", "a://ann:<word>@h"),
+        ("-----BEGIN RSA PRIVATE KEY-----", "-----BEGIN RSA PRIVATE KEY-----"),
+        ("x -----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY----- y", "x [redacted:private-key] y"),
+        ("-----BEGIN PUBLIC KEY-----\nMIIabcdefgh\n-----END PUBLIC KEY-----", None),
+    ],
+)  # fmt: skip
+def test_what_is_left_of_a_text(text: str, shown: str | None) -> None:
+    assert redact(text)[0] == (text if shown is None else shown)

@@ -1,0 +1,427 @@
+"""The tree of a session as each client's file tells it: what an entry is, where a cut may fall, what it holds."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from clients.claude import entries as claude
+from clients.codex import entries as codex
+from clients.entry import Compaction, Entry, Usage, path_to
+from clients.file_operations import NONE, FileOperations
+from clients.lines import Line, Problems
+from clients.pi import entries as pi
+
+
+def read(client: ModuleType, *values: dict[str, Any]) -> tuple[Any, list[Any], Problems]:
+    """The reader, the entry of each line, and the problems."""
+    reader, problems = client.Reader(), Problems()
+    found = [reader.entry(Line(at, at * 100, 50), value, problems) for at, value in enumerate(values, 1)]
+    return reader, found, problems
+
+
+def branch(client: ModuleType, *values: dict[str, Any]) -> list[Entry]:
+    reader, found, problems = read(client, *values)
+    made = [entry for entry in found if entry is not None]
+    branched: list[Entry] = reader.branch(made, {entry.id: entry for entry in made}, problems)
+    return branched
+
+
+def said(client: ModuleType, value: dict[str, Any]) -> list[Any]:
+    _, [entry], _ = read(client, value)
+    return list(client.messages(value, entry))
+
+
+# -- pi
+
+
+def of_pi(role: str, content: Any = "hello", **message: Any) -> dict[str, Any]:
+    return {"type": "message", "id": "e1", "parentId": "e0", "message": {"role": role, "content": content, **message}}
+
+
+@pytest.mark.parametrize(
+    ("role", "kept", "can_cut", "starts"),
+    [
+        ("user", "user", True, True), ("bashExecution", "bash", True, True), ("assistant", "assistant", True, False),
+        ("toolResult", "tool_result", False, False), ("custom", "custom", True, False),
+        ("hookMessage", "custom", True, False), ("branchSummary", "branch_summary", True, False),
+    ],
+)  # fmt: skip
+def test_pi_where_a_cut_may_fall(role: str, kept: str, can_cut: bool, starts: bool) -> None:
+    _, [entry], _ = read(pi, of_pi(role))
+    assert (entry.id, entry.parent, entry.kind, entry.line, entry.offset, entry.size) == (
+        "e1",
+        "e0",
+        "message",
+        1,
+        100,
+        50,
+    )
+    assert (entry.role, entry.can_cut, entry.starts_turn, entry.tokens) == (kept, can_cut, starts, -1)
+
+
+@pytest.mark.parametrize("kind", ["custom_message", "branch_summary"])
+def test_pi_other_texts_begin_a_turn(kind: str) -> None:
+    _, [entry], _ = read(pi, {"type": kind, "id": "e1", "summary": "x"})
+    assert (entry.can_cut, entry.starts_turn, entry.tokens) == (True, True, -1)
+    _, [empty], _ = read(pi, {"type": kind, "id": "e1"})
+    assert empty.tokens == (0 if kind == "branch_summary" else -1)
+
+
+def test_pi_the_header_and_what_is_no_entry() -> None:
+    reader, found, problems = read(
+        pi, {"type": "session", "version": 4}, {"type": "label"}, {"type": "label", "id": "l"}
+    )
+    assert found[:2] == [None, None] and found[2].kind == "other" and found[2].size == 0
+    assert reader.version == 4
+    assert problems.all() == (
+        "the session has version 4; it was read as version 3, the newest known", "line 2 is an entry without an id",
+    )  # fmt: skip
+    assert read(pi, {"type": "session", "version": 3})[2].all() == ()
+    assert read(pi, {"type": "session"})[0].version == 1
+    _, [unknown], problems = read(pi, of_pi("nobody"))
+    assert (unknown.kind, unknown.role, unknown.size) == ("message", None, 0)
+    assert problems.all() == ("line 1 is a message of the unknown role 'nobody'",)
+
+
+def test_pi_version_1_names_entries_by_their_place() -> None:
+    compaction = {"type": "compaction", "summary": "s", "firstKeptEntryIndex": 2, "tokensBefore": 9}
+    lines: list[dict[str, Any]] = [
+        {"type": "session"},
+        *[{"type": "message", "message": {"role": "user"}}] * 2,
+        compaction,
+        {},
+    ]
+    _, found, problems = read(pi, *lines)
+    assert [entry.id for entry in found[1:4]] == ["line-2", "line-3", "line-4"]
+    assert [entry.parent for entry in found[1:4]] == ["", "line-2", "line-3"]
+    assert found[3].compaction == Compaction("s", "line-3", 9) and found[4] is None
+    assert problems.all() == ("line 5 is an entry without an id",)
+    later = [{"type": "session", "version": 2}, {**compaction, "id": "c", "firstKeptEntryId": "e7"}]
+    assert read(pi, *later)[1][1].compaction == Compaction("s", "e7", 9)
+
+
+def test_pi_what_an_answer_holds() -> None:
+    parts = [
+        {"type": "toolCall", "id": "c1", "name": "read", "arguments": {"path": "a"}},
+        {"type": "toolCall", "id": "", "name": "edit", "arguments": {"path": "b"}},
+        {"type": "toolCall", "id": "c2", "name": "bash", "arguments": {"path": "x"}},
+        {"type": "toolCall", "id": "c3", "name": "write", "arguments": {"path": "c"}}, {"type": "text", "id": "no"},
+    ]  # fmt: skip
+    used = {"input": 5, "output": 2, "cacheRead": 3, "cacheWrite": 1}
+    reader, [entry], _ = read(pi, of_pi("assistant", parts, usage=used, model="m"))
+    assert entry.calls == ("c1", "c2", "c3") and entry.files == FileOperations(("a",), ("c",), ("b",))
+    assert entry.usage == Usage(5, 2, 3, 1, 11) and reader.model == "m"
+    assert read(pi, of_pi("assistant", usage={**used, "totalTokens": 20}))[1][0].usage.total == 20
+    nothing: Any
+    for nothing in (None, {}, {"input": 0}):
+        assert read(pi, of_pi("assistant", usage=nothing))[1][0].usage is None
+    for stop in ("aborted", "error"):
+        assert read(pi, of_pi("assistant", usage=used, stopReason=stop))[1][0].usage is None
+    assert read(pi, of_pi("toolResult", toolCallId="c1"))[1][0].answers == ("c1",)
+    assert read(pi, of_pi("toolResult"))[1][0].answers == ()
+
+
+def test_pi_the_files_of_an_earlier_summary() -> None:
+    details = {"readFiles": ["a", 1, "a"], "modifiedFiles": ["b"]}
+    compaction = {"type": "compaction", "id": "c", "summary": "s", "details": details}
+    assert read(pi, compaction)[1][0].files == FileOperations(("a",), (), ("b",))
+    assert read(pi, {**compaction, "fromHook": True})[1][0].files == NONE
+    assert read(pi, {**compaction, "details": {"modifiedFiles": ["b"]}})[1][0].files == FileOperations((), (), ("b",))
+    empty: Any
+    for empty in ({}, {"readFiles": []}, {"readFiles": "a"}):
+        assert read(pi, {**compaction, "details": empty})[1][0].files == NONE
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({"output": "x"}, "Ran `ls`\n```\nx\n```"), ({}, "Ran `ls`\n(no output)"),
+        ({"exitCode": 0}, "Ran `ls`\n(no output)"),
+        ({"exitCode": 2}, "Ran `ls`\n(no output)\n\nCommand exited with code 2"),
+        ({"exitCode": 2, "cancelled": True}, "Ran `ls`\n(no output)\n\n(command cancelled)"),
+        ({"truncated": True, "fullOutputPath": "/f"}, "Ran `ls`\n(no output)\n\n[Output truncated. Full output: /f]"),
+        ({"truncated": True}, "Ran `ls`\n(no output)"), ({"fullOutputPath": "/f"}, "Ran `ls`\n(no output)"),
+    ],
+)  # fmt: skip
+def test_pi_a_command_of_the_user(more: dict[str, Any], text: str) -> None:
+    [message] = said(pi, of_pi("bashExecution", command="ls", **more))
+    assert (message.text, message.excluded) == (text, False)
+    [hidden] = said(pi, of_pi("bashExecution", command="ls", excludeFromContext=True))
+    assert hidden.excluded
+
+
+def test_pi_the_messages_of_entries() -> None:
+    value = {**of_pi("toolResult", [{"type": "text", "text": "no"}], toolCallId="c1", isError=True), "timestamp": 5}
+    [result] = said(pi, value)
+    assert (result.role, result.text, result.call, result.failed, result.at) == ("tool_result", "no", "c1", True, 5)
+    value["message"].update(isError=1, timestamp=0)
+    [result] = said(pi, value)
+    assert (result.failed, result.at) == (False, 0)
+    parts = [
+        {"type": "text", "text": "a"}, {"type": "thinking", "thinking": "b"}, {"type": "image"}, {"type": "other"},
+        {"type": "toolCall", "id": "c", "name": "n", "arguments": {"x": 1}},
+    ]  # fmt: skip
+    [answer] = said(pi, of_pi("assistant", parts, stopReason="stop"))
+    assert [(b.kind, b.text, b.name, b.call) for b in answer.blocks] == [
+        ("text", "a", "", ""), ("thinking", "b", "", ""), ("image", "", "", ""), ("tool_call", "", "n", "c"),
+    ]  # fmt: skip
+    assert answer.stop == "stop"
+    [summary] = said(pi, {"type": "branch_summary", "id": "b", "summary": "s"})
+    assert (summary.role, summary.text) == ("branch_summary", "s")
+    [inner] = said(pi, of_pi("compactionSummary", summary="t"))
+    assert (inner.role, inner.text) == ("compaction_summary", "t")
+    assert said(pi, {"type": "label", "id": "l"}) == []
+
+
+def test_pi_the_size_of_an_entry() -> None:
+    def size(value: dict[str, Any]) -> int:
+        return int(pi.size(value, read(pi, value)[1][0]))
+
+    image = {"type": "image"}
+    assert size(of_pi("user", "x" * 8)) == 2 and size(of_pi("user", "x" * 9)) == 3
+    assert size(of_pi("user", [{"type": "text", "text": "x" * 4}, image])) == 1
+    assert size(of_pi("toolResult", [image])) == size(of_pi("custom", [image])) == 1200
+    assert size(of_pi("assistant", [image])) == 0
+    assert size(of_pi("assistant", [{"type": "thinking", "thinking": "x" * 5}])) == 2
+    call = {"type": "toolCall", "name": "read", "arguments": {"a": 1}}
+    assert size(of_pi("assistant", [call])) == 3  # `read` and `{"a":1}`
+    assert size(of_pi("bashExecution", command="x" * 4, output="y" * 5)) == 3
+    assert size({"type": "compaction", "id": "c", "summary": "x" * 5}) == 2
+
+
+# -- Codex
+
+
+def of_codex(kind: str, **payload: Any) -> dict[str, Any]:
+    return {"type": "response_item", "payload": {"type": kind, **payload}}
+
+
+def codex_said(role: str, text: str) -> dict[str, Any]:
+    kind = "input_text" if role == "user" else "output_text"
+    return of_codex("message", role=role, content=[{"type": kind, "text": text}])
+
+
+def counted(total: int, window: int = 0, cached: int = 0) -> dict[str, Any]:
+    used = {"input_tokens": total - 5, "cached_input_tokens": cached, "output_tokens": 5, "total_tokens": total}
+    info = {"last_token_usage": used, "model_context_window": window}
+    return {"type": "event_msg", "payload": {"type": "token_count", "info": info}}
+
+
+def rolled_back(turns: int) -> dict[str, Any]:
+    return {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": turns}}
+
+
+def test_codex_entries_follow_one_another() -> None:
+    same = {**codex_said("user", "b"), "payload": {**codex_said("user", "b")["payload"], "id": "own"}}
+    lines = [codex_said("user", "a"), {"type": "turn_context", "payload": {"model": "m"}}, same, same, {"type": "x"}]
+    reader, found, _ = read(codex, *lines)
+    assert [entry and (entry.id, entry.parent) for entry in found] == [
+        ("line-1", ""), None, ("own", "line-1"), ("line-4", "own"), None,
+    ]  # fmt: skip
+    assert reader.model == "m" and found[0].starts_turn and found[0].can_cut
+    _, [answer, call, output, empty], _ = read(
+        codex, codex_said("assistant", "x"), of_codex("function_call", call_id="c", name="shell", arguments="{}"),
+        of_codex("function_call_output", id="c", output="x"), codex_said("user", " "),
+    )  # fmt: skip
+    assert (answer.role, answer.starts_turn, answer.can_cut) == ("assistant", False, True)
+    assert (call.role, call.calls, call.can_cut) == ("assistant", ("c",), True)
+    assert (output.role, output.answers, output.can_cut, output.starts_turn) == ("tool_result", ("c",), False, False)
+    assert empty is None
+
+
+def test_codex_usage_is_that_of_its_answer() -> None:
+    reader, [entry, none], _ = read(codex, counted(100, 9_000, 20), counted(0))
+    assert entry.usage == Usage(75, 5, 20, 0, 100) and none is None and reader.window == 9_000
+    call = of_codex("function_call", call_id="c", name="shell", arguments="{}")
+    found = branch(
+        codex, codex_said("user", "a"), counted(50), call, counted(70), of_codex("x"), counted(90), counted(90)
+    )
+    assert [entry.usage and entry.usage.total for entry in found] == [None, 50, 90, None, None, None]
+    after = branch(codex, codex_said("assistant", "a"), {"type": "compacted", "payload": {"message": "s"}}, counted(90))
+    assert [entry.usage and entry.usage.total for entry in after] == [None, None, 90]
+
+
+def test_codex_turns_that_were_taken_back() -> None:
+    turns = [line for name in "abc" for line in (codex_said("user", name), codex_said("assistant", name))]
+    compacted = {"type": "compacted", "payload": {"message": "s"}}
+    assert [e.id for e in branch(codex, *turns, rolled_back(1))] == ["line-1", "line-2", "line-3", "line-4", "line-7"]
+    assert [e.id for e in branch(codex, *turns, rolled_back(2))] == ["line-1", "line-2", "line-7"]
+    assert len(branch(codex, *turns, rolled_back(4))) == 7, "so many turns are not there"
+    assert len(branch(codex, *turns, rolled_back(0))) == 6
+    assert len(branch(codex, *turns, compacted, rolled_back(1))) == 8, "nothing from before a compaction"
+
+
+def test_codex_a_compaction_and_the_history_that_it_leaves() -> None:
+    begins = "Another language model started to solve this problem and told this"
+    for text, bare in (
+        (f"{begins}:\n the summary ", "the summary"), (" the summary ", "the summary"),
+        (f"{begins} so", f"{begins} so"),
+        (f"A list:\n{begins}", f"A list:\n{begins}"), (begins + "x" * 600 + ":\nb", begins + "x" * 600 + ":\nb"),
+    ):  # fmt: skip
+        [entry] = branch(codex, {"type": "compacted", "payload": {"message": text}})
+        assert entry.compaction == Compaction(bare)
+        assert (entry.kind, entry.role, entry.size) == ("compaction", "compaction_summary", 50)
+    kept = [codex_said(role, text)["payload"] for role, text in (("user", "a"), ("assistant", "b"), ("user", "s"))]
+    value = {"type": "compacted", "payload": {"message": "s", "replacement_history": kept}}
+    assert [(one.role, one.text) for one in said(codex, value)] == [("user", "a"), ("compaction_summary", "s")]
+
+
+@pytest.mark.parametrize(
+    ("payload", "arguments"),
+    [
+        ({"arguments": '{"a": 1}'}, {"a": 1}), ({"arguments": "{broken"}, {"input": "{broken"}),
+        ({"input": "x"}, {"input": "x"}),
+        ({"arguments": ""}, {}), ({}, {}), ({"arguments": {"a": 1}}, {"a": 1}),
+        ({"type": "local_shell_call", "action": {"command": ["ls"]}}, {"command": ["ls"]}),
+    ],
+)  # fmt: skip
+def test_codex_what_a_tool_was_given(payload: dict[str, Any], arguments: dict[str, Any]) -> None:
+    assert codex._arguments(payload) == arguments
+
+
+def test_codex_files_of_calls() -> None:
+    patch = "*** Begin Patch\n*** Add File: new.py\n+x\n*** Update File: old.py\n@@\n*** End Patch\n"
+    assert codex._files({"name": "apply_patch", "input": patch}) == FileOperations((), ("new.py",), ("old.py",))
+    assert codex._files({"name": "read_file", "arguments": '{"path": "a"}'}) == FileOperations(("a",))
+    assert codex._files({"name": "shell", "arguments": '{"path": "a"}'}) == NONE
+
+
+def test_codex_what_was_thought() -> None:
+    for payload, texts in (
+        ({"summary": [{"text": "a"}, {"text": ""}], "content": [{"text": "c"}]}, ["a"]),
+        ({"summary": [{"text": ""}], "content": [{"text": "c"}]}, ["c"]),
+    ):
+        [message] = said(codex, of_codex("reasoning", **payload))
+        assert [(block.kind, block.text) for block in message.blocks] == [("thinking", text) for text in texts]
+    assert read(codex, of_codex("reasoning", summary=[]))[1] == [None]
+
+
+# -- Claude Code
+
+CONTINUED = "This session is being continued from a previous conversation"
+GO_ON = "Please continue the conversation from where we left it off"
+
+
+def of_claude(kind: str, uuid: str, parent: str = "", content: Any = "x", **more: Any) -> dict[str, Any]:
+    message = {"role": kind, "content": content, **more.pop("message", {})}
+    return {"type": kind, "uuid": uuid, "parentUuid": parent, "message": message, **more}
+
+
+def test_claude_what_is_no_part_of_the_conversation() -> None:
+    for value in (of_claude("user", ""), of_claude("user", "u", isSidechain=True)):
+        assert read(claude, value)[1] == [None]
+    for value in (
+        of_claude("user", "u", isMeta=True), of_claude("user", "u", isVisibleInTranscriptOnly=True),
+        of_claude("user", "u", content=[]), of_claude("assistant", "u", isApiErrorMessage=True),
+        of_claude("assistant", "u", message={"model": "<synthetic>"}), of_claude("system", "u"),
+    ):  # fmt: skip
+        reader, [entry], _ = read(claude, value)
+        assert (entry.kind, entry.role, entry.size, reader.model) == ("other", None, 0, "")
+
+
+def test_claude_an_answer_of_several_lines_is_cut_before_its_first() -> None:
+    tool = [{"type": "tool_use", "id": "t1", "name": "Write", "input": {"file_path": "a"}}]
+    used = {"input_tokens": 1, "output_tokens": 2, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 4}
+    one = of_claude("assistant", "a1", message={"id": "m1", "model": "m", "usage": used})
+    two = of_claude("assistant", "a2", "a1", tool, message={"id": "m1"})
+    other = of_claude("assistant", "a3", "a2", message={"id": "m2", "usage": {"input_tokens": 0}})
+    loose = of_claude("assistant", "a4", "a3", message={"id": ""})
+    reader, found, _ = read(claude, one, two, other, loose, loose)
+    assert [entry.can_cut for entry in found] == [True, False, True, True, True]
+    assert [entry.group for entry in found] == ["m1", "m1", "m2", "", ""] and reader.model == "m"
+    assert found[0].usage == Usage(1, 2, 3, 4, 10) and found[1].usage is found[2].usage is None
+    assert (found[1].calls, found[1].files) == (("t1",), FileOperations((), ("a",)))
+
+
+def test_claude_what_the_user_says_and_what_tools_return() -> None:
+    results = [
+        {"type": "tool_result", "tool_use_id": "t1", "content": "no", "is_error": True},
+        {"type": "text", "text": "b"},
+    ]
+    _, [user, tool], _ = read(claude, of_claude("user", "u1"), of_claude("user", "u2", "u1", results))
+    assert (user.role, user.can_cut, user.starts_turn, user.answers) == ("user", True, True, ())
+    assert (tool.role, tool.can_cut, tool.starts_turn, tool.answers) == ("tool_result", False, False, ("t1",))
+    found = said(claude, of_claude("user", "u2", "u1", results))
+    assert [(one.role, one.text, one.call, one.failed) for one in found] == [
+        ("tool_result", "no", "t1", True), ("user", "b", "", False),
+    ]  # fmt: skip
+    queued = {"type": "attachment", "uuid": "q", "attachment": {"type": "queued_command", "prompt": "and now"}}
+    assert [one.text for one in said(claude, queued)] == ["and now"]
+    for other in ({"type": "file"}, {"type": "queued_command", "prompt": "x", "commandMode": "bash"}):
+        assert read(claude, {**queued, "attachment": other})[1][0].kind == "other"
+
+
+def test_claude_a_boundary_and_its_summary_are_one() -> None:
+    about = {"preservedSegment": {"headUuid": "u1"}, "preTokens": 9}
+    boundary = {
+        "type": "system", "subtype": "compact_boundary", "uuid": "b", "logicalParentUuid": "u1",
+        "compactMetadata": about,
+    }  # fmt: skip
+    summary = of_claude("user", "s", "b", "the summary", isCompactSummary=True)
+    found = branch(claude, of_claude("user", "u1"), boundary, summary)
+    assert [(one.id, one.kind, one.role, one.size) for one in found] == [
+        ("u1", "message", "user", 50), ("b", "compaction", "compaction_summary", 50), ("s", "other", None, 0),
+    ]  # fmt: skip
+    assert found[1].compaction == Compaction("the summary", "u1", 9) and found[1].offset == 300
+    assert found[2].compaction is None
+    alone = branch(claude, of_claude("user", "u1"), {**summary, "parentUuid": "u1"})
+    assert (alone[1].kind, alone[1].compaction) == ("compaction", Compaction("the summary"))
+    twice = branch(claude, boundary, summary, {**summary, "uuid": "s2", "parentUuid": "s"})
+    assert [one.kind for one in twice] == ["compaction", "other", "compaction"]
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        (" a ", "a"),
+        (f"{CONTINUED}. Summary:\n a ", "a"),
+        (f"{CONTINUED}.", f"{CONTINUED}."),
+        (f"a\n{GO_ON} without", "a"), (f"a\nIf you need specific details from before compaction, b\n{GO_ON}", "a"),
+        ("Summary:\na", "Summary:\na"),
+    ],
+)  # fmt: skip
+def test_claude_a_summary_without_what_stands_around_it(text: str, bare: str) -> None:
+    assert claude._bare(text) == bare
+
+
+def test_claude_parallel_calls_are_on_the_branch() -> None:
+    def call(uuid: str, parent: str, name: str) -> dict[str, Any]:
+        return of_claude(
+            "assistant", uuid, parent, [{"type": "tool_use", "id": name, "name": "X"}], message={"id": "m"}
+        )
+
+    def result(uuid: str, parent: str, name: str) -> dict[str, Any]:
+        return of_claude("user", uuid, parent, [{"type": "tool_result", "tool_use_id": name, "content": "ok"}])
+
+    lines = [
+        of_claude("user", "u"), call("a1", "u", "t1"), call("a2", "a1", "t2"), result("r1", "a1", "t1"),
+        result("r2", "a2", "t2"), result("r1b", "a1", "t1"), of_claude("user", "stray", "u"),
+        of_claude("user", "end", "r2"),
+    ]  # fmt: skip
+    assert [entry.id for entry in branch(claude, *lines)] == ["u", "a1", "a2", "r1", "r2", "end"]
+    assert branch(claude) == []
+
+
+# -- any client
+
+
+def test_the_path_to_an_entry() -> None:
+    def entry(name: str, parent: str) -> Entry:
+        return Entry(name, parent, "message", 1, 0, 0)
+
+    tree = {
+        name: entry(name, parent) for name, parent in (("a", ""), ("b", "a"), ("c", "gone"), ("x", "y"), ("y", "x"))
+    }
+    for leaf, path, told in (
+        ("b", ["a", "b"], 0), ("none", [], 0), ("c", ["c"], 1), ("x", ["y", "x"], 1),
+    ):  # fmt: skip
+        problems = Problems()
+        assert [one.id for one in path_to(leaf, tree, problems)] == path
+        assert len(problems.all()) == told
+    problems = Problems()
+    for number in range(22):
+        problems.add(str(number))
+    assert problems.all() == (*map(str, range(20)), "and 2 more problems")

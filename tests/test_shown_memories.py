@@ -1,0 +1,341 @@
+"""What a person reads on a terminal of memories, hits and notes: every text, and the colours that mean something."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest import NOW_MS
+from terminal import drawn, styles
+
+from cli.knowledge import view as knowledge
+from cli.memory import view as memory
+from cli.recall import view as recall
+
+STEP = {"command": "joelclaw next", "description": "what comes next"}
+SHOWN_STEP = "→ joelclaw next  what comes next"
+WRITTEN: dict[str, Any] = {
+    "verdict": "hold", "observation": "the gateway retries twice", "id": "m1", "categoryId": "jc:operations",
+    "categorySource": "words", "reason": "it says how", "tags": ["gate", "way"], "merged": True, "mergedCount": 2,
+    "redacted": ["email"],
+}  # fmt: skip
+HIT: dict[str, Any] = {
+    "score": 0.649, "categoryId": "jc:operations", "collection": "observations", "timestamp": "2026-09-21T12:13:20Z",
+    "source": "manual", "path": "", "writeVerdict": "allow", "id": "m1", "observation": "it retries",
+}  # fmt: skip
+FOUND: dict[str, Any] = {
+    "query": "gateway", "rewrittenQuery": "gateway", "count": 2, "found": 5, "backend": "sqlite",
+    "budget": {"applied": "balanced"}, "hits": [HIT],
+}  # fmt: skip
+SECTION = {
+    "score": 0.5, "type": "adr", "title": "Retries", "path": "docs/a.md", "snippet": "it retries", "line": 7,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS))
+
+
+def test_a_written_memory() -> None:
+    assert drawn(memory.write, WRITTEN, STEP) == [
+        "[hold] the gateway retries twice",
+        "id        m1",
+        "category  jc:operations (words)",
+        "why       it says how",
+        "tags      gate, way",
+        "merged    took the place of a memory that said the same, 2 in all",
+        "redacted  email",
+        SHOWN_STEP,
+    ]
+    plain = {**WRITTEN, "verdict": "allow", "tags": [], "merged": False, "redacted": []}
+    assert drawn(memory.write, plain)[0] == "[allow] the gateway retries twice"
+    assert [line.split()[0] for line in drawn(memory.write, plain)[1:]] == ["id", "category", "why"]
+    assert styles(memory.write, WRITTEN)["[hold]"] == "yellow"
+    assert styles(memory.write, plain)["[allow]"] == "green"
+
+
+def test_recent_memories() -> None:
+    rows = [
+        {"at": "2026-09-21T14:13:20.000Z", "category": "ops", "observation": "the gateway retries", "verdict": "allow"},
+        {"at": "2026-09-20T04:13:20.000Z", "category": "preferences", "observation": "no tabs", "verdict": "discard"},
+    ]
+    assert drawn(memory.recent, {"hours": 24.0, "observations": rows}, STEP) == [
+        "2026-09-21 14:13  ops          the gateway retries",
+        "2026-09-20 04:13  preferences  no tabs",
+        SHOWN_STEP,
+    ]
+    assert drawn(memory.recent, {"hours": 1.5, "observations": []}) == ["nothing was written in the last 1.5 hours"]
+
+
+def test_the_scorecard() -> None:
+    result = {
+        "hours": 24,
+        "overallStatus": "yellow",
+        "metrics": [
+            {"name": "echo_rate", "value": 0.12345, "status": "green", "detail": "3 of 24"},
+            {"name": "held", "value": None, "status": "unknown", "detail": "nothing yet"},
+        ],
+    }
+    assert drawn(memory.scorecard, result, STEP) == [
+        "last 24 hours",
+        "metric     value  status   from",
+        "echo_rate  12.3%  green    3 of 24",
+        "held           –  unknown  nothing yet",
+        "overall  yellow",
+        SHOWN_STEP,
+    ]
+    shown = styles(memory.scorecard, result)
+    assert (shown["green"], shown["unknown"], shown["yellow"]) == ("bold green", "dim", "bold yellow")
+
+
+def test_one_memory() -> None:
+    result = {
+        "verdict": "allow", "observation": "it retries", "forgotten": True, "id": "m1", "tags": [], "source": "",
+        "priority": 0, "count": None, "score": 0.25, "context": "said on Monday",
+        "history": [{"at": "x", "source": "s", "text": "before", "other": 1}],
+        "evidence": [{"session": "s1", "episodes": 2, "at": "y"}],
+    }  # fmt: skip
+    known = ["id         m1", "priority   0", "score      0.25"]
+    assert drawn(memory.show, result, STEP) == [
+        "[allow] it retries",
+        "forgotten: no search finds it",
+        "verdict    allow",
+        "forgotten  yes",
+        *known,
+        "context",
+        "said on Monday",
+        "it said before",
+        "at  source  text",
+        "x   s       before",
+        "observed in",
+        "session  episodes  at",
+        "s1              2  y",
+        SHOWN_STEP,
+    ]
+    bare = {**result, "forgotten": False, "context": "", "history": [], "evidence": []}
+    assert drawn(memory.show, bare) == ["[allow] it retries", "verdict    allow", "forgotten  no", *known]
+
+
+def test_what_was_forgotten_and_brought_back() -> None:
+    result = {"undo": False, "forgotten": ["a", "b"], "restored": ["z"], "unchanged": ["c"]}
+    assert drawn(memory.forget, result, STEP) == ["forgotten a", "forgotten b", "c was so before", SHOWN_STEP]
+    assert drawn(memory.forget, {**result, "undo": True, "unchanged": []}) == ["brought back z"]
+
+
+def test_an_import() -> None:
+    result: dict[str, Any] = {
+        "lines": 1200, "added": 3, "updated": 0, "unchanged": 2, "forgotten": 0, "failed": 3,
+        "redacted": {"email": 2, "key": 1},
+        "errors": [{"line": 3, "reason": "no text"}, {"line": 1200, "reason": "no [b]JSON[/b]"}],
+    }  # fmt: skip
+    assert drawn(memory.import_, result, STEP) == [
+        "lines      1,200",
+        "added      3",
+        "unchanged  2",
+        "failed     3",
+        "redacted  email 2, key 1",
+        " line  reason",
+        "    3  no text",
+        "1,200  no [b]JSON[/b]",
+        "and 1 more",
+        SHOWN_STEP,
+    ]
+    assert drawn(memory.import_, {**result, "failed": 2})[-1] == "1,200  no [b]JSON[/b]"
+    nothing = dict.fromkeys(("lines", "added", "updated", "unchanged", "forgotten", "failed"), 0)
+    assert drawn(memory.import_, {**nothing, "redacted": {}, "errors": []}) == ["lines  0"]
+
+
+def test_an_archive() -> None:
+    result: dict[str, Any] = {
+        "transcripts": 0, "agents": {"pi": 2, "codex": 0}, "unchanged": 0, "episodes": {"added": 3, "updated": 0},
+        "bytes": 1536, "badLines": 1, "subagents": 2, "skipped": [{"path": "/a", "reason": "empty"}], "skippedCount": 3,
+    }  # fmt: skip
+    rows = [
+        "transcripts         0",
+        "of                  pi 2, codex 0",
+        "episodes added      3",
+        "read                1.5 KiB",
+        "bad lines           1",
+        "subagents left out  2",
+    ]
+    left_out = ["left out", "path  reason", "/a    empty", "and 2 more", SHOWN_STEP]
+    assert drawn(memory.archive, result, STEP) == [*rows, *left_out]
+    assert drawn(memory.archive, {**result, "skipped": [], "skippedCount": 0}) == rows
+
+
+def test_the_counts() -> None:
+    result = {"total": 3, "byVerdict": {"allow": 2}, "none": {}, "last": None}
+    assert drawn(memory.stats, result, STEP) == ["total  3", "last   –", "byVerdict", "allow  2", SHOWN_STEP]
+
+
+def test_an_observation() -> None:
+    result: dict[str, Any] = {
+        "session": "s1", "unchanged": False, "turns": 3, "tokens": 1234,
+        "observations": {"added": 1200, "merged": 1, "byVerdict": {"allow": 2, "hold": 0}},
+        "left": {"turns": 2, "reason": "tokens"},
+    }  # fmt: skip
+    rows = [
+        "session       s1",
+        "turns         3",
+        "observations  1,200 new, 1 said before",
+        "verdicts      allow 2, hold 0",
+        "tokens        about 1,234",
+    ]
+    left = "left          2 turns, since {} is used"
+    assert drawn(memory.observe, result, STEP) == [*rows, left.format("observe.max_tokens"), SHOWN_STEP]
+    for reason, shown in (("seconds", "observe.seconds"), ("other", "the budget")):
+        assert drawn(memory.observe, {**result, "left": {"turns": 2, "reason": reason}})[-1] == left.format(shown)
+    assert drawn(memory.observe, {**result, "left": {"turns": 0, "reason": ""}}) == rows
+    assert drawn(memory.observe, {**result, "unchanged": True}) == ["nothing was said since the last time"]
+    detached = {"session": "s1", "detached": True}
+    assert drawn(memory.observe, detached) == ["session s1 is observed in the background"]
+
+
+def test_hits() -> None:
+    other = {
+        **HIT, "score": 0.04, "collection": "episodes", "timestamp": "", "source": "", "path": "src/a.py",
+        "writeVerdict": "hold", "title": "A [title]",
+    }  # fmt: skip
+    assert drawn(recall.hits, {**FOUND, "hits": [HIT, other]}, STEP) == [
+        " 1  ██████░░░░ 0.65  operations  2 h ago  manual  m1",
+        "    it retries",
+        "",
+        " 2  ░░░░░░░░░░ 0.04  operations  episodes  src/a.py  hold  m1",
+        "    A [title]",
+        "    it retries",
+        "",
+        "2 of 5 found · balanced · sqlite",
+        SHOWN_STEP,
+    ]
+    assert styles(recall.hits, {**FOUND, "hits": [other]})["hold"] == "yellow"
+
+
+def test_why_hits_are_missing() -> None:
+    result = {
+        **FOUND, "query": "z" * 21, "rewrittenQuery": "zz", "hits": [], "count": 0, "droppedByTrustPass": 3,
+        "fallback": {"reason": "gone"},
+        "droppedDiagnostics": [{"reasons": ["noise", "age"], "observation": "o" * 60 + "p" * 41}],
+    }  # fmt: skip
+    shown = drawn(recall.hits, result)
+    assert shown[:3] == [
+        f"Nothing bears on '{'z' * 21}'.",
+        "0 of 5 found · balanced · sqlite · searched for zz · 3 left out",
+        "The cluster was not asked or gave no answer: gone",
+    ]
+    assert "".join(shown[3:]) == f"  left out (noise, age):{'o' * 60}{'p' * 40}"
+
+
+def test_a_long_text_is_cut_at_600_characters() -> None:
+    for length, ends in ((600, "y" * 600), (601, "y" * 599 + "…")):
+        lines = drawn(recall.hits, {**FOUND, "hits": [{**HIT, "observation": "y" * length}]})[1:-2]
+        assert "".join(line.strip() for line in lines) == ends
+    for view in (recall.hits, knowledge.search, knowledge.vault_search):
+        shown = "".join(drawn(view, {**FOUND, "query": "z" * 121, "hits": []}))
+        assert shown.count("z") == 120, "a query is shown up to its 120th character"
+
+
+@pytest.mark.parametrize(
+    ("score", "cells"),
+    [(-1.0, 0), (0.0, 0), (0.04, 0), (0.06, 1), (0.5, 5), (0.94, 9), (0.96, 10), (1.0, 10), (2.0, 10)],
+)
+def test_the_bar_of_a_score(score: float, cells: int) -> None:
+    assert recall.bar(score).plain == "█" * cells + "░" * (10 - cells) + f" {score:.2f}"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "shown"),
+    [
+        (-5, "now"), (0, "now"), (0.99, "now"), (1, "1 min ago"), (59.9, "59 min ago"), (60, "1 h ago"),
+        (1439, "23 h ago"), (1440, "1 d ago"), (43_829, "30 d ago"), (43_830, "1 mo ago"), (525_959, "11 mo ago"),
+        (525_960, "1 y ago"), (1_051_920, "2 y ago"),
+    ],
+)  # fmt: skip
+def test_an_age_is_told_in_its_largest_unit(minutes: float, shown: str) -> None:
+    assert recall.age("2026-09-21T14:13:20Z", NOW_MS + int(minutes * 60_000)) == shown
+
+
+def test_an_unknown_age_is_not_told() -> None:
+    assert recall.age("some day", NOW_MS) == ""
+
+
+def test_synced_folders() -> None:
+    indexed: dict[str, Any] = {
+        "files": 1200, "sections": 3, "added": 1, "updated": 0, "removed": 0, "unchanged": 2, "redacted": {"email": 2},
+        "ms": 1234, "skipped": [{"path": "x", "reason": "big"}], "skippedCount": 2,
+    }  # fmt: skip
+    result = {"folders": ["/a", "/b"], "indexed": indexed, "missing": ["/gone"], "pruned": ["/out"]}
+    counts = ["files      1,200", "sections   3", "added      1", "updated    0", "removed    0", "unchanged  2"]
+    assert drawn(knowledge.sync, result, STEP) == [
+        "/a, /b",
+        *counts,
+        "redacted   email 2",
+        "took       1.23 s",
+        "gone or empty, nothing of it was removed: /gone",
+        "taken out: /out",
+        "path  reason",
+        "x     big",
+        "and 1 more",
+        SHOWN_STEP,
+    ]
+    plain = {**indexed, "redacted": {}, "skipped": [], "skippedCount": 0}
+    shown = drawn(knowledge.sync, {"folders": ["/a"], "indexed": plain, "missing": [], "pruned": []})
+    assert shown == ["/a", *counts, "took       1.23 s"]
+
+
+def test_sections_that_were_found() -> None:
+    result = {"query": "q", "hits": [SECTION, {**SECTION, "snippet": ""}], "found": 7}
+    assert drawn(knowledge.search, result, STEP) == [
+        " 1  █████░░░░░ 0.50  adr  Retries",
+        "    docs/a.md",
+        "    it retries",
+        "",
+        " 2  █████░░░░░ 0.50  adr  Retries",
+        "    docs/a.md",
+        "2 of 7 found",
+        SHOWN_STEP,
+    ]
+    nothing = {"query": "q", "hits": [], "found": 0}
+    assert drawn(knowledge.search, nothing) == ["Nothing bears on 'q'.", "0 of 0 found"]
+
+
+def test_notes_that_were_read() -> None:
+    result = {
+        "resolved": [
+            {"path": "a.md", "content": "# A\n\ntext\n\n", "truncated": True, "total_lines": 1200},
+            {"path": "b.md", "content": "b", "truncated": False, "total_lines": 1},
+        ],
+        "resolution": [{"reason": "title", "score": 0.987}, {"reason": "path", "score": 1}],
+    }
+    assert drawn(knowledge.vault_read, result, STEP) == [
+        "a.md  title 0.99", "# A", "", "text", "… of 1,200 lines", "b.md  path 1.00", "b", SHOWN_STEP,
+    ]  # fmt: skip
+
+
+def test_notes_that_were_found() -> None:
+    result = {
+        "query": "q", "hits": [SECTION, {**SECTION, "line": 0, "type": ""}], "found": 7, "complete": False,
+        "fallback": {"reason": "never synced"},
+    }  # fmt: skip
+    assert drawn(knowledge.vault_search, result, STEP) == [
+        "searched the texts: never synced",
+        " 1  █████░░░░░ 0.50  adr  Retries",
+        "    docs/a.md:7",
+        "    it retries",
+        "",
+        " 2  █████░░░░░ 0.50  Retries",
+        "    docs/a.md",
+        "    it retries",
+        "",
+        "time ran out before all notes were read",
+        "2 of 7 found",
+        SHOWN_STEP,
+    ]
+    nothing = {"query": "q", "hits": [], "found": 0}
+    assert drawn(knowledge.vault_search, nothing) == ["No note has 'q'.", "0 of 0 found"]
+
+
+def test_the_time_of_a_memory_is_on_one_line_however_narrow_it_gets() -> None:
+    row = {"at": "2026-09-21T14:13:20Z", "category": "preferences", "observation": "no tabs " * 5, "verdict": "allow"}
+    shown = drawn(memory.recent, {"hours": 24.0, "observations": [row]}, columns=40)
+    assert shown[0].startswith("2026-09-21 14:13  preferences  ") and len(shown) > 1
