@@ -74,9 +74,7 @@ def items(line: object) -> list[Item]:
         return [{"kind": "usage", "tokens": tokens, "window": window or None, "model": ""}] if tokens else []
     if kind == "compacted":
         at = ms(entry.get("timestamp"))
-        history = [
-            content.text_of(row.get("content"), _TEXTS) for row in content.rows(payload.get("replacement_history"))
-        ]
+        history = [text for row in content.rows(payload.get("replacement_history")) for text in _left(row)]
         kept = "\n".join(text for text in (content.string(payload.get("message")), *history) if text)
         found: list[Item] = [{"kind": "compaction", "tokens": None, "at": at}]
         return [*found, {"kind": "summary", "text": kept, "at": at}] if kept else found
@@ -211,6 +209,12 @@ def _by_user(payload: dict[str, Any], given: object) -> object:
         return given
     sources = [content.table(content.table(part).get("provenance")).get("type") for part in metadata]
     return [part for part, source in zip(given, sources, strict=True) if source not in _NOT_THE_USER]
+
+
+def _left(row: dict[str, Any]) -> list[str]:
+    """The texts of what a compaction left in the context: of a message, or of a call and what it returned."""
+    fields = [row.get(name) for name in ("text", "arguments", "input", "output")]
+    return [text for text in (content.text_of(one, _TEXTS) for one in (row.get("content"), *fields)) if text]
 
 
 def _process(given: object) -> str:
