@@ -324,7 +324,7 @@ def test_a_node_that_stands_still_is_a_silent_server(run: Run, local: Path, serv
 
 def test_a_hook_recalls_from_the_local_file_while_the_server_is_silent(run: Run, local: Path, server: Server) -> None:
     cluster = server.environment(JOELCLAW_STORE_PREFIX="silent_", JOELCLAW_STORE_TIMEOUT_MS="60000", **FROZEN)
-    words = ("inject", "memory", "--session", "s-9", "--query", "zebra crossing service port")
+    words = ("inject", "memory", "--session", "s-9", "--query", "zebra crossing service port", "--project", "/w/zebra")
     server.pause()
     try:
         began = time.monotonic()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from core import clock
 from core.quoting import clip, cost, enclose, one_line
-from session.inject import topics, work
+from session.inject import topics
 from session.inject.topics import is_status_question
 from session.state import zones
 
@@ -221,6 +221,10 @@ def event_lines(bad: Sequence[Event], tally: Iterable[tuple[str, str, str, str, 
 
 def meanwhile(sessions: Sequence[Work], now: int) -> list[str]:
     """What other sessions of the project did: who, when, for what, and the files most at work; a line each."""
+    if not sessions:
+        return []
+    from session.inject import work
+
     lines = []
     for one in sessions:
         minutes = max(0, now - one["session"]["updated_at"]) // _MINUTE_MS

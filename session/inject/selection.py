@@ -40,6 +40,8 @@ _MOST_DECISIVE = 2
 _OTHERS = 0.5
 TURN_LEAST = 0.4
 _TURN_WORTH = 0.5
+_PROGRESS = ("all ", "good", "now ", "perfect", "great", "excellent", "next", "implementation complete", "interesting")
+_STEPPING = ("let me ", "i'll ", "i'm going", "i will ", "i'm doing", "i'm checking")
 _IS_TASK = frozenset(("session-task",))
 _CLAUSE_LEAST = 12
 
@@ -82,9 +84,15 @@ def bearing(hits: Sequence[Hit], state: SessionState, said: str) -> list[Hit]:
                 kept.append(hit)
         elif hit["session"] != state["sessionId"] and hit["score"] >= TURN_LEAST and named:
             text = hit["observation"]
-            if worth(text) >= _TURN_WORTH and not named.isdisjoint(names_in(text)[0]):
+            if worth(text) >= _TURN_WORTH and not _narrates(text) and not named.isdisjoint(names_in(text)[0]):
                 kept.append(hit)
     return kept
+
+
+def _narrates(turn: str) -> bool:
+    """Whether a turn tells of the step that its agent takes."""
+    lower = turn[:_TEXT_CHARS].lower().replace("’", "'").removeprefix("assistant: ")
+    return lower.startswith(_PROGRESS) or any(mark in lower for mark in _STEPPING)
 
 
 def worth(text: str) -> float:
