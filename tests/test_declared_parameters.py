@@ -183,7 +183,7 @@ def test_a_parameter_as_json() -> None:
 def test_every_command_is_described() -> None:
     tree = reference.tree()
     [forget] = [one for one in tree["commands"] if one["command"] == "joelclaw memory forget"]
-    assert forget["usage"].startswith("joelclaw memory forget ID...")
+    assert forget["usage"].startswith("joelclaw memory forget [ID...]")
     assert "ID" in forget["params"] and "--undo" in forget["params"] and "memory" in tree["groups"]
     page = reference.markdown()
     for group in tree["groups"]:

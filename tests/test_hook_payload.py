@@ -94,9 +94,9 @@ def test_an_entry_with_its_tools_and_their_outcomes() -> None:
         {
             "kind": "said", "id": "pi:e1", "role": "assistant", "text": "I look", "at": 5,
             "tools": [
-                {"call": "e1/0", "name": "bash", "files": ["a"], "command": "ls"},
-                {"call": "e1/2", "name": "read", "files": [], "command": ""},
-                {"call": "e1/3", "name": "edit", "files": [], "command": ""},
+                {"call": "e1/0", "name": "bash", "files": ["a"], "command": "ls", "target": "a", "given": ""},
+                {"call": "e1/2", "name": "read", "files": [], "command": "", "target": "", "given": ""},
+                {"call": "e1/3", "name": "edit", "files": [], "command": "", "target": "", "given": ""},
             ],
         },
         {"kind": "outcome", "call": "e1/0", "text": "no such file", "failed": True},

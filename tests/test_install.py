@@ -17,7 +17,8 @@ import pytest
 from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, Spawned, clean_environment
 from terminal import without_style
 
-CLAUDE_EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"]
+CODEX_EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"]
+CLAUDE_EVENTS = [*CODEX_EVENTS[:5], "SubagentStop", "SessionEnd"]
 GEMINI_EVENTS = ["SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"]
 FILES = {
     "pi": ".pi/agent/extensions/joelclaw.ts",
@@ -83,7 +84,7 @@ def ours(entries: dict[str, list[dict[str, Any]]], event: str) -> list[dict[str,
 
 @pytest.mark.parametrize(
     ("agent", "events", "seconds", "unit"),
-    [("claude", CLAUDE_EVENTS, 5, 1), ("codex", CLAUDE_EVENTS, 5, 1), ("gemini", GEMINI_EVENTS, 5, 1000)],
+    [("claude", CLAUDE_EVENTS, 5, 1), ("codex", CODEX_EVENTS, 5, 1), ("gemini", GEMINI_EVENTS, 5, 1000)],
 )
 def test_hooks_for_every_event(
     install: Install, user: Path, agent: str, events: list[str], seconds: int, unit: int
@@ -132,7 +133,7 @@ def test_a_hook_ends_well_and_prints_our_answer_or_nothing(
         done = subprocess.run(["/bin/sh", "-c", line], input=b"{}", capture_output=True, env={"PATH": "/usr/bin:/bin"})
         assert done.returncode == 0
         assert done.stderr == b""
-        speaks = fake == "answers" and event not in ("Stop", "PreCompact", "SessionEnd", "AfterAgent")
+        speaks = fake == "answers" and event not in ("Stop", "PreCompact", "SubagentStop", "SessionEnd", "AfterAgent")
         assert done.stdout == (b'{"hookSpecificOutput":{"hookEventName":"X"}}\n' if speaks else b""), event
 
 

@@ -15,7 +15,7 @@ from core.store import candidates, documents, sqlite
 from core.store.candidates import LocalCandidates
 from core.store.migrations import COLLECTIONS
 
-ALL: Any = {"collections": [], "session": "", "project": "", "category": "", "verdicts": []}
+ALL: Any = {"collections": [], "session": "", "projects": (), "others": (), "category": "", "verdicts": []}
 
 
 @pytest.fixture
@@ -73,9 +73,9 @@ def test_in_a_small_memory_each_term_counts_once(db: apsw.Connection) -> None:
         ({"collections": ["episodes"]}, {"e"}),
         ({"collections": ["episodes", "knowledge"]}, {"e", "k"}),
         ({"collections": list(COLLECTIONS)}, {"a", "b", "e", "k"}),
-        ({"session": "s"}, {"a"}), ({"project": "p"}, {"b", "e"}), ({"category": "jc:ops"}, {"k"}),
+        ({"session": "s"}, {"a"}), ({"projects": ("p",), "others": ("q",)}, {"b", "e"}), ({"category": "jc:ops"}, {"k"}),
         ({"verdicts": ["hold"]}, {"b"}), ({"verdicts": ["allow", "hold"]}, {"a", "b", "e", "k"}),
-        ({"project": "p", "collections": ["observations"]}, {"b"}), ({"session": "s", "project": "p"}, set()),
+        ({"projects": ("p",), "others": ("q",), "collections": ["observations"]}, {"b"}), ({"session": "s", "projects": ("p",), "others": ("q",)}, set()),
     ],
 )  # fmt: skip
 def test_the_filters_hold_for_words_and_for_meaning(

@@ -35,9 +35,9 @@ def test_after_a_fault_nothing_is_asked_of_it(store: SessionStore, home: Path, t
     transcript.write_text('{"type": "session", "id": "s"}\n')
     store.faults.append({"step": "recall", "code": "STORE_BUSY", "message": "it is locked"})
     assert store.recall("the gateway") is None and store.happened(0) is None
-    assert store.archive(str(transcript), agent="pi", session="s", project="p", until=0.0) == []
-    store.archive_items([], agent="pi", session="s", project="p")
-    assert store.write_task("fix the queue", source="s", session="s") is None
+    assert store.archive(str(transcript), agent="pi", session="s", cwd="/p", until=0.0) == []
+    store.archive_items([], agent="pi", session="s", cwd="/p")
+    assert store.write_task("fix the queue", source="s", session="s", project="") is None
     store.move_priorities([("m1", "echo", 2)], role="interactive", session="s")
     assert store.append([event()]) is False
     assert len(store.faults) == 1 and list(home.iterdir()) == [], "no file was made"
@@ -46,12 +46,12 @@ def test_after_a_fault_nothing_is_asked_of_it(store: SessionStore, home: Path, t
 def test_without_a_fault_it_is_used(store: SessionStore, home: Path) -> None:
     assert store.append([]) is False and list(home.iterdir()) == [], "nothing to store opens no store"
     assert store.recall("the gateway") == [] and store.happened(0) == ([], [])
-    assert store.archive("/no/where", agent="pi", session="s", project="p", until=0.0) == []
+    assert store.archive("/no/where", agent="pi", session="s", cwd="/p", until=0.0) == []
     assert list(home.iterdir()) == [] and store.faults == []
     assert store.append([event()]) is True
     found = store.happened(0)
     assert found is not None and found[0] == [] and len(found[1]) == 1
-    assert isinstance(store.write_task("Task: fix the queue of staging", source="s", session="s"), str)
+    assert isinstance(store.write_task("Task: fix the queue of staging", source="s", session="s", project=""), str)
     assert store.faults == []
 
 
