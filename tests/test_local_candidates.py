@@ -16,6 +16,7 @@ from core.store.candidates import LocalCandidates
 from core.store.migrations import COLLECTIONS
 
 ALL: Any = {"collections": [], "session": "", "projects": (), "others": (), "category": "", "verdicts": []}
+OF_P: Any = {"projects": ("p",), "others": ("q",)}
 
 
 @pytest.fixture
@@ -73,9 +74,9 @@ def test_in_a_small_memory_each_term_counts_once(db: apsw.Connection) -> None:
         ({"collections": ["episodes"]}, {"e"}),
         ({"collections": ["episodes", "knowledge"]}, {"e", "k"}),
         ({"collections": list(COLLECTIONS)}, {"a", "b", "e", "k"}),
-        ({"session": "s"}, {"a"}), ({"projects": ("p",), "others": ("q",)}, {"b", "e"}), ({"category": "jc:ops"}, {"k"}),
+        ({"session": "s"}, {"a"}), (OF_P, {"b", "e"}), ({"category": "jc:ops"}, {"k"}),
         ({"verdicts": ["hold"]}, {"b"}), ({"verdicts": ["allow", "hold"]}, {"a", "b", "e", "k"}),
-        ({"projects": ("p",), "others": ("q",), "collections": ["observations"]}, {"b"}), ({"session": "s", "projects": ("p",), "others": ("q",)}, set()),
+        ({**OF_P, "collections": ["observations"]}, {"b"}), ({"session": "s", **OF_P}, set()),
     ],
 )  # fmt: skip
 def test_the_filters_hold_for_words_and_for_meaning(
