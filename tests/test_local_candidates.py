@@ -140,3 +140,22 @@ def test_in_a_large_memory_the_rarest_terms_are_asked_for(db: apsw.Connection, m
         assert source._selective(["some", "rare"]) == match
     monkeypatch.setattr(candidates, "_AFFORDABLE", 12)
     assert source._selective(["often", "never"]) == '"often" OR "never"', "so many documents are no large memory"
+
+
+@pytest.mark.parametrize("others", [3, 30])
+def test_the_nearest_of_one_project_are_found_among_many_of_another(db: apsw.Connection, others: int) -> None:
+    """Near enough to be looked at first, and so far behind that only a search of the project's own rows finds them."""
+    for number in range(others):
+        add(db, f"theirs{number}", f"note {number}", direction(1, 2), project="q")
+    for name, project in (("ours", "p"), ("ours too", "p"), ("of none", "")):
+        add(
+            db,
+            name,
+            f"text of {name}",
+            direction(1, 3),
+            "episodes" if name == "ours" else "observations",
+            project=project,
+        )
+    assert set(found(db, vector=direction(1, 2), limits=(9, 3), **OF_P)) == {"ours", "ours too"}
+    with_global = {"projects": ("p", ""), "others": ("q",)}
+    assert set(found(db, vector=direction(1, 2), limits=(9, 3), **with_global)) == {"ours", "ours too", "of none"}
