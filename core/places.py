@@ -22,7 +22,7 @@ def place_of(file: str, command: str) -> str:
         while words and (words[0] in _BEFORE or "=" in words[0].split("/")[0]):
             words = words[1:]
         for word in words:
-            bare = word.strip("'\"()`;,")
+            bare = word.strip("'\"()`;,").rpartition("=")[2]
             if not bare.startswith("-") and "/" in bare and is_file(bare) and "*" not in bare:
                 return bare[:PLACE_CHARS]
         if words and not head:

@@ -54,7 +54,7 @@ def units_of(query: str) -> list[str]:
     units: list[str] = []
     program: list[str] = []
     for token in query.replace(",", " ").split():
-        if is_file(token) or (token.endswith("/") and len(token) > 1) or token == COMMANDS:
+        if is_anchor(token) or token == COMMANDS:
             if program:
                 units.append(" ".join(program))
             program = []
@@ -63,7 +63,12 @@ def units_of(query: str) -> list[str]:
             program.append(token)
     if program:
         units.append(" ".join(program))
-    return units if any(is_file(unit) or unit.endswith("/") for unit in units) else []
+    return units if any(map(is_anchor, units)) else []
+
+
+def is_anchor(unit: str) -> bool:
+    """Whether a unit is a file or a folder: a query without any is taken for words."""
+    return is_file(unit) or (unit.endswith("/") and len(unit) > 1)
 
 
 def is_at(place: str, unit: str) -> bool:
@@ -198,7 +203,7 @@ def _sessions_at(db: apsw.Connection, units: Sequence[str], session: str, projec
         return [about] if about else []
     newest: dict[str, int] = {}
     for unit in units:
-        if is_file(unit) or unit.endswith("/"):
+        if is_anchor(unit):
             for identifier, rowid in store.sessions_naming(db, unit, _LOOKED_AT):
                 newest[identifier] = max(rowid, newest.get(identifier, 0))
     found = [store.session(db, one) for one in sorted(newest, key=lambda one: -newest[one])[:_SESSIONS]]

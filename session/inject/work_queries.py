@@ -74,7 +74,7 @@ def _query(
         for unit, names in dealt.items():
             if unit in units or unit in used or len(unit) > characters:
                 continue
-            if not any(map(_is_anchor, (*units, unit))):
+            if not any(map(work_cards.is_anchor, (*units, unit))):
                 continue
             found, left = _within(names, room)
             gain = sum(weights[name] for name in found if name not in seen and name not in brought)
@@ -88,10 +88,10 @@ def _query(
         brought.update(found)
         characters -= len(unit) + 1
         room = left - _LINE_CHARS
-    if not any(map(_is_anchor, units)):
+    if not any(map(work_cards.is_anchor, units)):
         return []
     seen.update(brought)
-    return sorted(units, key=lambda unit: (unit == work_cards.COMMANDS, not _is_anchor(unit)))
+    return sorted(units, key=lambda unit: (unit == work_cards.COMMANDS, not work_cards.is_anchor(unit)))
 
 
 def _within(names: Iterable[Name], room: int) -> tuple[list[str], int]:
@@ -110,11 +110,6 @@ def _units(place: str) -> list[str]:
     folder, _, file = place.rpartition("/")
     parts = folder.strip("/").split("/")[-2:]
     return [file, "/".join(parts) + "/"] if parts != [""] and all(map(_is_plain, parts)) else [file]
-
-
-def _is_anchor(unit: str) -> bool:
-    """Whether a query that holds this unit is known as one of units."""
-    return is_file(unit) or unit.endswith("/")
 
 
 def _is_plain(text: str) -> bool:

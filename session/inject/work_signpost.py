@@ -62,10 +62,10 @@ def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int) -> Work
     names = store.names(db, session)
     told = names_in(summary)[0]
     lines = _standing(about, calls, _prompts(db, session), summary, plain)
-    lines += _said(db, session, plain)
+    lines += _said(db, session, plain, shown=_plain(lines[0]) if lines else "")
     commands = work_cards.ranked_commands(calls, work_cards.COMMAND_CHARS)
     missing = [call for call in commands if call["command"] not in summary]
-    lines += _commands(missing)
+    lines += _commands([call for call in missing if f"`{call['command']}`" not in "".join(lines)])
     # The queries come last in the text, and are chosen for what the rest leaves out; so they are guessed at first.
     room = max_tokens * 4 - len(enclose(SOURCE, [HEADING, *lines])) - 3 * work_queries.QUERY_CHARS - 60
     while room >= _LEAST_ROOM:
@@ -99,11 +99,11 @@ def _standing(about: Session, calls: Sequence[Call], prompts: Sequence[str], sum
     return lines
 
 
-def _said(db: apsw.Connection, session: str, plain: str) -> list[str]:
+def _said(db: apsw.Connection, session: str, plain: str, *, shown: str) -> list[str]:
     """What the user demanded, and what was decided and why: each where the summary has it not."""
     lines: list[str] = []
     for demand in work.demands(_prompts(db, session), _TURNS):
-        if len(demand) <= SAID_CHARS and not _is_told(demand, plain):
+        if len(demand) <= SAID_CHARS and not _is_told(demand, plain) and _plain(demand) not in shown:
             lines.append(f'**The user said:** "{demand}"')
             break
     turns = [text for _, text in transcripts.turns(db, session, first=0, last=_ANSWERS, characters=_TURN_CHARS)]
@@ -154,7 +154,7 @@ def _working_set(shown: Sequence[tuple[str, list[str]]]) -> list[str]:
         else:
             begin = f"- {begin}"
         lines += [f"{begin}{one_line(file)}{': ' + inside if inside else ''}" for file, inside in files]
-    return ["**At hand:**", *lines] if lines else []
+    return ["**At work, by file:**", *lines] if lines else []
 
 
 def _more(queries: Sequence[str]) -> list[str]:
