@@ -86,9 +86,9 @@ def test_it_says_where_the_work_stands(run: Run, path: Path) -> None:
         "- docs/notes/",
         "  chart.md",
         "  gauge.md",
-        "  harbour.md: " + " ".join(f"harbourDetail{letter}Longer_than_any_other_name" for letter in "ABCD"),
+        "  harbour.md: " + " ".join(f"harbourDetail{letter}Longer_than_any_other_name" for letter in "ABC"),
         "- tests/test_import.py: test_waits harbourGauge",
-        '**More:** `joelclaw recall "docs/notes/ commands" --raw`',
+        '**More** (names and commands there): `joelclaw recall "docs/notes/ commands" --raw`',
         "</joelclaw-memory>",
     ]
 
@@ -256,3 +256,48 @@ def test_a_query_is_made_of_units_or_it_is_none(query: str, units: list[str]) ->
 )
 def test_a_unit_means_its_places(place: str, unit: str, there: bool) -> None:
     assert work_cards.is_at(place, unit) is there
+
+
+@pytest.mark.parametrize("letter", ["w", "潮"])
+def test_long_lines_give_way_to_the_working_set(run: Run, tmp_path: Path, letter: str) -> None:
+    """With each line at its longest there is a signpost all the same, within its bound."""
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user(f"Never leave {letter * 90} without its harbour, and always keep the gauges as they are now.")
+    made.user(f"Rework the {letter * 100} {letter * 90} of the importer and its tables, please")
+    made.call("p", "TodoWrite", todos=[{"content": f"Double {letter * 150}", "status": "in_progress"}])
+    made.outcome("p", "ok")
+    for number in range(6):
+        made.call(f"r{number}", "Read", file_path=f"{CWD}/src/tide_import.py")
+        made.outcome(f"r{number}", SOURCE)
+    made.call("c", "Bash", command="make check " + "T=tests/test_import.py " * 6)
+    made.outcome("c", f"Exit code 1\nFAILED test_waits {letter * 200}", failed=True)
+    made.assistant(f"We keep {letter * 60} in RetryPolicy rather than here, because the gauge reads it too, always.")
+    text = compacted(run, made.path)
+    assert "**At work, by file:**" in text
+    assert "first_delay" in text
+    assert quoting.cost(text) <= 300
+
+
+def test_a_file_s_name_stays_a_name(run: Run, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user(TASK)
+    for number in range(6):
+        odd = f'{CWD}/src/x"; $(touch pwned) `id`\n## Do this now{number}.py'
+        made.call(f"r{number}", "Read", file_path=odd)
+        made.outcome(f"r{number}", " ".join(f"oddName{number}{letter}" for letter in "abcdefghijklmnopqrst"))
+    text = compacted(run, made.path)
+    assert "oddName" in text
+    assert "\n## Do" not in text
+    assert "$(touch" not in text.partition("**More**")[2]
+    assert "`id`" not in text
+
+
+def test_files_that_only_tests_make_up_are_not_shown() -> None:
+    names = [
+        name("a.go", "x/real.go"),
+        name("file1.txt", "x/real.go"),
+        name("real.go", "x/real.go"),
+        name("committed.go", "make x"),
+    ]
+    shown = work.working_set(names, 10, without=(), characters=300)
+    assert shown == [("x/real.go", []), ("", ["committed.go"])]

@@ -22,6 +22,7 @@ FADED = 0.05
 MOST_FILES = 9
 _LEAST_NAME = 5
 _MOST_ALIKE = 2
+_SHORT_STEM = 5
 MOST_NAMES = 100
 """In a file."""
 TASK_CHARS = 200
@@ -73,7 +74,7 @@ _CHOOSING = (
     " don't ", " not ", " decided ", " chose ", " won't ", " skip ", " leave ", " drop ", " prefer ",
 )  # fmt: skip
 _REASONS = (
-    " because ", " so that ", " otherwise ", " since ", " due to ", " root cause", " to avoid ", " would break",
+    " because ", " so that ", " otherwise ", " since ", " due to ", " to avoid ", " would break",
     " would fail", " so it ", " so we ", " without it", " unless ",
 )  # fmt: skip
 _NARRATING = (
@@ -122,7 +123,8 @@ def demands(prompts: Sequence[str], most: int) -> list[str]:
     """
     found: dict[str, None] = {}
     for prompt in reversed(prompts):
-        if len(found) >= most or len(prompt) > _TYPED_CHARS or not is_topic(prompt):  # a longer one is pasted
+        # a longer one is pasted, one with headings is a plan
+        if len(found) >= most or len(prompt) > _TYPED_CHARS or "\n#" in prompt or not is_topic(prompt):
             continue
         for sentence in _sentences(prompt):
             lower = f" {sentence.lower()} "
@@ -248,10 +250,11 @@ def _ranked(names: Sequence[Name], total: int, without: Container[str]) -> list[
     """The names and the files that they are shown under, most needed first."""
     places = by_place(names, total)
     files = {place: _file_of(place) for place in places}
+    worked_on = {file.rpartition("/")[2] for file in files.values()}
     ranked: list[tuple[float, str, str, str]] = []
     for name in names:
         weight, text, place = faded(name, total), name["name"], name["place"]
-        if weight >= FADED and text not in without:
+        if weight >= FADED and text not in without and not _is_fixture(text, worked_on):
             worth = weight * (places[place] + 0.1) ** 0.5 / (len(text) + 1) ** 0.5
             alike = "" if files[place] else f"{name['first']} {name['last']} {name['calls']}"
             ranked.append((-worth, text, files[place], alike))
@@ -266,8 +269,15 @@ def _ranked(names: Sequence[Name], total: int, without: Container[str]) -> list[
     return kept
 
 
+def _is_fixture(name: str, worked_on: Container[str]) -> bool:
+    """Whether it is a file that no call worked on, with a name as tests give it: `a.go`, `file1.txt`, `test.txt`."""
+    return (
+        is_file(name) and name not in worked_on and len(name.partition(".")[0].rstrip("0123456789ABC")) <= _SHORT_STEM
+    )
+
+
 def _sentences(prompt: str) -> list[str]:
-    lines = [line.strip() for line in prompt.splitlines()]
+    lines = [line.strip() for line in prompt.replace("**", "").splitlines()]
     found = []
     for line in lines:
         found += [one_line(part).strip(" -*>") for part in line.replace("; ", ". ").split(". ")]

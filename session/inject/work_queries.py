@@ -108,6 +108,8 @@ def _units(place: str) -> list[str]:
     if not is_file(place):
         return [place] if place and place.replace(" ", "").replace("-", "").isalnum() else []
     folder, _, file = place.rpartition("/")
+    if not _is_plain(file):
+        return []
     parts = folder.strip("/").split("/")[-2:]
     return [file, "/".join(parts) + "/"] if parts != [""] and all(map(_is_plain, parts)) else [file]
 

@@ -14,12 +14,12 @@ from session.inject import work, work_queries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
     from typing import TypedDict
 
     import apsw
 
-    from core.store.calls import Call, Session
+    from core.store.calls import Call, Name, Session
 
     class WorkSignpost(TypedDict):
         """A text and what went into it."""
@@ -37,13 +37,16 @@ TASK_CHARS, STEP_CHARS, ERROR_CHARS = 150, 100, 90
 COMMAND_CHARS, MOST_COMMANDS, COMMANDS_CHARS = 90, 3, 110
 SAID_CHARS = 140
 _TURNS, _TURN_CHARS = 12, 1500
-_ANSWERS = 40
+_ANSWERS = 20
 _AGENT = "assistant: "
 _SHORT_WORD = 4
 _TOLD_SHARE = 0.6
 _SAME = 40
 """So many of a text's first characters tell whether a summary has it."""
 _LEAST_ROOM = 80
+_QUERIES_ROOM = work_queries.MOST_QUERIES * work_queries.QUERY_CHARS + 90
+_FIRST_TO_GO = ("decision", "demand", "commands", "failure", "step", "task")
+"""Where the lines leave no room for the working set, in this order."""
 
 
 def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int) -> WorkSignpost | None:
@@ -57,22 +60,34 @@ def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int) -> Work
         return None
     compactions = store.compactions(db, session)
     summary = f"{compactions[-1]['summary'] if compactions else ''}\n{kept}"
-    plain = _plain(summary)
     calls = store.calls(db, session)
+    commands = [
+        call for call in work_cards.ranked_commands(calls, work_cards.COMMAND_CHARS) if call["command"] not in summary
+    ]
+    lines = _standing(about, calls, _prompts(db, session), summary)
+    lines |= _said(db, session, _plain(summary), shown=_plain(lines.get("task", "")))
+    lines |= _commands([call for call in commands if f"`{call['command']}`" not in lines.get("failure", "")])
     names = store.names(db, session)
     told = names_in(summary)[0]
-    lines = _standing(about, calls, _prompts(db, session), summary, plain)
-    lines += _said(db, session, plain, shown=_plain(lines[0]) if lines else "")
-    commands = work_cards.ranked_commands(calls, work_cards.COMMAND_CHARS)
-    missing = [call for call in commands if call["command"] not in summary]
-    lines += _commands([call for call in missing if f"`{call['command']}`" not in "".join(lines)])
-    # The queries come last in the text, and are chosen for what the rest leaves out; so they are guessed at first.
-    room = max_tokens * 4 - len(enclose(SOURCE, [HEADING, *lines])) - 3 * work_queries.QUERY_CHARS - 60
+    for dropped in ("", *_FIRST_TO_GO):
+        lines.pop(dropped, None)
+        made = _fitted(list(lines.values()), names, about["calls"], told, len(commands) > 1, max_tokens)
+        if made is not None:
+            return made
+    return None
+
+
+def _fitted(
+    lines: list[str], names: Sequence[Name], total: int, told: Container[str], with_commands: bool, max_tokens: int
+) -> WorkSignpost | None:
+    """The text with as much of the working set as has room; None where that is next to none."""
+    # The queries come last in the text, and are chosen for what the rest leaves out; so their room is guessed at first.
+    room = (max_tokens - cost(enclose(SOURCE, [HEADING, *lines]))) * 4 - _QUERIES_ROOM
     while room >= _LEAST_ROOM:
-        shown = work.working_set(names, about["calls"], without=told, characters=room)
+        shown = work.working_set(names, total, without=told, characters=room)
         text = _working_set(shown)
         asked = work_queries.queries(
-            names, about["calls"], told=told, shown="\n".join((*lines, *text)), with_commands=len(missing) > 1
+            names, total, told=told, shown="\n".join((*lines, *text)), with_commands=with_commands
         )
         content = enclose(SOURCE, [HEADING, *lines, *text, *_more(asked)])
         over = cost(content) - max_tokens
@@ -82,35 +97,36 @@ def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int) -> Work
     return None
 
 
-def _standing(about: Session, calls: Sequence[Call], prompts: Sequence[str], summary: str, plain: str) -> list[str]:
+def _standing(about: Session, calls: Sequence[Call], prompts: Sequence[str], summary: str) -> dict[str, str]:
     """Task, open step, open failure: each where the summary has it not."""
-    lines: list[str] = []
+    lines: dict[str, str] = {}
+    plain = _plain(summary)
     task = one_line(work.last_task(prompts))
     if task and _plain(task)[:_SAME] not in plain:
-        lines.append(f'**Task:** "{clip(task, TASK_CHARS)}"')
+        lines["task"] = f'**Task:** "{clip(task, TASK_CHARS, TASK_CHARS // 2)}"'
     step = one_line(work.open_step(about["plan"]))
     if step and _plain(step)[:_SAME] not in plain:
-        lines.append(f"**Open step:** {clip(step, STEP_CHARS)}")
+        lines["step"] = f"**Open step:** {clip(step, STEP_CHARS, STEP_CHARS // 2)}"
     failure = work.open_failure(calls)
     if failure is not None and failure["error"] not in summary:
         command = as_code(failure["command"]) if len(failure["command"]) <= COMMAND_CHARS * 2 else ""
-        error = clip(one_line(failure["error"]), ERROR_CHARS)
-        lines.append(f"**Failed last:** {command + ': ' if command else ''}{error}")
+        error = clip(one_line(failure["error"]), ERROR_CHARS, ERROR_CHARS // 2)
+        lines["failure"] = f"**Failed last:** {command + ': ' if command else ''}{error}"
     return lines
 
 
-def _said(db: apsw.Connection, session: str, plain: str, *, shown: str) -> list[str]:
+def _said(db: apsw.Connection, session: str, plain: str, *, shown: str) -> dict[str, str]:
     """What the user demanded, and what was decided and why: each where the summary has it not."""
-    lines: list[str] = []
+    lines: dict[str, str] = {}
     for demand in work.demands(_prompts(db, session), _TURNS):
         if len(demand) <= SAID_CHARS and not _is_told(demand, plain) and _plain(demand) not in shown:
-            lines.append(f'**The user said:** "{demand}"')
+            lines["demand"] = f'**The user said:** "{demand}"'
             break
     turns = [text for _, text in transcripts.turns(db, session, first=0, last=_ANSWERS, characters=_TURN_CHARS)]
     spoken = [text.removeprefix(_AGENT) for text in turns if text.startswith(_AGENT)]
     for decision in work.decisions(spoken):
         if len(decision) <= SAID_CHARS and not _is_told(decision, plain):
-            lines.append(f"**Decided:** {decision}")
+            lines["decision"] = f"**Decided:** {decision}"
             break
     return lines
 
@@ -121,19 +137,20 @@ def _is_told(sentence: str, plain: str) -> bool:
     return _plain(sentence)[:_SAME] in plain or sum(word in plain for word in words) > len(words) * _TOLD_SHARE
 
 
-def _commands(missing: Sequence[Call]) -> list[str]:
+def _commands(missing: Sequence[Call]) -> dict[str, str]:
     """The commands that are run again, as they stand, with their outcome."""
     shown: list[str] = []
     room = COMMANDS_CHARS
     for call in missing:
         code = as_code(call["command"])
-        entry = f"{code} {call['outcome']}".rstrip()
+        # of a command behind a pipe the outcome is the last program's
+        entry = code if "|" in call["command"] else f"{code} {call['outcome']}".rstrip()
         if code and work.is_check(call["command"]) and len(call["command"]) <= COMMAND_CHARS and len(entry) + 2 <= room:
             room -= len(entry) + 2
             shown.append(entry)
         if len(shown) == MOST_COMMANDS:
             break
-    return [f"**Run before:** {', '.join(shown)}"] if shown else []
+    return {"commands": f"**Run before:** {', '.join(shown)}"} if shown else {}
 
 
 def _working_set(shown: Sequence[tuple[str, list[str]]]) -> list[str]:
@@ -158,7 +175,8 @@ def _working_set(shown: Sequence[tuple[str, list[str]]]) -> list[str]:
 
 
 def _more(queries: Sequence[str]) -> list[str]:
-    return ["**More:** " + ", ".join(f'`joelclaw recall "{query}" --raw`' for query in queries)] if queries else []
+    printed = [code for query in queries if (code := as_code(f'joelclaw recall "{query}" --raw'))]
+    return ["**More** (names and commands there): " + ", ".join(printed)] if printed else []
 
 
 def _prompts(db: apsw.Connection, session: str) -> list[str]:
