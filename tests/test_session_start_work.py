@@ -63,7 +63,7 @@ def test_a_start_is_told_where_the_project_was_left(run: Run, tmp_path: Path) ->
         startup.LEFT_HEADING,
         f"**Last task** (2 h ago): {TASK}",
         "**Open step:** Double the delay in retry_delay",
-        "**Failed last:** pytest tests/test_import.py → FAILED test_waits: assert 2.0 == 4.0",
+        "**Failed last:** `pytest tests/test_import.py` → FAILED test_waits: assert 2.0 == 4.0",
         "**At work in its last sessions:**",
         "- src/tide_import.py: first_delay, retry_delay",
         "- src/x.py",

@@ -124,6 +124,8 @@ def compose(state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | 
         config=context.config,
     )
     others = meanwhile(context.store.meanwhile(project, began, without=state["sessionId"]), context.now)
+    if others:  # they say more than the log's lines of the same sessions
+        logged = []
     trigger = moment.about["trigger"]
     made = text_of(_why(trigger, state, moment.percent, context.now), memories, events, logged, others)
     if made is None:

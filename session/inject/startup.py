@@ -10,7 +10,7 @@ from math import exp, log
 
 from core.clock import DAY_MS, HOUR_MS
 from core.project import folder_of
-from core.quoting import clip, cost, enclose, one_line
+from core.quoting import as_code, clip, cost, enclose, one_line
 from session.inject import work
 from session.inject.runner import ALREADY
 from session.session_event import GATEWAY
@@ -40,7 +40,8 @@ STALE_MS = 30 * DAY_MS
 FILES, NAMES_A_FILE, WORK_CHARS = 4, 2, 220
 _CATEGORY_CHARS = 30
 _STEP_CHARS, _COMMAND_CHARS, _ERROR_CHARS = 120, 100, 140
-_DEMANDS = 2
+_DEMANDS, _LOOKED_AT = 2, 8
+_LASTING = (" never ", " always ", " prefer ", " from now on", " at all costs", " in general")
 # Of 1 to 5 sessions, factors .2 to .95 and 40 to 400 calls the best on half of 29 real sessions, and the differences
 # are small: what a new session uses next has been at work in several.
 _OLDER = 0.5
@@ -108,10 +109,12 @@ def left_of(sessions: Sequence[Work], now: int) -> list[str]:
             lines.append(f"**Open step:** {clip(one_line(step), _STEP_CHARS)}")
         failure = work.open_failure(last["calls"])
         if failure:
-            command = clip(one_line(_without_folder(failure["command"])), _COMMAND_CHARS)
+            command = _without_folder(failure["command"])
+            command = as_code(command[: _COMMAND_CHARS + 1]) if len(command) <= _COMMAND_CHARS else ""
+            command = command or clip(one_line(_without_folder(failure["command"])), _COMMAND_CHARS)
             lines.append(f"**Failed last:** {command} → {clip(one_line(failure['error']), _ERROR_CHARS)}")
         said = [prompt for one in reversed(sessions) for prompt in one["prompts"] if prompt != task]
-        demands = work.demands(said, _DEMANDS)
+        demands = [one for one in work.demands(said, _LOOKED_AT) if _holds_on(one)][:_DEMANDS]
         if demands:
             lines += ["**The user said:**", *(f"- “{one}”" for one in demands)]
     files = work.working_set(
@@ -165,6 +168,12 @@ def _names(sessions: Sequence[Work]) -> list[Name]:
     for name in sorted(found.values(), key=lambda name: -name["weight"]):
         spelt.setdefault(name["name"].lower().replace("_", ""), name)
     return list(spelt.values())
+
+
+def _holds_on(demand: str) -> bool:
+    """Whether a demand is meant for later sessions too; most are about the matter at hand."""
+    lower = f" {demand.lower()} "
+    return any(mark in lower for mark in _LASTING)
 
 
 def _without_folder(command: str) -> str:
