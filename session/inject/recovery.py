@@ -1,8 +1,9 @@
-"""The signpost after a compaction (ADR-0203, stage 3): task, files, real memories, and queries that are known to work.
+"""The signpost after a compaction (ADR-0203, stage 3): of a session that did something, `session.inject.work_signpost`.
 
-It stays within its budget of estimated tokens whatever goes in: first texts get a little shorter, then the third query
-goes, then texts get shorter still, then whole entries go. Nothing is cut in the middle of our markup, and a query is
-left out rather than shortened: a shortened one is not the query that returned something.
+Of one that only talked: task, files, memories, and queries that are known to work. That stays within its budget of
+estimated tokens whatever goes in: first texts get a little shorter, then the third query goes, then texts get shorter
+still, then whole entries go. A query is left out rather than shortened: a shortened one is not the query that returned
+something.
 """
 
 from __future__ import annotations
