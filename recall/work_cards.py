@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from math import exp
 
-from core import clock
+from core import clock, decisive
 from core.names import is_file, names_in
-from core.store import call_search
+from core.store import call_search, transcripts
 from core.store import calls as store
 
 TYPE_CHECKING = False
@@ -35,14 +35,17 @@ if TYPE_CHECKING:
 
 COLLECTION = "work"
 COMMANDS = "commands"
+DECISIONS = "decisions"
 FADED = 0.01
 """A name that weighs less is told by no card."""
 LEAN_CHARS, ONE_CHARS, MOST_CHARS = 1000, 600, 3900
 """Of an answer: with a lean budget, to a single file's name, otherwise."""
-COMMAND_CHARS, COMMANDS_CHARS = 200, 1300
+COMMAND_CHARS, COMMANDS_CHARS, DECISIONS_CHARS = 200, 1300, 1300
 _TOLD = 0.25
 """What the client's own summary has is told last."""
 _LOOKED_AT = 200
+_FIRST, _LAST, _TURN_CHARS = 10, 110, 1500
+"""Turns that are looked at for what was decided."""
 _SESSIONS = 5
 _READERS = frozenset(
     "cat ls head tail sed grep rg find echo pwd wc which type command cd sleep tree stat file jq".split()
@@ -54,7 +57,7 @@ def units_of(query: str) -> list[str]:
     units: list[str] = []
     program: list[str] = []
     for token in query.replace(",", " ").split():
-        if is_anchor(token) or token == COMMANDS:
+        if is_anchor(token) or token in (COMMANDS, DECISIONS):
             if program:
                 units.append(" ".join(program))
             program = []
@@ -166,6 +169,10 @@ def text_of(db: apsw.Connection, about: Session, names: Sequence[Name], units: S
     if COMMANDS in units:
         lines += _command_lines(db, about["id"], min(COMMANDS_CHARS, room // 2))
         room -= sum(len(line) + 1 for line in lines[1:])
+    if DECISIONS in units:
+        said = decision_lines(db, about["id"], min(DECISIONS_CHARS, room // 2))
+        room -= sum(len(line) + 1 for line in said)
+        lines += said
     here = [name for name in names if any(is_at(name["place"], unit) for unit in units)]
     room -= sum(len(place) + 3 for place in {name["place"] for name in here})
     dealt = deal_names(here, about["calls"], told_by(db, about["id"]), room)
@@ -176,6 +183,14 @@ def text_of(db: apsw.Connection, about: Session, names: Sequence[Name], units: S
             inside.append(name["name"])
     lines += [f"{place}: {' '.join(inside)}" if inside else place for place, inside in places.items()]
     return "\n".join(lines)
+
+
+def decision_lines(db: apsw.Connection, session: str, room: int) -> list[str]:
+    """What was decided, warned of and asked for in a session, and the last summary has not; a sentence a line."""
+    compactions = store.compactions(db, session)
+    told = " ".join(compactions[-1]["summary"].lower().split()) if compactions else ""
+    turns = transcripts.turns(db, session, first=_FIRST, last=_LAST, characters=_TURN_CHARS)
+    return decisive.lines_of([text for _, text in turns], told, room)
 
 
 def deal_names(names: Sequence[Name], total: int, told: Container[str], room: int) -> list[Name]:

@@ -220,11 +220,11 @@ def test_queries_name_places_that_a_reader_knows() -> None:
     names = [name(f"nameNumber{n}", f"cmd/cli/strategy/hooks{n % 2}.go") for n in range(9)]
     names += [name(f"otherName{n}", "go test") for n in range(9)]
     names += [name(f"secondName{n}", "docs/a b.md", weight=1.0) for n in range(9)]
-    asked = work_queries.queries(names, 10, told=(), shown=(), with_commands=True)
+    asked = work_queries.queries(names, 10, told=(), shown=(), extras=["commands"])
     assert asked[0] == "cli/strategy/ go test commands"
     assert all(len(query) <= work_queries.QUERY_CHARS and work_cards.units_of(query) for query in asked)
-    assert work_queries.queries(names, 10, told={one["name"] for one in names}, shown=(), with_commands=False) == []
-    assert work_queries.queries([], 0, told=(), shown=(), with_commands=True) == []
+    assert work_queries.queries(names, 10, told={one["name"] for one in names}, shown=(), extras=[]) == []
+    assert work_queries.queries([], 0, told=(), shown=(), extras=["commands"]) == []
 
 
 @pytest.mark.parametrize(

@@ -138,11 +138,11 @@ def _to_work(state: SessionState, moment: Moment) -> Text | None:
         return None
     about = {
         "filesCount": made["files"],
-        "recallHitsCount": 0,
+        "recallHitsCount": len(made["memories"]),
         "queriesCount": len(made["queries"]),
         "timeSinceSessionStartMs": max(0, context.now - state["startedAt"]),
     }
-    return _text(state, "compaction.inject", made["content"], [], about)
+    return _text(state, "compaction.inject", made["content"], made["memories"], about)
 
 
 def apply(state: SessionState, moment: Moment, text: Text | None) -> SessionState:

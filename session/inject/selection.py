@@ -7,7 +7,8 @@ write gate knows such texts: its verdict and confidence weigh the score here.
 
 from __future__ import annotations
 
-from core import words
+from core import decisive, words
+from core.decisive import sentences as sentences
 from core.names import names_in
 from core.quoting import clip, one_line
 from memory import gate
@@ -26,24 +27,14 @@ if TYPE_CHECKING:
 
 _TEXT_CHARS = 200
 _SHOWN_CHARS = 150
-_SPEAKERS = ("user: ", "assistant: ", "toolresult: ", "tool: ")
 _HELD = 0.35
 _DISCARDED = 0.1
-# Words with which people and agents say what was decided, why, what went wrong, what is open and what is wanted.
-_DECISIVE = frozenset(
-    "decision decided decide chose chosen instead rather ruled agreed because since cause caused reason therefore"
-    " failed fails fail failing breaks broke broken crashes crashed wrong dropped reverted rejected retry blocked"
-    " blocker waits waiting pending requires prefer prefers preferred always never only must not don without avoid"
-    " please except unless until insight checkpoint remaining open done limit deadline careful warning".split()
-)
-_MOST_DECISIVE = 2
 _OTHERS = 0.5
 TURN_LEAST = 0.4
 _TURN_WORTH = 0.5
 _PROGRESS = ("all ", "good", "now ", "perfect", "great", "excellent", "next", "implementation complete", "interesting")
 _STEPPING = ("let me ", "i'll ", "i'm going", "i will ", "i'm doing", "i'm checking")
 _IS_TASK = frozenset(("session-task",))
-_CLAUSE_LEAST = 12
 
 
 def select(hits: Sequence[Hit], state: SessionState | None) -> list[Memory]:
@@ -98,7 +89,7 @@ def _narrates(turn: str) -> bool:
 def worth(text: str) -> float:
     """How much a text says by itself, 0 to 1: the confidence of the write gate, little for what it would hold back."""
     lower = text[:20].lower()
-    for speaker in _SPEAKERS:
+    for speaker in decisive.SPEAKERS:
         if lower.startswith(speaker):
             text = text[len(speaker) :]
             break
@@ -124,27 +115,9 @@ def weightiest(hits: Sequence[Hit], state: SessionState) -> list[Memory]:
     return list(ranked.values())
 
 
-def sentences(text: str) -> list[str]:
-    """The sentences of a text, a line break ending one too; without who said it, and without what is very short."""
-    lower = text[:20].lower()
-    for speaker in _SPEAKERS:
-        if lower.startswith(speaker):
-            text = text[len(speaker) :]
-            break
-    found: list[str] = []
-    for line in text.splitlines():
-        found += [part for part in (piece.strip() for piece in line.split(". ")) if len(part) >= _CLAUSE_LEAST]
-    return found
-
-
 def weight(sentence: str) -> float:
     """What is lost with a sentence, 0 to 1: most with one that decides, rules out, warns or asks for something."""
-    if begins_with(sentence[:60].lower(), PLANS):
-        return 0.05
-    said = words.split(sentence)
-    decisive = min(_MOST_DECISIVE, len(_DECISIVE.intersection(said)))
-    concrete = any(map(str.isdigit, sentence)) or "/" in sentence or "`" in sentence or "_" in sentence
-    return 0.15 + 0.3 * decisive + 0.25 * concrete
+    return 0.05 if begins_with(sentence[:60].lower(), PLANS) else decisive.weight(sentence)
 
 
 def _is_known(hit: Hit, state: SessionState | None, said: frozenset[str]) -> bool:

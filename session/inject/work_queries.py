@@ -19,12 +19,13 @@ QUERY_CHARS = 48
 _MOST_UNITS = 3
 _MOST_TRIED = 16
 _LEAST_GAIN = 0.5
+_EXTRAS = (work_cards.COMMANDS, work_cards.DECISIONS)
 _LINE_CHARS = 40
 """About what the places themselves take of an answer, a line each."""
 
 
 def queries(
-    names: Sequence[Name], total: int, *, told: Container[str], shown: Container[str], with_commands: bool
+    names: Sequence[Name], total: int, *, told: Container[str], shown: Container[str], extras: Sequence[str]
 ) -> list[str]:
     """Up to three queries, the one that brings back most first.
 
@@ -32,7 +33,7 @@ def queries(
         total: calls of the session so far.
         told: names in the client's summary.
         shown: the text of the signpost, or its names.
-        with_commands: whether there are commands to bring back.
+        extras: the words `commands` and `decisions`, where there are any to bring back.
     """
     weights = work_cards.weights_of(names, total, told)
     by_place: dict[str, list[Name]] = {}
@@ -51,22 +52,37 @@ def queries(
     likely = sorted(missing, key=lambda unit: -missing[unit])[:_MOST_TRIED]
     dealt = {unit: work_cards.deal(by_unit[unit], weights, work_cards.MOST_CHARS) for unit in likely}
     chosen: list[list[str]] = []
+    waiting = list(extras)
     for _ in range(MOST_QUERIES):
-        first = with_commands and not chosen
-        units = _query(dealt, weights, seen, {unit for query in chosen for unit in query}, with_commands=first)
+        extra = waiting[:1]
+        units = _query(dealt, weights, seen, {unit for query in chosen for unit in query}, extra)
         if not units:
             break
+        waiting = waiting[1:]
         chosen.append(units)
-    return [" ".join(units) for units in chosen]
+    if waiting and not chosen:  # nothing is missing by name; they are asked for with the place that was most at work
+        known = [unit for unit in by_unit if work_cards.is_anchor(unit) and len(unit) <= QUERY_CHARS // 2]
+        chosen = [[max(known, key=lambda unit: sum(weights[name["name"]] for name in by_unit[unit]))]] if known else []
+    if chosen:
+        chosen[-1] += waiting
+    return [" ".join(sorted(units, key=_order)) for units in chosen]
+
+
+def _order(unit: str) -> tuple[bool, bool]:
+    """Files and folders, then programs, then the words."""
+    return unit in _EXTRAS, not work_cards.is_anchor(unit)
 
 
 def _query(
-    dealt: Mapping[str, Sequence[Name]], weights: Mapping[str, float], seen: set[str], used: Container[str], *,
-    with_commands: bool,
-) -> list[str]:  # fmt: skip
+    dealt: Mapping[str, Sequence[Name]],
+    weights: Mapping[str, float],
+    seen: set[str],
+    used: Container[str],
+    extra: Sequence[str],
+) -> list[str]:
     """The units of one query, greedily; what they bring back is added to `seen`."""
-    units: list[str] = [work_cards.COMMANDS] if with_commands else []
-    room = work_cards.MOST_CHARS - (work_cards.COMMANDS_CHARS if with_commands else 0)
+    units = list(extra)
+    room = work_cards.MOST_CHARS - (work_cards.COMMANDS_CHARS if extra else 0)
     characters = QUERY_CHARS - sum(len(unit) + 1 for unit in units)
     brought: set[str] = set()
     while len(units) < _MOST_UNITS:
@@ -91,7 +107,7 @@ def _query(
     if not any(map(work_cards.is_anchor, units)):
         return []
     seen.update(brought)
-    return sorted(units, key=lambda unit: (unit == work_cards.COMMANDS, not work_cards.is_anchor(unit)))
+    return units
 
 
 def _within(names: Iterable[Name], room: int) -> tuple[list[str], int]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import apsw
 
     from core.store.calls import Call, Name, Session
+    from session.state.schema import Memory
 
     class WorkSignpost(TypedDict):
         """A text and what went into it."""
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
         content: str
         files: int
         queries: list[str]
+        memories: list[Memory]
+        """The turns that it quotes."""
 
 
 HEADING = "## Session Recovery"
@@ -37,7 +40,7 @@ TASK_CHARS, STEP_CHARS, ERROR_CHARS = 150, 100, 90
 COMMAND_CHARS, MOST_COMMANDS, COMMANDS_CHARS = 90, 3, 110
 SAID_CHARS = 140
 _TURNS, _TURN_CHARS = 12, 1500
-_ANSWERS = 20
+_ANSWERS, _TURNS_SAID = 20, 60
 _AGENT = "assistant: "
 _SHORT_WORD = 4
 _TOLD_SHARE = 0.6
@@ -65,20 +68,29 @@ def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int) -> Work
         call for call in work_cards.ranked_commands(calls, work_cards.COMMAND_CHARS) if call["command"] not in summary
     ]
     lines = _standing(about, calls, _prompts(db, session), summary)
-    lines |= _said(db, session, _plain(summary), shown=_plain(lines.get("task", "")))
+    said = _said(db, session, _plain(summary), shown=_plain(lines.get("task", "")))
+    lines |= {key: line for key, (line, _) in said.items()}
     lines |= _commands([call for call in commands if f"`{call['command']}`" not in lines.get("failure", "")])
+    extras = [work_cards.COMMANDS] if len(commands) > 1 else []
+    if work_cards.decision_lines(db, session, work_cards.DECISIONS_CHARS):
+        extras.append(work_cards.DECISIONS)
     names = store.names(db, session)
     told = names_in(summary)[0]
     for dropped in ("", *_FIRST_TO_GO):
         lines.pop(dropped, None)
-        made = _fitted(list(lines.values()), names, about["calls"], told, len(commands) > 1, max_tokens)
+        made = _fitted(list(lines.values()), names, about["calls"], told, extras, max_tokens)
         if made is not None:
+            made["memories"] = [
+                {"id": identifier, "text": line, "category": "episodes", "score": 1.0}
+                for key, (line, identifier) in said.items()
+                if key in lines
+            ]
             return made
     return None
 
 
 def _fitted(
-    lines: list[str], names: Sequence[Name], total: int, told: Container[str], with_commands: bool, max_tokens: int
+    lines: list[str], names: Sequence[Name], total: int, told: Container[str], extras: Sequence[str], max_tokens: int
 ) -> WorkSignpost | None:
     """The text with as much of the working set as has room; None where that is next to none."""
     # The queries come last in the text, and are chosen for what the rest leaves out; so their room is guessed at first.
@@ -86,13 +98,12 @@ def _fitted(
     while room >= _LEAST_ROOM:
         shown = work.working_set(names, total, without=told, characters=room)
         text = _working_set(shown)
-        asked = work_queries.queries(
-            names, total, told=told, shown="\n".join((*lines, *text)), with_commands=with_commands
-        )
+        asked = work_queries.queries(names, total, told=told, shown="\n".join((*lines, *text)), extras=extras)
         content = enclose(SOURCE, [HEADING, *lines, *text, *_more(asked)])
         over = cost(content) - max_tokens
         if over <= 0:
-            return {"content": content, "files": sum(bool(place) for place, _ in shown), "queries": asked}
+            files = sum(bool(place) for place, _ in shown)
+            return {"content": content, "files": files, "queries": asked, "memories": []}
         room -= over * 4 + 4
     return None
 
@@ -115,20 +126,24 @@ def _standing(about: Session, calls: Sequence[Call], prompts: Sequence[str], sum
     return lines
 
 
-def _said(db: apsw.Connection, session: str, plain: str, *, shown: str) -> dict[str, str]:
-    """What the user demanded, and what was decided and why: each where the summary has it not."""
-    lines: dict[str, str] = {}
-    for demand in work.demands(_prompts(db, session), _TURNS):
-        if len(demand) <= SAID_CHARS and not _is_told(demand, plain) and _plain(demand) not in shown:
-            lines["demand"] = f'**The user said:** "{demand}"'
-            break
-    turns = [text for _, text in transcripts.turns(db, session, first=0, last=_ANSWERS, characters=_TURN_CHARS)]
-    spoken = [text.removeprefix(_AGENT) for text in turns if text.startswith(_AGENT)]
-    for decision in work.decisions(spoken):
-        if len(decision) <= SAID_CHARS and not _is_told(decision, plain):
-            lines["decision"] = f"**Decided:** {decision}"
-            break
-    return lines
+def _said(db: apsw.Connection, session: str, plain: str, *, shown: str) -> dict[str, tuple[str, str]]:
+    """What the user demanded, and what was decided and why, each where the summary has it not; and the turn's id."""
+    found: dict[str, tuple[str, str]] = {}
+    turns = transcripts.turns(db, session, first=0, last=_TURNS_SAID, characters=_TURN_CHARS)
+    answers = 0
+    for identifier, text in reversed(turns):
+        is_agents = text.startswith(_AGENT)
+        answers += is_agents
+        if is_agents and answers > _ANSWERS:
+            continue
+        key = "decision" if is_agents else "demand"
+        body = text.partition(": ")[2]
+        for sentence in work.decisions([body]) if is_agents else work.demands([body], _TURNS):
+            if len(sentence) > SAID_CHARS or _is_told(sentence, plain) or _plain(sentence) in shown:
+                continue
+            line = f"**Decided:** {sentence}" if is_agents else f'**The user said:** "{sentence}"'
+            found.setdefault(key, (line, identifier))
+    return {key: found[key] for key in ("demand", "decision") if key in found}
 
 
 def _is_told(sentence: str, plain: str) -> bool:
