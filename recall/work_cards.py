@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import exp
 
-from core import clock
+from core import clock, shell_command
 from core.names import is_file, names_in
 from core.store import call_search
 from core.store import calls as store
@@ -44,9 +44,7 @@ _TOLD = 0.25
 """What the client's own summary has is told last."""
 _LOOKED_AT = 200
 _SESSIONS = 5
-_READERS = frozenset(
-    "cat ls head tail sed grep rg find echo pwd wc which type command cd sleep tree stat file jq".split()
-)
+_LEFT_OUT = "[redacted:"
 
 
 def units_of(query: str) -> list[str]:
@@ -111,11 +109,12 @@ def ranked_commands(calls: Sequence[Call], longest: int) -> list[Call]:
     total = calls[-1]["number"] if calls else 0
     for call in calls:
         command = call["command"]
-        if not command or len(command) > longest or "\n" in command or command.split()[0] in _READERS:
+        if not command or len(command) > longest or "\n" in command or _LEFT_OUT in command:
             continue
         weights[command] = weights.get(command, 0.0) + exp((call["number"] - total) / store.FADING_CALLS)
         last[command] = call
-    return [last[one] for one in sorted(weights, key=lambda one: -weights[one] / len(one) ** 0.5)]
+    done = [one for one in weights if any(map(shell_command.does, shell_command.steps(one)))]
+    return [last[one] for one in sorted(done, key=lambda one: -weights[one] / len(one) ** 0.5)]
 
 
 def told_by(db: apsw.Connection, session: str) -> set[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import exp, log
 
+from core import shell_command
 from core.clock import DAY_MS, HOUR_MS
 from core.project import folder_of
 from core.quoting import clip, cost, enclose, one_line
@@ -108,7 +109,7 @@ def left_of(sessions: Sequence[Work], now: int) -> list[str]:
             lines.append(f"**Open step:** {clip(one_line(step), _STEP_CHARS)}")
         failure = work.open_failure(last["calls"])
         if failure:
-            command = clip(one_line(_without_folder(failure["command"])), _COMMAND_CHARS)
+            command = clip(one_line(shell_command.without_folder(failure["command"])), _COMMAND_CHARS)
             lines.append(f"**Failed last:** {command} → {clip(one_line(failure['error']), _ERROR_CHARS)}")
         said = [prompt for one in reversed(sessions) for prompt in one["prompts"] if prompt != task]
         demands = work.demands(said, _DEMANDS)
@@ -165,12 +166,6 @@ def _names(sessions: Sequence[Work]) -> list[Name]:
     for name in sorted(found.values(), key=lambda name: -name["weight"]):
         spelt.setdefault(name["name"].lower().replace("_", ""), name)
     return list(spelt.values())
-
-
-def _without_folder(command: str) -> str:
-    """A command behind its `cd … &&`."""
-    first, _, rest = command.partition("&&")
-    return rest.strip() if first.startswith("cd ") and rest.strip() else command
 
 
 def _ago(age: int) -> str:
