@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
+from core import shell_command
 from core.names import is_file
 
 PLACE_CHARS = 160
+_PATTERN = frozenset("*$ \t\n")  # no path but what the shell makes one of, or prose
 _DIFF_CHARS = 20_000  # so far above at most stands the head of a diff
-_PROGRAMS_OF_TWO = frozenset(
-    "git go npm pnpm yarn bun cargo docker make gh uv pip python python3 node npx mise kubectl".split()
-)
-_BEFORE = frozenset("sudo env time nohup command exec".split())
 
 
 def place_of(file: str, command: str) -> str:
     """Where a call was at work: its file, else the file that its command names, else the program and its verb."""
     if file:
         return file[:PLACE_CHARS]
-    head = ""
-    for part in _without_folder(command).split("|"):
-        words = part.split()
-        while words and (words[0] in _BEFORE or "=" in words[0].split("/")[0]):
-            words = words[1:]
-        for word in words:
+    found = shell_command.steps(command)
+    run = [step for step in found if step["program"] != "cd"] or found
+    for step in run:
+        for word in (*step["words"], *step["targets"]):
             bare = word.strip("'\"()`;,").rpartition("=")[2]
-            if not bare.startswith("-") and "/" in bare and is_file(bare) and "*" not in bare:
+            if not bare.startswith("-") and "/" in bare and is_file(bare) and _PATTERN.isdisjoint(bare):
                 return bare[:PLACE_CHARS]
-        if words and not head:
-            verb = words[1] if len(words) > 1 and words[0] in _PROGRAMS_OF_TWO and words[1][0].isalnum() else ""
-            head = f"{words[0].rpartition('/')[2]} {verb}".strip()
-    return head[:PLACE_CHARS]
+    doing = [step for step in run if not step["looks"]] or run
+    return f"{doing[0]['program']} {doing[0]['verb'].partition(' ')[0]}".rstrip()[:PLACE_CHARS] if doing else ""
 
 
 def place_in(output: str, position: int) -> str:
@@ -42,24 +36,6 @@ def place_in(output: str, position: int) -> str:
         path = output[above + 7 : above + 7 + PLACE_CHARS].partition("\n")[0]
         return path if is_file(path) else ""
     return ""
-
-
-def _without_folder(command: str) -> str:
-    """The command behind a `cd … &&`."""
-    command = command.strip()
-    while command.startswith("cd ") and "&&" in command:
-        command = command.partition("&&")[2].strip()
-    return _without_prose(command.partition("\n")[0])
-
-
-def _without_prose(command: str) -> str:
-    """The command less quoted arguments of several words: messages, descriptions, programs of sed and jq."""
-    for sign in "\"'":
-        parts = command.split(sign)
-        if len(parts) > 2:
-            parts[1::2] = [part if " " not in part else "" for part in parts[1::2]]
-            command = sign.join(parts)
-    return command
 
 
 def relative(path: str, folder: str) -> str:

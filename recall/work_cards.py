@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import exp
 
-from core import clock, decisive
+from core import clock, decisive, shell_command
 from core.names import is_file, names_in
 from core.store import call_search, transcripts
 from core.store import calls as store
@@ -47,9 +47,7 @@ _LOOKED_AT = 200
 _FIRST, _LAST, _TURN_CHARS = 10, 110, 1500
 """Turns that are looked at for what was decided."""
 _SESSIONS = 5
-_READERS = frozenset(
-    "cat ls head tail sed grep rg find echo pwd wc which type command cd sleep tree stat file jq".split()
-)
+_LEFT_OUT = "[redacted:"
 
 
 def units_of(query: str) -> list[str]:
@@ -114,11 +112,12 @@ def ranked_commands(calls: Sequence[Call], longest: int) -> list[Call]:
     total = calls[-1]["number"] if calls else 0
     for call in calls:
         command = call["command"]
-        if not command or len(command) > longest or "\n" in command or command.split()[0] in _READERS:
+        if not command or len(command) > longest or "\n" in command or _LEFT_OUT in command:
             continue
         weights[command] = weights.get(command, 0.0) + exp((call["number"] - total) / store.FADING_CALLS)
         last[command] = call
-    return [last[one] for one in sorted(weights, key=lambda one: -weights[one] / len(one) ** 0.5)]
+    done = [one for one in weights if any(map(shell_command.does, shell_command.steps(one)))]
+    return [last[one] for one in sorted(done, key=lambda one: -weights[one] / len(one) ** 0.5)]
 
 
 def told_by(db: apsw.Connection, session: str) -> set[str]:

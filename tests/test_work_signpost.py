@@ -88,7 +88,7 @@ def test_it_says_where_the_work_stands(run: Run, path: Path) -> None:
         "  gauge.md",
         "  harbour.md: " + " ".join(f"harbourDetail{letter}Longer_than_any_other_name" for letter in "ABC"),
         "- tests/test_import.py: test_waits harbourGauge",
-        '**More** (names and commands there): `joelclaw recall "docs/notes/ commands" --raw`',
+        '**More** (names and commands there): `joelclaw recall "docs/notes/ commands decisions" --raw`',
         "</joelclaw-memory>",
     ]
 

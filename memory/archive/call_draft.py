@@ -27,7 +27,7 @@ LINE_CHARS = 200
 PASSAGE_CHARS = 30_000
 READ_CHARS = 400_000
 """Of an input or an output: what is longer is read at its head and its tail."""
-_MOST_ERRORS = 3
+_MOST_ERRORS = 40
 _ERROR_MARKS = ("error", "fail", "fatal", "panic", "exception", "traceback", "not found", "no such", "denied")
 _MOST_ERROR_LINES = 8
 _LONGEST_ERROR = 400
@@ -126,12 +126,12 @@ def error_line(output: str) -> str:
             behind = next((one for one in lines[number + 1 :] if not one[0].isspace()), line)
             return behind.strip()[:ERROR_CHARS]
         if any(mark in lower for mark in _ERROR_MARKS):
-            marked.append(line.strip())
+            marked.append(line.strip()[:ERROR_CHARS])
             if len(marked) == _MOST_ERRORS:
                 break
-    named = [line for line in marked if names_in(line[:ERROR_CHARS])[0]]
+    named = (line for line in marked if names_in(line)[0])
     plain = [line.strip() for line in (lines or output.splitlines())[:1]]
-    return next(iter((*named, *marked, *plain)), "")[:ERROR_CHARS]
+    return next(named, next(iter((*marked, *plain)), ""))[:ERROR_CHARS]
 
 
 def passage_of(text: str, found: Sequence[tuple[int, str]], errors: Errors) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import exp, log
 
+from core import shell_command
 from core.clock import DAY_MS, HOUR_MS
 from core.project import folder_of
 from core.quoting import as_code, clip, cost, enclose, one_line
@@ -109,9 +110,9 @@ def left_of(sessions: Sequence[Work], now: int) -> list[str]:
             lines.append(f"**Open step:** {clip(one_line(step), _STEP_CHARS)}")
         failure = work.open_failure(last["calls"])
         if failure:
-            command = _without_folder(failure["command"])
-            command = as_code(command[: _COMMAND_CHARS + 1]) if len(command) <= _COMMAND_CHARS else ""
-            command = command or clip(one_line(_without_folder(failure["command"])), _COMMAND_CHARS)
+            command = shell_command.without_folder(failure["command"])
+            shown = as_code(command) if len(command) <= _COMMAND_CHARS else ""
+            command = shown or clip(one_line(command), _COMMAND_CHARS)
             lines.append(f"**Failed last:** {command} → {clip(one_line(failure['error']), _ERROR_CHARS)}")
         said = [prompt for one in reversed(sessions) for prompt in one["prompts"] if prompt != task]
         demands = [one for one in work.demands(said, _LOOKED_AT) if _holds_on(one)][:_DEMANDS]
@@ -174,12 +175,6 @@ def _holds_on(demand: str) -> bool:
     """Whether a demand is meant for later sessions too; most are about the matter at hand."""
     lower = f" {demand.lower()} "
     return any(mark in lower for mark in _LASTING)
-
-
-def _without_folder(command: str) -> str:
-    """A command behind its `cd … &&`."""
-    first, _, rest = command.partition("&&")
-    return rest.strip() if first.startswith("cd ") and rest.strip() else command
 
 
 def _ago(age: int) -> str:

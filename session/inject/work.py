@@ -5,7 +5,7 @@ Plain functions over rows of `core.store.calls`; who composes a text decides wha
 
 from __future__ import annotations
 
-from core import words
+from core import shell_command, words
 from core.names import is_file
 from core.quoting import one_line
 from recall.work_cards import faded
@@ -45,20 +45,6 @@ _NOT_RUN = (
     "request interrupted", "user rejected", "permission to use", "cancelled", "<tool_use_error>", "exit code ",
     "file has not been read", "string to replace not found", "could not find the exact text",
 )  # fmt: skip
-_READERS = frozenset(
-    "cat ls head tail sed grep egrep fgrep rg ack ag find fd echo pwd wc which type command cd sleep tree stat file jq"
-    " awk diff cmp du less more ps pgrep kill pkill tmux curl wget env printenv man test [ true false".split()
-)
-# They fail where they find nothing.
-_READING = frozenset(
-    "git show|git log|git grep|git ls-tree|git ls-files|git diff|git cat-file|git rev-parse|git blame|git status"
-    "|git branch|git config|git merge-base|git check-ignore|git stash|gh api|gh run|gh pr|gh issue|go doc|npm view"
-    "|npm ls".split("|")
-)
-_WITH_VERB = frozenset(
-    "git gh go npm pnpm yarn bun cargo docker make uv uvx npx pip python python3 node mise task just kubectl mix rake"
-    " bundle poetry dotnet mvn gradle terraform".split()
-)
 # How a person says what holds from now on.
 _DEMANDING = (
     " must ", " never ", " always ", " prefer ", " no need ", " only want ", " should not ",
@@ -82,8 +68,6 @@ _NARRATING = (
     " let's", " so ", " i can", " i see", " looking", " wait", " hmm", " yes", " ok",
 )  # fmt: skip
 _DEMAND_LEAST = 25
-_BEFORE = frozenset("sudo time env timeout nohup".split())
-_RUNNERS = frozenset("run exec x tool".split())
 _INTERPRETERS = frozenset("python python3 node npx tsx bun deno ruby perl bash sh php".split())
 """What they are given on the command line is tried once, and is not what the work is about."""
 
@@ -172,26 +156,16 @@ def open_failure(calls: Sequence[Call]) -> Call | None:
 
 
 def kinds_of(command: str) -> list[str]:
-    """Program and verb of each part of a command (`git commit`, `mise run lint`), without those that only look."""
-    found = []
-    for part in command.partition("\n")[0].replace("||", "&&").replace(";", "&&").split("&&"):
-        said = [
-            word for word in part.partition("|")[0].split() if word not in _BEFORE and "=" not in word.split("/")[0]
-        ]
-        if not said:
-            continue
-        kind = program = said[0].rpartition("/")[2]
-        if program in _WITH_VERB:
-            verbs = [word for word in said[1:4] if not word.startswith("-")]
-            kind = " ".join((program, *verbs[: 2 if verbs[:1] and verbs[0] in _RUNNERS else 1]))
-        if program not in _READERS and kind not in _READING:
-            found.append(kind)
-    return found
+    """Program and verb of each step of a command (`git commit`, `mise run lint`), without those that only look."""
+    return [shell_command.kind(step) for step in shell_command.steps(command) if not step["looks"]]
 
 
 def is_check(command: str) -> bool:
     """Whether a command does something that its outcome tells of: a test, a build; not what git is asked for."""
-    return any(not kind.startswith(("git", "gh ", "rm", "mkdir", "cp", "mv")) for kind in kinds_of(command))
+    return any(
+        not step["looks"] and shell_command.does(step) and step["program"] not in ("git", "gh")
+        for step in shell_command.steps(command)
+    )
 
 
 def by_place(names: Sequence[Name], total: int) -> dict[str, float]:

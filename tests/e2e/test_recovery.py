@@ -93,9 +93,8 @@ def test_signpost_tells_task_and_files(session: Session) -> None:
 
 @pytest.mark.cases(of=worked)
 def test_signpost_names_real_memories(session: Session) -> None:
-    quoted = [
-        line for line in session.signpost().splitlines() if line.startswith(("**The user said:** ", "**Decided:** "))
-    ]
+    marks = ("**The user said:** ", "**Decided:** ")
+    quoted = [line for line in session.signpost().splitlines() if line.startswith(marks)]
     (event,) = session.events("compaction.inject")
     kept = [session.joelclaw("memory", "show", one) for one in event["metadata"]["memoryIds"]]
     assert len(quoted) == len(kept) > 0

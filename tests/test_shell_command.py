@@ -1,0 +1,224 @@
+"""What a shell command runs: programs and verbs, whatever stands around them; and what is made of it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core import shell_command
+from core.places import place_of
+from memory.archive import call_draft
+from recall import work_cards
+from session.inject import work
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from core.store.calls import Call
+
+LINEAR_S = 5.0
+"""A reading that is quadratic takes minutes."""
+
+
+@pytest.mark.parametrize(
+    ("command", "kinds"),
+    [
+        ("", []),
+        ("make", ["make"]),
+        ("/usr/local/bin/go test ./...", ["go test"]),
+        # programs that run another one
+        ("timeout 60 pytest", ["pytest"]),
+        ("timeout -s KILL 60 go test", ["go test"]),
+        ("timeout --signal=KILL 1m go vet", ["go vet"]),
+        ("sudo -E make", ["make"]),
+        ("sudo -u postgres psql", ["psql"]),
+        ("time -p make", ["make"]),
+        ("nohup env CI=1 -u HOME npm test", ["npm test"]),
+        ("nice -n 5 timeout 9 cargo build", ["cargo build"]),
+        ("find . -name x | xargs -n 1 gofmt -w", ["gofmt"]),
+        ("sudo", ["sudo"]),
+        ("command -v go", []),
+        ("bash -lc 'cd web && bun test'", ["bun test"]),
+        # words of the shell
+        ("for f in *; do go test; done", ["go test"]),
+        ("if make test; then echo fine; else make lint; fi", ["make test", "make lint"]),
+        ("while ! make; do sleep 1; done", ["make"]),
+        ("(cd web && npm test)", ["npm test"]),
+        ("{ make a; make b; } > log", ["make a", "make b"]),
+        ("case $1 in a) make one;; b|c) make two;; esac", ["make one", "make two"]),
+        ("build() { make all; }; build", ["make all", "build"]),
+        ("[[ -f x && -f y ]] && make", ["make"]),
+        ("((count > 1)) && make", ["make"]),
+        # what parts them
+        ("make a && make b || make c; make d | tee log & make e\nmake f", [f"make {one}" for one in "abcdef"]),
+        ("npm run build \\\n  --watch && \\\n npm test", ["npm run build", "npm test"]),
+        ("make test 2>&1 | tail -5", ["make test"]),
+        ("make >out 2>err &>all && make b", ["make", "make b"]),
+        ("make >& log; make b <in", ["make", "make b"]),
+        ("make # and then; go test\ngo vet", ["make", "go vet"]),
+        ("./run.sh a#b", ["run.sh"]),
+        # quotes, substitutions, here-documents
+        ('git commit -m "fix; run && more"', ["git commit"]),
+        ("git commit -m 'it; (said) |' && git push", ["git commit", "git push"]),
+        ('git commit -m "a \\"b; c\\" d" ; make', ["git commit", "make"]),
+        ("git commit -m \"$(cat <<'EOF'\nIt's one; make x\nEOF\n)\" && git push", ["git commit", "git push"]),
+        ('npm test "$(ls "a b" | head)" && make', ["npm test", "make"]),
+        ("diff <(make a) <(make b) && make c", ["make c"]),
+        ("echo `make a; make b`; make c", ["make c"]),
+        ("cat > a.py <<'EOF'\nmake x\nit's\nEOF\nmake lint", ["make lint"]),
+        ("cat <<-EOF | python3 -\n\tmake x\n\tEOF\nmake", ["make"]),
+        ("cat <<A <<B; make\nmake x\nA\nmake y\nB\nmake z", ["make", "make z"]),
+        ("python3 - <<EOF\nnever ends; make", []),
+        ("grep x <<< 'make; y' && make", ["make"]),
+        ("git commit -m 'never closed; make", ["git commit"]),
+        # variables
+        ("FOO=1 BAR='a b' make test", ["make test"]),
+        ("BIN=./cmd/tool", []),
+        ("x=$(git rev-parse HEAD)", []),
+        ("files=(a b c); make", ["make"]),
+        ("${GO:-go} test", []),
+        ("make CC=gcc test", ["make test"]),
+        ("go test --file=a/b.go", ["go test"]),
+        # verbs
+        ("git -C web -c user.name=x commit -m y", ["git commit"]),
+        ("make -C web test", ["make test"]),
+        ("npm --prefix web run lint", ["npm run lint"]),
+        ("docker compose -f a.yml up", ["docker compose up"]),
+        ("python3 -m pytest -q", ["python3 pytest"]),
+        ('python3 -c "import x; x.run()"; node -e 1; python3 a.py', ["python3 a.py"]),
+        ("cargo +nightly build", ["cargo build"]),
+        ("mvn test", ["mvn test"]),
+        # that only look
+        ("cd x && cat a | grep b; ls || true", []),
+        ("git status && git diff | head", []),
+        ("go test --help", []),
+        ("curl x | python3 -m json.tool | while read a; do break; done", []),
+    ],
+)
+def test_what_a_command_does(command: str, kinds: list[str]) -> None:
+    assert work.kinds_of(command) == kinds
+
+
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        ("(cd web && npm test)", "npm test"),
+        ("timeout 60 pytest", "pytest"),
+        ("timeout 60 pytest tests/test_a.py", "tests/test_a.py"),
+        ("cat > src/tide.ts <<'EOF'\nimport src/other.ts\nEOF", "src/tide.ts"),
+        ("node tool --file=src/tide.ts", "src/tide.ts"),
+        ("OUT=src/tide.ts make", "make"),
+        ("cd src/tide.ts && make lint", "make lint"),
+        ("cd src", "cd"),
+        ('git commit -m "Mend src/tide.ts at last"', "git commit"),
+        ("echo hello; make test", "make test"),
+        ("grep -rn 'x' 'src/tide.ts'", "src/tide.ts"),
+        ("ls src/*.ts", "ls"),
+        ("x=$(make)", ""),
+    ],
+)
+def test_where_a_command_is_at_work(command: str, place: str) -> None:
+    assert place_of("", command) == place
+
+
+@pytest.mark.parametrize(
+    ("command", "is_check"),
+    [
+        ("mvn test", True),
+        ("cpplint a", True),
+        ("timeout 60 pytest", True),
+        ("curl x | python3 -c y", False),
+        ("rm -rf build && git commit -m x", False),
+        ("cp a b; mv b c; mkdir d", False),
+        ("gh pr create", False),
+    ],
+)
+def test_a_check_is_what_an_outcome_tells_of(command: str, is_check: bool) -> None:
+    assert work.is_check(command) is is_check
+
+
+@pytest.mark.parametrize(
+    ("command", "behind"),
+    [
+        ("cd web && npm test", "npm test"),
+        ('cd "a && b"; sudo make', "sudo make"),
+        ("cd a && cd b && CI=1 make | tail", "CI=1 make | tail"),
+        ("cd web", "cd web"),
+        ("make && cd web", "make && cd web"),
+    ],
+)
+def test_a_command_behind_its_folder(command: str, behind: str) -> None:
+    assert shell_command.without_folder(command) == behind
+
+
+def call(number: int, command: str) -> Call:
+    return {
+        "session": "s", "number": number, "key": str(number), "prompt": 1, "at": None, "tool": "Bash", "file": "",
+        "command": command, "outcome": "ok", "error": "", "passage": "",
+    }  # fmt: skip
+
+
+def test_commands_that_are_told_of_do_something() -> None:
+    done = ["cd web && npm test", "git status", "rm -r out && make", "cat a | python3 -"]
+    other = [
+        "cat a | head", "x=$(make)", "rm a", "mv a b", "cp a b", "mkdir a", "export A=1", "cd web",
+        "make KEY=[redacted:aws]",
+    ]  # fmt: skip
+    calls = [call(number, command) for number, command in enumerate([*done, *other], 1)]
+    assert {one["command"] for one in work_cards.ranked_commands(calls, 200)} == set(done)
+
+
+@pytest.mark.parametrize(
+    ("output", "line"),
+    [
+        ("[test] ERROR task failed\nerror\nfailed\nfailed\n--- FAIL: TestTide_one", "--- FAIL: TestTide_one"),
+        ("[test] ERROR task failed\nfine", "[test] ERROR task failed"),
+        ("error\n" * 40 + "--- FAIL: TestTide_one", "error"),
+    ],
+)  # fmt: skip
+def test_the_line_of_an_error_is_one_that_names_something(output: str, line: str) -> None:
+    assert call_draft.error_line(output) == line
+
+
+PIECES = [
+    "make",
+    "git",
+    "cd",
+    "sudo",
+    "timeout",
+    "bash",
+    "-lc",
+    "for",
+    "do",
+    "case",
+    "[[",
+    "]]",
+    "x=",
+    "EOF",
+    " ",
+    "\n",
+]
+SIGNS = ["'", '"', "`", "\\", "$(", "${", "(", ")", "{", "}", "((", "<<", "<<<", "<(", ">", "2>&1", "&&", "|", ";", "#"]
+
+
+@given(st.text() | st.lists(st.sampled_from(PIECES + SIGNS)).map("".join))
+def test_any_text_is_read(text: str) -> None:
+    for step in shell_command.steps(text):
+        assert step["program"] and step["words"]
+        assert 0 <= step["start"] < len(text)
+    work.kinds_of(text)
+    place_of("", text)
+    shell_command.without_folder(text)
+
+
+@pytest.mark.parametrize(
+    "piece", [*PIECES, *SIGNS, "sudo ", "a=b ", "$(<<E\n", "<<E ", "[[ && ", "make;", "bash -c '", "((a "]
+)
+def test_a_long_command_is_read_in_linear_time(piece: str) -> None:
+    text = piece * (100_000 // len(piece))
+    began = time.process_time()
+    shell_command.steps(text)
+    shell_command.steps(f'"{text}')
+    assert time.process_time() - began < LINEAR_S
