@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from clients.event import HookEvent, Kind, Text
 
+_LONGEST_SUMMARY = 300_000
+"""Far more than is kept (100,000): the store cuts it when it has taken out its secrets."""
 _REACH_THE_MODEL: tuple[Kind, ...] = ("start", "after_compaction", "prompt", "tool")
 
 
@@ -57,8 +59,11 @@ def answer(event: HookEvent, texts: Sequence[Text]) -> str:
 
 def _summary(payload: dict[str, Any]) -> str:
     """What the summariser wrote; "" where another subagent stopped. The transcript does not hold it yet."""
-    text = fields.text(payload, "last_assistant_message").partition("<summary>")[2]
-    return "" if fields.text(payload, "agent_type") else text.partition("</summary>")[0].strip()
+    said = payload.get("last_assistant_message")
+    if fields.text(payload, "agent_type") or not isinstance(said, str):
+        return ""
+    text, end, _ = said.partition("<summary>")[2].partition("</summary>")
+    return text.strip()[:_LONGEST_SUMMARY] if end else ""
 
 
 def _prompt(payload: dict[str, Any]) -> list[str]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         """`transcript.py` of a client: what a line says, what context it takes, whether only this client writes such.
 
         May also have `window_of`, `snapshot_of`, `first_kept` (`session.context_usage`), `kept_of`
-        (`session.inject.recovery`) and `is_subagents`.
+        (`session.hook.pipeline`) and `is_subagents`.
         """
 
         SAID_MARKS: tuple[bytes, ...]

@@ -214,14 +214,17 @@ class SessionStore:
         if self.faults:
             return
         with fault_boundary(self.faults, "summary"):
-            from core.redaction import redact
             from core.store import calls, sqlite
+            from memory.archive.plain_text import start
 
             db, _ = self._writing(durable=False)
-            about = calls.session(db, session)
+            summary = start(text, calls.SUMMARY_CHARS)
             with sqlite.transaction(db):
+                if calls.is_forgotten(db, session):
+                    return
+                about = calls.session(db, session)
                 number = about["calls"] if about is not None else 0
-                calls.save_compaction(db, session, number, self._now, redact(text)[0])
+                calls.save_compaction(db, session, number, self._now, summary)
 
     def write_task(self, text: str, *, source: str, session: str, project: str) -> str | None:
         """Store a session's task as a memory; returns its id, None where it failed."""

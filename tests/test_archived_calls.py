@@ -84,7 +84,7 @@ def test_claude(run: Run, transcript: Transcript, store: Callable[[], apsw.Conne
     assert "const idleTimeoutMs = 55_000;" in read["passage"]
     assert "plain words only" not in read["passage"]
     assert "shard_17" in ran["passage"]
-    found = {one["name"]: one for one in calls.names(db, SESSION, least=-1)}
+    found = {one["name"]: one for one in calls.names(db, SESSION, every=True)}
     timeout = found["idle_timeout.ts"]
     assert (timeout["first"], timeout["last"], timeout["calls"]) == (1, 3, 2)
     assert timeout["place"] == "src/idle_timeout.ts"
@@ -512,7 +512,7 @@ def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callab
         assert len(one["file"]) <= 1000
         assert len(one["error"]) <= call_draft.ERROR_CHARS
         assert len(one["passage"]) <= 2 * call_draft.PASSAGE_CHARS + 1000
-    assert len(calls.names(db, SESSION, least=-1)) <= 3 * names.MOST
+    assert len(calls.names(db, SESSION, every=True)) <= 3 * names.MOST
     assert "lastName" in {one["name"] for one in calls.names(db, SESSION)}
     assert (home / "store.db").stat().st_size < 4_000_000
 

@@ -97,15 +97,21 @@ def first_kept(entry: dict[str, Any]) -> str:
     return content.string(entry.get("firstKeptEntryId")) if entry.get("type") == "compaction" else ""
 
 
-def kept_of(data: bytes) -> str:
-    """What the last compaction of a session file left in the context word for word: all texts from there on."""
-    lines = data.splitlines()
+def kept_of(data: bytes, *, whole: bool = True) -> str:
+    """What the last compaction of a session file left in the context word for word: all texts from there on.
+
+    Args:
+        whole: the data is the whole file, not only its end.
+    """
+    lines = data.splitlines()[0 if whole else 1 :]  # an end begins within a line
     last = next((at for at in range(len(lines) - 1, -1, -1) if b'"type":"compaction"' in lines[at]), None)
     entry = _entry(lines[last]) if last is not None else {}
     identifier, place = first_kept(entry), entry.get("firstKeptEntryIndex")  # the second is of pi before 0.30
     if identifier:
         mark = f'"id":"{identifier}"'.encode()
-        place = next((at for at, line in enumerate(lines[:last]) if mark in line), None)
+        place = next((at for at, line in enumerate(lines[:last]) if mark in line), None if whole else 0)
+    elif not whole:
+        place = None  # it counts from the first line of the file
     if not isinstance(place, int) or isinstance(place, bool) or place < 0:
         return ""
     return "\n".join(content.texts_in([_entry(line).get("message") for line in lines[place:last]]))

@@ -63,31 +63,41 @@ FADING_CALLS = 40
 """After so many further calls a use of a name weighs 1/e. Of 10 to 160, the best on half of 29 real sessions."""
 INPUT_WEIGHT, OUTPUT_WEIGHT = 2.0, 1.0
 """What the agent writes itself it needs again sooner than what it is shown."""
+SUMMARY_CHARS = 100_000
+RECENT_CALLS = 400
+"""A name that was last used before so many weighs nothing any more."""
 _SESSION = "id, client, project, folder, updated_at, prompts, calls, plan"
 _CALL = "session_id, number, key, prompt, at, tool, file, command, outcome, error, passage"
 _MOST_PARAMETERS = 500
-_FORGOTTEN = -1
+FORGOTTEN = -1
 """In the place of a time: the session stays known, so that its transcript is not taken in once more."""
 
 
 def session(db: apsw.Connection, identifier: str) -> Session | None:
     """What is known of a session."""
     row = db.execute(
-        f"SELECT {_SESSION} FROM session WHERE id = ? AND updated_at <> ?", (identifier, _FORGOTTEN)
+        f"SELECT {_SESSION} FROM session WHERE id = ? AND updated_at <> ?", (identifier, FORGOTTEN)
     ).fetchone()
     return _session(row) if row else None
 
 
 def is_forgotten(db: apsw.Connection, identifier: str) -> bool:
     """Whether nothing is to be kept of what a session does."""
-    return bool(
-        db.execute("SELECT 1 FROM session WHERE id = ? AND updated_at = ?", (identifier, _FORGOTTEN)).fetchone()
-    )
+    return bool(db.execute("SELECT 1 FROM session WHERE id = ? AND updated_at = ?", (identifier, FORGOTTEN)).fetchone())
+
+
+def forgotten_beginning(db: apsw.Connection, start: str) -> str:
+    """The first id of a forgotten session that begins so, "" for none."""
+    row = db.execute(
+        "SELECT id FROM session WHERE id >= ? AND id < ? AND updated_at = ? ORDER BY id LIMIT 1",
+        (start, start + "\U0010ffff", FORGOTTEN),
+    ).fetchone()
+    return str(row[0]) if row else ""
 
 
 def totals(db: apsw.Connection) -> tuple[int, int]:
     """How many sessions and tool calls are kept."""
-    kept = db.execute("SELECT count(*) FROM session WHERE updated_at <> ?", (_FORGOTTEN,)).get
+    kept = db.execute("SELECT count(*) FROM session WHERE updated_at <> ?", (FORGOTTEN,)).get
     return int(kept), int(db.execute("SELECT count(*) FROM call").get)
 
 
@@ -97,7 +107,7 @@ def sessions_of_project(db: apsw.Connection, projects: Sequence[str], most: int)
     rows = db.execute(
         f"SELECT {_SESSION} FROM session WHERE project IN ({marks}) AND updated_at <> ?"
         " ORDER BY updated_at DESC LIMIT ?",
-        (*projects, _FORGOTTEN, most),
+        (*projects, FORGOTTEN, most),
     )
     return [_session(row) for row in rows]
 
@@ -120,7 +130,10 @@ def projects(db: apsw.Connection) -> list[str]:
 
 def latest_sessions(db: apsw.Connection, most: int) -> list[Session]:
     """The sessions of all projects, the one that did something last first."""
-    rows = db.execute(f"SELECT {_SESSION} FROM session ORDER BY updated_at DESC, id LIMIT ?", (most,))
+    rows = db.execute(
+        f"SELECT {_SESSION} FROM session WHERE updated_at <> ? ORDER BY updated_at DESC, id LIMIT ?",
+        (FORGOTTEN, most),
+    )
     return [_session(row) for row in rows]
 
 
@@ -174,11 +187,12 @@ def save(db: apsw.Connection, given: Call) -> None:
     db.execute("INSERT OR REPLACE INTO call_lexicon (rowid, text) VALUES (?, ?)", (rowid, text))
 
 
-def names(db: apsw.Connection, identifier: str, *, least: float = 0.0) -> list[Name]:
-    """The names of a session that have more than this weight, in no order."""
+def names(db: apsw.Connection, identifier: str, *, every: bool = False) -> list[Name]:
+    """The identifiers and file names that the last 400 calls of a session used, or `every` one, in no order."""
     rows = db.execute(
-        "SELECT name, first, last, calls, weight, place FROM name WHERE session_id = ? AND weight > ?",
-        (identifier, least),
+        "SELECT name, first, last, calls, weight, place FROM name WHERE session_id = ?1 AND weight > 0"
+        " AND (?2 OR last > (SELECT calls FROM session WHERE id = ?1) - ?3)",
+        (identifier, every, RECENT_CALLS),
     )
     return [_name(row) for row in rows]
 
@@ -218,7 +232,8 @@ def save_names(db: apsw.Connection, identifier: str, given: Iterable[Name]) -> N
 
 def compactions(db: apsw.Connection, identifier: str) -> list[Compaction]:
     """The compactions of a session, oldest first."""
-    rows = db.execute("SELECT call, at, summary FROM compaction WHERE session_id = ? ORDER BY call", (identifier,))
+    # by time first: calls are numbered as they are stored, and a hook may store the newest before the others
+    rows = db.execute("SELECT call, at, summary FROM compaction WHERE session_id = ? ORDER BY at, call", (identifier,))
     return [{"call": call, "at": at, "summary": summary} for call, at, summary in rows]
 
 
@@ -245,7 +260,7 @@ def forget(db: apsw.Connection, identifier: str) -> None:
         ("session", "id"),
     ):
         db.execute(f"DELETE FROM {table} WHERE {column} = ?", (identifier,))
-    db.execute(f"INSERT INTO session ({_SESSION}) VALUES (?, '', '', '', ?, 0, 0, '[]')", (identifier, _FORGOTTEN))
+    db.execute(f"INSERT INTO session ({_SESSION}) VALUES (?, '', '', '', ?, 0, 0, '[]')", (identifier, FORGOTTEN))
 
 
 def _session(row: tuple[Any, ...]) -> Session:

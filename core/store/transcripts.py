@@ -5,6 +5,7 @@ How far is kept in the transaction that stores the episodes, so that neither is 
 
 from __future__ import annotations
 
+from core.store.calls import FORGOTTEN
 from core.store.migrations import row_range
 
 TYPE_CHECKING = False
@@ -55,12 +56,16 @@ def said(db: apsw.Connection, session: str, *, until: int, last: int) -> list[tu
 
 
 def sessions_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
-    """The first ids of archived sessions, in order, that begin so; also of those whose calls are not archived."""
+    """The first ids of archived sessions, in order, that begin so; also of those whose calls are not archived.
+
+    Not those that were forgotten.
+    """
     end = start + "\U0010ffff"
     rows = db.execute(
         "SELECT DISTINCT session_id FROM document WHERE session_id >= ? AND session_id < ? AND session_id <> ''"
-        " AND +rowid BETWEEN ? AND ? UNION SELECT id FROM session WHERE id >= ? AND id < ? ORDER BY 1 LIMIT ?",
-        (start, end, *row_range("episodes"), start, end, most),
+        " AND +rowid BETWEEN ? AND ? UNION SELECT id FROM session WHERE id >= ? AND id < ?"
+        " EXCEPT SELECT id FROM session WHERE updated_at = ? ORDER BY 1 LIMIT ?",
+        (start, end, *row_range("episodes"), start, end, FORGOTTEN, most),
     )
     return [str(row[0]) for row in rows]
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from core import ids
 from core.names import is_file, names_in, names_in_order
-from core.redaction import redact
-from core.words import clean
+from memory.archive.plain_text import both_ends, one_line, start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
     Errors = Literal["", "clear", "any"]
     """Which lines of an output are kept since they speak of an error: none, those that surely do, or any that may."""
 
+TOOL_CHARS = 100
+FILE_CHARS = 1000
 COMMAND_CHARS = 1000
 ERROR_CHARS = 200
 LINE_CHARS = 200
@@ -75,10 +76,11 @@ class CallDraft:
     )
 
     def __init__(self, tool: Tool, prompt: int, at: int | None) -> None:
-        self.tool = _plain(tool["name"][:100]) or "tool"
-        self.file = _plain(tool["target"][:1000]) if tool["files"] or is_file(tool["target"]) else ""
-        self.command = _plain(tool["command"].strip()[: COMMAND_CHARS * 4])[:COMMAND_CHARS]
-        self.given = _plain(_ends(tool["given"]))
+        self.tool = start(tool["name"], TOOL_CHARS) or "tool"
+        is_path = tool["files"] or is_file(tool["target"])
+        self.file = one_line(start(tool["target"], FILE_CHARS))[:FILE_CHARS] if is_path else ""
+        self.command = start(tool["command"].strip(), COMMAND_CHARS)
+        self.given = both_ends(tool["given"], READ_CHARS)
         self.given_names = names_in_order(self.given)
         self.key = key_of(tool["call"]) or key_of(f"{self.tool}\0{at}\0{self.given}")
         self.prompt = prompt
@@ -90,7 +92,7 @@ class CallDraft:
 
     def finish(self, text: str, outcome: str) -> None:
         """Note what it returned, and what came of it, "" while that is not known."""
-        self.returned = _plain(_ends(text))
+        self.returned = both_ends(text, READ_CHARS)
         self.returned_names = names_in_order(self.returned)
         self.outcome = outcome
         self.error = error_line(self.returned) if outcome == "failed" else ""
@@ -98,7 +100,7 @@ class CallDraft:
     def end(self, text: str, failed: bool) -> None:
         """Note what came of it when another call has what it returned."""
         self.outcome = "failed" if failed else "ok"
-        self.error = error_line(_plain(_ends(text))) if failed else ""
+        self.error = error_line(both_ends(text, READ_CHARS)) if failed else ""
 
 
 def late(key: str) -> CallDraft:
@@ -186,11 +188,3 @@ def _marked(text: str, errors: Errors) -> list[str]:
             if len(found) == _MOST_ERROR_LINES:
                 break
     return found
-
-
-def _ends(text: str) -> str:
-    return text if len(text) <= READ_CHARS else text[: READ_CHARS // 2] + "\n" + text[-READ_CHARS // 2 :]
-
-
-def _plain(text: str) -> str:
-    return redact(clean(text).replace("\0", "\ufffd"))[0] if text else ""

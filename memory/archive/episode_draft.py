@@ -10,6 +10,7 @@ from __future__ import annotations
 from core import ids
 from core.redaction import redact
 from core.words import clean
+from memory.archive import plain_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,9 +51,6 @@ NEIGHBOUR_CHARS = 300
 _TAIL_CHARS = 1500
 _LONGEST_ID = 200
 _LONGEST_QUEUE = 20
-# What is cut before redaction is cut this far from what is kept, so that no half of a secret escapes its pattern
-# (the longest, a private key, reaches 20,000 characters).
-_MARGIN = 24_000
 _CUT = "\n[…]\n"
 
 
@@ -187,19 +185,14 @@ def identifier_of(said: Said, session: str, line: bytes, number: int) -> str:
 def bounded(text: str) -> str:
     """A message without secrets, its middle left out where it is too long."""
     text = text.strip()
-    if len(text) > 2 * _MARGIN + BODY_CHARS:
-        # Behind the kept parts stands a margin, so that what is cut here can hide no secret in them.
-        head, tail = _plain(text[: BODY_CHARS + _MARGIN]), _plain(text[-_TAIL_CHARS - _MARGIN :])
+    if len(text) > 2 * plain_text.MARGIN + BODY_CHARS:
+        head, tail = plain_text.start(text, BODY_CHARS), plain_text.end(text, _TAIL_CHARS)
     else:
-        text = _plain(text)
+        text = plain_text.plain(text)
         if len(text) <= BODY_CHARS:
             return text
         head = tail = text
     return head[: BODY_CHARS - _TAIL_CHARS].rstrip() + _CUT + tail[-_TAIL_CHARS:].lstrip()
-
-
-def _plain(text: str) -> str:
-    return redact(clean(text).replace("\0", "\ufffd"))[0]
 
 
 def read_carry(value: Any) -> Carry:

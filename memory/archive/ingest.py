@@ -189,7 +189,7 @@ def _ingest_pieces(
     while True:
         found = transcripts.position(db, source)
         ingested["size"] = os.fstat(descriptor).st_size
-        offset, carried = _resumed(descriptor, ingested["size"], found)
+        offset, carried, is_behind = _resumed(descriptor, ingested["size"], found, hurried=until is not None)
         ingested["offset"] = offset
         if offset == ingested["size"]:
             return
@@ -226,7 +226,7 @@ def _ingest_pieces(
             found,
             ready,
             piece["end"],
-            _head(descriptor, piece["end"]),
+            "" if is_behind else _head(descriptor, piece["end"]),
             kept,
             work,
             drafting.prompts,
@@ -259,16 +259,26 @@ def _is_silent(descriptor: int, offset: int, size: int, form: Format) -> bool:
     return not any(mark in new for mark in form.SAID_MARKS)
 
 
-def _resumed(descriptor: int, size: int, found: tuple[int, str, str] | None) -> tuple[int, Mapping[str, Any]]:
-    """The offset and the carry to go on with; the start, where the file is shorter than before or another one."""
+def _resumed(
+    descriptor: int, size: int, found: tuple[int, str, str] | None, *, hurried: bool
+) -> tuple[int, Mapping[str, Any], bool]:
+    """The offset and the carry to go on with; the start, where the file is shorter than before or another one.
+
+    An empty head says that the file is to be read again from its start, for its calls. That is for `memory archive`. A
+    hurried one goes on from the offset all the same, since else dozens of hooks would store nothing new, and the last
+    value is true: the head stays empty. The calls that it stores have the first numbers of the session then, and those
+    before them, when the archive reads them, further ones: `number` is the order of storing. So is the `call` of a
+    compaction: it is the number of the call before it, but calls with smaller numbers may have come later.
+    """
     if found is None:
-        return 0, {}
+        return 0, {}, False
     offset, head, _ = found
     carried = _carried(found)
-    whole = offset <= size and _head(descriptor, offset) == head
+    is_behind = hurried and not head and offset > 0
+    whole = offset <= size and (is_behind or _head(descriptor, offset) == head)
     if whole and offset and not carried.get("skipping"):
         whole = os.pread(descriptor, 1, offset - 1) == b"\n"
-    return (offset, carried) if whole else (0, {})
+    return (offset, carried, is_behind) if whole else (0, {}, False)
 
 
 def _carried(found: tuple[int, str, str] | None) -> Mapping[str, Any]:

@@ -9,12 +9,11 @@ from __future__ import annotations
 from math import exp
 
 from core import places
-from core.names import is_file
+from core.names import is_file, names_in_order
 from core.places import place_of, relative
-from core.redaction import redact
 from core.store import calls as store
-from core.words import clean
 from memory.archive.call_draft import CallDraft, key_of, late, passage_of
+from memory.archive.plain_text import start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from core.store.calls import Call, Name, Session
     from memory.archive.call_draft import Errors
 
-SUMMARY_CHARS = 100_000
 STEP_CHARS = 200
 MOST_STEPS = 60
 _DELETED = "deleted"
@@ -42,12 +40,13 @@ class SessionWork:
             the processes that calls ask after; it is changed.
     """
 
-    __slots__ = ("_before", "_carry", "_events", "_latest", "_pending")
+    __slots__ = ("_before", "_carry", "_events", "_late", "_latest", "_pending")
 
     def __init__(self, carry: dict[str, str]) -> None:
         self._latest = 0
         self._events: list[tuple[str, CallDraft | Plan | str, int]] = []
         self._pending: dict[str, CallDraft] = {}
+        self._late: set[str] = set()
         self._carry = carry
         self._before = carry.get(_LAST, "")
 
@@ -58,7 +57,8 @@ class SessionWork:
             self._latest = max(self._latest, item["at"] or 0)
             for tool in item["tools"]:
                 draft = CallDraft(tool, prompts, item["at"])
-                if draft.key not in self._pending:
+                if draft.key not in self._pending or draft.key in self._late:
+                    self._late.discard(draft.key)  # what came of it before the call itself is that of another piece
                     self._pending[draft.key] = draft
                     self._events.append(("call", draft, prompts))
                     self._carry[_LAST] = draft.key
@@ -75,14 +75,14 @@ class SessionWork:
         elif item["kind"] == "compaction":
             self._events.append((kind, "", item["at"] or 0))
         elif item["kind"] == "summary":
-            text = redact(clean(item["text"][:SUMMARY_CHARS]).replace("\0", "\ufffd"))[0]
-            self._events.append((kind, text, item["at"] or 0))
+            self._events.append((kind, start(item["text"], store.SUMMARY_CHARS), item["at"] or 0))
 
     def _known(self, key: str, prompts: int) -> CallDraft:
         """The draft of a call, or one for what came of a call that was stored before."""
         known = self._pending.get(key)
         if known is None:
             known = self._pending[key] = late(key)
+            self._late.add(key)
             self._events.append(("late", known, prompts))
         return known
 
@@ -128,7 +128,8 @@ class SessionWork:
         if anew:
             about["prompts"], about["plan"] = 0, []
         about["project"], about["folder"] = project or about["project"], folder or about["folder"]
-        names = _Names(db, session, about["folder"], self._pending.values())
+        drafts = (value for _, value, _ in self._events if isinstance(value, CallDraft))
+        names = _Names(db, session, about["folder"], drafts)
         before = about["calls"]
         last = store.by_key(db, session, self._before) if self._before else None
         number = last["number"] if last else 0
@@ -180,12 +181,13 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallD
 class _Names:
     """The names that a piece uses, as the session knows them so far."""
 
-    __slots__ = ("_changed", "_db", "_folder", "_known", "_session")
+    __slots__ = ("_changed", "_db", "_folder", "_known", "_of_folder", "_session")
 
     def __init__(self, db: apsw.Connection, session: str, folder: str, drafts: Iterable[CallDraft]) -> None:
         self._db = db
         self._folder = folder
         self._session = session
+        self._of_folder = _with_their_folders(folder)
         self._changed: dict[str, Name] = {}
         wanted: set[str] = set()
         for draft in drafts:
@@ -201,6 +203,8 @@ class _Names:
         new: list[tuple[int, str]] = []
         at = 0
         for name, is_identifier in named:
+            if name in self._of_folder and not self._is_elsewhere(name, text):
+                continue
             worth = weight if is_identifier else 0.0
             known = self._known.get(name)
             if known is None:
@@ -223,9 +227,22 @@ class _Names:
             self._changed[name] = known
         return passage_of(text, new, errors) if new or errors else ""
 
+    def _is_elsewhere(self, name: str, text: str) -> bool:
+        """Whether a name of the folder's path stands in a text by itself too: each path in the project has it."""
+        return name in text.replace(self._folder, "").replace(self._of_folder[name], "")
+
     def save(self) -> None:
         """Write back what changed."""
         store.save_names(self._db, self._session, self._changed.values())
+
+
+def _with_their_folders(folder: str) -> dict[str, str]:
+    """The names in the path of a folder, each with the path down to it."""
+    found: dict[str, str] = {}
+    for name, _ in names_in_order(folder):
+        behind = folder.find(name) + len(name)
+        found[name] = folder[:behind] + folder[behind:].partition("/")[0]
+    return found
 
 
 def _planned(before: list[list[str]], change: Plan) -> list[list[str]]:
@@ -246,5 +263,4 @@ def _planned(before: list[list[str]], change: Plan) -> list[list[str]]:
 
 def _short(text: str) -> str:
     # redacted before its lines are joined: what is a secret's name may be told by the line
-    plain = redact(clean(text[: STEP_CHARS * 8]).replace("\0", ""))[0]
-    return " ".join(plain.split())[:STEP_CHARS]
+    return " ".join(start(text, STEP_CHARS * 8).split())[:STEP_CHARS]

@@ -8,6 +8,8 @@ The archive comes first: what was said is in the store before anything is recall
 
 from __future__ import annotations
 
+import os
+
 from clients import registry
 from session import checkpoint
 from session.faults import fault_boundary
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 SHRUNK = 0.6
 """A prompt this much smaller than the one before was compacted, where the client does not say so."""
+_KEPT_BYTES = 8_000_000
+"""Of a session file, its end: a context holds less."""
+_KEPT_CHARS = 200_000
 _IN_A_TURN = ("prompt", "tool", "turn")
 _REACHING = ("prompt", "tool")
 """Those of them in which context reaches the model, in every client."""
@@ -139,8 +144,10 @@ def _kept(event: HookEvent, context: Context) -> str:
     if kept_of is None or not event["transcript"]:
         return ""
     with fault_boundary(context.faults, "kept"), open(event["transcript"], "rb") as file:
-        text: str = kept_of(file.read())
-        return text
+        begin = max(0, os.fstat(file.fileno()).st_size - _KEPT_BYTES)
+        file.seek(begin)
+        text: str = kept_of(file.read(_KEPT_BYTES), whole=not begin)
+        return text[-_KEPT_CHARS:]
     return ""
 
 

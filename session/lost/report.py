@@ -81,6 +81,13 @@ def session_meant(db: apsw.Connection, given: str) -> calls.Session:
     if len(found) > 1:
         shown = ", ".join(found[:_MOST_LISTED]) + (" and more" if len(found) > _MOST_LISTED else "")
         raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {shown}", "give more of the id")
+    forgotten = "" if found else calls.forgotten_beginning(db, given)
+    if forgotten:
+        raise Failure(
+            "SESSION_NOT_FOUND",
+            f"session {forgotten} was forgotten: nothing of it is kept, nor will be",
+            "ask for another one; without ID it is the last that did something: joelclaw lost",
+        )
     if not found:
         raise Failure(
             "SESSION_NOT_FOUND",
@@ -113,7 +120,7 @@ def of(db: apsw.Connection, about: calls.Session, kinds: Sequence[str]) -> Lost:
     work = Work(
         session=session, folder=about["folder"], told=told, before=before,
         after=[call for call in every if call["number"] > last["call"]],
-        names=calls.names(db, session), call=last["call"], prompts=prompts,
+        names=calls.names(db, session, every=True), call=last["call"], prompts=prompts,
     )  # fmt: skip
     talk = Talk(told, said, lambda identifier: _shortest(db, identifier))
     readers: dict[str, Callable[[], Sequence[Entry]]] = dict(

@@ -1,0 +1,59 @@
+"""Text as the archive keeps it: storable, without secrets, and cut. Hot path.
+
+What is cut before redaction can leave half of a secret, which no pattern knows. So a cut text is redacted with a margin
+behind the cut, and of that margin nothing is kept.
+"""
+
+from __future__ import annotations
+
+from core.redaction import redact
+from core.words import clean
+
+MARGIN = 24_000
+"""Characters: more than the longest secret has (a private key, up to 20,000)."""
+_WINDOWS = (MARGIN, 6 * MARGIN)
+"""The second where redaction has shortened the first so much that too little is left."""
+
+
+def plain(text: str) -> str:
+    """The whole text without secrets."""
+    return redact(clean(text).replace("\0", "\ufffd"))[0] if text else ""
+
+
+def start(text: str, most: int) -> str:
+    """The first `most` characters of the text without its secrets; of one full of secrets fewer."""
+    kept = ""
+    for more in _WINDOWS:
+        kept = plain(text[: most + more])
+        if len(text) <= most + more:
+            break
+        kept = kept[:-MARGIN]
+        if len(kept) >= most:
+            break
+    return kept[:most]
+
+
+def end(text: str, most: int) -> str:
+    """The same of the last `most` characters."""
+    kept = ""
+    for more in _WINDOWS:
+        kept = plain(text[-most - more :])
+        if len(text) <= most + more:
+            break
+        kept = kept[MARGIN:]
+        if len(kept) >= most:
+            break
+    return kept[-most:]
+
+
+def both_ends(text: str, most: int) -> str:
+    """The text without its secrets; of one that is longer than `most` the head and the tail, half of it each."""
+    return plain(text) if len(text) <= most else start(text, most // 2) + "\n" + end(text, most // 2)
+
+
+def one_line(text: str) -> str:
+    """A path that can stand in any text: what breaks a line or does not show is a space, a backtick is `'`."""
+    if text.isprintable() and "`" not in text:
+        return text
+    line = "".join(one if one.isprintable() else " " for one in text).replace("`", "'")
+    return redact(" ".join(line.split()))[0]  # joined, it may be seen as a secret

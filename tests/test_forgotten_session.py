@@ -1,0 +1,60 @@
+"""A session that was forgotten: nothing chooses it, nothing writes to it, and who asks for it is told so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import apsw
+import pytest
+from claude_transcript import CWD, SESSION, Transcript
+from conftest import Run
+
+from core.store import calls, transcripts
+
+
+@pytest.fixture
+def forgotten(run: Run, tmp_path: Path) -> Path:
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user("mend the gauge")
+    made.call("c1", "Bash", command="make test")
+    made.outcome("c1", "harbourGauge is fine")
+    made.write(made.entry("user", "We mend the gauge.", isCompactSummary=True))
+    run("memory", "archive", str(made.path))
+    run("memory", "forget", "--session", SESSION)
+    made.user("go on after it was forgotten")  # becomes a memory, for `memory forget` says so
+    run("memory", "archive", str(made.path))
+    return made.path
+
+
+def test_nothing_chooses_it(run: Run, home: Path, forgotten: Path) -> None:
+    db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    assert calls.is_forgotten(db, SESSION)
+    assert db.execute("SELECT 1 FROM document WHERE session_id = ? AND forgotten_at IS NULL", (SESSION,)).get == 1
+    assert calls.latest_sessions(db, 5) == []
+    assert transcripts.sessions_beginning(db, SESSION[:8], 5) == []
+    refused = run("lost", ok=False).json
+    assert (refused["error"]["code"], "no session is archived" in refused["error"]["message"]) == (
+        "SESSION_NOT_FOUND", True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("given", [SESSION, SESSION[:8]])
+def test_it_is_said_to_be_forgotten(run: Run, forgotten: Path, given: str) -> None:
+    refused = run("lost", given, ok=False).json
+    assert refused["error"]["code"] == "SESSION_NOT_FOUND"
+    assert "forgotten" in refused["error"]["message"]
+    assert "memory archive" not in refused["fix"]
+
+
+def test_a_hook_writes_nothing_to_it(run: Run, home: Path, forgotten: Path) -> None:
+    event = {
+        "hook_event_name": "SubagentStop", "session_id": SESSION, "transcript_path": str(forgotten), "cwd": CWD,
+        "agent_type": "", "last_assistant_message": "<summary>harbourGauge was mended</summary>",
+    }  # fmt: skip
+    Transcript(forgotten, first=50).call("c2", "Bash", command="make install")
+    run("hook", "claude", stdin=json.dumps(event))
+    db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    assert calls.compactions(db, SESSION) == []
+    assert calls.calls(db, SESSION) == []
+    assert calls.names(db, SESSION, every=True) == []
