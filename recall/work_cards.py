@@ -158,7 +158,7 @@ def ask(
     for about in _sessions_at(db, units, session, projects, near, own):
         names = store.names(db, about["id"])
         text = text_of(db, about, names, units, room) if names_at(names, units) else ""
-        if "\n" in text:  # more than its first line
+        if any(line not in units for line in text.splitlines()[1:]):  # the name of the file alone tells nothing
             return {"session": about, "file": query.strip() if room == ONE_CHARS else "", "text": text}
     return None
 

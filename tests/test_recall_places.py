@@ -79,6 +79,8 @@ def test_the_session_of_the_environment_goes_before_all(run: Run, tmp_path: Path
     (tmp_path / "harbour" / ".git").mkdir(parents=True)
     assert first(run, "src/", cwd=tmp_path / "harbour", env={variable: OLD})["session"] == OLD
     assert first(run, "src/", env={variable: "of-no-work"})["session"] == NEW
+    told_more = first(run, "src/tide.py", env={variable: "talker-about-tides"})
+    assert told_more["session"] == NEW, "its own session did no more there than name the file"
 
 
 def test_names_that_have_faded_are_told(run: Run, tmp_path: Path) -> None:

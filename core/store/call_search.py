@@ -59,8 +59,10 @@ def holding_all(
 
 def sessions_holding(db: apsw.Connection, terms: Sequence[str]) -> list[Session]:
     """The sessions of which a call holds one of the terms, the one that did something last first."""
+    # `+rowid` reads an index of session and row from end to end: to look each row up among the passages takes ten times
+    # as long where they are not in memory yet.
     rows = db.execute(
-        "SELECT id FROM session WHERE id IN (SELECT session_id FROM call WHERE rowid IN"
+        "SELECT id FROM session WHERE id IN (SELECT session_id FROM call WHERE +rowid IN"
         " (SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ?)) ORDER BY updated_at DESC",
         (" OR ".join(map(_quoted, terms)),),
     )
