@@ -7,10 +7,12 @@ is reported by the same `Failure`.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from functools import cache
 from inspect import Parameter as Argument
 from inspect import Signature
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -204,7 +206,10 @@ def _misuse(words: Sequence[str], error: Exception) -> Failure:
     describe: Callable[[], str] = getattr(error, "format_message", lambda: str(error))
     message = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(describe().split()))
     if command is not None:
-        return usage(command.code, message, f"see what it takes: {_NAME} {path} --help")
+        fix = f"see what it takes: {_NAME} {path} --help"
+        if getattr(error, "possibilities", None) == [] and any(p.metavar == "QUERY" for p in command.parameters):
+            fix = f"to look for it: {_as_query(command, words[len(path.split()) :])}; {fix}"
+        return usage(command.code, message, fix)
     wanted = _path_meant(words, path)
     if wanted:
         return usage(
@@ -214,6 +219,23 @@ def _misuse(words: Sequence[str], error: Exception) -> Failure:
         )
     inside = [c.path for c in _COMMANDS if not path or c.path.startswith(path + " ")]
     return usage("USAGE", message, f"use one of: {', '.join(inside)}")
+
+
+def _as_query(command: Command, words: Sequence[str]) -> str:
+    """The call in which all that is no option of the command is looked for."""
+    flags = {flag: parameter for parameter in command.parameters for flag in parameter.flags}
+    known: list[str] = []
+    query: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        parameter = flags.get(word.partition("=")[0])
+        if parameter is None:
+            query += [word] if word != "--" else []
+            continue
+        known.append(_shown(word))
+        if parameter.kind != "flag" and "=" not in word:
+            known += [_shown(value) for value in islice(rest, 1)]
+    return shlex.join([_NAME, *command.path.split(), *known, "--", _shown(" ".join(query))])
 
 
 def _path_meant(words: Sequence[str], group: str) -> str:

@@ -175,6 +175,15 @@ ENVIRONMENT = ("JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE")
 """Variables that name the session, the first that is set."""
 
 
+def session_around() -> str:
+    """The session of the environment, as it is named there; "" where there is none."""
+    for name in ENVIRONMENT:
+        value = os.environ.get(name, "").strip()
+        if value:
+            return value
+    return ""
+
+
 def session_of(given: str | None, code: str) -> str:
     """The session that is meant: the one given, else that of the environment.
 

@@ -16,6 +16,14 @@ def uuid7() -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
+def shown(session: str) -> str:
+    """A session's id as it is shown: the first block of a UUID, which means the session where it is the only one with
+    it (`core.store.transcripts.whole_id`); any other id whole."""
+    blocks = [len(block) for block in session.split("-")]
+    is_uuid = blocks == [8, 4, 4, 4, 12] and session.replace("-", "").isalnum()
+    return session[:8] if is_uuid else session
+
+
 def fingerprint(text: str) -> str:
     """A stable 128-bit hash of a text, as 32 hex digits: for telling change, not for secrecy."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.errors import Failure
-from core.store import calls, documents, sqlite
+from core.store import calls, documents, sqlite, transcripts
 from recall.static_vectors import document_vector
 
 if TYPE_CHECKING:
@@ -55,16 +55,20 @@ def forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors
     return found
 
 
-def forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool) -> tuple[list[str], int]:
+def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) -> tuple[list[str], int]:
     """Take all that is kept of a session out: its memories of every search, its tool calls for good.
 
     Returns the ids of the memories, and how many calls there were. What its transcript says from now on becomes
     memories, but no calls.
 
+    Args:
+        given: the session's id, or a beginning of 8 characters or more that no other archived session has.
+
     Raises:
-        Failure: SESSION_NOT_FOUND; nothing was changed.
+        Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS; nothing was changed.
     """
     with sqlite.transaction(db):
+        session = transcripts.whole_id(db, given) or given
         found = documents.of_session(db, session)
         known = calls.session(db, session)
         if not found and known is None:

@@ -50,6 +50,7 @@ class ByName:
         filters: `collections` may name `calls`; a category is a document's.
         budget: as it is applied.
         near: the project whose calls go before equals of others, "" for none.
+        own: the session that asks, whose work goes before that of others, "" for none.
         most: hits.
     """
 
@@ -57,11 +58,11 @@ class ByName:
 
     def __init__(
         self, db: apsw.Connection | None, query: str, filters: Filters, budget: str,
-        *, near: str, most: int, min_score: float,
+        *, near: str, own: str, most: int, min_score: float,
     ) -> None:  # fmt: skip
         self.names = QueryNames(query)
         places = all("/" in name or is_file(name) for name in self.names.names)  # else an identifier is asked for too
-        self.cards = _cards(db, query, budget, filters) if db is not None and places else []
+        self.cards = _cards(db, query, budget, filters, near, own) if db is not None and places else []
         self._most = most
         chosen = filters["collections"]
         only_cards = bool(self.cards) and not self.cards[0]["path"]
@@ -138,12 +139,15 @@ def holding(found_in: CandidateSource, ranked: Sequence[Ranked], holds: Holds) -
     ]
 
 
-def _cards(db: apsw.Connection, query: str, budget: str, asked: Filters) -> list[Hit]:
+def _cards(db: apsw.Connection, query: str, budget: str, asked: Filters, near: str, own: str) -> list[Hit]:
     """What a session was at work on in the places that a query is made of; `path` is the file, if it is one alone."""
     if asked["category"] or asked["collections"] or not call_search.exists(db):
         return []
-    found = work_cards.ask(db, query, budget=budget, session=asked["session"], projects=asked["projects"])
-    return [work_cards.hit(found)] if found is not None and not session_calls.is_command(db, query) else []
+    session, projects = asked["session"], asked["projects"]
+    found = work_cards.ask(db, query, budget=budget, session=session, projects=projects, near=near, own=own)
+    if found is None or session_calls.is_command(db, query, session, projects):
+        return []
+    return [work_cards.hit(found)]
 
 
 def _beside(db: apsw.Connection, query: str, names: QueryNames, filters: Filters, near: str, most: int) -> list[Match]:

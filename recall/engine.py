@@ -100,6 +100,7 @@ def recall(
     patience_ms: float | None = None,
     by_name: bool = False,
     near: str = "",
+    own: str = "",
     raw: bool = False,
 ) -> RecallResult:
     """The memories that bear on a query, best first.
@@ -120,6 +121,7 @@ def recall(
         by_name: tool calls of the sessions in the local file are hits too, a query that is one name gets only what
             holds it, and texts are cut as the budget says. Not for injections: there, traces of tools are noise.
         near: with `by_name`, the project whose calls go before those of others, "" for none.
+        own: with `by_name`, the session that asks: its work in a place goes before that of others; "" for none.
         raw: with `by_name`, nothing but the texts will be shown.
 
     Raises:
@@ -144,6 +146,7 @@ def recall(
             episode_decay=config.number("recall.episode_decay"),
             by_name=by_name,
             near=near,
+            own=own,
             raw=raw,
         )
 
@@ -174,6 +177,7 @@ def _answer(
     episode_decay: float,
     by_name: bool,
     near: str,
+    own: str,
     raw: bool,
 ) -> RecallResult:
     profile = budgets.choose(budget, query)
@@ -182,13 +186,9 @@ def _answer(
     resolved = _resolved(category) if category else ""
     named, others = trust.projects(db, project) if project else ((), ())
     filters: Filters = {
-        "collections": tuple(collections),
-        "session": session,
-        "projects": named,
-        "others": others,
-        "category": resolved,
-        "verdicts": (),
-    }
+        "collections": tuple(collections), "session": session, "projects": named, "others": others,
+        "category": resolved, "verdicts": (),
+    }  # fmt: skip
     wide = max(int(most * profile["fetchMultiplier"]) + 1, CANDIDATES)
     contextual: Question | None = None
     if profile["applied"] == "deep":
@@ -198,7 +198,7 @@ def _answer(
     if by_name:
         from recall.by_name import ByName
 
-        asked = ByName(db, shortened, filters, profile["applied"], near=near, most=most, min_score=min_score)
+        asked = ByName(db, shortened, filters, profile["applied"], near=near, own=own, most=most, min_score=min_score)
         filters["collections"] = [name for name in collections if name in COLLECTIONS]
     ranked: list[Ranked] = []
     dropped: list[tuple[Ranked, list[str]]] = []

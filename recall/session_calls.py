@@ -5,8 +5,8 @@ Hot path. A call is known as `call:<session>:<number>`; what was said in the ses
 
 from __future__ import annotations
 
-from core import clock, words
-from core.store import call_search
+from core import clock, ids, words
+from core.store import call_search, transcripts
 from recall import passage
 
 TYPE_CHECKING = False
@@ -25,7 +25,6 @@ PREFIX = "call:"
 LEAST_ROOM = 60
 _PLACE_CHARS = 110
 _HEAD_CHARS = 60
-_SHORT_ID = 8
 WHOLE_QUERY = 0.85
 """Score of a call that holds the query word for word: an error or a command that was copied."""
 _ALONE, _OTHER_CASE, _EVERYTHING, _SOME, _BEGINS, _WORDS_ONLY = 0.8, 0.75, 0.75, 0.55, 0.45, 0.4
@@ -86,7 +85,7 @@ def _found(db: apsw.Connection, whole: str, asked: QueryNames, session: str, pro
     """The calls that hold the query word for word, one of its names, or all of its words in a line; in no order."""
     wanted = [*asked.names, *asked.words]
     calls: list[tuple[Found, list[str]]] = []
-    if len(whole.split()) >= _COPIED_WORDS:
+    if len(whole.split()) >= _LEAST_WORDS:
         calls += [(call, [whole, *wanted]) for call in call_search.holding_all(db, [whole], session, projects)]
     if asked.names:
         calls += [(call, wanted) for call in call_search.holding_any(db, asked.names, session, projects)]
@@ -114,12 +113,12 @@ def _near(db: apsw.Connection, asked: QueryNames, session: str, projects: Sequen
     return []
 
 
-def is_command(db: apsw.Connection, query: str) -> bool:
-    """Whether a query of several words stands in a command that was run, as it stands."""
+def is_command(db: apsw.Connection, query: str, session: str, projects: Sequence[str]) -> bool:
+    """Whether a query of several words stands in a command that was run, as it stands; filters as of `matches`."""
     whole = query.strip()
     if len(whole.split()) < _COPIED_WORDS:
         return False
-    return any(whole in call["command"] for call in call_search.holding_all(db, [whole]))
+    return any(whole in call["command"] for call in call_search.holding_all(db, [whole], session, projects))
 
 
 def text_of(call: Found, wanted: Sequence[str], room: int) -> str:
@@ -128,10 +127,16 @@ def text_of(call: Found, wanted: Sequence[str], room: int) -> str:
     What was asked for word for word is not cut, up to _LONGEST_COMMAND characters.
     """
     where = place(call)
-    own = [line for line in (call["error"], call["passage"]) if line]
+    command = call["command"]
+    own = [
+        line for line in (call["error"], *call["passage"].splitlines()) if line.strip() and line.strip() not in command
+    ]
     first = wanted[0] if wanted else ""
-    if call["command"] and (not _holds("\n".join(own), wanted) or (first in call["command"] and " " in first)):
-        own.insert(0, call["command"])
+    asked = bool(command) and (not _holds("\n".join(own), wanted) or (first in command and " " in first))
+    if asked and not call["file"] and len(" ".join(command.split())) > _HEAD_CHARS:
+        where = place({**call, "command": ""})  # a command is told once: whole, or as much as has room
+    if asked and (call["file"] or not where.startswith(f"{call['tool']} {' '.join(command.split())}")):
+        own.insert(0, command)
     left = max(room - len(where) - 2, LEAST_ROOM)
     if left < len(first) <= _LONGEST_COMMAND:
         left = len(first) + 2 * len(passage.CUT)
@@ -146,25 +151,32 @@ def place(call: Found) -> str:
     if len(about) > most:
         about = passage.CUT + about[1 - most :] if call["file"] else about[: most - 1] + passage.CUT
     head = f"{call['tool']} {about}".strip()
-    failed = ", failed" if call["outcome"] == "failed" else ""
-    session = call["session"]
-    short = session[:_SHORT_ID] if len(session) > 2 * _SHORT_ID else session
-    return f"{head} (session {short}, prompt {call['prompt']}, call {call['number']}{failed})"
+    outcome = f", {call['outcome']}" if call["outcome"] == "failed" or (call["outcome"] and not call["file"]) else ""
+    return f"{head} (session {ids.shown(call['session'])}, prompt {call['prompt']}, call {call['number']}{outcome})"
 
 
 def view(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
-    """The call with this id and all that is kept of it; None where there is none, or it is no call's."""
+    """The call with this id and all that is kept of it; None where there is none, or it is no call's.
+
+    Of the session, a beginning of 8 characters or more that no other archived session has will do.
+
+    Raises:
+        Failure: SESSION_AMBIGUOUS.
+    """
     session, colon, number = identifier.removeprefix(PREFIX).rpartition(":")
     if db is None or not (
         identifier.startswith(PREFIX) and colon and number.isdecimal() and len(number) < _LONGEST_NUMBER
     ):
         return None
-    call = call_search.one(db, session, int(number)) if call_search.exists(db) else None
+    if not call_search.exists(db):
+        return None
+    session = transcripts.whole_id(db, session)
+    call = call_search.one(db, session, int(number))
     if call is None:
         return None
     return {
-        "id": identifier, "collection": COLLECTION, "place": place(call), "session": session, "client": call["client"],
-        "project": call["project"], "number": call["number"], "prompt": call["prompt"],
+        "id": f"{PREFIX}{session}:{number}", "collection": COLLECTION, "place": place(call), "session": session,
+        "client": call["client"], "project": call["project"], "number": call["number"], "prompt": call["prompt"],
         "at": _time(call), "tool": call["tool"], "file": call["file"], "command": call["command"],
         "outcome": call["outcome"], "error": call["error"], "passage": call["passage"],
     }  # fmt: skip
@@ -179,6 +191,8 @@ def _score(call: Found, whole: str, asked: QueryNames) -> float:
     text = "\n".join((call["tool"], call["file"], call["command"], call["error"], call["passage"]))
     if asked.alone:
         return _ALONE if asked.names[0] in text else _OTHER_CASE
+    if _begins(call["command"], whole):
+        return WHOLE_QUERY
     text = text.lower()
     if whole.lower() in text and (asked.names or len(asked.words) >= _PHRASE_WORDS):
         return WHOLE_QUERY
@@ -194,9 +208,18 @@ def _score(call: Found, whole: str, asked: QueryNames) -> float:
 def _substance(match: Match) -> int:
     """What a match shows: work on the file that is asked for, lines in which a name stands, or less."""
     call, first = match.call, match.wanted[0].lower()
+    if _begins(call["command"], match.wanted[0]):
+        return _LINES
     if call["file"] and call["passage"] and f"/{call['file'].lower()}".endswith(f"/{first}"):
         return _WORK
     return _LINES if _holds(call["passage"], match.wanted) else int(_holds(call["error"], match.wanted))
+
+
+def _begins(command: str, query: str) -> bool:
+    """Whether a query of several words is the beginning of a command, or of one of those that a line runs in turn."""
+    if len(query.split()) < _LEAST_WORDS or query not in command:
+        return False
+    return command.startswith(query) or any(f"{mark} {query}" in command for mark in ("&&", "||", ";", "|"))
 
 
 def _holds(text: str, wanted: Sequence[str]) -> bool:
@@ -223,7 +246,7 @@ def _different(found: Sequence[Match], most: int) -> list[Match]:
 def _essence(match: Match) -> str:
     """What tells a match from others: how a line goes on from the name, whatever a tool printed before it."""
     call = match.call
-    if _substance(match) != _LINES:
+    if _substance(match) != _LINES or _begins(call["command"], match.wanted[0]):
         return call["command"] or f"{call['tool']} {call['file']}"
     lower = call["passage"].lower()
     place = next((at for word in match.wanted if (at := lower.find(word.lower())) >= 0), 0)

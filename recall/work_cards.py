@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from math import exp
 
-from core import clock, decisive, shell_command
+from core import clock, decisive, ids, shell_command
 from core.names import is_file, names_in
+from core.project import same
 from core.store import call_search, transcripts
 from core.store import calls as store
 
@@ -43,11 +44,11 @@ LEAN_CHARS, ONE_CHARS, MOST_CHARS = 1000, 600, 3900
 COMMAND_CHARS, COMMANDS_CHARS, DECISIONS_CHARS = 200, 1300, 1300
 _TOLD = 0.25
 """What the client's own summary has is told last."""
-_LOOKED_AT = 200
 _FIRST, _LAST, _TURN_CHARS = 10, 110, 1500
 """Turns that are looked at for what was decided."""
-_SESSIONS = 5
 _LEFT_OUT = "[redacted:"
+_SESSIONS = 20
+"""Sessions that are looked into, where a place is named in calls that were at work elsewhere."""
 
 
 def units_of(query: str) -> list[str]:
@@ -126,24 +127,40 @@ def told_by(db: apsw.Connection, session: str) -> set[str]:
     return names_in(compactions[-1]["summary"])[0] if compactions else set()
 
 
+def names_at(names: Iterable[Name], units: Iterable[str]) -> list[Name]:
+    """The names whose place is one of the units; a folder without a file of its own stands for those below it."""
+    known = list(names)
+    chosen: list[Name] = []
+    for unit in units:
+        here = [name for name in known if is_at(name["place"], unit)]
+        if not here and is_anchor(unit) and unit.endswith("/"):
+            below = "/" + unit.removeprefix("./").lstrip("/")
+            here = [name for name in known if is_file(name["place"]) and below in f"/{name['place']}"]
+        chosen += here
+    return list({name["name"]: name for name in chosen}.values())
+
+
 def ask(
-    db: apsw.Connection, query: str, *, budget: str, session: str = "", projects: Sequence[str] = ()
-) -> Cards | None:
+    db: apsw.Connection, query: str, *, budget: str, session: str = "", projects: Sequence[str] = (), near: str = "",
+    own: str = "",
+) -> Cards | None:  # fmt: skip
     """The answer to a query that is made of units; None to another one, or where no session was at work there.
 
     Args:
         budget: as `recall.budget` applies it.
         session: the only one that counts, "" for the last that was at work there.
         projects: the names of the only project that counts, none for any.
+        near: the project whose sessions go before those of others, "" for none.
+        own: the session that goes before all where it was at work there, "" for none.
     """
     units = units_of(query)
     if not units or not call_search.exists(db):
         return None
-    for about in _sessions_at(db, units, session, projects):
+    room = LEAN_CHARS if budget == "lean" else ONE_CHARS if len(units) == 1 and is_file(query) else MOST_CHARS
+    for about in _sessions_at(db, units, session, projects, near, own):
         names = store.names(db, about["id"])
-        if any(is_at(name["place"], unit) for unit in units for name in names):
-            room = LEAN_CHARS if budget == "lean" else ONE_CHARS if len(units) == 1 and is_file(query) else MOST_CHARS
-            text = text_of(db, about, names, units, room)
+        text = text_of(db, about, names, units, room) if names_at(names, units) else ""
+        if any(line not in units for line in text.splitlines()[1:]):  # the name of the file alone tells nothing
             return {"session": about, "file": query.strip() if room == ONE_CHARS else "", "text": text}
     return None
 
@@ -162,7 +179,7 @@ def hit(cards: Cards) -> Hit:
 
 def text_of(db: apsw.Connection, about: Session, names: Sequence[Name], units: Sequence[str], room: int) -> str:
     """The lines of a session's cards within so many characters."""
-    head = f"session {about['id'][:8]} of {about['project'] or 'no project'}, {about['calls']} calls:"
+    head = f"session {ids.shown(about['id'])} of {about['project'] or 'no project'}, {about['calls']} calls:"
     lines: list[str] = [head]
     room -= len(head) + 1
     if COMMANDS in units:
@@ -172,9 +189,9 @@ def text_of(db: apsw.Connection, about: Session, names: Sequence[Name], units: S
         said = decision_lines(db, about["id"], min(DECISIONS_CHARS, room // 2))
         room -= sum(len(line) + 1 for line in said)
         lines += said
-    here = [name for name in names if any(is_at(name["place"], unit) for unit in units)]
-    room -= sum(len(place) + 3 for place in {name["place"] for name in here})
-    dealt = deal_names(here, about["calls"], told_by(db, about["id"]), room)
+    here = names_at(names, units)
+    left = room - sum(len(place) + 3 for place in {name["place"] for name in here})
+    dealt = deal_names(here, about["calls"], told_by(db, about["id"]), left) or _deal_faded(here, room)
     places: dict[str, list[str]] = {}
     for name in dealt:
         inside = places.setdefault(name["place"], [])
@@ -198,6 +215,22 @@ def deal_names(names: Sequence[Name], total: int, told: Container[str], room: in
     return deal([name for name in names if name["name"] in weights], weights, room)
 
 
+def _deal_faded(names: Sequence[Name], room: int) -> list[Name]:
+    """Names that are at work no more, or in too many places for all to be told: by the weight they had, the last first.
+
+    A number, hash or path has none, and goes behind the others.
+    """
+    dealt: list[Name] = []
+    places: set[str] = set()
+    for name in sorted(names, key=lambda one: (-one["weight"], -one["last"])):
+        cost = len(name["name"]) + 1 + (0 if name["place"] in places else len(name["place"]) + 3)
+        if cost <= room:
+            room -= cost
+            places.add(name["place"])
+            dealt.append(name)
+    return dealt
+
+
 def _command_lines(db: apsw.Connection, session: str, room: int) -> list[str]:
     lines: list[str] = []
     for call in ranked_commands(store.calls(db, session), COMMAND_CHARS):
@@ -210,15 +243,18 @@ def _command_lines(db: apsw.Connection, session: str, room: int) -> list[str]:
     return lines
 
 
-def _sessions_at(db: apsw.Connection, units: Sequence[str], session: str, projects: Sequence[str]) -> list[Session]:
-    """The sessions whose calls name a file or folder of the units, the one whose call is the newest first."""
+def _sessions_at(
+    db: apsw.Connection, units: Sequence[str], session: str, projects: Sequence[str], near: str, own: str
+) -> list[Session]:
+    """The sessions whose calls name a file or folder of the units: `own` first, then those of the project `near`, each
+    time the one that did something last first."""
     if session:
         about = store.session(db, session)
         return [about] if about else []
-    newest: dict[str, int] = {}
-    for unit in units:
-        if is_anchor(unit):
-            for identifier, rowid in store.sessions_naming(db, unit, _LOOKED_AT):
-                newest[identifier] = max(rowid, newest.get(identifier, 0))
-    found = [store.session(db, one) for one in sorted(newest, key=lambda one: -newest[one])[:_SESSIONS]]
-    return [one for one in found if one and (not projects or one["project"] in projects)]
+    found = [
+        about
+        for about in call_search.sessions_holding(db, [unit for unit in units if is_anchor(unit)])
+        if not projects or about["project"] in projects
+    ]
+    found.sort(key=lambda about: (about["id"] != own, not same(about["project"], near)))
+    return found[:_SESSIONS]

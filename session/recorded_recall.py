@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from core import clock
-from core.store import sqlite
+from core.store import call_search, sqlite, transcripts
 from otel import log
 from otel.event import new_event, query_excerpt
 from recall import engine
@@ -37,6 +37,30 @@ class RecordedRecall:
         self._vectors = self._db is not None and sqlite.load_vectors(self._db)
         self._events: list[Event] = []
         self._recalled: list[str] = []
+
+    def session_meant(self, given: str) -> str:
+        """The session that a beginning of its id means; what is given where none is known here, or "" is.
+
+        Raises:
+            Failure: SESSION_AMBIGUOUS, or the store cannot be read.
+        """
+        return self._whole_id(given) or given
+
+    def is_unknown(self, session: str) -> bool:
+        """Whether nothing is kept here of the session that is named.
+
+        Raises:
+            Failure: the store cannot be read.
+        """
+        return bool(session) and not self._whole_id(session)
+
+    def _whole_id(self, given: str) -> str:
+        if not given or self._db is None:
+            return ""
+        try:
+            return transcripts.whole_id(self._db, given) if call_search.exists(self._db) else ""
+        except sqlite.StoreError as error:
+            raise sqlite.as_failure(error) from None
 
     def ask(self, query: str, *, now: int, **asked: Any) -> RecallResult:
         """One recall.

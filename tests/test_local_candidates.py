@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import apsw
 import pytest
 from conftest import NOW_MS
 
-from core.store import candidates, documents, sqlite
+from core.store import calls, candidates, documents, sqlite
 from core.store.candidates import LocalCandidates
 from core.store.migrations import COLLECTIONS
+from core.store.replication import outbox
+from core.store.replication.pending import Pending
 
 ALL: Any = {"collections": [], "session": "", "projects": (), "others": (), "category": "", "verdicts": []}
 OF_P: Any = {"projects": ("p",), "others": ("q",)}
@@ -159,3 +162,33 @@ def test_the_nearest_of_one_project_are_found_among_many_of_another(db: apsw.Con
     assert set(found(db, vector=direction(1, 2), limits=(9, 3), **OF_P)) == {"ours", "ours too"}
     with_global = {"projects": ("p", ""), "others": ("q",)}
     assert set(found(db, vector=direction(1, 2), limits=(9, 3), **with_global)) == {"ours", "ours too", "of none"}
+
+
+@pytest.mark.parametrize("others", [3, 30])
+def test_a_memory_of_an_unknown_session_belongs_to_every_project(db: apsw.Connection, others: int) -> None:
+    """Only one whose session is known to be of another project is left out, far behind others or among the first."""
+    for session, project in (("ours", "p"), ("theirs", "q"), ("nowhere", "")):
+        calls.save_session(
+            db,
+            {"id": session, "client": "claude", "project": project, "folder": "", "updated_at": NOW_MS, "prompts": 1,
+             "calls": 0, "plan": []},
+        )  # fmt: skip
+    for number in range(others):
+        add(db, f"far{number}", f"a queue {number}", direction(1, 2), project="q")
+    for session in ("ours", "theirs", "nowhere", "unknown"):
+        add(db, session, f"text of {session} and the queue", direction(1, 3), session_id=session)
+    of_p = {"projects": ("p", ""), "others": ("q",)}
+    assert set(found(db, vector=direction(1, 2), limits=(9, 3), **of_p)) == {"ours", "nowhere", "unknown"}
+    assert set(found(db, "queue", limits=(3, 9), **of_p)) == {"ours", "nowhere", "unknown"}
+    assert set(found(db, "queue", **of_p, collections=["observations"])) == {"ours", "nowhere", "unknown"}
+
+
+def test_what_waits_for_a_cluster_follows_the_project_of_its_session(db: apsw.Connection) -> None:
+    known: Any = {"id": "theirs", "client": "claude", "project": "q", "folder": "", "updated_at": NOW_MS, "prompts": 1}
+    calls.save_session(db, {**known, "calls": 0, "plan": []})
+    outbox.enable(db)
+    for session in ("theirs", "unknown"):
+        add(db, session, "the queue", session_id=session)
+    plan: Any = SimpleNamespace(found={}, distances=[])
+    Pending(db).overlay(plan, {**ALL, "projects": ("p", ""), "others": ("q",)}, None)
+    assert set(plan.found["observations"]) == {"unknown"}

@@ -249,8 +249,8 @@ def test_categories_and_their_aliases(home: Path) -> None:
         "knowledge"), "d"),
         (("--collection", "episodes,knowledge"), "cd"), (("--collection", "observations, episodes ,knowledge"), "abcd"),
         (("--session", "s1"), "ac"), (("--session", "s2"), "b"), (("--session", "none"), ""),
-        (("--project", "gateway"), "ad"),
-        (("--project", "gateway", "--session", "s1"), "a"), (("--session", "s1", "--collection", "episodes"), "c"),
+        (("--project", "gateway"), "acd"),
+        (("--project", "gateway", "--session", "s1"), "ac"), (("--session", "s1", "--collection", "episodes"), "c"),
         (("--category", "ops", "--project", "gateway", "--collection", "observations"), "a"),
     ],
 )  # fmt: skip

@@ -34,7 +34,12 @@ COMMANDS: tuple[Command, ...] = (
             ),
             P("category", ("--category", "-c"), "only this category (an alias such as `ops` will do)"),
             P("collection", ("--collection",), COLLECTIONS_AND_CALLS, metavar="NAMES"),
-            P("session", ("--session",), "only this session's memories", metavar="ID"),
+            P(
+                "session",
+                ("--session",),
+                "only this session's memories (its id, or a beginning that means one)",
+                metavar="ID",
+            ),
             P("project", ("--project",), "only this project's memories (NAME or OWNER/NAME), and those of none"),
             P("everywhere", ("--everywhere",), "memories of all projects, as without --project", kind="flag"),
             P(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from cli.answer import Answer, write_out
+from cli.parameter import session_around
 from core import clock, config, json_text, project
 from core.errors import Failure, usage
 from core.store.migrations import COLLECTIONS
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from core.envelope import NextAction
     from recall.engine import Hit, RecallResult
+    from session.recorded_recall import RecordedRecall
 
 _STDIN = "-"
 
@@ -36,10 +38,11 @@ def run(options: dict[str, Any]) -> Answer | int:
     from session.recorded_recall import RecordedRecall
 
     recalls = RecordedRecall(config.load())
-    result = recalls.ask(options["query"], now=clock.now_ms(), raw=bool(options["raw"]), **_asked(options, names))
+    asked = _asked(options, names, recalls)
+    result = recalls.ask(options["query"], now=clock.now_ms(), raw=bool(options["raw"]), **asked)
     recalls.save(counting=True)
     raw = "\n".join(map(_raw, result["hits"])) if options["raw"] else None
-    return Answer(result, _next_actions(result), raw)
+    return Answer(result, _next_actions(result, asked["session"] if recalls.is_unknown(asked["session"]) else ""), raw)
 
 
 def _raw(hit: Hit) -> str:
@@ -71,7 +74,8 @@ def collections(given: str, code: str, *, also: tuple[str, ...] = ()) -> tuple[s
     return names
 
 
-def _next_actions(result: RecallResult) -> list[NextAction]:
+def _next_actions(result: RecallResult, unknown: str = "") -> list[NextAction]:
+    """What may be done next. `unknown`: what was given for a session and means none."""
     if result["hits"]:
         return [
             {
@@ -92,6 +96,16 @@ def _next_actions(result: RecallResult) -> list[NextAction]:
                 },
             }
         ]
+    if unknown:
+        return [
+            {
+                "command": "joelclaw recall <query>",
+                "description": f"in all sessions: none is archived whose id begins with {unknown[:80]}",
+                "params": {
+                    "query": {"description": "the same query", "value": result["query"][:200], "required": True}
+                },
+            }
+        ]
     return [{"command": "joelclaw memory stats", "description": "what there is to recall"}]
 
 
@@ -101,7 +115,7 @@ def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
     from session.recorded_recall import RecordedRecall
 
     recalls = RecordedRecall(config.load())
-    asked = _asked(options, names)
+    asked = _asked(options, names, recalls)
     for query in _lines(options["batch"]):
         result = recalls.ask(query, now=clock.now_ms(), **asked)
         write_out(json_text.dumps(envelope.done("joelclaw recall", result)) + "\n")
@@ -109,12 +123,13 @@ def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
     return 0
 
 
-def _asked(options: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+def _asked(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRecall) -> dict[str, Any]:
     """The arguments of `recall.engine.recall` that the options give."""
     asked = {name: options[name] for name in ("limit", "min_score", "budget", "include_hold", "include_discard")}
-    for name in ("category", "session", "project"):
+    for name in ("category", "project"):
         asked[name] = options[name] or ""
-    return {**asked, "collections": names, "by_name": True, "near": project.name_of(_here())}
+    asked["session"] = recalls.session_meant(options["session"] or "")
+    return {**asked, "collections": names, "by_name": True, "near": project.name_of(_here()), "own": session_around()}
 
 
 def _here() -> str:

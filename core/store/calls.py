@@ -155,17 +155,6 @@ def calls(db: apsw.Connection, identifier: str, *, after: int = 0, last: int = 1
     return [_call(row) for row in rows][::-1]
 
 
-def sessions_naming(db: apsw.Connection, text: str, most: int) -> list[tuple[str, int]]:
-    """Session and row of the newest calls that hold these words next to each other."""
-    phrase = '"' + text.replace('"', " ").replace("\0", " ") + '"'
-    rows = db.execute(
-        "SELECT session_id, rowid FROM call WHERE rowid IN"
-        " (SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ? ORDER BY rowid DESC LIMIT ?)",
-        (phrase, most),
-    )
-    return [(str(session), int(rowid)) for session, rowid in rows]
-
-
 def by_key(db: apsw.Connection, identifier: str, key: str) -> Call | None:
     """The call with this key."""
     row = db.execute(f"SELECT {_CALL} FROM call WHERE session_id = ? AND key = ?", (identifier, key)).fetchone()

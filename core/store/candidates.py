@@ -196,8 +196,7 @@ class LocalCandidates:
         marks = ", ".join("?" * len(named))
         none = ""
         if len(named) < len(filters["projects"]):
-            none = " OR +project = '' AND (+session_id = ''"
-            none += f" OR +session_id IN (SELECT id FROM session WHERE project IN ({marks})))"
+            none = f" OR +project = '' AND +session_id NOT IN ({_of_others(len(named))})"
         rows = self._db.execute(
             f"SELECT rowid FROM document WHERE rowid IN ({', '.join('?' * len(rowids))})"
             f" AND (+project IN ({marks}){none})",
@@ -258,16 +257,21 @@ def _document_filter(filters: Filters) -> tuple[str, list[Any]]:
 def _of_projects(names: int, *, none: bool) -> str:
     """The rows of so many projects; with `none` those that belong to none too.
 
-    A memory that names no project belongs to that of its session. Three queries, each with an index of its own: one
-    condition of all three stops SQLite 3.54 with "internal query planner error".
+    A memory that names no project belongs to that of its session, and to none where that is not known. Three queries,
+    each with an index of its own: one condition of all three stops SQLite 3.54 with "internal query planner error".
     """
     marks = ", ".join("?" * names)
     rows = f"SELECT rowid FROM document WHERE project <> '' AND project IN ({marks})"
     if none:
         rows += " UNION ALL SELECT rowid FROM document WHERE project = '' AND session_id = ''"
         rows += " UNION ALL SELECT rowid FROM document WHERE project = '' AND session_id <> ''"
-        rows += f" AND session_id IN (SELECT id FROM session WHERE project IN ({marks}))"
+        rows += f" AND session_id NOT IN ({_of_others(names)})"
     return rows
+
+
+def _of_others(names: int) -> str:
+    """The sessions that are known to belong to another project than so many."""
+    return f"SELECT id FROM session WHERE project <> '' AND project NOT IN ({', '.join('?' * names)})"
 
 
 def _where(filters: Filters) -> tuple[str, list[Any]]:

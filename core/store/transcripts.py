@@ -5,6 +5,7 @@ How far is kept in the transaction that stores the episodes, so that neither is 
 
 from __future__ import annotations
 
+from core.errors import Failure
 from core.store.calls import FORGOTTEN
 from core.store.migrations import row_range
 
@@ -12,6 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import apsw
 
+SHORTEST_BEGINNING = 8
+"""Characters of a session's id that may stand for it: as many as are shown of a UUID."""
+_MOST_LISTED = 5
 # The partial index on the session needs the second condition; +rowid keeps the planner from walking all episodes.
 _OF_SESSION = (
     "SELECT rowid, id, substr(text, 1, ?) FROM document WHERE session_id = ? AND session_id <> ''"
@@ -68,6 +72,31 @@ def sessions_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
         (start, end, *row_range("episodes"), start, end, FORGOTTEN, most),
     )
     return [str(row[0]) for row in rows]
+
+
+def whole_id(db: apsw.Connection, given: str, *, least: int = SHORTEST_BEGINNING) -> str:
+    """The id of the session that is meant: this one, or the only archived one that begins so; "" where there is none.
+
+    Args:
+        least: characters that a beginning must have.
+
+    Raises:
+        Failure: SESSION_AMBIGUOUS, naming the sessions that begin so.
+    """
+    rows = db.execute(
+        "SELECT 1 FROM session WHERE id = ? UNION ALL"
+        " SELECT 1 FROM document WHERE session_id = ? AND session_id <> '' LIMIT 1",
+        (given, given),
+    )
+    if rows.get:
+        return given
+    if len(given) < least:
+        return ""
+    found = sessions_beginning(db, given, _MOST_LISTED + 1)
+    if len(found) > 1:
+        shown = ", ".join(found[:_MOST_LISTED]) + (" and more" if len(found) > _MOST_LISTED else "")
+        raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {shown}", "give more of the id")
+    return found[0] if found else ""
 
 
 def sources_naming(db: apsw.Connection, session: str) -> list[str]:

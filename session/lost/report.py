@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 KINDS = ("files", "names", "commands", "errors", "words", "decisions")
 MOST_CALLS = 5_000
 MOST_TURNS = 5_000
-_MOST_LISTED = 5
 _LOOKED_THROUGH = 20
 _FOREVER = 1 << 62
 _SHORTEST_ID = 8
@@ -75,28 +74,23 @@ def session_meant(db: apsw.Connection, given: str) -> calls.Session:
     known = calls.session(db, given)
     if known is not None:
         return known
-    found = transcripts.sessions_beginning(db, given, _MOST_LISTED + 1)
-    if given in found:
-        found = [given]
-    if len(found) > 1:
-        shown = ", ".join(found[:_MOST_LISTED]) + (" and more" if len(found) > _MOST_LISTED else "")
-        raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {shown}", "give more of the id")
-    forgotten = "" if found else calls.forgotten_beginning(db, given)
+    whole = transcripts.whole_id(db, given, least=1)
+    forgotten = "" if whole else calls.forgotten_beginning(db, given)
     if forgotten:
         raise Failure(
             "SESSION_NOT_FOUND",
             f"session {forgotten} was forgotten: nothing of it is kept, nor will be",
             "ask for another one; without ID it is the last that did something: joelclaw lost",
         )
-    if not found:
+    if not whole:
         raise Failure(
             "SESSION_NOT_FOUND",
             f"no session {given[:80]!r} is archived",
             f"take in its transcript: joelclaw memory archive PATH, or {_ARCHIVE_ALL}",
         )
-    known = calls.session(db, found[0])
+    known = calls.session(db, whole)
     if known is None:
-        raise _calls_not_archived(db, found[0])
+        raise _calls_not_archived(db, whole)
     return known
 
 

@@ -5,7 +5,7 @@ A memory is recallable when the command that wrote it returns, and a forgotten o
 
 from __future__ import annotations
 
-from core.store import documents
+from core.store import calls, documents
 from core.store.replication import outbox
 from core.store.typesense import mapping
 
@@ -24,12 +24,13 @@ _MOST = 100
 class Pending:
     """The documents that wait in the outbox of `db`."""
 
-    __slots__ = ("_by_id", "_rows", "_withdrawn")
+    __slots__ = ("_by_id", "_projects", "_rows", "_withdrawn")
 
     def __init__(self, db: apsw.Connection | None) -> None:
         self._by_id: dict[tuple[str, str], Document] = {}
         self._rows: list[tuple[Document, Row]] = []
         self._withdrawn: list[str] = []
+        self._projects: dict[str, str] = {}  # of the sessions of documents that name none
         if db is None or not outbox.enabled(db):
             return
         self._withdrawn = outbox.withdrawn(db)
@@ -37,6 +38,10 @@ class Pending:
         vectors = mapping.vectors(db, waiting)
         for document in documents.by_rowids(db, waiting):
             self._by_id[document["collection"], document["id"]] = document
+            session = document["session_id"]
+            if session and not document["project"] and session not in self._projects:
+                known = calls.session(db, session)
+                self._projects[session] = known["project"] if known else ""
             self._rows.append((document, mapping.to_remote(document, vectors.get(document["rowid"], b""))))
 
     def overlay(self, plan: Plan, filters: Filters, cosine: Cosine | None) -> None:
@@ -49,7 +54,7 @@ class Pending:
                 del rows[identifier]
         plan.distances[:] = [near for near in plan.distances if near[2] not in gone]
         for document, row in self._rows:
-            if _passes(document, filters):
+            if _passes(document, filters, document["project"] or self._projects.get(document["session_id"], "")):
                 plan.found.setdefault(document["collection"], {})[document["id"]] = row
                 near = cosine.of(mapping.vector_of(row)) if cosine else None
                 if near is not None:
@@ -78,11 +83,12 @@ class Cosine:
         return float(sum(map(int.__mul__, self._numbers, numbers)) / (self._length * length)) if length else None
 
 
-def _passes(document: Document, filters: Filters) -> bool:
+def _passes(document: Document, filters: Filters, project: str) -> bool:
+    """Whether a document is let through. `project`: its own or that of its session, "" where neither is known."""
     return (
         (not filters["collections"] or document["collection"] in filters["collections"])
         and filters["session"] in ("", document["session_id"])
-        and (not filters["projects"] or document["project"] in filters["projects"])
+        and (not filters["projects"] or project in filters["projects"])
         and filters["category"] in ("", document["category_id"])
         and (not filters["verdicts"] or document["write_verdict"] in filters["verdicts"])
     )

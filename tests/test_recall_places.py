@@ -1,0 +1,195 @@
+"""Recall by file, folder and command: whose work answers, what of it is told, and how sessions are named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_transcript import Transcript
+from conftest import NOW_MS, Run
+
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+OLD = "0b5e7c11-2222-4333-8444-555566667777"
+NEW = "1c5e7c11-2222-4333-8444-555566667777"
+LONG = "go test ./internal/harbour/... ./internal/gauges/... -run 'Tide|Neap|Spring' -count 1 2>&1 | tail -30"
+
+
+class Work(Transcript):
+    """A transcript of a session, whose day tells when it was at work."""
+
+    def __init__(self, folder: Path, session: str, day: int, project: str) -> None:
+        super().__init__(folder / f"{session}.jsonl")
+        self.session, self.day, self.cwd = session, day, f"/work/{project}"
+        self.user(f"Please look after the {project}, as {session} does.")
+
+    def entry(self, role: str, content: Any, **more: Any) -> dict[str, Any]:
+        made = super().entry(role, content, **more)
+        at = made["timestamp"].replace("2026-09-20", f"2026-09-{self.day:02}")
+        uuid = f"{self.session}-{made['uuid']}"
+        return {**made, "sessionId": self.session, "cwd": self.cwd, "timestamp": at, "uuid": uuid}
+
+    def edit(self, file: str, text: str) -> None:
+        key = f"e{self.count}"
+        self.call(key, "Edit", file_path=f"{self.cwd}/{file}", old_string="", new_string=text)
+        self.outcome(key, "done")
+
+    def bash(self, command: str, printed: str = "", *, failed: bool = False) -> None:
+        key = f"b{self.count}"
+        self.call(key, "Bash", command=command)
+        self.outcome(key, printed, failed=failed)
+
+
+def first(run: Run, query: str, *words: str, **more: Any) -> dict[str, Any]:
+    hits: list[dict[str, Any]] = run("recall", query, *words, **more).result["hits"]
+    return hits[0] if hits else {}
+
+
+@pytest.fixture
+def two(run: Run, tmp_path: Path) -> None:
+    """Two sessions at work in one folder; what was done last is archived first, and then much that only names it."""
+    new = Work(tmp_path / "a", NEW, 19, "harbour")
+    new.edit("src/tide.py", "newTide = highWater")
+    old = Work(tmp_path / "b", OLD, 12, "lighthouse")
+    old.edit("src/tide.py", "oldTide = lowWater")
+    talk = Work(tmp_path / "c", "talker-about-tides", 5, "lighthouse")
+    for number in range(210):
+        talk.bash(f"./notice {number} src/tide.py")
+    for folder in ("a", "b", "c"):
+        run("memory", "archive", str(tmp_path / folder), env=NOW)
+
+
+@pytest.mark.usefixtures("two")
+def test_the_session_that_did_something_last_answers(run: Run) -> None:
+    for query in ("src/", "src/tide.py"):
+        assert first(run, query)["session"] == NEW
+        assert "highWater" in first(run, query)["observation"]
+
+
+@pytest.mark.usefixtures("two")
+def test_sessions_of_the_project_of_the_folder_go_first(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "lighthouse" / ".git").mkdir(parents=True)
+    assert first(run, "src/", cwd=tmp_path / "lighthouse")["session"] == OLD
+
+
+@pytest.mark.usefixtures("two")
+@pytest.mark.parametrize("variable", ["JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE"])
+def test_the_session_of_the_environment_goes_before_all(run: Run, tmp_path: Path, variable: str) -> None:
+    (tmp_path / "harbour" / ".git").mkdir(parents=True)
+    assert first(run, "src/", cwd=tmp_path / "harbour", env={variable: OLD})["session"] == OLD
+    assert first(run, "src/", env={variable: "of-no-work"})["session"] == NEW
+    told_more = first(run, "src/tide.py", env={variable: "talker-about-tides"})
+    assert told_more["session"] == NEW, "its own session did no more there than name the file"
+
+
+def test_names_that_have_faded_are_told(run: Run, tmp_path: Path) -> None:
+    made = Work(tmp_path / "a", OLD, 12, "harbour")
+    made.edit("charts/depth.py", "shoalDepth = 3")
+    for number in range(400):
+        made.bash(f"./poll {number}")
+    run("memory", "archive", str(tmp_path / "a"), env=NOW)
+    card = first(run, "charts/")
+    assert card["collection"] == "work"
+    assert "charts/depth.py: " in card["observation"] and "shoalDepth" in card["observation"]
+
+
+def test_a_folder_of_many_files_is_told_within_a_small_budget(run: Run, tmp_path: Path) -> None:
+    made = Work(tmp_path / "a", OLD, 12, "harbour")
+    for number in range(40):
+        made.edit(f"charts/of_the_northern_waters_{number}.py", f"shoalDepth{number} = {number}")
+    run("memory", "archive", str(tmp_path / "a"), env=NOW)
+    card = first(run, "charts/", "--budget", "lean")["observation"]
+    assert len(card.splitlines()) > 5
+    assert len(card) <= 1000
+
+
+def test_a_folder_stands_for_those_below_it_where_it_has_no_file_of_its_own(run: Run, tmp_path: Path) -> None:
+    made = Work(tmp_path / "a", OLD, 12, "harbour")
+    made.edit("apps/web/src/map.ts", "drawTheMap()")
+    made.edit("libs/one.ts", "firstOfAll()")
+    made.edit("libs/deep/two.ts", "secondOfAll()")
+    run("memory", "archive", str(tmp_path / "a"), env=NOW)
+    assert "apps/web/src/map.ts: drawTheMap" in first(run, "apps/")["observation"]
+    assert "libs/one.ts" in first(run, "libs/")["observation"]
+    assert "two.ts" not in first(run, "libs/")["observation"]
+
+
+def test_a_session_that_is_no_uuid_is_shown_whole(run: Run, tmp_path: Path) -> None:
+    made = Work(tmp_path / "a", "claude-0123456789-of-the-harbour", 12, "harbour")
+    made.edit("src/tide.py", "highWater = 1")
+    run("memory", "archive", str(tmp_path / "a"), env=NOW)
+    assert first(run, "src/")["observation"].startswith(f"session {made.session} of harbour")
+    assert f"(session {made.session}, " in first(run, "highWater")["observation"]
+
+
+@pytest.mark.usefixtures("two")
+def test_a_session_is_named_by_the_beginning_that_is_shown(run: Run, tmp_path: Path) -> None:
+    assert {hit["session"] for hit in run("recall", "tide.py", "--session", OLD[:8]).result["hits"]} == {OLD}
+    assert run("memory", "show", f"call:{NEW[:8]}:1").result["id"] == f"call:{NEW}:1"
+    assert run("memory", "show", f"call:{NEW[:7]}:1", ok=False).json["error"]["code"] == "MEMORY_NOT_FOUND"
+    nothing = run("recall", "tide.py", "--session", "ffffffff")
+    assert nothing.result["hits"] == []
+    assert "ffffffff" in nothing.json["next_actions"][0]["description"]
+    twin = Work(tmp_path / "d", OLD[:-1] + "0", 13, "harbour")
+    twin.edit("src/tide.py", "twin = 1")
+    run("memory", "archive", str(tmp_path / "d"), env=NOW)
+    for words in (("recall", "tide.py", "--session"), ("memory", "forget", "--session")):
+        refused = run(*words, OLD[:8], ok=False)
+        assert refused.json["error"]["code"] == "SESSION_AMBIGUOUS"
+        assert OLD in refused.json["error"]["message"]
+    assert run("memory", "show", f"call:{OLD[:8]}:1", ok=False).json["error"]["code"] == "SESSION_AMBIGUOUS"
+    assert run("memory", "forget", "--session", NEW[:8]).result["toolCalls"] == 1
+    assert run("recall", "highWater").result["hits"] == []
+
+
+@pytest.fixture
+def commands(run: Run, tmp_path: Path) -> None:
+    made = Work(tmp_path / "a", OLD, 12, "harbour")
+    made.bash("git status --short")
+    made.bash("cd gauges && go test ./...", "FAIL harbour/gauges", failed=True)
+    made.bash(LONG, "ok harbour/internal")
+    for number in range(8):
+        made.user(f"What does git status say of the harbour, and does go test pass, question {number}?")
+    run("memory", "archive", str(tmp_path / "a"), env=NOW)
+
+
+@pytest.mark.usefixtures("commands")
+def test_a_command_is_told_once_with_its_outcome(run: Run) -> None:
+    told = run("recall", LONG, "--raw").out.splitlines()[0]
+    assert told.count("go test ./internal/harbour/...") == 1
+    assert LONG in told
+    assert "call 3, ok): " in told
+    short = run("recall", "gauges && go test ./...", "--raw").out.splitlines()[0]
+    assert short.count("go test") == 1
+    assert short.startswith("Bash cd gauges && go test ./... (session 0b5e7c11, prompt 1, call 2, failed)")
+    assert "FAIL harbour/gauges" in short
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize(
+    ("query", "call"), [("git status", 1), ("go test ./...", 2), ("go test", 3), ("go test ./internal/harbour/...", 3)]
+)
+def test_a_command_is_found_by_its_beginning(run: Run, query: str, call: int) -> None:
+    assert first(run, query)["id"] == f"call:{OLD}:{call}"
+
+
+@pytest.mark.usefixtures("commands")
+def test_a_flag_is_looked_for_behind_two_dashes(run: Run) -> None:
+    refused = run("recall", "--force-with-lease", "--raw", ok=False)
+    assert "joelclaw recall --raw -- --force-with-lease" in json.loads(refused.out)["fix"]
+    several = run("recall", "git push --force-with-lease", "--limit", "3", "--zz", ok=False).json["fix"]
+    assert "joelclaw recall --limit 3 -- 'git push --force-with-lease --zz'" in several
+    assert "joelclaw recall --" not in run("recall", "x", "--sesion", "y", ok=False).json["fix"].replace("--help", "")
+
+
+def test_the_command_of_another_session_does_not_hide_what_was_done_in_this(run: Run, tmp_path: Path) -> None:
+    made = Work(tmp_path / "a", OLD, 12, "harbour")
+    made.edit("src/tide.py", "highWater = 1")
+    other = Work(tmp_path / "a", NEW, 13, "lighthouse")
+    other.bash("ls src/ go test")
+    run("memory", "archive", str(tmp_path / "a"), env=NOW)
+    query = "src/ go test"
+    assert first(run, query).get("collection") != "work"
+    for words in (("--session", OLD), ("--project", "harbour")):
+        assert first(run, query, *words)["collection"] == "work"
