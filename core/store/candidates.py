@@ -77,14 +77,14 @@ class LocalCandidates:
 
     def _lexical(self, match: str, filters: Filters, limit: int) -> dict[int, float]:
         if _is_by_project_alone(filters):
-            best = self._scored("", match, (), limit * _WIDER)
+            best = self._scored(*_where({**filters, "projects": ()}), match, limit * _WIDER)
             of_project = self._admitted(list(best), filters)[:limit]
             if len(of_project) == limit or len(best) < limit * _WIDER:
                 return {rowid: best[rowid] for rowid in of_project}
         where, parameters = _where(filters)
-        return self._scored(where, match, parameters, limit)
+        return self._scored(where, parameters, match, limit)
 
-    def _scored(self, where: str, match: str, parameters: Sequence[Any], limit: int) -> dict[int, float]:
+    def _scored(self, where: str, parameters: Sequence[Any], match: str, limit: int) -> dict[int, float]:
         rows = self._db.execute(
             f"SELECT rowid, -bm25(lexicon, {_WEIGHTS}) AS score FROM lexicon WHERE lexicon MATCH ?{where}"
             " ORDER BY score DESC LIMIT ?",
@@ -156,17 +156,16 @@ class LocalCandidates:
         inner, parameters = _document_filter(filters)
         narrowed = f" AND rowid IN (SELECT rowid FROM document WHERE {inner})" if inner else ""
         codes = _codes(filters)
+        every = [""] if len(codes) == len(COLLECTIONS) else [f" AND collection = {code}" for code in codes]
         if _is_by_project_alone(filters):
-            nearest = [rowid for _, rowid in self._signatures("", vector, limit * _WIDER)]
+            near = [found for one in every for found in self._signatures(one, vector, limit * _WIDER)]
+            nearest = [rowid for _, rowid in sorted(near)[: limit * _WIDER]]
             of_project = self._admitted(nearest, filters)[:limit]
             if len(of_project) == limit or len(nearest) < limit * _WIDER:
                 return of_project
         # sqlite-vec 0.1.9 lets rows of other partitions through `rowid IN` when it searches several, so that one at a
         # time is searched with it, and what it finds is held to the filter again.
-        if len(codes) == len(COLLECTIONS) and not narrowed:
-            passes: list[str] = [""]
-        else:
-            passes = [f" AND collection = {code}" for code in codes]
+        passes = [f" AND collection = {code}" for code in codes] if narrowed else every
         found: list[tuple[float, int]] = []
         for one in passes:
             found += self._signatures(f"{one}{narrowed}", vector, limit, parameters)
@@ -207,8 +206,8 @@ class LocalCandidates:
 
 
 def _is_by_project_alone(filters: Filters) -> bool:
-    """Whether rows of other projects are left out, and nothing else."""
-    more = (filters["session"], filters["category"], filters["verdicts"], filters["collections"])
+    """Whether rows of other projects are left out, and nothing else but collections."""
+    more = (filters["session"], filters["category"], filters["verdicts"])
     return bool(filters["projects"] and filters["others"]) and not any(more)
 
 
