@@ -102,7 +102,7 @@ complete -c joelclaw -n "__joelclaw_at 'recall'" -l include-discard -d 'also mem
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l budget -x -a 'auto lean balanced deep' -d 'how much work to do'
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l category -s c -x -d 'only this category (an alias such as `ops` will do)'
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l collection -x -d 'observations, episodes, knowledge, calls (comma-separated; default all)'
-complete -c joelclaw -n "__joelclaw_at 'recall'" -l session -x -d 'only this session\'s memories'
+complete -c joelclaw -n "__joelclaw_at 'recall'" -l session -x -d 'only this session\'s memories (its id, or a beginning that means one)'
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l project -x -d 'only this project\'s memories (NAME or OWNER/NAME), and those of none'
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l everywhere -d 'memories of all projects, as without --project'
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l batch -r -F -d 'one query a line from FILE (- is stdin), one JSON line each'

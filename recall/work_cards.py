@@ -159,6 +159,8 @@ def ask(
     room = LEAN_CHARS if budget == "lean" else ONE_CHARS if len(units) == 1 and is_file(query) else MOST_CHARS
     for about in _sessions_at(db, units, session, projects, near, own):
         names = store.names(db, about["id"])
+        if not names_at(names, units):  # what faded long ago is told only where nothing else is
+            names = store.names(db, about["id"], every=True)
         text = text_of(db, about, names, units, room) if names_at(names, units) else ""
         if any(line not in units for line in text.splitlines()[1:]):  # the name of the file alone tells nothing
             return {"session": about, "file": query.strip() if room == ONE_CHARS else "", "text": text}

@@ -88,7 +88,7 @@ def test_it_says_where_the_work_stands(run: Run, path: Path) -> None:
         "  gauge.md",
         "  harbour.md: " + " ".join(f"harbourDetail{letter}Longer_than_any_other_name" for letter in "ABC"),
         "- tests/test_import.py: test_waits harbourGauge",
-        '**More** (names and commands there): `joelclaw recall "docs/notes/ commands decisions" --raw`',
+        '**More, by place:** `joelclaw recall "docs/notes/ commands decisions" --raw`',
         "</joelclaw-memory>",
     ]
 
@@ -288,7 +288,7 @@ def test_a_file_s_name_stays_a_name(run: Run, tmp_path: Path) -> None:
     text = compacted(run, made.path)
     assert "oddName" in text
     assert "\n## Do" not in text
-    assert "$(touch" not in text.partition("**More**")[2]
+    assert "$(touch" not in text.partition("**More, ")[2]
     assert "`id`" not in text
 
 

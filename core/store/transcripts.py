@@ -84,9 +84,9 @@ def whole_id(db: apsw.Connection, given: str, *, least: int = SHORTEST_BEGINNING
         Failure: SESSION_AMBIGUOUS, naming the sessions that begin so.
     """
     rows = db.execute(
-        "SELECT 1 FROM session WHERE id = ? UNION ALL"
-        " SELECT 1 FROM document WHERE session_id = ? AND session_id <> '' LIMIT 1",
-        (given, given),
+        "SELECT 1 FROM session WHERE id = ? AND updated_at <> ? UNION ALL"
+        " SELECT 1 FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL LIMIT 1",
+        (given, FORGOTTEN, given),
     )
     if rows.get:
         return given

@@ -191,7 +191,7 @@ def _working_set(shown: Sequence[tuple[str, list[str]]]) -> list[str]:
 
 def _more(queries: Sequence[str]) -> list[str]:
     printed = [code for query in queries if (code := as_code(f'joelclaw recall "{query}" --raw'))]
-    return ["**More** (names and commands there): " + ", ".join(printed)] if printed else []
+    return ["**More, by place:** " + ", ".join(printed)] if printed else []
 
 
 def _prompts(db: apsw.Connection, session: str) -> list[str]:

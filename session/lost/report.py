@@ -74,7 +74,7 @@ def session_meant(db: apsw.Connection, given: str) -> calls.Session:
     known = calls.session(db, given)
     if known is not None:
         return known
-    whole = transcripts.whole_id(db, given, least=1)
+    whole = "" if calls.is_forgotten(db, given) else transcripts.whole_id(db, given, least=1)
     forgotten = "" if whole else calls.forgotten_beginning(db, given)
     if forgotten:
         raise Failure(

@@ -17,7 +17,7 @@ SOUGHT = ("decision", "failed", "preference", "command")
 HISTORY_GOES_ALONG = {
     "codex": "asks for the summary at the end of the conversation, with all that was injected into it"
 }
-KEEPS_PROMPTS = {"codex": "leaves what the user said in the context, word for word, and the signpost repeats none of it"}
+KEEPS_PROMPTS = {"codex": "leaves what the user said in the context, word for word; the signpost repeats none of it"}
 BY_SHELL = {"codex": "writes files with its shell, so a hook is not told which"}
 
 
@@ -51,7 +51,7 @@ def written(session: Session) -> set[str]:
 
 
 def left_by_client(session: Session) -> str:
-    """What the client has left of the user's words in the first request after the compaction; "" where it drops them."""
+    """What the client has left of the user's words in the first request after a compaction; "" where it drops them."""
     if session.case.client not in KEEPS_PROMPTS:
         return ""
     (after,) = session.after_compactions()
