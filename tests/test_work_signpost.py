@@ -301,3 +301,18 @@ def test_files_that_only_tests_make_up_are_not_shown() -> None:
     ]
     shown = work.working_set(names, 10, without=(), characters=300)
     assert shown == [("x/real.go", []), ("", ["committed.go"])]
+
+
+def test_a_process_of_pi_that_comes_after_gets_the_signpost_that_the_ended_one_took_along(run: Run) -> None:
+    payload = {"session_id": "s-1", "cwd": CWD, "messages": [TASK], "prompt": TASK}
+    run("hook", "pi", "prompt", stdin=json.dumps(payload), env=NOW)
+    run("hook", "pi", "before_compaction", stdin=json.dumps(payload), env=NOW)
+
+    def after(**more: Any) -> list[str]:
+        out = run("hook", "pi", "after_compaction", stdin=json.dumps({**payload, **more}), env=NOW).out
+        return [one["content"] for one in json.loads(out)["messages"]]
+
+    first = after()
+    assert len(first) == 1
+    assert after() == [], "a second compaction within the minute"
+    assert after(source="owed") == first

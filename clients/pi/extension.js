@@ -71,7 +71,7 @@ export default function (pi) {
     const payload = { ...identity(ctx), source: resumed ? "resume" : event.reason };
     const begin = async () => {
       deliver(await hook("session_start", payload, WAIT_MS), ctx, payload.session_id);
-      if (owed(branch)) await recover(state(ctx), ctx);
+      if (owed(branch)) await recover({ ...state(ctx), source: "owed" }, ctx);
     };
     started = begin().catch(() => {}); // not waited for here, or pi's window would open later: the first prompt waits
   });

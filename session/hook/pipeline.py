@@ -33,6 +33,8 @@ _KEPT_BYTES = 8_000_000
 """Of a session file, its end: a context holds less."""
 _KEPT_CHARS = 200_000
 _IN_A_TURN = ("prompt", "tool", "turn")
+_OWED = "owed"
+"""Source of an event after a compaction: a process that ended meanwhile may have taken the signpost along."""
 _REACHING = ("prompt", "tool")
 """Those of them in which context reaches the model, in every client."""
 _UNKNOWN: ContextUsage = {"tokens": None, "window": None, "percent": None, "source": "none"}
@@ -132,6 +134,9 @@ def _recover(event: HookEvent, context: Context, steps: list[Step]) -> list[Text
     query_selection.wait(context.session_id)
     moment = Moment(context)
     moment.kept = _kept(event, context)
+    before = context.previous
+    if event["source"] == _OWED and before is not None and recovery.is_recent(before, context):
+        return recovery.repeat(context)
     signpost = InjectionStep(recovery, moment)
     run(context, [*steps, recovery.Compaction(context), signpost])
     return signpost.message()

@@ -167,6 +167,12 @@ class Compaction(Step):
         return state if self._context.is_new else zones.compact(state, self._context.now)
 
 
+def is_recent(state: SessionState, context: Context) -> bool:
+    """Whether the last signpost is so young that no other would follow it."""
+    cooldown = context.config.number("inject.cooldown_seconds") * 1000
+    return state["signpost"] is not None and zones.is_rapid(state, context.now, cooldown)
+
+
 def repeat(context: Context) -> list[InjectedText]:
     """The last signpost once more, for another process of a client that takes up a session; nothing is counted."""
     context.read_previous()
