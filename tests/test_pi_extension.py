@@ -69,7 +69,11 @@ def test_a_start_and_a_prompt_are_told_and_their_texts_reach_the_first_request(h
         ("new", "[]", ["session_start new"]),
         ("fork", "[said('user', 'a')]", ["session_start fork"]),
         ("reload", "[said('user', 'a')]", []),
-        ("startup", "[said('assistant', 'b'), {type: 'compaction'}]", ["session_start resume", "after_compaction"]),
+        (
+            "startup",
+            "[said('assistant', 'b'), {type: 'compaction'}]",
+            ["session_start resume", "after_compaction owed"],
+        ),
         (
             "startup",
             "[{type: 'compaction'}, {type: 'custom_message', content: '<joelclaw-memory x'}]",
