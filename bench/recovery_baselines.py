@@ -21,7 +21,7 @@ _DEJA_S = 60
 _FOLDERS = {
     "claude": ".claude/projects/-work",
     "codex": ".codex/sessions/2026/01/01",
-    "gemini": ".gemini/tmp/work/chats",
+    "gemini": ".gemini/tmp/project/chats",
     "pi": ".pi/agent/sessions/--work--",
 }
 

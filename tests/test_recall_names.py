@@ -47,7 +47,7 @@ def use(
 
 
 def transcript(folder: Path, session: str, project: str) -> None:
-    cwd = f"/work/{project}"
+    cwd = f"/srv/{project}"
     folder.mkdir(exist_ok=True)
     table = {"file_path": f"{cwd}/tides/table.go"}
     said = [{"type": "text", "text": "The gauges fail because springTide is wider now."}]

@@ -21,7 +21,7 @@ class Work(Transcript):
 
     def __init__(self, folder: Path, session: str, day: int, project: str) -> None:
         super().__init__(folder / f"{session}.jsonl")
-        self.session, self.day, self.cwd = session, day, f"/work/{project}"
+        self.session, self.day, self.cwd = session, day, f"/srv/{project}"
         self.user(f"Please look after the {project}, as {session} does.")
 
     def entry(self, role: str, content: Any, **more: Any) -> dict[str, Any]:
