@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -224,6 +225,8 @@ def play(case: Case, folder: Path) -> Session:
     words += ["--path-prefix", str(commands), "--env", f"JOELCLAW_HOME={memory}"]
     if not case.fault:
         unpressed = {"JOELCLAW_HOOK_DEADLINE_MS": "60000", **patient(memory)}
+        if case.story == "double-compaction":  # "within a minute" must not depend on how fast the client is
+            unpressed["JOELCLAW_NOW_MS"] = str(time.time_ns() // 1_000_000)
         words += [word for name, value in unpressed.items() for word in ("--env", f"{name}={value}")]
     with read_only(memory) if case.fault == "read-only" else nullcontext():
         done = subprocess.run(
