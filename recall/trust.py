@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 MIN_CHARS = 12
 STALE_DAYS = 90
-OBSERVATION_DECAY = 0.01
+_AGE_SHARES = {"observations": 0.15, "episodes": 0.05}
+_AGE_MS = 30 * DAY_MS
 ECHO = 0.5
 """What is left of the score of the question itself: an answer goes before it, and it stays findable."""
 _NEW_SHARE = 0.15
@@ -47,10 +48,14 @@ def usage_boost(priority: float, recall_count: int) -> float:
     return max(0.35, (1 + 0.15 * held) * (1 + min(0.3, 0.06 * log(1 + max(recall_count, 0)))))
 
 
-def decay(collection: str, age_ms: int, episode_decay: float) -> float:
-    """exp(-rate·days): .01 a day for observations, `episode_decay` for episodes, none for knowledge."""
-    rate = {"observations": OBSERVATION_DECAY, "episodes": episode_decay}.get(collection, 0.0)
-    return exp(-rate * max(age_ms, 0) / DAY_MS)
+def age_factor(collection: str, age_ms: int) -> float:
+    """What age leaves of a score: near 1 at first, and never less than .95 for episodes, .85 for observations.
+
+    So age decides among near equals and outranks nothing: an exponential without a floor put whatever was young before
+    whatever was meant, once a store spanned months. Knowledge does not age.
+    """
+    share = _AGE_SHARES.get(collection, 0.0)
+    return 1 - share * (1 - exp(-max(age_ms, 0) / _AGE_MS))
 
 
 def substance(collection: str, chars: int) -> float:
