@@ -20,7 +20,7 @@ COSINE_LOW = 0.3
 COSINE_HIGH = 0.8
 
 SEGMENT_SCALE = 0.35
-SEGMENT_WEIGHT = 0.65
+SEGMENT_WEIGHT = 0.6
 COVERAGE_SHARE = 0.5
 """Of a segment's evidence that it loses where it holds but the words that say least."""
 SEGMENTS_HALF = 25
