@@ -72,7 +72,6 @@ if TYPE_CHECKING:
         fallback: NotRequired[Fallback]
 
 
-
 CANDIDATES = 50
 """Of each search; more than 50 changes nothing at 10 (docs/recall.md)."""
 _WIDER = 2

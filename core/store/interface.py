@@ -106,7 +106,7 @@ class CandidateSource(Protocol):
         """The documents themselves, in the order asked for."""
 
     def around(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
-        """What the segments of a session around episodes say: BM25, and the share of the query's weight that they cover.
+        """What the segments around episodes say: BM25, and the share of the query's weight that they cover.
 
         Both 0 where nothing matches; documents that belong to no segment are left out.
         """

@@ -8,6 +8,7 @@ A turn says little by itself; the turns around it say what it is about. A segmen
 from __future__ import annotations
 
 from core import words
+from core.store import sqlite
 from core.store.migrations import row_range
 
 TYPE_CHECKING = False
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 SEGMENT_CHARS = 4_000
 """After so many a new segment begins: a LoCoMo session has 2,400 of them, a day with an agent ten times that."""
+_AT_ONCE = 8
 _TURN_CHARS = 1_000
 """Of one turn; the rest of a long text is seldom what the turns around it are about."""
 
@@ -64,10 +66,19 @@ def _add(db: apsw.Connection, session: str, first: int, turns: Sequence[str]) ->
     )
 
 
-def due(db: apsw.Connection, most: int) -> list[str]:
-    """Sessions with changes that are not indexed yet, those that began last first."""
-    rows = db.execute("SELECT session_id FROM segment_due ORDER BY first DESC LIMIT ?", (most,))
-    return [str(session) for (session,) in rows]
+def catch_up(db: apsw.Connection) -> None:
+    """Index what no archiving has: sessions of an older version, imported ones; a few in one transaction.
+
+    Raises:
+        Failure: the store cannot be written; the sessions before stay.
+    """
+    while True:
+        with sqlite.transaction(db):
+            rows = db.execute("SELECT session_id FROM segment_due ORDER BY first DESC LIMIT ?", (_AT_ONCE,)).fetchall()
+            for (session,) in rows:
+                renew(db, str(session))
+        if len(rows) < _AT_ONCE:
+            return
 
 
 def count(db: apsw.Connection) -> int:
