@@ -144,6 +144,7 @@ def recall(
             include_hold=include_hold,
             include_discard=include_discard,
             now=now,
+            episode_decay=config.number("recall.episode_decay"),
             by_name=by_name,
             near=near,
             own=own,
@@ -174,6 +175,7 @@ def _answer(
     include_hold: bool,
     include_discard: bool,
     now: int,
+    episode_decay: float,
     by_name: bool,
     near: str,
     own: str,
@@ -204,7 +206,10 @@ def _answer(
     dropped: list[tuple[Ranked, list[str]]] = []
     documents: list[Hit] = []
     for terms, vector, holds in _searches(found_in, expanded, asked):
-        ranked = rank(found_in, terms, vector, filters, wide, now, asked_for=asked_for, contextual=contextual)
+        ranked = rank(
+            found_in, terms, vector, filters, wide, now,
+            episode_decay=episode_decay, asked_for=asked_for, contextual=contextual,
+        )  # fmt: skip
         if holds is not None:
             ranked = _holding(found_in, ranked, holds)
         kept: list[Ranked] = []

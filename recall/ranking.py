@@ -37,6 +37,7 @@ def rank(
     wide: int,
     now: int,
     *,
+    episode_decay: float,
     asked_for: Span | None = None,
     contextual: Question | None = None,
 ) -> list[Ranked]:
@@ -45,6 +46,7 @@ def rank(
     Args:
         wide: candidates of each search.
         now: ms since the epoch.
+        episode_decay: see `trust.age_factor`.
         asked_for: the time that the query names.
     """
     raw = {}
@@ -72,7 +74,7 @@ def rank(
         if asked_for is not None and traits["collection"] != "knowledge":
             aged = asked_for.factor(traits["confirmed_at"])
         else:
-            aged = trust.age_factor(traits["collection"], now - traits["confirmed_at"])
+            aged = trust.age_factor(traits["collection"], now - traits["confirmed_at"], episode_decay)
         boost = trust.usage_boost(traits["retrieval_priority"], traits["recall_count"])
         ranked.append((min(score * aged * boost, 1.0), raw[traits["rowid"]], boost, traits))
     ranked.sort(key=lambda entry: (-entry[0], -entry[3]["confirmed_at"], entry[3]["rowid"]))

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 MIN_CHARS = 12
 STALE_DAYS = 90
-_AGE_SHARES = {"observations": 0.15, "episodes": 0.05}
-_AGE_MS = 30 * DAY_MS
+OBSERVATION_DECAY = 0.01
+_OLD_OBSERVATION = 0.4
+_EPISODE_DAYS = 30
 ECHO = 0.5
 """What is left of the score of the question itself: an answer goes before it, and it stays findable."""
 _NEW_SHARE = 0.15
@@ -48,14 +49,19 @@ def usage_boost(priority: float, recall_count: int) -> float:
     return max(0.35, (1 + 0.15 * held) * (1 + min(0.3, 0.06 * log(1 + max(recall_count, 0)))))
 
 
-def age_factor(collection: str, age_ms: int) -> float:
-    """What age leaves of a score: near 1 at first, and never less than .95 for episodes, .85 for observations.
+def age_factor(collection: str, age_ms: int, episode_decay: float) -> float:
+    """What age leaves of a score: it decides among near equals, and outranks nothing.
 
-    So age decides among near equals and outranks nothing: an exponential without a floor put whatever was young before
-    whatever was meant, once a store spanned months. Knowledge does not age.
+    exp(-.01·days) for observations as in the mirrored CLI, but never less than .4, what is left after 90 days; for
+    episodes at most `episode_decay` goes, most of it in the first months. Knowledge does not age. Without a bound
+    whatever was young went before whatever was meant, once a store spanned months.
     """
-    share = _AGE_SHARES.get(collection, 0.0)
-    return 1 - share * (1 - exp(-max(age_ms, 0) / _AGE_MS))
+    days = max(age_ms, 0) / DAY_MS
+    if collection == "observations":
+        return max(exp(-OBSERVATION_DECAY * days), _OLD_OBSERVATION)
+    if collection == "episodes":
+        return 1 - episode_decay * (1 - exp(-days / _EPISODE_DAYS))
+    return 1.0
 
 
 def substance(collection: str, chars: int) -> float:

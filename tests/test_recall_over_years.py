@@ -145,7 +145,16 @@ def test_any_query_is_read(query: str, now: int) -> None:
 
 
 @given(st.integers(0, 20_000), st.sampled_from(["observations", "episodes", "knowledge"]))
-def test_age_takes_little(days: int, collection: str) -> None:
-    least = {"observations": 0.85, "episodes": 0.95, "knowledge": 1.0}[collection]
-    assert least <= trust.age_factor(collection, days * DAY_MS) <= 1.0
-    assert trust.age_factor(collection, (days + 1) * DAY_MS) <= trust.age_factor(collection, days * DAY_MS)
+def test_age_takes_no_more_than_its_share(days: int, collection: str) -> None:
+    least = {"observations": 0.4, "episodes": 0.95, "knowledge": 1.0}[collection]
+    assert least <= trust.age_factor(collection, days * DAY_MS, 0.05) <= 1.0
+    assert trust.age_factor(collection, (days + 1) * DAY_MS, 0.05) <= trust.age_factor(collection, days * DAY_MS, 0.05)
+
+
+def test_what_age_takes_is_a_setting(run: Run, tmp_path: Path, home: Path) -> None:
+    archive(run, tmp_path, {"old": (ago(1000), HARBOUR.format("green"))})
+    (mild,) = hits(run, "crane painted green")
+    (home / "config.toml").write_text("[recall]\nepisode_decay = 0.5\n")
+    (strong,) = hits(run, "crane painted green")
+    shares = [hit["score"] / hit["usageBoost"] for hit in (strong, mild)]  # recalled once more by now
+    assert shares[0] / shares[1] == pytest.approx(0.5 / 0.95, rel=1e-3)
