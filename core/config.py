@@ -71,7 +71,7 @@ SETTINGS: dict[str, Setting] = {
     ),
     "store.batch": Setting(500, "documents sent to the cluster in one request, of which 250 is the most", 1, 10_000),
     "recall.limit": Setting(5, "hits a recall returns unless --limit says otherwise", 1, 100),
-    "recall.episode_decay": Setting(0.001, "decay of an archived episode per day", 0, 1),
+    "recall.episode_decay": Setting(0.05, "share of an archived episode's score that age takes at most", 0, 0.5),
     "memory.max_chars": Setting(20_000, "longest text `memory write` takes, in characters", 100, 1_000_000),
     "checkpoint.warm_percent": Setting(40, "context usage at which recall begins (ADR-0203), in percent", 1, 100),
     "checkpoint.hot_percent": Setting(60, "context usage at which the task is written to memory (ADR-0203)", 1, 100),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.errors import Failure
-from core.store import calls, documents, sqlite, transcripts
+from core.store import calls, documents, segments, sqlite, transcripts
 from recall.static_vectors import document_vector
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors
         for document in found:
             if document["forgotten_at"] is None:
                 documents.forget(db, document["rowid"], now, signatures=vectors and documents.has_signatures(db))
+        _renew(db, found)
     return found
 
 
@@ -78,6 +79,7 @@ def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) 
         signatures = vectors and documents.has_signatures(db)
         for rowid, _ in found:
             documents.forget(db, rowid, now, signatures=signatures)
+        segments.renew(db, session)
         calls.forget(db, session)
     return [identifier for _, identifier in found], known["calls"] if known else 0
 
@@ -97,7 +99,14 @@ def bring_back(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vec
                 vector = document_vector(document["text"], document["context"], document["title"])
                 back: Document = {**document, "forgotten_at": None, "updated_at": now}
                 documents.replace(db, back, vector, signatures=vectors)
+        _renew(db, found)
     return found
+
+
+def _renew(db: apsw.Connection, found: Sequence[Document]) -> None:
+    """What was forgotten, or brought back, goes out of the segments of its session, or into them, with it."""
+    for session in {document["session_id"] for document in found}:
+        segments.renew(db, session)
 
 
 def _all(db: apsw.Connection, identifiers: Sequence[str]) -> list[Document]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from core.store import documents, sqlite
+from core.store import documents, segments, sqlite
 from core.store.sqlite import apsw
 from memory import json_form
 from memory.import_workers import Line, Prepared, prepare_all
@@ -79,6 +79,7 @@ def import_lines(
             report.refuse(number, reason)
         _store(db, prepared, report, now, vectors)
         progress(prepared.read_bytes)
+    segments.catch_up(db)
     if report.added >= documents.MERGE_AFTER:
         documents.merge_index(db)
     sqlite.fold_log(db, over=0)

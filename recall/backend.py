@@ -41,6 +41,14 @@ class EmptySource:
         """Nothing."""
         return []
 
+    def around(self, *_: object) -> dict[int, tuple[float, float]]:
+        """Nothing."""
+        return {}
+
+    def segments(self) -> int:
+        """None."""
+        return 0
+
     def documents(self, _: Sequence[int]) -> list[Document]:
         """Nothing."""
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import TypedDict
 
     class Budget(TypedDict):
@@ -23,6 +24,8 @@ _NAME_CHARS = 820
 """An answer to a name is to stay below 1,000 with what is asked for word for word."""
 _LEAN_CHARS = 1000
 _WORDS_CHARS = 3000
+_HITS = 5
+"""Of an answer that has so many characters."""
 
 
 def choose(requested: str, query: str) -> Budget:
@@ -50,15 +53,34 @@ def choose(requested: str, query: str) -> Budget:
     }
 
 
-def answer_chars(budget: Budget, *, raw: bool, named: bool) -> int | None:
-    """The most characters that the texts of an answer of five hits may have; None where they are whole.
+def answer_chars(budget: Budget, most: int, *, raw: bool, named: bool) -> int | None:
+    """The most characters that the texts of an answer may have; None where they are whole.
 
     Args:
+        most: hits that were asked for; more than five have room in proportion.
         raw: nothing but the texts is printed.
         named: the query holds a name, whose passage says enough.
     """
     if budget["applied"] == "lean":
-        return _NAME_CHARS if named else _LEAN_CHARS
-    if not raw or budget["requested"] == "deep":
+        chars = _NAME_CHARS if named else _LEAN_CHARS
+    elif not raw or budget["requested"] == "deep":
         return None
-    return _NAME_CHARS if named else _WORDS_CHARS
+    else:
+        chars = _NAME_CHARS if named else _WORDS_CHARS
+    return chars * max(most, _HITS) // _HITS
+
+
+def share(characters: int, needed: Sequence[int]) -> int:
+    """The most that each may have of so many characters, where those that need less leave the rest to the others.
+
+    Args:
+        needed: of each, one or more.
+    """
+    left = characters
+    ascending = sorted(needed)
+    for at, length in enumerate(ascending):
+        equal = left // (len(ascending) - at)
+        if length > equal:
+            return equal
+        left -= length
+    return max(characters, ascending[-1])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from core import clock, words
 from core.store.migrations import COLLECTIONS
-from recall import backend, fusion, rewrite, trust
+from recall import backend, rewrite, trust
 from recall import budget as budgets
+from recall.ranking import may_name_time, rank
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,11 +16,13 @@ if TYPE_CHECKING:
     import apsw
 
     from core.config import Config
-    from core.store.interface import CandidateSource, Document, Filters, Traits
+    from core.store.interface import CandidateSource, Document, Filters
     from recall.backend import Fallback
     from recall.budget import Budget
-    from recall.by_name import ByName
+    from recall.by_name.search import ByName
     from recall.contextual_vectors import Question
+    from recall.dates import Span
+    from recall.ranking import Ranked
     from recall.rewrite import Rewrite
 
     class Hit(TypedDict):
@@ -67,8 +70,6 @@ if TYPE_CHECKING:
         found: int
         backend: str
         fallback: NotRequired[Fallback]
-
-    Ranked = tuple[float, float, float, Traits]
 
 
 CANDIDATES = 50
@@ -196,15 +197,19 @@ def _answer(
         contextual = _contextual(db, found_in, shortened)
     asked: ByName | None = None
     if by_name:
-        from recall.by_name import ByName
+        from recall.by_name.search import ByName
 
         asked = ByName(db, shortened, filters, profile["applied"], near=near, own=own, most=most, min_score=min_score)
         filters["collections"] = [name for name in collections if name in COLLECTIONS]
+    asked_for = _asked_for(shortened, now)
     ranked: list[Ranked] = []
     dropped: list[tuple[Ranked, list[str]]] = []
     documents: list[Hit] = []
     for terms, vector, holds in _searches(found_in, expanded, asked):
-        ranked = _rank(found_in, terms, vector, filters, wide, now, episode_decay, contextual)
+        ranked = rank(
+            found_in, terms, vector, filters, wide, now,
+            episode_decay=episode_decay, asked_for=asked_for, contextual=contextual,
+        )  # fmt: skip
         if holds is not None:
             ranked = _holding(found_in, ranked, holds)
         kept: list[Ranked] = []
@@ -264,9 +269,18 @@ def _searches(
 
 
 def _holding(found_in: CandidateSource, ranked: list[Ranked], holds: Callable[[str], bool]) -> list[Ranked]:
-    from recall.by_name import holding
+    from recall.by_name.search import holding
 
     return holding(found_in, ranked, holds)
+
+
+def _asked_for(query: str, now: int) -> Span | None:
+    """The time that a query names; what reads it is imported where a word may name one."""
+    if not may_name_time(query):
+        return None
+    from recall import dates
+
+    return dates.named(query, now)
 
 
 def _resolved(category: str) -> str:
@@ -288,40 +302,6 @@ def _contextual(db: apsw.Connection | None, found_in: CandidateSource, query: st
     from recall.contextual_vectors import Question
 
     return Question.of(db, query)
-
-
-def _rank(
-    found_in: CandidateSource,
-    terms: Sequence[str],
-    vector: bytes,
-    filters: Filters,
-    wide: int,
-    now: int,
-    episode_decay: float,
-    contextual: Question | None,
-) -> list[Ranked]:
-    """Every candidate as (score, raw score, boost, traits), best first; ties go to the newer."""
-    raw = {}
-    candidates = found_in.candidates(terms, vector, filters, wide, wide)
-    half = fusion.lexical_half(len(terms), found_in.size())  # a cluster knows its size from the candidates' answer
-    nearness = contextual.cosines([candidate["rowid"] for candidate in candidates]) if contextual else {}
-    for candidate in candidates:
-        near = nearness.get(candidate["rowid"])
-        if near is None:
-            score = fusion.fuse(candidate["bm25"], candidate["cosine"], half)
-        else:
-            score = fusion.fuse_contextual(candidate["bm25"], candidate["cosine"], near, half)
-        if score >= fusion.LEAST:
-            raw[candidate["rowid"]] = score
-    ranked: list[Ranked] = []
-    for traits in found_in.traits(list(raw)) if raw else ():
-        score = raw[traits["rowid"]]
-        boost = trust.usage_boost(traits["retrieval_priority"], traits["recall_count"])
-        aged = trust.decay(traits["collection"], now - traits["confirmed_at"], episode_decay)
-        aged *= trust.substance(traits["collection"], traits["chars"])
-        ranked.append((min(score * aged * boost, 1.0), score, boost, traits))
-    ranked.sort(key=lambda entry: (-entry[0], -entry[3]["confirmed_at"], entry[3]["rowid"]))
-    return ranked
 
 
 def _hits(

@@ -19,6 +19,13 @@ COSINE_LOW = 0.3
 """Unrelated texts of the static space lie below this cosine."""
 COSINE_HIGH = 0.8
 
+SEGMENT_SCALE = 0.35
+SEGMENT_WEIGHT = 0.6
+COVERAGE_SHARE = 0.5
+"""Of a segment's evidence that it loses where it holds but the words that say least."""
+SEGMENTS_HALF = 25
+"""Segments at which they count for half of that."""
+
 CONTEXTUAL_WEIGHT = 0.5
 CONTEXTUAL_LOW = 0.78
 """e5 puts any two texts close together: the median of unrelated ones is .78, and one in a hundred is over .87."""
@@ -45,6 +52,29 @@ def fuse(bm25: float, cosine: float | None, half: float) -> float:
         return lexical
     semantic = SEMANTIC_WEIGHT * min(1.0, (cosine - COSINE_LOW) / (COSINE_HIGH - COSINE_LOW))
     return lexical + semantic - lexical * semantic
+
+
+def segment_half(terms: int, segments: int) -> float:
+    """The BM25 of a segment at which its evidence is one half."""
+    return SEGMENT_SCALE * float(max(terms, 1) ** 0.5) * max(log(1.0 + segments), 0.5)
+
+
+def segment_weight(segments: int) -> float:
+    """How much the segments say which of them is meant: next to nothing of a few, up to one half of many."""
+    return SEGMENT_WEIGHT * segments / (segments + SEGMENTS_HALF)
+
+
+def with_segment(score: float, around: tuple[float, float], half: float, weight: float) -> float:
+    """The score of an episode together with that of the turns around it.
+
+    Args:
+        around: the segment's BM25, and the share of the query's weight that it covers, 0 to 1.
+        half: see `segment_half`.
+        weight: see `segment_weight`.
+    """
+    bm25, coverage = around
+    evidence = bm25 / (bm25 + half) if bm25 > 0 else 0.0
+    return (1 - weight) * score + weight * evidence * (1 - COVERAGE_SHARE * (1 - coverage))
 
 
 def fuse_contextual(bm25: float, cosine: float | None, contextual: float, half: float) -> float:

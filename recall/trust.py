@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MIN_CHARS = 12
 STALE_DAYS = 90
 OBSERVATION_DECAY = 0.01
+_OLD_OBSERVATION = 0.4
+_EPISODE_DAYS = 30
 ECHO = 0.5
 """What is left of the score of the question itself: an answer goes before it, and it stays findable."""
 _NEW_SHARE = 0.15
@@ -47,10 +49,19 @@ def usage_boost(priority: float, recall_count: int) -> float:
     return max(0.35, (1 + 0.15 * held) * (1 + min(0.3, 0.06 * log(1 + max(recall_count, 0)))))
 
 
-def decay(collection: str, age_ms: int, episode_decay: float) -> float:
-    """exp(-rate·days): .01 a day for observations, `episode_decay` for episodes, none for knowledge."""
-    rate = {"observations": OBSERVATION_DECAY, "episodes": episode_decay}.get(collection, 0.0)
-    return exp(-rate * max(age_ms, 0) / DAY_MS)
+def age_factor(collection: str, age_ms: int, episode_decay: float) -> float:
+    """What age leaves of a score: it decides among near equals, and outranks nothing.
+
+    exp(-.01·days) for observations as in the mirrored CLI, but never less than .4, what is left after 90 days; for
+    episodes at most `episode_decay` goes, most of it in the first months. Knowledge does not age. Without a bound
+    whatever was young went before whatever was meant, once a store spanned months.
+    """
+    days = max(age_ms, 0) / DAY_MS
+    if collection == "observations":
+        return max(exp(-OBSERVATION_DECAY * days), _OLD_OBSERVATION)
+    if collection == "episodes":
+        return 1 - episode_decay * (1 - exp(-days / _EPISODE_DAYS))
+    return 1.0
 
 
 def substance(collection: str, chars: int) -> float:

@@ -64,7 +64,7 @@ def test_a_store_without_a_cluster_has_no_triggers_and_no_rows(
 ) -> None:
     write(run, FACTS[0])
     with opened(home, monkeypatch) as db:
-        assert db.execute("SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'").get == 0
+        assert db.execute("SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'outbox%'").get == 0
         assert db.execute("SELECT count(*) FROM outbox").get == 0
     assert not (home / outbox.LOCK).exists()
 

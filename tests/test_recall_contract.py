@@ -284,7 +284,7 @@ def test_observations_age_episodes_hardly_and_knowledge_never(home: Path) -> Non
     share = {name: hits[f"{name}-aged"]["score"] / hits[f"{name}-aged"]["rawScore"] for name in "oek"}
     fresh = {name: hits[f"{name}-fresh"]["score"] / hits[f"{name}-fresh"]["rawScore"] for name in "oek"}
     assert share["o"] / fresh["o"] == pytest.approx(2.718281828 ** (-0.01 * 60), rel=1e-3)
-    assert share["e"] / fresh["e"] == pytest.approx(2.718281828 ** (-0.001 * 60), rel=1e-3)
+    assert share["e"] / fresh["e"] == pytest.approx(1 - 0.05 * (1 - 2.718281828**-2), rel=1e-3)
     assert share["k"] == fresh["k"] == pytest.approx(1, rel=1e-3)
     order = list(hits)
     assert order.index("o-fresh") < order.index("o-aged")

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from terminal import on_terminal, without_style
 
-from recall import passage
-from recall.query_names import QueryNames
+from recall.by_name import passage
+from recall.by_name.query_names import QueryNames
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 HARBOUR = "11111111-2222-4333-8444-555555555555"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from core import shell_command
 from core.places import place_of
 from memory.archive import call_draft
-from recall import work_cards
+from recall.by_name import work_cards
 from session.inject import work
 
 TYPE_CHECKING = False

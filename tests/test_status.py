@@ -119,7 +119,7 @@ def test_a_bad_setting_is_reported_beside_the_counts(run: Run, home: Path) -> No
 
 def test_settings_that_differ_from_the_defaults_are_listed(run: Run, home: Path) -> None:
     home.mkdir(mode=0o700)
-    (home / "config.toml").write_text("[recall]\nlimit = 9\nepisode_decay = 0.001\n")
+    (home / "config.toml").write_text("[recall]\nlimit = 9\n")
     env = {"JOELCLAW_CHECKPOINT_WARM_PERCENT": "35", "JOELCLAW_HOOK_DEADLINE_MS": ""}  # the tests' own is none to list
     changed = run("status", env=env).result["config"]["changed"]
     assert changed == {"recall.limit": 9, "checkpoint.warm_percent": 35}

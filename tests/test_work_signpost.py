@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core import quoting
-from recall import work_cards
+from recall.by_name import work_cards
 from session.inject import work, work_queries
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}

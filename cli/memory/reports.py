@@ -11,7 +11,7 @@ from core.store import observed, sqlite
 from core.store.sqlite import apsw
 from memory import forget as forgetting
 from memory import json_form, reports
-from recall import session_calls
+from recall.by_name import session_calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable

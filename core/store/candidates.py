@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import log
 
-from core.store import documents
+from core.store import documents, segments
 from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS, row_range
 
 TYPE_CHECKING = False
@@ -66,6 +66,14 @@ class LocalCandidates:
             scores.setdefault(rowid, 0.0)
         near = cosines(self._db, documents.STATIC_SPACE, list(scores), vector)
         return [{"rowid": rowid, "bm25": score, "cosine": near.get(rowid)} for rowid, score in scores.items()]
+
+    def around(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
+        """See `core.store.interface.CandidateSource`."""
+        return segments.around(self._db, rowids, [_quoted(term) for term in terms]) if self.segments() else {}
+
+    def segments(self) -> int:
+        """See `core.store.interface.CandidateSource`."""
+        return segments.count(self._db)
 
     def documents(self, rowids: Sequence[int]) -> list[Document]:
         """See `core.store.interface.CandidateSource`."""

@@ -105,6 +105,15 @@ class CandidateSource(Protocol):
     def documents(self, rowids: Sequence[int]) -> list[Document]:
         """The documents themselves, in the order asked for."""
 
+    def around(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
+        """What the segments around episodes say: BM25, and the share of the query's weight that they cover.
+
+        Both 0 where nothing matches; documents that belong to no segment are left out.
+        """
+
+    def segments(self) -> int:
+        """How many segments there are, roughly."""
+
     def size(self) -> int:
         """How many documents there are, roughly: forgotten ones may count."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from core import ids, project
 from core.redaction import redact
-from core.store import documents, sqlite, transcripts
+from core.store import documents, segments, sqlite, transcripts
 from core.words import clean
 from memory.archive import episode_draft
 from recall import categories
@@ -108,6 +108,7 @@ class SessionArchive:
                     updated += 1
             for identifier in again or ():
                 self._take_out(identifier)
+            segments.renew(self.db, self.session)
             new_calls = work.store(
                 self.db, self.session, client=self._source, project=self._project, folder=self._folder,
                 prompts=prompts, anew=anew or found is None, now=self._now,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from clients import registry
 from core import json_text
 from core.errors import Failure, usage
-from core.store import documents, sqlite
+from core.store import documents, segments, sqlite
 from memory.archive import ingest, transcript_lines
 
 if TYPE_CHECKING:
@@ -204,6 +204,7 @@ def ingest_all(
                     raise
                 report.skip(path, failure.message.removeprefix(f"{path}: "))
         progress(_size(path))
+    segments.catch_up(db)
     if report.added >= documents.MERGE_AFTER:
         documents.merge_index(db)
     sqlite.fold_log(db, over=0)

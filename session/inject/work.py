@@ -8,7 +8,7 @@ from __future__ import annotations
 from core import shell_command, words
 from core.names import is_file
 from core.quoting import one_line
-from recall.work_cards import faded
+from recall.by_name.work_cards import faded
 from session.inject.topics import is_topic
 
 TYPE_CHECKING = False

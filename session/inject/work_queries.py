@@ -1,12 +1,13 @@
 """The commands that a signpost prints: recalls by file, folder and program that bring back most of what is missing.
 
-What each would answer is known exactly, since the cards are dealt here as `recall.work_cards` deals them. Hot path.
+What each would answer is known exactly, since the cards are dealt here as `recall.by_name.work_cards` deals them. Hot
+path.
 """
 
 from __future__ import annotations
 
 from core.names import is_file
-from recall import work_cards
+from recall.by_name import work_cards
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

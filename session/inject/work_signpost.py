@@ -9,7 +9,7 @@ from core.names import names_in
 from core.quoting import as_code, clip, cost, enclose, one_line
 from core.store import calls as store
 from core.store import transcripts
-from recall import work_cards
+from recall.by_name import work_cards
 from session.inject import work, work_queries
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.store import sqlite
+from core.store import segments, sqlite
 from core.store.migrations import COLLECTIONS
 from core.store.replication import outbox, replica, sync_metadata
 from core.store.typesense import mapping, schema
@@ -140,6 +140,8 @@ class Puller:
                         back.append((side.id, collection))
             if back and outbox.enabled(self._db):
                 outbox.add(self._db, back)
+        if changed and collection == "episodes":
+            segments.catch_up(self._db)
         return changed
 
     def _differs(self, side: Side) -> bool:

@@ -94,6 +94,14 @@ class ClusterSource:
             frequencies.read(some, self._asked(frequencies.searches(some)))
         return frequencies.counts
 
+    def around(self, *_: object) -> dict[int, tuple[float, float]]:
+        """None: a cluster keeps no segments."""
+        return {}
+
+    def segments(self) -> int:
+        """None."""
+        return 0
+
     def size(self) -> int:
         """See `core.store.interface.CandidateSource`."""
         if self._size < 0:

@@ -1,7 +1,7 @@
 """A recall that means names too: which searches it makes, what answers beside the documents, and its hits. Hot path.
 
 Whatever answers beside the documents gives matches: a score on the documents' scale, and a hit in a number of
-characters. Tool calls of sessions do (`recall.session_calls`); another source is one more list in `_beside`.
+characters. Tool calls of sessions do (`recall.by_name.session_calls`); another source is one more list in `_beside`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from core.names import is_file
 from core.store import call_search
 from core.store.migrations import COLLECTIONS
 from recall import budget as budgets
-from recall import passage, session_calls, work_cards
-from recall.query_names import QueryNames
+from recall.by_name import passage, session_calls, work_cards
+from recall.by_name.query_names import QueryNames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from core.store.interface import CandidateSource, Filters
     from recall.budget import Budget
-    from recall.engine import Hit, Ranked
+    from recall.engine import Hit
+    from recall.ranking import Ranked
 
     class Match(Protocol):
         """What answers beside the documents. `score` is 0 to 1."""
@@ -105,15 +106,16 @@ class ByName:
         ]
         chosen += [(hit["score"], hit, None) for hit in documents[: most - len(chosen)]]
         chosen.sort(key=lambda one: -one[0])
-        left = budgets.answer_chars(budget, raw=raw, named=named)
+        left = budgets.answer_chars(budget, self._most, raw=raw, named=named)
         if left is not None:
             left -= sum(len(card["observation"]) + 1 for card in self.cards)
         wanted = [*self.names.names, *self.names.words]
+        needed = [len(document["observation"]) if document else PASSAGE_CHARS for _, document, _ in chosen]
         hits: list[Hit] = [*self.cards]
         for at, (_, document, match) in enumerate(chosen):
             if left is not None and left < LEAST_CHARS and self.cards:
                 break
-            room = None if left is None else max(LEAST_CHARS, left // (len(chosen) - at) - 1)
+            room = None if left is None else max(LEAST_CHARS, budgets.share(left, needed[at:]) - 1)
             if match is not None:
                 hit = match.hit(room or PASSAGE_CHARS)
             elif document is not None:

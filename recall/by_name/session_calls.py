@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from core import clock, ids, words
 from core.store import call_search, transcripts
-from recall import passage
+from recall.by_name import passage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import apsw
 
     from core.store.call_search import Found
+    from recall.by_name.query_names import QueryNames
     from recall.engine import Hit
-    from recall.query_names import QueryNames
 
 COLLECTION = "calls"
 PREFIX = "call:"

@@ -1,0 +1,131 @@
+"""Segments: what was said in a row in a session, indexed together, so that words of several turns find their session.
+
+A turn says little by itself; the turns around it say what it is about. A segment is closed once it has
+`SEGMENT_CHARS`; the last one of a session grows. Triggers note where a session has changed (`segment_due`), and
+`renew` indexes its segments anew from there. Hot path.
+"""
+
+from __future__ import annotations
+
+from core import words
+from core.store import sqlite
+from core.store.migrations import row_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import apsw
+
+SEGMENT_CHARS = 4_000
+"""After so many a new segment begins: a LoCoMo session has 2,400 of them, a day with an agent ten times that."""
+_AT_ONCE = 8
+_TURN_CHARS = 1_000
+"""Of one turn; the rest of a long text is seldom what the turns around it are about."""
+
+
+def renew(db: apsw.Connection, session: str) -> bool:
+    """Index what has changed in a session, inside the caller's transaction; whether anything had."""
+    row = db.execute("SELECT first FROM segment_due WHERE session_id = ?", (session,)).fetchone()
+    if row is None:
+        return False
+    kept = db.execute(
+        "SELECT first FROM segment WHERE session_id = ? AND first <= ? ORDER BY first DESC LIMIT 1", (session, row[0])
+    ).fetchone()
+    start = kept[0] if kept else row_range("episodes")[0]
+    old = db.execute("SELECT rowid FROM segment WHERE session_id = ? AND first >= ?", (session, start)).fetchall()
+    db.executemany("DELETE FROM segment_lexicon WHERE rowid = ?", old)
+    db.execute("DELETE FROM segment WHERE session_id = ? AND first >= ?", (session, start))
+    said = db.execute(
+        "SELECT rowid, substr(text, 1, ?) FROM document"
+        " WHERE session_id = ? AND session_id <> '' AND rowid BETWEEN ? AND ? AND forgotten_at IS NULL ORDER BY rowid",
+        (_TURN_CHARS, session, start, row_range("episodes")[1]),
+    )
+    first, length = 0, 0
+    turns: list[str] = []
+    for rowid, text in said:
+        if not turns:
+            first = rowid
+        turns.append(text)
+        length += len(text)
+        if length >= SEGMENT_CHARS:
+            _add(db, session, first, turns)
+            turns, length = [], 0
+    if turns:
+        _add(db, session, first, turns)
+    db.execute("DELETE FROM segment_due WHERE session_id = ?", (session,))
+    return True
+
+
+def _add(db: apsw.Connection, session: str, first: int, turns: Sequence[str]) -> None:
+    text = "\n".join(turns)
+    db.execute("INSERT INTO segment (session_id, first) VALUES (?, ?)", (session, first))
+    db.execute(
+        "INSERT INTO segment_lexicon (rowid, text, parts) VALUES (?, ?, ?)",
+        (db.last_insert_rowid(), text, words.parts(text)),
+    )
+
+
+def catch_up(db: apsw.Connection) -> None:
+    """Index what no archiving has: sessions of an older version, imported ones; a few in one transaction.
+
+    Raises:
+        Failure: the store cannot be written; the sessions before stay.
+    """
+    while True:
+        with sqlite.transaction(db):
+            rows = db.execute("SELECT session_id FROM segment_due ORDER BY first DESC LIMIT ?", (_AT_ONCE,)).fetchall()
+            for (session,) in rows:
+                renew(db, str(session))
+        if len(rows) < _AT_ONCE:
+            return
+
+
+def count(db: apsw.Connection) -> int:
+    """How many segments there are, roughly; 0 also in a store of an older version."""
+    if not db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'segment'").get:
+        return 0
+    return int(db.execute("SELECT max(rowid) FROM segment").get or 0)
+
+
+def around(db: apsw.Connection, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
+    """What the segments around episodes say of a query: BM25, and the share of the query's weight that they cover.
+
+    Both are 0 for a segment without a match; documents without a segment are left out. A term weighs as much as the
+    best of these segments scores for it, which is about its idf.
+
+    Args:
+        terms: each an expression of the lexical index.
+    """
+    base, last = row_range("episodes")
+    episodes = [rowid for rowid in rowids if base <= rowid <= last]
+    if not episodes:
+        return {}
+    marks = ", ".join("?" * len(episodes))
+    placed = {
+        int(rowid): int(segment)
+        for rowid, segment in db.execute(
+            "SELECT rowid, (SELECT rowid FROM segment WHERE session_id = document.session_id"
+            f" AND first <= document.rowid ORDER BY first DESC LIMIT 1) FROM document WHERE rowid IN ({marks})",
+            episodes,
+        )
+        if segment is not None
+    }
+    if not placed:
+        return {}
+    wanted = tuple(set(placed.values()))
+    query = (
+        "SELECT rowid, -bm25(segment_lexicon) FROM segment_lexicon WHERE segment_lexicon MATCH ?"
+        f" AND +rowid IN ({', '.join('?' * len(wanted))})"
+    )
+    scores = dict.fromkeys(wanted, 0.0)
+    covered = dict.fromkeys(wanted, 0.0)
+    total = 0.0
+    for term in terms:
+        found = [(int(segment), max(float(score), 0.0)) for segment, score in db.execute(query, (term, *wanted))]
+        weight = max((score for _, score in found), default=0.0)
+        total += weight
+        for segment, score in found:
+            scores[segment] += score
+            covered[segment] += weight
+    return {rowid: (scores[segment], covered[segment] / total if total else 0.0) for rowid, segment in placed.items()}

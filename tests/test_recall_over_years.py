@@ -1,0 +1,160 @@
+"""Age decides among near equals and outranks nothing; a time that the query names does more."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import NOW_MS, Run
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.clock import DAY_MS, iso, parse_iso
+from recall import dates, trust
+from recall.ranking import may_name_time
+
+HARBOUR = "the harbour crane was painted {} and the gate of the lock was oiled as well"
+
+
+def archive(run: Run, folder: Path, told: dict[str, tuple[str, str]]) -> None:
+    """One session for each name: when, and what the user said in it."""
+    for name, (at, text) in told.items():
+        entry = {
+            "type": "user", "isSidechain": False, "sessionId": name, "uuid": name, "cwd": "/home/u/app",
+            "timestamp": at, "message": {"role": "user", "content": text},
+        }  # fmt: skip
+        (folder / f"{name}.jsonl").write_text(json.dumps(entry) + "\n")
+    run("memory", "archive", str(folder))
+
+
+def hits(run: Run, query: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = run("recall", query, env={"JOELCLAW_NOW_MS": str(NOW_MS)}).result["hits"]
+    return found
+
+
+def ago(days: float) -> str:
+    return iso(int(NOW_MS - days * DAY_MS))
+
+
+def test_what_answers_goes_before_what_is_young(run: Run, tmp_path: Path) -> None:
+    archive(run, tmp_path, {
+        "old": (ago(900), "we chose blue for the crane because the rust shows less on it"),
+        "young": (ago(1), "the crane is out of order until Monday, says the harbour office"),
+    })  # fmt: skip
+    first, *_ = hits(run, "which blue colour for the crane because of rust")
+    assert first["session"] == "old"
+    assert first["score"] >= 0.3
+
+
+def test_of_equals_the_younger_goes_first(run: Run, tmp_path: Path) -> None:
+    archive(run, tmp_path, {name: (ago(days), HARBOUR.format(name)) for name, days in (("red", 400), ("blue", 3))})
+    assert [hit["session"] for hit in hits(run, "crane painted")] == ["blue", "red"]
+
+
+def test_a_score_means_the_same_after_years(run: Run, tmp_path: Path) -> None:
+    archive(run, tmp_path, {"old": (ago(1000), HARBOUR.format("green"))})
+    (now,) = hits(run, "crane painted green")
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    archive(run, fresh, {"new": (ago(0), HARBOUR.format("green") + " again")})
+    scores = {hit["session"]: hit["score"] for hit in hits(run, "crane painted green")}
+    assert scores["old"] >= 0.94 * scores["new"]
+    assert now["score"] > 0
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("what about the crane yesterday", "yesterday"), ("the crane last month", "month"),
+        ("the crane two months ago", "months"), ("the latest about the crane", "yesterday"),
+        ("crane in May 2025", "may"), ("the crane on 12 May 2025", "may"), ("harbour crane painted 2025-05-12", "may"),
+    ],
+)  # fmt: skip
+def test_a_time_in_the_query_counts(run: Run, tmp_path: Path, query: str, first: str) -> None:
+    told = {"yesterday": ago(1), "month": ago(30), "months": ago(61), "may": "2025-05-12T09:00:00.000Z"}
+    archive(run, tmp_path, {name: (at, HARBOUR.format("once")) for name, at in told.items()})
+    assert hits(run, query)[0]["session"] == first
+
+
+def day(text: str) -> int:
+    found = parse_iso(text)
+    assert found is not None
+    return found
+
+
+# 2026-11-22 is a Sunday.
+NOW = day("2026-11-22T15:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("query", "start", "end"),
+    [
+        ("today", "2026-11-22", "2026-11-23"), ("what did we do yesterday?", "2026-11-21", "2026-11-22"),
+        ("last week", "2026-11-09", "2026-11-16"), ("this week", "2026-11-16", "2026-11-23"),
+        ("last month", "2026-10-01", "2026-11-01"), ("this month", "2026-11-01", "2026-12-01"),
+        ("last year", "2025-01-01", "2026-01-01"), ("3 days ago", "2026-11-19", "2026-11-20"),
+        ("two weeks ago", "2026-11-05", "2026-11-12"), ("the last 10 days", "2026-11-12", "2026-11-23"),
+        ("last friday", "2026-11-20", "2026-11-21"), ("on Sunday", "2026-11-15", "2026-11-16"),
+        ("in June", "2026-06-01", "2026-07-01"), ("in December", "2025-12-01", "2026-01-01"),
+        ("Feb 2024", "2024-02-01", "2024-03-01"), ("2024-02", "2024-02-01", "2024-03-01"),
+        ("in 2023", "2023-01-01", "2024-01-01"), ("in May", "2026-05-01", "2026-06-01"),
+        ("8 May, 2023", "2023-05-07", "2023-05-12"), ("May 8th 2023", "2023-05-07", "2023-05-12"),
+        ("the 8th of May 2023", "2023-05-07", "2023-05-12"), ("2023-05-08", "2023-05-07", "2023-05-12"),
+        ("31 December 2023", "2023-12-30", "2024-01-04"), ("29 February 2024", "2024-02-28", "2024-03-04"),
+    ],
+)  # fmt: skip
+def test_times_are_read(query: str, start: str, end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert may_name_time(query) or "ago" in query
+    span = dates.named(query, NOW)
+    assert span is not None
+    assert (span.start, span.end) == (day(start), day(end))
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["may we drop the index", "march to the other repository", "port 2024", "the last commit", "retry after 3 days",
+     "a mar in the paint", "sun and moon", "version 2023 of the schema", "on the branch", "99 May be", ""],
+)  # fmt: skip
+def test_what_names_no_time(query: str) -> None:
+    assert dates.named(query, NOW) is None
+
+
+def test_a_day_counts_and_those_beside_it_for_half() -> None:
+    span = dates.named("on 8 May 2023", NOW)
+    assert span is not None
+    factors = {text: span.factor(day(text)) for text in ("2023-05-01", "2023-05-08", "2023-05-22", "2023-05-24")}
+    assert factors == {"2023-05-01": 0.85, "2023-05-08": 1.0, "2023-05-22": 0.85, "2023-05-24": 0.7}
+
+
+def test_what_is_recent_is_asked_for() -> None:
+    span = dates.named("the most recent decision", NOW)
+    assert span is not None
+    assert [round(span.factor(NOW - days * DAY_MS), 2) for days in (0, 1, 30, 365, 3650, 9999)] == [
+        1.0, 0.96, 0.79, 0.64, 0.5, 0.5,
+    ]  # fmt: skip
+
+
+@given(st.text(max_size=60), st.integers(0, 4_000_000_000_000))
+def test_any_query_is_read(query: str, now: int) -> None:
+    span = dates.named(query, now)
+    if span is not None:
+        assert 0.5 <= span.factor(now) <= 1.0
+        assert span.start is None or span.start < span.end
+
+
+@given(st.integers(0, 20_000), st.sampled_from(["observations", "episodes", "knowledge"]))
+def test_age_takes_no_more_than_its_share(days: int, collection: str) -> None:
+    least = {"observations": 0.4, "episodes": 0.95, "knowledge": 1.0}[collection]
+    assert least <= trust.age_factor(collection, days * DAY_MS, 0.05) <= 1.0
+    assert trust.age_factor(collection, (days + 1) * DAY_MS, 0.05) <= trust.age_factor(collection, days * DAY_MS, 0.05)
+
+
+def test_what_age_takes_is_a_setting(run: Run, tmp_path: Path, home: Path) -> None:
+    archive(run, tmp_path, {"old": (ago(1000), HARBOUR.format("green"))})
+    (mild,) = hits(run, "crane painted green")
+    (home / "config.toml").write_text("[recall]\nepisode_decay = 0.5\n")
+    (strong,) = hits(run, "crane painted green")
+    shares = [hit["score"] / hit["usageBoost"] for hit in (strong, mild)]  # recalled once more by now
+    assert shares[0] / shares[1] == pytest.approx(0.5 / 0.95, rel=1e-3)

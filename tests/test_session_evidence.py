@@ -1,0 +1,116 @@
+"""The turns around a turn say what it is about: words of a question that stand in several find their session."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from conftest import Run
+
+from core.store import migrations, segments
+
+
+def talk(folder: Path, name: str, *texts: str) -> Path:
+    """A transcript of Claude Code: the user and the assistant in turns."""
+    path = folder / f"{name}.jsonl"
+    with path.open("a", encoding="utf-8") as handle:
+        for number, text in enumerate(texts):
+            role = "user" if number % 2 == 0 else "assistant"
+            entry = {
+                "type": role, "isSidechain": False, "sessionId": name, "uuid": f"{name}-{text}", "cwd": "/home/u/app",
+                "timestamp": "2026-03-02T10:00:00.000Z", "message": {"role": role, "content": text},
+            }  # fmt: skip
+            handle.write(json.dumps(entry) + "\n")
+    return path
+
+
+@pytest.fixture
+def archived(run: Run, tmp_path: Path) -> Path:
+    """Sessions that speak of a harbour, ten of which of rust; one more speaks of its crane, and later of its rust."""
+    for number in range(40):
+        talk(
+            tmp_path, f"plain-{number:02}", f"the harbour of town number {number} is busy today",
+            "the ferry comes at noon and goes at one", f"how many boats lie in basin {number}?",
+            "three boats and a tug" + (", and there is rust on one of them" if number % 4 == 0 else ""),
+        )  # fmt: skip
+    talk(
+        tmp_path, "crane", "the crane in the harbour must be painted before winter", "which colour do you want for it?",
+        "blue, as before", "there is rust on the lower part, which I would take off first",
+    )  # fmt: skip
+    run("memory", "archive", str(tmp_path))
+    return tmp_path
+
+
+def found(run: Run, *words: str, **more: Any) -> list[dict[str, Any]]:
+    hits: list[dict[str, Any]] = run("recall", *words, "--limit", "20", **more).result["hits"]
+    return hits
+
+
+def db_of(home: Path) -> apsw.Connection:
+    return apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
+
+
+def test_words_of_several_turns_find_their_session(run: Run, archived: Path) -> None:
+    hits = found(run, "rust crane paint")
+    assert hits[0]["session"] == "crane"
+    rusty = [hit["session"] for hit in hits if "rust" in hit["observation"]]
+    assert rusty[0] == "crane"  # ten others hold the word, of which this one is said of the crane
+
+
+def test_a_session_that_grows_is_found_by_what_is_new(run: Run, archived: Path, home: Path) -> None:
+    before = db_of(home).execute("SELECT count(*) FROM segment").get
+    talk(archived, "plain-07", "", "the pilot of the ferry has a parrot")
+    run("memory", "archive", str(archived))
+    assert db_of(home).execute("SELECT count(*) FROM segment").get == before
+    hits = found(run, "parrot ferry noon")
+    assert {hit["session"] for hit in hits[:2]} == {"plain-07"}
+
+
+def test_a_long_session_has_several_segments(run: Run, tmp_path: Path, home: Path) -> None:
+    text = "a sentence that says little of harbours and much of nothing " * 10
+    talk(tmp_path, "long", *(f"{number} {text}" for number in range(20)))
+    run("memory", "archive", str(tmp_path))
+    rows = list(db_of(home).execute("SELECT first FROM segment WHERE session_id = 'long' ORDER BY first"))
+    lengths = segments.SEGMENT_CHARS // (len(text) + 2) + 1
+    assert len(rows) == -(-20 // lengths)
+
+
+def test_what_is_forgotten_leaves_the_segments_and_comes_back(run: Run, archived: Path, home: Path) -> None:
+    (hit,) = [hit for hit in found(run, "crane painted winter") if "painted" in hit["observation"]]
+    count = "SELECT count(*) FROM segment_lexicon WHERE segment_lexicon MATCH 'painted'"
+    assert db_of(home).execute(count).get == 1
+    run("memory", "forget", hit["id"])
+    assert db_of(home).execute(count).get == 0
+    run("memory", "forget", "--undo", hit["id"])
+    assert db_of(home).execute(count).get == 1
+    run("memory", "forget", "--session", "crane")
+    assert db_of(home).execute(count).get == 0
+    assert db_of(home).execute("SELECT count(*) FROM segment WHERE session_id = 'crane'").get == 0
+
+
+def test_a_store_of_an_older_version_gets_its_segments_with_the_next_archive(
+    run: Run, archived: Path, home: Path
+) -> None:
+    db = apsw.Connection(str(home / "store.db"))
+    db.execute("DROP TRIGGER segment_inserted; DROP TRIGGER segment_updated; DROP TRIGGER segment_deleted")
+    db.execute("DROP TABLE segment; DROP TABLE segment_lexicon; DROP TABLE segment_due")
+    step = next(n for n, text in enumerate(migrations.STEPS) if "segment_lexicon" in text)
+    db.execute(f"PRAGMA user_version = {step}")
+    db.close()
+    assert found(run, "rust crane paint")  # not migrated: a recall only reads
+    other = talk(archived, "other", "something else altogether is said here")
+    run("memory", "archive", str(other))
+    assert db_of(home).execute("SELECT count(DISTINCT session_id) FROM segment").get == 42
+    assert db_of(home).execute("SELECT count(*) FROM segment_due").get == 0
+    assert found(run, "rust crane paint")[0]["session"] == "crane"
+
+
+def test_an_imported_session_has_segments(run: Run, archived: Path, tmp_path: Path) -> None:
+    (tmp_path / "all.jsonl").write_text(run("memory", "export").out)
+    elsewhere = tmp_path / "elsewhere"
+    run("memory", "import", str(tmp_path / "all.jsonl"), env={"JOELCLAW_HOME": str(elsewhere)})
+    assert db_of(elsewhere).execute("SELECT count(*) FROM segment WHERE session_id = 'crane'").get == 1
+    assert found(run, "rust crane paint", env={"JOELCLAW_HOME": str(elsewhere)})[0]["session"] == "crane"
