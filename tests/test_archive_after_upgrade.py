@@ -10,7 +10,7 @@ import pytest
 from claude_transcript import CWD, SESSION, Transcript, long
 from conftest import Run
 
-from core.store import calls, migrations, sqlite
+from core.store import calls, sqlite
 from memory.archive import ingest
 
 
@@ -24,7 +24,7 @@ def upgraded(run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     run("memory", "archive", str(made.path))
     db = apsw.Connection(str(home / "store.db"))
     db.execute("DROP TABLE session; DROP TABLE call; DROP TABLE call_lexicon; DROP TABLE name; DROP TABLE compaction")
-    db.execute(f"PRAGMA user_version = {len(migrations.STEPS) - 1}")
+    db.execute("PRAGMA user_version = 5")
     db.close()
     return made
 
