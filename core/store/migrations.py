@@ -246,11 +246,13 @@ CREATE TRIGGER IF NOT EXISTS tally_changed
 END;
 CREATE TABLE IF NOT EXISTS seen_file ( -- how a transcript was when the archive had all of it, or left it out
   path TEXT PRIMARY KEY, -- fingerprint of its real path
-  stamp TEXT NOT NULL, -- size, times and number of the file; any other means that it is to be looked at again
+  stamp TEXT NOT NULL, -- its size, times and number; with any other it is looked at again
   asked TEXT NOT NULL, -- the client that was named as its writer, "" where the file was to tell
   client TEXT NOT NULL, -- whose it is, "" where it was left out
-  reason TEXT NOT NULL -- why it was left out
-) WITHOUT ROWID; -- a step that has transcripts read again empties this table too
+  reason TEXT NOT NULL, -- why it was left out
+  seen_at INTEGER NOT NULL -- ms since the epoch
+) WITHOUT ROWID;
+DELETE FROM seen_file; -- as in every step that has transcripts read again
 """,
 )
 
