@@ -9,7 +9,6 @@ from __future__ import annotations
 from math import log
 
 from core.store import documents
-from core.store.admitted import ROWS, Admitted
 from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS, row_range
 
 TYPE_CHECKING = False
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     import apsw
 
+    from core.store.admitted import Admitted
     from core.store.interface import Candidate, Document, Filters, Traits
 
 # Columns of the lexical index: text, neighbouring turns, identifier parts.
@@ -52,7 +52,7 @@ class LocalCandidates:
     ) -> list[Candidate]:
         """See `core.store.interface.CandidateSource`."""
         size = self.size()
-        admitted = Admitted(self._db, filters, size)
+        admitted = self._admitted(filters, size)
         scores: dict[int, float] = {}
         if terms and size <= _SMALL:
             scores = self._lexical_small(terms, filters, admitted)
@@ -73,15 +73,26 @@ class LocalCandidates:
         """See `core.store.interface.CandidateSource`."""
         return documents.traits(self._db, rowids)
 
-    def _lexical(self, match: str, filters: Filters, limit: int, admitted: Admitted) -> dict[int, float]:
+    def _admitted(self, filters: Filters, size: int) -> Admitted | None:
+        """The rows that a filter admits; None where it leaves out nothing but collections."""
+        others = filters["projects"] and filters["others"]
+        if not (others or filters["session"] or filters["category"] or filters["verdicts"]):
+            return None
+        from core.store.admitted import Admitted
+
+        return Admitted(self._db, filters, size)
+
+    def _lexical(self, match: str, filters: Filters, limit: int, admitted: Admitted | None) -> dict[int, float]:
         where, parameters = _of_collections(filters)
+        if admitted is None:
+            return self._scored(where, parameters, match, limit)
         wide = admitted.looked_at(limit)
         if wide:
             best = self._scored(where, parameters, match, wide)
             chosen = admitted.among(list(best))[:limit]
             if len(chosen) == limit or len(best) < wide:
                 return {rowid: best[rowid] for rowid in chosen}
-        return self._scored(where + _narrowed(admitted, "+rowid"), parameters, match, limit)
+        return self._scored(where + admitted.where("+rowid"), parameters, match, limit)
 
     def _scored(self, where: str, parameters: Sequence[Any], match: str, limit: int) -> dict[int, float]:
         rows = self._db.execute(
@@ -91,7 +102,7 @@ class LocalCandidates:
         )
         return {int(rowid): max(float(score), 0.0) for rowid, score in rows}
 
-    def _lexical_small(self, terms: Sequence[str], filters: Filters, admitted: Admitted) -> dict[int, float]:
+    def _lexical_small(self, terms: Sequence[str], filters: Filters, admitted: Admitted | None) -> dict[int, float]:
         """BM25 for a store of few documents: FTS5 gives a word that half of them hold no weight at all.
 
         So the first memories of a user would score nothing. This is BM25 with the idf that stays positive (Lucene's,
@@ -111,7 +122,7 @@ class LocalCandidates:
                 scores[rowid] = scores.get(rowid, 0.0) + weight * idf
         codes = _codes(filters)
         chosen = [rowid for rowid in scores if rowid >> COLLECTION_SHIFT in codes]
-        return {rowid: scores[rowid] for rowid in (chosen if admitted.every else admitted.among(chosen))}
+        return {rowid: scores[rowid] for rowid in (chosen if admitted is None else admitted.among(chosen))}
 
     def _selective(self, terms: Sequence[str]) -> str:
         """The match expression: any of the terms, in a large memory as many of the rarest as can be afforded.
@@ -150,27 +161,29 @@ class LocalCandidates:
             ).get
         )
 
-    def _nearest(self, vector: bytes, filters: Filters, limit: int, admitted: Admitted) -> list[int]:
+    def _nearest(self, vector: bytes, filters: Filters, limit: int, admitted: Admitted | None) -> list[int]:
         codes = _codes(filters)
         every = [""] if len(codes) == len(COLLECTIONS) else [f" AND collection = {code}" for code in codes]
-        wide = limit if admitted.every else admitted.looked_at(limit)
+        if admitted is None:
+            return self._signatures(every, vector, limit)[:limit]
+        wide = admitted.looked_at(limit)
         if wide:
             nearest = self._signatures(every, vector, wide)[:wide]
-            chosen = nearest if admitted.every else admitted.among(nearest)[:limit]
-            if len(chosen) == limit or len(nearest) < wide or admitted.every:
+            chosen = admitted.among(nearest)[:limit]
+            if len(chosen) == limit or len(nearest) < wide:
                 return chosen
         if admitted.gather() <= _SCANNED:
-            return self._scanned(codes, vector, limit)
+            return self._scanned(admitted.where("document"), codes, vector, limit)
         # sqlite-vec 0.1.9 lets rows of other partitions through `rowid IN` when it searches several, so that one at a
         # time is searched with it, and what it finds is held to the filter again.
-        passes = [f" AND collection = {code}{_narrowed(admitted, 'rowid')}" for code in codes]
+        passes = [f" AND collection = {code}{admitted.where('rowid')}" for code in codes]
         return admitted.among(self._signatures(passes, vector, limit))[:limit]
 
-    def _scanned(self, codes: Sequence[int], vector: bytes, limit: int) -> list[int]:
+    def _scanned(self, where: str, codes: Sequence[int], vector: bytes, limit: int) -> list[int]:
         """What `_signatures` finds among the rows that were gathered: few are read sooner than all signatures."""
         rows = self._db.execute(
             "SELECT document, vec_distance_hamming(vec_quantize_binary(vec_int8(value)),"
-            f" vec_quantize_binary(vec_int8(?))) AS distance FROM vector WHERE document IN ({ROWS}) AND space = ? AND"
+            f" vec_quantize_binary(vec_int8(?))) AS distance FROM vector WHERE space = ?{where} AND"
             f" document >> {COLLECTION_SHIFT} IN ({', '.join(map(str, codes))}) ORDER BY distance, document LIMIT ?",
             (vector, documents.STATIC_SPACE, limit),
         )
@@ -222,11 +235,3 @@ def _of_collections(filters: Filters) -> tuple[str, list[Any]]:
     if len(codes) < len(COLLECTIONS):
         return f" AND (+rowid >> {COLLECTION_SHIFT}) IN ({', '.join(map(str, codes))})", []
     return "", []
-
-
-def _narrowed(admitted: Admitted, row: str) -> str:
-    """A condition that only admitted rows fulfil, which are gathered for it."""
-    if admitted.every:
-        return ""
-    admitted.gather()
-    return f" AND {row} IN ({ROWS})"
