@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from claude_transcript import Transcript
 from conftest import Run
 
 from core.store import sqlite
@@ -43,6 +44,7 @@ def test_events_and_what_is_made_from_files_wait_for_nobody(run: Run, opened: li
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "a.md").write_text("# Retries\n\nThey are capped.\n")
+    Transcript(notes / "s.jsonl").user("how often is it tried again?")
     for words in (
         ("memory", "write", "the staging queue drains at 14:00 UTC"),
         ("otel", "emit", "deploy.done", "--source", "test", "--component", "deploy"),

@@ -253,7 +253,7 @@ def test_a_session_of_which_only_the_messages_are_archived(run: Run, archived: P
     db = apsw.Connection(str(home / "store.db"))
     for table in ("session", "call", "name", "compaction"):
         db.execute(f"DELETE FROM {table}")
-    db.execute("UPDATE transcript SET head = ''")
+    db.execute("UPDATE transcript SET head = ''; DELETE FROM seen_file")
     db.close()
     refused = run("lost", SESSION[:8], ok=False).json
     assert refused["error"]["code"] == "CALLS_NOT_ARCHIVED"

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from cli.answer import Answer
 from core import clock, config
 from core.errors import Failure, usage
-from core.store import observed, sqlite
+from core.store import sqlite
 from core.store.sqlite import apsw
-from memory import forget as forgetting
-from memory import json_form, reports
-from recall.by_name import session_calls
+from memory import reports
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 
 def recent(options: dict[str, Any]) -> Answer:
@@ -40,6 +38,11 @@ def show(options: dict[str, Any]) -> Answer:
     Raises:
         Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS.
     """
+    from core.store import observed
+    from memory import forget as forgetting
+    from memory import json_form
+    from recall.by_name import session_calls
+
     if options["id"].startswith(session_calls.PREFIX):
         return _show_call(options["id"])
 
@@ -54,6 +57,8 @@ def show(options: dict[str, Any]) -> Answer:
 
 
 def _show_call(identifier: str) -> Answer:
+    from recall.by_name import session_calls
+
     call = _reading(lambda db: session_calls.view(db, identifier))
     if call is None:
         raise Failure(
@@ -77,6 +82,8 @@ def forget(options: dict[str, Any]) -> Answer:
     Raises:
         Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS, SESSION_NOT_FOUND, MEMORY_INVALID_ARGS; nothing was changed.
     """
+    from memory import forget as forgetting
+
     settings = config.load()
     if options["session"]:
         return _forget_session(options, settings)
@@ -100,6 +107,8 @@ def forget(options: dict[str, Any]) -> Answer:
 def _forget_session(options: dict[str, Any], settings: config.Config) -> Answer:
     if options["ids"] or options["undo"]:
         raise usage("MEMORY_INVALID_ARGS", "--session goes with neither ids nor --undo", "give --session alone")
+    from memory import forget as forgetting
+
     db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
     names, kept = forgetting.forget_session(db, options["session"], now=clock.now_ms(), vectors=sqlite.load_vectors(db))
     result = {"ids": names, "forgotten": names, "unchanged": [], "undo": False, "toolCalls": kept}
