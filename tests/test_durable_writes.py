@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from claude_transcript import Transcript
 from conftest import Run
 
 from core.store import sqlite
@@ -52,6 +54,23 @@ def test_events_and_what_is_made_from_files_wait_for_nobody(run: Run, opened: li
         opened.clear()
         run(*words)
         assert opened[-1] is (words[1] == "write"), " ".join(words)
+
+
+def test_what_a_model_was_paid_for_is_durable_and_the_archive_waits_for_nobody(
+    run: Run, opened: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Transcript(tmp_path / "s.jsonl")
+    made.user("The staging queue drains at 14:00 UTC.")
+    whole = sqlite.be_durable
+
+    def watched(db: Any, durable: bool, **more: Any) -> None:
+        opened.append(durable)
+        whole(db, durable, **more)
+
+    monkeypatch.setattr(sqlite, "be_durable", watched)
+    env = {"JOELCLAW_MODEL_COMMAND": "echo '<observations></observations>'"}
+    run("memory", "observe", str(made.path), env=env)
+    assert opened[:2] == [False, True]
 
 
 def test_durable_means_synchronous(run: Run, home: Any, monkeypatch: pytest.MonkeyPatch) -> None:

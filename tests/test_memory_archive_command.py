@@ -168,6 +168,19 @@ def test_a_session_id_is_kept_as_hooks_keep_it(run: Run, tmp_path: Path) -> None
     assert one["session"].startswith("hash-")
 
 
+def sessions(run: Run) -> set[str]:
+    return {json.loads(line)["session"] for line in run("memory", "export").out.splitlines()}
+
+
+def test_whose_name_a_session_has(run: Run, tmp_path: Path) -> None:
+    """Claude Code's is that of the file, since a fork still names the first session; the others say it in the file."""
+    for agent, entries in (("pi", PI), ("codex", CODEX), ("gemini", GEMINI)):
+        run("memory", "archive", str(lines(tmp_path / f"{agent}-file.jsonl", entries)))
+    Transcript(tmp_path / "fork.jsonl").user("claude was asked about the gateway")
+    run("memory", "archive", str(tmp_path / "fork.jsonl"))
+    assert sessions(run) == {PIGEONS, "codex-session", "gemini-session", "fork"}
+
+
 def test_on_a_terminal(run: Run, home: Path, clients: Path, tmp_path: Path) -> None:
     (clients / "a\x1b[31mb.jsonl").write_text("{}\n")
     shown = on_terminal(home, "memory", "archive", str(clients))

@@ -223,6 +223,15 @@ def test_a_question_about_nothing_is_no_match(run: Run, notes: Path) -> None:
     assert "vault search" in spawned.json["fix"]
 
 
+def test_an_error_repeats_the_beginning_of_a_long_question(run: Run, notes: Path) -> None:
+    run("knowledge", "sync", str(notes))
+    spawned = run("vault", "read", "why " + "ß" * 300, env={"VAULT_PATH": str(notes)}, ok=False)
+    assert spawned.json["error"]["message"].count("ß") == 196
+    assert f"joelclaw vault search 'why {'ß' * 76}'" in spawned.json["fix"]
+    outside = run("vault", "read", "../" + "ß" * 300, env={"VAULT_PATH": str(notes)}, ok=False)
+    assert outside.json["error"]["message"].count("ß") == 197
+
+
 def test_a_long_note_is_cut(read: Any) -> None:
     note = read("daily/2026-03-04.md")["resolved"][0]
     assert (note["total_lines"], note["truncated"]) == (1200, True)
