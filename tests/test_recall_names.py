@@ -200,6 +200,37 @@ def test_injections_get_no_calls(archived: Path, run: Run) -> None:
         ("why does TideTable fail in 3 tests", ["TideTable"], False),
         ("the well-known user's question, e.g. this one", [], False),
         ("redis", [], False),
+        ("tide_table", ["tide_table"], True),
+        ("iPhone notes", ["iPhone"], False),
+        ("the API, an Api, and Tide's end", [], False),
+        ("ab", [], False),
+        # numbers
+        ("42", [], False),
+        ("123", ["123"], True),
+        ("1234 tests", [], False),
+        ("12345 tests", ["12345"], False),
+        ("a1b", [], False),
+        ("ab12", ["ab12"], True),
+        ("x12 tests in ab12", ["ab12"], False),
+        ("é12é", [], False),
+        # signs
+        ("well-known", ["well-known"], True),
+        ("a-b-c thing", ["a-b-c"], False),
+        ("utf-8 text", ["utf-8"], False),
+        ("--flag of it", ["--flag"], False),
+        ("core.names and core/names", ["core.names", "core/names"], False),
+        ("std::move of it", ["std::move"], False),
+        ("win\\path of it", ["win\\path"], False),
+        ("E.g. this, I.E. that, at 9 A.M. in the U.S.A.", [], False),
+        # folders
+        ("core/ of it", [], False),
+        ("src/core/ of it", ["src/core/"], False),
+        # places in files
+        ("main.go:12 of it", ["main.go"], False),
+        ("main.go:12:5 of it", ["main.go"], False),
+        ("host:8108 of it", [], False),
+        ("main.go:x1 of it", ["main.go:x1"], False),
+        ("TideTable and TideTable", ["TideTable"], False),
         ("", [], False),
         ("...", [], False),
     ],
@@ -207,6 +238,95 @@ def test_injections_get_no_calls(archived: Path, run: Run) -> None:
 def test_names_of_a_query(query: str, names: list[str], alone: bool) -> None:
     found = QueryNames(query)
     assert (found.names, found.alone) == (names, alone)
+
+
+def test_the_other_words_of_a_query() -> None:
+    assert QueryNames("Why does TideTable fail in the RETRY, and fail?").words == ["fail", "retry"]
+
+
+@pytest.mark.parametrize(
+    ("text", "held", "nearly"),
+    [
+        ("the retryBackoff here", True, True),
+        ("RETRYBACKOFF", True, True),
+        ("retry backoff", True, True),
+        ("a retry-backoff of it", True, True),
+        ("backoff of a retry", False, True),
+        ("the retries of a backoffer", False, False),
+        ("retry", False, False),
+    ],
+)
+def test_a_name_is_held_together_or_apart(text: str, held: bool, nearly: bool) -> None:
+    asked = QueryNames("retryBackoff")
+    assert (asked.held_by(text), asked.nearly_held_by(text)) == (held, nearly)
+
+
+LINES = "alpha one\nbeta two\ngamma TideTable three\ndelta four\nepsilon five"
+
+
+@pytest.mark.parametrize(
+    ("room", "shown"),
+    [
+        (20, "…mma TideTable three"),
+        (21, "gamma TideTable three"),
+        (29, "gamma TideTable three"),
+        (30, "beta two\ngamma TideTable three"),
+        (31, "beta two\ngamma TideTable three"),
+        (32, "gamma TideTable three\ndelta four"),
+        (40, "gamma TideTable three\ndelta four"),
+        (41, "beta two\ngamma TideTable three\ndelta four"),
+        (50, "beta two\ngamma TideTable three\ndelta four"),
+        (51, "alpha one\nbeta two\ngamma TideTable three\ndelta four"),
+        (53, "alpha one\nbeta two\ngamma TideTable three\ndelta four"),
+        (54, "beta two\ngamma TideTable three\ndelta four\nepsilon five"),
+        (63, "beta two\ngamma TideTable three\ndelta four\nepsilon five"),
+        (64, LINES),
+        (80, LINES),
+    ],
+)
+def test_lines_around_the_match_that_have_room(room: int, shown: str) -> None:
+    assert passage.around(LINES, ["TideTable"], room) == shown
+
+
+@pytest.mark.parametrize(
+    ("follows", "room", "shown"),
+    [
+        ("a line that is much too long to be shown whole", 40, "the TideTable holds\na line that is much…"),
+        ("a line that is much too long to be shown whole", 34, "the TideTable holds\na line that i…"),
+        ("a line that is much too long to be shown whole", 33, "the TideTable holds\na line that…"),
+        ("a line that is much too long to be shown whole", 32, "the TideTable holds"),
+    ],
+)
+def test_the_line_behind_the_match_is_cut_where_it_has_some_room(follows: str, room: int, shown: str) -> None:
+    assert passage.around(f"the TideTable holds\n{follows}\nlast", ["TideTable"], room) == shown
+
+
+WORDS = "word " * 20
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "room", "shown"),
+    [
+        (f"{WORDS}TideTable{' tail' * 20}", ["TideTable"], 20, "…d TideTable tail t…"),
+        (f"{WORDS}TideTable{' tail' * 20}", ["tidetable"], 30, "…word TideTable tail tail tai…"),
+        (f"{WORDS}TideTable{' tail' * 20}", ["none", "TideTable"], 20, "…d TideTable tail t…"),
+        (f"{WORDS}TideTable", ["none"], 16, "word word word …"),
+        (f"{WORDS}TideTable", [], 16, "word word word …"),
+        (f"{'x' * 50}TideTable", ["TideTable"], 20, f"…{'x' * 10}TideTable"),
+        (f"TideTable{'x' * 50}", ["TideTable"], 20, f"TideTable{'x' * 10}…"),
+        # what is left out is more than the mark that stands for it
+        (f"abTideTable{'x' * 50}", ["TideTable"], 20, f"abTideTable{'x' * 8}…"),
+        # the line with most of what is wanted; as it is written counts more
+        ("find tide\nfind Tide\nfind Tide table", ["Tide", "table"], 16, "find Tide table"),
+        ("a tide\nb Tide\nc Tide", ["Tide"], 6, "b Tide"),
+        ("first table\nthen Tide", ["Tide", "table"], 12, "then Tide"),
+        ("a Table chart\nb tide", ["tide", "table", "chart"], 13, "b tide"),
+        ("\n  \n  alpha  \n\n", ["x"], 8, "alpha"),
+        ("İİ tide " + "x" * 20, ["TIDE"], 12, "İİ tide xxx…"),
+    ],
+)  # fmt: skip
+def test_the_part_of_a_text_that_is_shown(text: str, wanted: list[str], room: int, shown: str) -> None:
+    assert passage.around(text, wanted, room) == shown
 
 
 UNHURRIED = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
