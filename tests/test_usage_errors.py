@@ -62,6 +62,13 @@ def told(capfd: pytest.CaptureFixture[str]) -> Told:
 
 
 @pytest.mark.parametrize(("words", "code"), WRONG)
+@pytest.mark.parametrize("words", [("memory", "import"), ("otel", "import"), ("memory", "show"), ("vault", "read")])
+def test_what_a_command_needs_must_be_given(run: Run, words: tuple[str, ...]) -> None:
+    refused = run(*words, ok=False)
+    assert refused.code == 2
+    assert refused.json["error"]["code"].endswith("INVALID_ARGS")
+
+
 def test_wrong_usage_is_one_envelope_with_a_fix(run: Run, words: str, code: str) -> None:
     spawned = run(*words.split(), ok=False)
     assert spawned.code == 2

@@ -147,8 +147,15 @@ def test_another_decision_is_no_match(run: Run, notes: Path, reference: str) -> 
         (["project voice agent"], "Projects/12-voice-agent/index.md"),
     ],
 )
-def test_a_project(read: Any, words: list[str], note: str) -> None:
+def test_a_project(read: Any, notes: Path, words: list[str], note: str) -> None:
+    write(notes / "About/this vault.md", "# A note that stands before all projects\n")
     assert names(read(*words)) == [(note, "project")]
+
+
+def test_a_note_that_is_found_by_its_name_alone_has_no_line(run: Run, notes: Path) -> None:
+    write(notes / "kiwi.md", "nothing of it here\n")
+    hit = search(run, notes, "kiwi")["hits"][0]
+    assert (hit["line"], hit["snippet"]) == (0, "")
 
 
 @pytest.mark.parametrize(
