@@ -104,6 +104,55 @@ def test_a_folder_of_many_files_is_told_within_a_small_budget(run: Run, tmp_path
     assert len(card) <= 1000
 
 
+@pytest.mark.parametrize(
+    ("query", "words", "room"),
+    [
+        ("charts/", (), 3900),
+        ("charts/", ("--budget", "lean"), 1000),
+        ("depth.py", (), 600),
+        ("depth.py", ("--budget", "lean"), 1000),
+        ("depth.py shoal.py", (), 3900),
+    ],
+)
+def test_how_much_is_told(run: Run, tmp_path: Path, query: str, words: tuple[str, ...], room: int) -> None:
+    made = Work(tmp_path / "a", OLD, 12, "harbour")
+    for file in ("charts/depth.py", "charts/shoal.py"):
+        made.edit(file, " ".join(f"{file[7]}{number:03}Depth" for number in range(600)))
+    run("memory", "archive", str(tmp_path / "a"), env=NOW)
+    card = first(run, query, *words, "--limit", "1")["observation"]
+    assert room - 40 < len(card) <= room
+
+
+def test_a_card_to_the_letter(run: Run, tmp_path: Path) -> None:
+    made = Work(tmp_path / "a", OLD, 12, "harbour")
+    made.assistant("I keep the shoal depth at 3 m because the pilots asked for it.")
+    made.edit("charts/depth.py", "shoalDepth = lowWater")
+    made.bash("cd charts && make test", "E: shoalDepth is 4", failed=True)
+    made.bash("make lint")
+    made.bash("ls charts")
+    run("memory", "archive", str(tmp_path / "a"), env=NOW)
+    assert run("recall", "charts/ commands decisions", "--raw").out.splitlines()[:6] == [
+        "session 0b5e7c11 of harbour, 4 calls:",
+        "$ make lint  (ok)",
+        "$ cd charts && make test  (failed: E: shoalDepth is 4)",
+        f"user: Please look after the harbour, as {OLD} does.",
+        "assistant: I keep the shoal depth at 3 m because the pilots asked for it.",
+        "charts/depth.py: shoalDepth lowWater",
+    ]
+
+
+def test_what_a_session_is_asked_for_comes_from_it_alone(run: Run, tmp_path: Path) -> None:
+    made = Work(tmp_path / "a", OLD, 12, "harbour")
+    made.edit("charts/depth.py", "shoalDepth = 3")
+    run("memory", "archive", str(tmp_path / "a"), env=NOW)
+    assert first(run, "shoalDepth", "--session", OLD[:8])["session"] == OLD
+    for session in ("nobody", "0b5e7c12"):
+        answer = run("recall", "shoalDepth", "--session", session)
+        assert answer.result["hits"] == []
+        [step] = answer.json["next_actions"]
+        assert step["params"]["query"] == {"description": "the same query", "value": "shoalDepth", "required": True}
+
+
 def test_a_folder_stands_for_those_below_it_where_it_has_no_file_of_its_own(run: Run, tmp_path: Path) -> None:
     made = Work(tmp_path / "a", OLD, 12, "harbour")
     made.edit("apps/web/src/map.ts", "drawTheMap()")
