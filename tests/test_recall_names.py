@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from claude_transcript import Transcript
 from conftest import NOW_MS, Run
 from faults import attempt
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from terminal import on_terminal, without_style
 
-from recall import passage
+from recall import passage, session_calls
 from recall.query_names import QueryNames
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -150,6 +151,108 @@ def test_the_project_that_is_worked_on_goes_first(home: Path, tmp_path: Path, ru
         assert hits[0]["session"] == session
         passages = [hit["observation"].partition("): ")[2] for hit in hits if hit["collection"] == "calls"]
         assert len(set(passages)) == len(passages)  # a passage is shown once
+
+
+def call(**more: Any) -> Any:
+    return {
+        "session": "0b5e7c11-2222-4333-8444-555566667777", "number": 7, "key": "k", "prompt": 3, "at": None,
+        "tool": "Bash", "file": "", "command": "", "outcome": "ok", "error": "", "passage": "", "rowid": 1,
+        "project": "p", "client": "claude", **more,
+    }  # fmt: skip
+
+
+WHERE = "(session 0b5e7c11, prompt 3, call 7"
+
+
+@pytest.mark.parametrize(
+    ("about", "place"),
+    [
+        ({"tool": "Read", "file": "src/a.py"}, f"Read src/a.py {WHERE})"),
+        ({"tool": "Read", "file": "src/a.py", "outcome": "failed"}, f"Read src/a.py {WHERE}, failed)"),
+        ({"tool": "Read", "file": "d/" * 53 + "a.py"}, f"Read {'d/' * 53}a.py {WHERE})"),
+        ({"tool": "Read", "file": "d/" * 54 + "a.py"}, f"Read …/{'d/' * 52}a.py {WHERE})"),
+        ({"command": "make\n  test"}, f"Bash make test {WHERE}, ok)"),
+        ({"command": "x" * 60}, f"Bash {'x' * 60} {WHERE}, ok)"),
+        ({"command": "x" * 61}, f"Bash {'x' * 59}… {WHERE}, ok)"),
+        ({"command": "make", "outcome": ""}, f"Bash make {WHERE})"),
+        ({}, f"Bash {WHERE}, ok)"),
+    ],
+)
+def test_where_a_call_stands(about: dict[str, Any], place: str) -> None:
+    assert session_calls.place(call(**about)) == place
+
+
+@pytest.mark.parametrize(
+    ("about", "wanted", "room", "text"),
+    [
+        ({"command": "make", "passage": "one\nTideTable two\nthree"}, "TideTable", 200, "one\nTideTable two\nthree"),
+        ({"command": "make", "passage": "one\nTideTable two\nthree"}, "TideTable", 10, "one\nTideTable two\nthree"),
+        ({"command": "make TideTable", "passage": "one\ntwo"}, "TideTable", 120, "one\ntwo"),
+        ({"command": "make", "passage": "make\none"}, "TideTable", 120, "one"),
+        (
+            {"command": "make", "error": "E: it broke", "passage": "E: it broke\nmore"}, "E: it broke", 120,
+            "E: it broke\nmore",
+        ),
+        # what is asked for word for word is told whole, up to 400 characters
+        ({"command": "make", "passage": f"z\n{'q' * 100}\nw"}, "q" * 100, 80, f"{'q' * 100}\nw"),
+        ({"command": "make", "passage": f"z\n{'q' * 400}\nw"}, "q" * 400, 80, f"{'q' * 400}\nw"),
+        ({"command": "make", "passage": f"z\n{'q' * 401}\nw"}, "q" * 401, 80, f"{'q' * 59}…"),
+    ],
+)  # fmt: skip
+def test_what_a_call_tells(about: dict[str, Any], wanted: str, room: int, text: str) -> None:
+    one = call(**about)
+    assert session_calls.text_of(one, [wanted], room) == f"{session_calls.place(one)}: {text}"
+
+
+def test_a_command_that_is_asked_for_is_told_once() -> None:
+    long = "make TideTable && " + "x" * 60
+    told = session_calls.text_of(call(command=long, passage="one TideTable\ntwo"), ["make TideTable"], 300)
+    assert told == f"Bash {WHERE}, ok): {long}\none TideTable\ntwo"
+    short = "make TideTable && " + "x" * 42
+    told = session_calls.text_of(call(command=short, passage="one\ntwo"), ["make TideTable"], 300)
+    assert told == f"Bash {short} {WHERE}, ok): one\ntwo"
+    told = session_calls.text_of(call(command=short, tool="Edit", file="a.py"), ["make TideTable"], 300)
+    assert told == f"Edit a.py {WHERE}): {short}"
+    assert session_calls.text_of(call(tool="Read", file="src/a.py"), ["a.py"], 120) == f"Read src/a.py {WHERE})"
+
+
+def episodes(run: Run, count: int) -> None:
+    lines = [
+        {
+            "id": f"e{number}",
+            "text": f"assistant: the TideTable of harbour {number} holds its rows",
+            "collection": "episodes",
+        }
+        for number in range(count)
+    ]
+    lines += [
+        {"text": f"pilot {number} of the northern gauge reads the chart {number * 3} at noon"} for number in range(40)
+    ]
+    run("memory", "import", "-", stdin="".join(json.dumps(line) + "\n" for line in lines), env=NOW)
+
+
+@pytest.mark.parametrize(
+    ("said", "query", "limit", "documents"),
+    [
+        (9, "TideTable", 5, 2),
+        (9, "TideTable", 10, 4),
+        (1, "TideTable", 5, 1),
+        (9, "harbour holds its rows", 5, 4),
+        (9, "harbour holds its rows", 10, 8),
+    ],
+)
+def test_documents_and_calls_share_an_answer(
+    run: Run, tmp_path: Path, said: int, query: str, limit: int, documents: int
+) -> None:
+    episodes(run, said)
+    for number in range(12):
+        made = Transcript(tmp_path / "calls" / f"{number}.jsonl", first=100 * number)
+        made.call(f"c{number}", "Bash", command=f"./poll {number}")
+        made.outcome(f"c{number}", f"row {number}: TideTable of harbour {number} holds its rows, {number * 7} of them")
+    run("memory", "archive", str(tmp_path / "calls"), env=NOW)
+    hits = run("recall", query, "--limit", str(limit), env=NOW).result["hits"]
+    assert len(hits) == limit
+    assert sum(hit["collection"] == "episodes" for hit in hits) == documents
 
 
 def test_a_batch_finds_calls_too(archived: Path) -> None:
@@ -310,6 +413,7 @@ WORDS = "word " * 20
         (f"{WORDS}TideTable{' tail' * 20}", ["TideTable"], 20, "…d TideTable tail t…"),
         (f"{WORDS}TideTable{' tail' * 20}", ["tidetable"], 30, "…word TideTable tail tail tai…"),
         (f"{WORDS}TideTable{' tail' * 20}", ["none", "TideTable"], 20, "…d TideTable tail t…"),
+        (f"{WORDS}TideTable{' tail' * 20}", ["TideTable", "word"], 20, "…d TideTable tail t…"),
         (f"{WORDS}TideTable", ["none"], 16, "word word word …"),
         (f"{WORDS}TideTable", [], 16, "word word word …"),
         (f"{'x' * 50}TideTable", ["TideTable"], 20, f"…{'x' * 10}TideTable"),
