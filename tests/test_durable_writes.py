@@ -27,13 +27,17 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return found
 
 
-def test_memories_are_durable(run: Run, opened: list[bool]) -> None:
+def test_memories_are_durable(run: Run, opened: list[bool], tmp_path: Path) -> None:
     written = run("memory", "write", "the staging queue drains at 14:00 UTC").result["id"]
     assert opened.pop(0) is True
+    made = Transcript(tmp_path / "s-1.jsonl")
+    made.user("The staging queue drains at 14:00 UTC.")
+    run("memory", "archive", str(made.path))
     for words, given in (
         (("memory", "import", "-"), json.dumps({"text": "retries are capped at seven", "verdict": "allow"})),
         (("memory", "forget", written), None),
         (("memory", "forget", "--undo", written), None),
+        (("memory", "forget", "--session", "s-1"), None),
         (("otel", "import", "-"), ""),
     ):
         opened.clear()

@@ -440,11 +440,17 @@ def test_a_process_of_pi_that_comes_after_gets_the_signpost_that_the_ended_one_t
     run("hook", "pi", "prompt", stdin=json.dumps(payload), env=NOW)
     run("hook", "pi", "before_compaction", stdin=json.dumps(payload), env=NOW)
 
-    def after(**more: Any) -> list[str]:
-        out = run("hook", "pi", "after_compaction", stdin=json.dumps({**payload, **more}), env=NOW).out
+    def after(later: int = 0, **more: Any) -> list[str]:
+        env = {"JOELCLAW_NOW_MS": str(NOW_MS + later)}
+        out = run("hook", "pi", "after_compaction", stdin=json.dumps({**payload, **more}), env=env).out
         return [one["content"] for one in json.loads(out)["messages"]]
 
     first = after()
     assert len(first) == 1
     assert after() == [], "a second compaction within the minute"
     assert after(source="owed") == first
+    assert after(59_999, source="owed") == first
+    assert after(60_000, source="owed") == first
+    told = run("otel", "search", "compaction", "--hours", "1", env={"JOELCLAW_NOW_MS": str(NOW_MS + 61_000)})
+    actions = [event["action"] for event in told.result["events"][::-1] if "inject" in event["action"]]
+    assert actions[-3:] == ["compaction.inject.repeated"] * 2 + ["compaction.inject"], "a minute later it is a new one"
