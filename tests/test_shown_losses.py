@@ -68,6 +68,12 @@ def test_a_section_and_how_to_get_it_back() -> None:
     ]
 
 
+def test_a_long_command_stays_in_one_line() -> None:
+    get = f"joelclaw recall {'x' * 80} --session {'s' * 36} --limit 3"
+    lines = drawn(lost_view.lost, result(files=[{"file": "a.py", "reads": 1, "edits": 0, **BEFORE, "get": get}]))
+    assert f"  → {get}" in lines
+
+
 @pytest.mark.parametrize(
     ("about", "when"),
     [
