@@ -451,3 +451,69 @@ def test_a_passage_of_anything_keeps_its_bounds(text: str, wanted: list[str], ro
     cut = passage.around(text, wanted, room)
     assert len(cut) <= room or cut == "\n".join(one.strip() for one in text.splitlines() if one.strip())
     assert bool(cut) == bool(text.strip())
+
+
+@pytest.mark.parametrize(
+    ("query", "score"),
+    [
+        ("TideTable", 0.8),
+        ("tidetable", None),
+        ("TIDETable", 0.75),
+        ("make gauges", 0.85),  # how the command begins, or one of those that it runs in turn
+        ("make tides", 0.85),
+        ("gauges && make", 0.4),
+        ("rows of the harbour", 0.4),  # word for word counts from three words on that mean something
+        ("rows of the harbour master", 0.85),
+        ("rows harbour", 0.4),  # all in one line
+        ("rows gauge", None),  # in two
+        ("TideTable rows", 0.75),
+        ("TideTable neap_offset", 0.75),
+        ("TideTable zebra", round(0.55 * (0.5 + 0.5 * 2 / 3), 4)),
+        ("TideTable zebra giraffe", round(0.55 * (0.5 + 0.5 * 2 / 4), 4)),
+        ("TideTable otherTable", round(0.55 * 0.75, 4)),
+        ("another/clone/tide/table.go", 0.45),  # the longest end that stands anywhere
+        ("another/clone/of/table.go", None),
+        ("TideTab", 0.45),  # what begins so
+    ],
+)
+def test_how_well_a_call_answers(run: Run, tmp_path: Path, query: str, score: float | None) -> None:
+    made = Transcript(tmp_path / "s.jsonl")
+    made.call("c", "Bash", command="make gauges && make tides")
+    made.outcome("c", "TideTable holds rows of the harbour master\nneap_offset of the gauge in tide/table.go")
+    run("memory", "archive", str(made.path), env=NOW)
+    found = [hit["score"] for hit in run("recall", query, "--collection", "calls", env=NOW).result["hits"]]
+    assert found == ([] if score is None else [score])
+
+
+def test_of_equals_work_on_the_file_that_is_asked_for_goes_first(run: Run, tmp_path: Path) -> None:
+    for number, (tool, asked, printed) in enumerate(
+        [
+            ("Bash", {"command": "wc src/tide.py"}, ""),
+            ("Bash", {"command": "./poll"}, "src/tide.py holds lowWater"),
+            ("Read", {"file_path": "/home/u/gateway/src/tide.py"}, "highWater = 1"),
+            ("Read", {"file_path": "/home/u/gateway/lib/other.py"}, "src/tide.py holds lowWater"),
+        ]
+    ):
+        made = Transcript(tmp_path / "calls" / f"{number}.jsonl", first=100 * number)
+        made.call("c", tool, **asked)
+        made.outcome("c", printed)
+    run("memory", "archive", str(tmp_path / "calls"), env=NOW)
+    hits = run("recall", "tide.py", "--collection", "calls", env=NOW).result["hits"]
+    assert [hit["session"] for hit in hits] == ["2", "3", "1", "0"]
+
+
+def test_of_equals_those_of_the_project_then_the_newest(run: Run, tmp_path: Path) -> None:
+    for number in range(3):
+        made = Transcript(tmp_path / "calls" / f"{number}.jsonl", first=(0, 1200, 600)[number])
+        made.call("c", "Bash", command=f"./poll {number}")
+        made.outcome("c", f"row {number * 7}: TideTable of harbour {number}")
+    run("memory", "archive", str(tmp_path / "calls"), env=NOW)
+
+    def order(**more: Any) -> list[str]:
+        return [
+            hit["session"]
+            for hit in run("recall", "TideTable", "--collection", "calls", env=NOW, **more).result["hits"]
+        ]
+
+    assert order() == ["1", "2", "0"]
+    assert [hit["session"] for hit in run("recall", "TideTable", "--limit", "2", env=NOW).result["hits"]] == ["1", "2"]
