@@ -130,6 +130,16 @@ def test_many_foreign_files_are_told_within_bounds(run: Run, clients: Path) -> N
     assert (result["skippedCount"], len(result["skipped"])) == (60, 20)
 
 
+def test_what_was_changed_last_comes_first(run: Run, clients: Path) -> None:
+    for number, age in enumerate((50, 10, 90)):
+        path = clients / f"{number}.jsonl"
+        path.write_text("{}\n")
+        os.utime(path, (1_790_000_000 - age, 1_790_000_000 - age))
+    given = [str(clients / f"{number}.jsonl") for number in (0, 1, 2, 1)]
+    result = archive(run, *given, str(clients / ".pi"), person=clients)
+    assert [Path(one["path"]).name for one in result["skipped"]] == ["1.jsonl", "0.jsonl", "2.jsonl"]
+
+
 def test_a_pipe_and_a_socket_hold_nobody_up(run: Run, clients: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.jsonl"
     os.mkfifo(pipe)
