@@ -101,6 +101,15 @@ def test_a_long_message_is_bounded(run: Run, transcript: Transcript) -> None:
     assert all(len(one["context"]) <= 500 + 2 * 300 + 2 for one in found.values() if one.get("context"))
 
 
+@pytest.mark.parametrize("length", [4000, 4001, 10_000, 52_000, 52_001])
+def test_of_a_long_message_head_and_tail_are_kept(run: Run, transcript: Transcript, length: int) -> None:
+    text = "".join(chr(ord("a") + number % 26) for number in range(length))
+    said = transcript.assistant(text)
+    archive(run, transcript)
+    kept = text if length == 4000 else text[:2500] + "\n[…]\n" + text[-1500:]
+    assert exported(run)[said]["text"] == f"assistant: {kept}"
+
+
 SECRETS = {
     "in a message": "ghp_" + "a8Kd02mXq71LzPw93RtVbYn45GhJ6cEs8uFi",
     "in a command": "sk-ant-api03-" + "Qm4Zx81Lp0Vt7Rk2Wd9Ny6Hs3Bf5Jc-Ea8Gu1Ti",

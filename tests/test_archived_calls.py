@@ -591,6 +591,33 @@ def test_the_line_that_says_what_went_wrong(output: str, line: str) -> None:
     assert call_draft.error_line(output) == line
 
 
+@pytest.mark.parametrize("more", [0, 1, 50])
+def test_how_much_of_a_call_is_kept(
+    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection], more: int
+) -> None:
+    tool, command, file, error = "T" * (100 + more), "x" * (1000 + more), "d/" * 498 + "a.py", "e" * (200 + more)
+    transcript.user("go")
+    transcript.call("c0", tool)
+    transcript.call("c1", "Bash", command=command)
+    transcript.outcome("c1", error, failed=True)
+    transcript.call("c2", "Read", file_path="d" * more + file)
+    run("memory", "archive", str(transcript.path))
+    named, ran, read = calls.calls(store(), SESSION)
+    assert (named["tool"], ran["command"], ran["error"]) == ("T" * 100, "x" * 1000, "e" * 200)
+    assert read["file"] == ("d" * more + file)[:1000]
+
+
+@pytest.mark.parametrize(("characters", "read"), [(400_000, True), (400_002, False)])
+def test_of_a_long_output_the_middle_is_not_read(
+    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection], characters: int, read: bool
+) -> None:
+    middle = characters // 2 - 5
+    transcript.call("c1", "Bash", command="make")
+    transcript.outcome("c1", "a" * middle + " midNameX " + "b" * (characters - middle - 10))
+    run("memory", "archive", str(transcript.path))
+    assert ("midNameX" in {one["name"] for one in calls.names(store(), SESSION)}) is read
+
+
 def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callable[[], apsw.Connection]) -> None:
     transcript.user("go")
     transcript.call("c1", "Bash", command="cat " + "x" * 50_000)
