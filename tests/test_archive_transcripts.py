@@ -135,6 +135,16 @@ def test_no_secret_reaches_the_disk(run: Run, transcript: Transcript, home: Path
     assert "[redacted:" in json.dumps(exported(run))
 
 
+def test_no_secret_in_a_path_reaches_the_disk(run: Run, tmp_path: Path, home: Path) -> None:
+    made = Transcript(tmp_path / SECRETS["in a message"] / "s.jsonl")
+    made.user("show me the log")
+    for _ in range(2):
+        archive(run, made)
+    assert archive(run, made)["unchanged"] == 1
+    stored = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert SECRETS["in a message"].encode() not in stored
+
+
 def test_half_a_line_waits(run: Run, transcript: Transcript) -> None:
     transcript.user("one")
     whole = json.dumps(transcript.entry("assistant", [{"type": "text", "text": "two"}])).encode()
