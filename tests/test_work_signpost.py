@@ -364,6 +364,14 @@ def test_the_working_set_has_so_many_files_and_names() -> None:
         for at, letter in enumerate("abc")
         for number in range(3)
     ]
+    names += [name("lateName", "src/b.py", weight=0.5), name("nowhereName", "", weight=0.4)]
+    found = work.working_set(names, 10, without=(), characters=900, most_files=2, most_names=4)
+    assert found == [
+        ("src/a.py", ["aName0", "aName1", "aName2"]),
+        ("src/b.py", ["bName0", "bName1", "bName2", "lateName"]),
+        ("", ["nowhereName"]),
+    ]
+    del names[-2:]
     found = work.working_set(names, 10, without=(), characters=900, most_files=2, most_names=2)
     assert found == [("src/a.py", ["aName0", "aName1"]), ("src/b.py", ["bName0", "bName1"])]
     every = work.working_set(names, 10, without=(), characters=900)
