@@ -141,6 +141,33 @@ def test_a_card_to_the_letter(run: Run, tmp_path: Path) -> None:
     ]
 
 
+def test_the_outcomes_of_commands_on_a_card(run: Run, tmp_path: Path) -> None:
+    made = Work(tmp_path / "a", OLD, 12, "harbour")
+    made.edit("charts/depth.py", "shoalDepth = lowWater")
+    made.call("open", "Bash", command="make docs")
+    made.bash("make " + "x" * 195)
+    made.bash("make " + "y" * 196)
+    made.bash("make test", "E: " + "z" * 200, failed=True)
+    run("memory", "archive", str(tmp_path / "a"), env=NOW)
+    assert [line for line in run("recall", "charts/ commands", "--raw").out.splitlines() if line[0] == "$"] == [
+        f"$ make test  (failed: E: {'z' * 77})",
+        "$ make docs  (no outcome)",
+        f"$ make {'x' * 195}  (ok)",
+    ]
+
+
+def test_commands_have_half_of_a_card(run: Run, tmp_path: Path) -> None:
+    made = Work(tmp_path / "a", OLD, 12, "harbour")
+    made.edit("charts/depth.py", "shoalDepth = lowWater")
+    for number in range(30):
+        made.bash(f"make {'x' * 85}{number:02}")
+    run("memory", "archive", str(tmp_path / "a"), env=NOW)
+    for words, shown in (((), 12), (("--budget", "lean"), 4)):
+        lines = run("recall", "charts/ commands", "--raw", *words).out.splitlines()
+        assert sum(line[0] == "$" for line in lines) == shown
+        assert "charts/depth.py: shoalDepth lowWater" in lines
+
+
 def test_what_a_session_is_asked_for_comes_from_it_alone(run: Run, tmp_path: Path) -> None:
     made = Work(tmp_path / "a", OLD, 12, "harbour")
     made.edit("charts/depth.py", "shoalDepth = 3")
