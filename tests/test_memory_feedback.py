@@ -140,7 +140,7 @@ def test_terms_are_names_numbers_and_long_words_first_and_no_stop_words() -> Non
     ("text", "found"),
     [
         ("a/cap gateways fives", ["gateways", "cap", "fives"]),  # of a path even short words, of talk long ones
-        ("2207 retry_cap plainlong", ["2207", "retry", "plainlong", "cap"]),
+        ("2207 depth_cap plainlong", ["2207", "depth", "plainlong", "cap"]),
         ("x y7 7 ab", ["y7"]),
         ("fours (fives) 'sixes'", ["fours", "fives", "sixes"]),
         ("four five", []),

@@ -34,6 +34,9 @@ WRONG = [
     ("memory recent --count 1.5", "USAGE"),
     ("memory forget", "MEMORY_INVALID_ARGS"),
     ("memory show", "USAGE"),
+    ("memory import", "USAGE"),
+    ("otel import", "OTEL_INVALID_ARGS"),
+    ("vault read", "VAULT_INVALID_ARGS"),
     ("otel emit a --level loud", "OTEL_INVALID_ARGS"),
     ("otel emit a --success maybe", "OTEL_INVALID_ARGS"),
     ("otel emit a --timestamp yesterday", "OTEL_INVALID_ARGS"),
@@ -62,13 +65,6 @@ def told(capfd: pytest.CaptureFixture[str]) -> Told:
 
 
 @pytest.mark.parametrize(("words", "code"), WRONG)
-@pytest.mark.parametrize("words", [("memory", "import"), ("otel", "import"), ("memory", "show"), ("vault", "read")])
-def test_what_a_command_needs_must_be_given(run: Run, words: tuple[str, ...]) -> None:
-    refused = run(*words, ok=False)
-    assert refused.code == 2
-    assert refused.json["error"]["code"].endswith("INVALID_ARGS")
-
-
 def test_wrong_usage_is_one_envelope_with_a_fix(run: Run, words: str, code: str) -> None:
     spawned = run(*words.split(), ok=False)
     assert spawned.code == 2
