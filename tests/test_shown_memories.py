@@ -55,6 +55,12 @@ def test_a_written_memory() -> None:
     assert styles(memory.write, plain)["[allow]"] == "green"
 
 
+def test_on_a_narrow_terminal_the_names_stay_whole() -> None:
+    lines = drawn(memory.write, WRITTEN, columns=14)
+    for name in ("id", "category", "why", "tags", "merged", "redacted"):
+        assert any(line.startswith(f"{name}  ") for line in lines), name
+
+
 def test_recent_memories() -> None:
     rows = [
         {"at": "2026-09-21T14:13:20.000Z", "category": "ops", "observation": "the gateway retries", "verdict": "allow"},
