@@ -43,8 +43,8 @@ def _end(pack: Pack | None, already: frozenset[str]) -> None:
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except OSError:
-        pass  # nobody reads any more
+    except (OSError, AttributeError):
+        pass  # nobody reads any more; a stream that was closed when we began is None
     try:
         if pack is not None:
             pack.complete(already)
