@@ -166,7 +166,7 @@ def test_a_snippet_is_one_short_line_of_the_text(text: str, query: str) -> None:
 
 
 def test_on_a_terminal(run: Run, home: Path, synced: Path) -> None:
-    shown = without_style(on_terminal(home, "knowledge", "search", "walrus").out)
+    shown = without_style(on_terminal(home, "knowledge", "search", "walrus", columns=200).out)
     assert "walrus.md" in shown
     assert "A walrus appears here." in " ".join(shown.split())
     assert "Nothing bears on" in without_style(on_terminal(home, "knowledge", "search", "zzzz", "-t", "nope").out)
