@@ -48,6 +48,8 @@ def quoted(word: str) -> str:
 def write_out(text: str) -> None:
     """Text to stdout as UTF-8, whatever the locale; a reader that went away is no error."""
     data = text.encode("utf-8", "replace")
+    if sys.stdout is None:  # it was closed when we began, and descriptor 1 may be any file's by now
+        return
     try:
         sys.stdout.flush()
         view = memoryview(data)

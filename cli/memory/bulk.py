@@ -65,7 +65,7 @@ def export(options: dict[str, Any]) -> int:
     names = collections(options["collection"] or "", _CODE)
     try:
         db = sqlite.open_reading()
-        if db is None:
+        if db is None or sys.stdout is None:  # None: it was closed when we began
             return 0
         block = bytearray()
         most = 0  # who reads along gets the first line at once
