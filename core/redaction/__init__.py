@@ -7,19 +7,12 @@ loaded only when a cheap check has found an anchor. Every step is linear in the 
 
 from __future__ import annotations
 
-from core.redaction.assignments import Span, find_assigned, find_candidates
+from core.redaction.assignments import Span, find_assigned, find_names
+from core.redaction.commands import find_in_commands
+from core.redaction.labels import find_identified, find_labelled, find_passed
 from core.redaction.names import MARK, family, is_placeholder, is_strong
-from core.redaction.shapes import (
-    ATTACHED_P,
-    BEARER,
-    COOKIE_PAIR,
-    CURL_USER,
-    PEM_BEGIN,
-    PEM_BODY,
-    PEM_END,
-    SHAPES,
-    URL_USER,
-)
+from core.redaction.prose import find_told
+from core.redaction.shapes import BEARER, COOKIE_PAIR, DSN_USER, PEM_BEGIN, PEM_BODY, PEM_END, PGPASS, SHAPES, URL_USER
 from core.redaction.tokens import MIN_TOKEN, find_random, is_random
 
 _PEM_REACH = 20_000
@@ -111,17 +104,24 @@ def _spans(text: str) -> list[Span]:
                 break
     if "-----BEGIN" in text:
         spans += _pem_blocks(text)
-    if "://" in text and "@" in text and _has_userinfo(text):
-        spans += _matches(text, "url-password", URL_USER)
+    if "@" in text:
+        spans += _in_addresses(text)
+    if ":5432:" in text:
+        spans += _matches(text, "password", PGPASS)
     if ("bearer" in lower and _has_tail(lower, "bearer ", 8)) or ("basic" in lower and _has_tail(lower, "basic ", 8)):
         spans += [span for span in _matches(text, "authorization", BEARER) if _is_credential(text[span[0] : span[1]])]
     if "cookie" in lower:
         spans += _cookies(text, lower)
-    if "curl" in text or (" -p" in text and _has_attached(text)):
-        spans += _command_line(text)
-    candidates = find_candidates(text, lower)
+    spans += find_in_commands(text)
+    candidates, others = find_names(text, lower)
     if candidates:
         spans += find_assigned(text, candidates)
+    if others:
+        spans += find_labelled(text, others)
+        spans += find_told(text, lower, others)
+    if "identified " in lower:
+        spans += find_identified(text, lower)
+    spans += find_passed(text)
     if max(map(len, text.split()), default=0) >= MIN_TOKEN:
         spans += find_random(text)
     return spans
@@ -162,8 +162,39 @@ def _matches(text: str, kind: str, pattern: str) -> list[Span]:
     return [
         (match.start(group), match.end(group), kind)
         for match in compiled.finditer(text)
-        if not is_placeholder(match.group(group))
+        if not _is_filled(match.group(group))
     ]
+
+
+def _is_filled(value: str) -> bool:
+    """Whether a value is a placeholder, or ends in one character again and again, as in examples of tokens."""
+    return is_placeholder(value) or (len(value) > 16 and len(set(value[-12:])) == 1)
+
+
+def _in_addresses(text: str) -> list[Span]:
+    """`SCHEME://USER:…@HOST`, `https://TOKEN@HOST`, and the `USER:…@tcp(HOST)` of Go."""
+    spans: list[Span] = []
+    if "://" in text and _has_userinfo(text):
+        spans += _matches(text, "url-password", URL_USER)
+    at = text.find("://")
+    while at >= 0:
+        at += 3
+        head, found, behind = text[at : at + 320].partition("@")
+        user = head.partition(":")[0]
+        if found and len(user) >= 16 and _is_made(user) and "ingest" not in behind[:40]:
+            spans.append((at, at + len(user), "url-password"))
+        at = text.find("://", at)
+    if "@tcp(" in text or "@unix(" in text:
+        spans += _matches(text, "url-password", DSN_USER)
+    return spans
+
+
+def _is_made(user: str) -> bool:
+    """Whether what stands for a user in a URL is a token: two and more numbers among its letters, and nothing else."""
+    if not is_strong(user) or not user.replace("-", "a").replace("_", "a").isalnum():
+        return False
+    digits = "".join(char if char.isdigit() else " " for char in user).split()
+    return len(digits) > 1 and sum(map(len, digits)) > 2
 
 
 def _pem_blocks(text: str) -> list[Span]:
@@ -228,26 +259,4 @@ def _cookies(text: str, lower: str) -> list[Span]:
                 if ((named and len(value) >= 6) or is_random(value)) and not is_placeholder(value):
                     spans.append((match.start(2), match.end(2), "cookie"))
         at = lower.find("cookie", following)
-    return spans
-
-
-def _has_attached(text: str) -> bool:
-    """Whether something follows a ` -p` without a space; `mkdir -p` is what agents run most."""
-    return any(part[:1] not in ("", " ", "\n", "\t") for part in text.split(" -p")[1:])
-
-
-def _command_line(text: str) -> list[Span]:
-    """`-pVALUE` attached as mysql takes it (unquoted only behind such a command), and `curl -u USER:VALUE`."""
-    import re
-
-    spans: list[Span] = []
-    if "curl" in text:
-        spans += _matches(text, "password", CURL_USER)
-    if " -p" in text:
-        for match in re.finditer(ATTACHED_P, text):
-            group = match.lastindex or 1
-            before = text[max(0, match.start() - 200) : match.start()].rsplit("\n", 1)[-1]
-            known = any(command in before for command in ("mysql", "mariadb", "sshpass"))
-            if (group < 3 or known) and not is_placeholder(match.group(group)):
-                spans.append((match.start(group), match.end(group), "password"))
     return spans

@@ -6,56 +6,72 @@ around.
 
 from __future__ import annotations
 
-from core.redaction.names import family, is_placeholder, is_strong
+from core.redaction.names import family, is_placeholder, is_prose, is_strong
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
 
 Span = tuple[int, int, str]
+Name = tuple[int, int, str]
+"""Where the name of a secret stands, and its family."""
 
-_KEYWORDS = ("pass", "pwd", "secret", "token", "key", "auth", "credential", "sig")
+_KEYWORDS = ("pass", "pw", "kennwort", "secret", "token", "key", "auth", "credential", "sig")
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _DIGITS = frozenset("0123456789")
 _REACH = 48
 _JUDGED = 256
+_LINE = 200
+_BEHIND_QUOTE = frozenset(")],;+} ")
+_SETTERS = frozenset(
+    "define set setproperty setitem setenv putenv setdefault put putstring hset add append header setheader values".split()
+)
+# Prose and manuals behind the name of a flag: `--password via the CLI`, `--token TOKEN`.
+_FLAG_PROSE = frozenset("to and or on for with via as at at by of option flag argument must can if when instead".split())
 
 _SEPARATOR = (
     r"\\{0,3}[\"'`]?\]?\??[ \t]{0,8}(?::[ \t]{0,4}[A-Za-z][\w.\[\]|]{0,30}[ \t]{0,4}(?==)|:(?==))?"
     r"(=>|={1,3}|:(?!:)|,(?=[ \t]{0,4}\\{0,3}[\"'])|>)[ \t]{0,16}"
 )
-_QUOTE = r"[rbuf]?(\\{0,3}[\"'`])"
+_QUOTE = r"[rbufN]?(\\{0,3}[\"'`])"
 # A separator inside a bare value ends it only where the next field or white space follows: `p@ss,word` is one value.
 _BARE = r"(?:[^\s\"'`<>,;&\\]|\\(?![nrt\"'])|[,;&](?!\s|\Z|&|[\w.\[\]-]{1,30}[=:]|[\w-]{1,20} [\w-]{1,20}=))*+"
 _SCHEME = r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|splunk|key)[ \t]{1,4})?+"
+# Behind it the value stands on the next line, indented further: YAML, perhaps as a block.
+_NEXT_LINE = r"[ \t]*(?:[|>][-+]?)?[ \t]*(?:\n|(?<!\\)\\n)"
 _WHOLE_LINE = r"(?i:(?:digest|aws4-hmac-sha256|hmac|signature|oauth)[ \t])[^\n]{1,4096}"
 
 
-def find_candidates(text: str, lower: str) -> list[tuple[int, int, str]]:
-    """(start of the name, end of the name, family) of each name of a secret behind which an assignment may follow."""
-    found: dict[int, tuple[int, int, str]] = {}
+def find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:
+    """Each name of a secret, as (start, end, family): those behind which an assignment may follow, and the others."""
+    found: dict[int, Name] = {}
+    others: list[Name] = []
     known: dict[str, str] = {}
     for keyword in _KEYWORDS:
+        size = len(keyword)
         at = lower.find(keyword)
         while at >= 0:
-            behind = at + len(keyword)
+            behind = at + size
             ahead = text[behind : behind + _REACH]
             rest = ahead.lstrip(_NAME)
             end = behind + len(ahead) - len(rest)
             sign = rest.lstrip(" \t\"'`\\]?")[:1]
-            head = text[max(0, at - _REACH) : at]
-            left = len(head.rstrip(_NAME))
-            start = at - (len(head) - left)
-            if text.startswith(("n--", "r--", "t--"), start) and text[start - 1 : start] == "\\":
-                start += 1
-            if end not in found and sign:
-                flag = text.startswith("--", start)
-                if sign in "=:>," or (flag and rest[:1] == " "):
-                    kind = _kind(text, start, end, known)
-                    if kind and (sign != ">" or text[start - 1 : start] == "<" or "=" in rest[:6]):
+            if sign and end not in found:
+                head = text[max(0, at - _REACH) : at]
+                start = at - len(head) + len(head.rstrip(_NAME))
+                if text.startswith(("n--", "r--", "t--"), start) and text[start - 1 : start] == "\\":
+                    start += 1
+                kind = _kind(text, start, end, known)
+                if kind:
+                    flag = rest[:1] == " " and text[start] == "-" and (text[start + 1] == "-" or kind == "password")
+                    if sign in "=:,":
                         found[end] = (start, end, kind)
-            at = lower.find(keyword, max(behind, end))
-    return sorted(found.values())
+                    elif flag or (sign == ">" and (text[start - 1 : start] == "<" or "=" in rest[:6])):
+                        found[end] = (start, end, kind)
+                    if sign not in "=:":
+                        others.append((start, end, kind))
+            at = lower.find(keyword, behind if behind > end else end)
+    return sorted(found.values()), others
 
 
 def _kind(text: str, start: int, end: int, known: dict[str, str]) -> str:
@@ -88,6 +104,7 @@ def find_assigned(text: str, candidates: list[tuple[int, int, str]]) -> list[Spa
     bare = re.compile(_BARE)
     scheme = re.compile(_SCHEME)
     whole_line = re.compile(_WHOLE_LINE)
+    next_line = re.compile(_NEXT_LINE)
     verdicts: dict[tuple[str, str, bool, bool, bool, str], bool] = {}
 
     def accept(*case: *tuple[str, str, bool, bool, bool, str]) -> bool:
@@ -104,6 +121,13 @@ def find_assigned(text: str, candidates: list[tuple[int, int, str]]) -> list[Spa
         if placed is None:
             continue
         sign, at, tight = placed
+        below = next_line.match(text, at) if sign == ":" else None
+        if below is not None:
+            at, end = _below(text, start, below.end(), kind)
+            if end:
+                spans.append((at, end, _label(kind)))
+                done = end
+            continue
         opened = quote.match(text, at)
         mark, at = (opened.group(1), opened.end()) if opened else ("", at)
         line = whole_line.match(text, at) if kind == "authorization" else None
@@ -116,6 +140,10 @@ def find_assigned(text: str, candidates: list[tuple[int, int, str]]) -> list[Spa
         schemed, at = after > at, after
         if mark and not (schemed and kind == "authorization"):
             end = _closing(text, at, mark, min(len(text), at + _JUDGED))
+            if text[at : at + 1] in _BEHIND_QUOTE and _is_within(text, start, mark):
+                continue  # the quote ends a string in which the name stands: `print("Password: ")`
+            if sign == "," and _is_set(text, start):
+                sign = "="
             if not accept(kind, text[at:end], True, tight, True, sign):
                 continue
             end = _closing(text, at, mark, len(text))
@@ -129,9 +157,14 @@ def find_assigned(text: str, candidates: list[tuple[int, int, str]]) -> list[Spa
             end = at + len(_trimmed(full.group() if full else ""))
         # Behind `>` only the text of an element counts, not what follows a placeholder such as `<password>`.
         if end > at and (sign != ">" or text[end : end + 1] == "<"):
-            spans.append((at, end, "api-key" if kind in ("key", "query") else "password" if kind == "pass" else kind))
+            spans.append((at, end, _label(kind)))
             done = end
     return spans
+
+
+def _label(kind: str) -> str:
+    """What the mark says of a family."""
+    return "api-key" if kind in ("key", "query") else "password" if kind in ("pass", "pw") else kind
 
 
 def _separated(text: str, start: int, end: int, separator: re.Pattern[str]) -> tuple[str, int, bool] | None:
@@ -143,6 +176,42 @@ def _separated(text: str, start: int, end: int, separator: re.Pattern[str]) -> t
     if text.startswith("--", start) and text[end : end + 1] == " ":
         return " ", end + 1, True
     return None
+
+
+def _is_within(text: str, start: int, mark: str) -> bool:
+    """Whether a string in these quotes is open where the name begins."""
+    head = text[max(0, start - _LINE) : start].rsplit("\n", 1)[-1].rsplit("\\n", 1)[-1]
+    return (head.count(mark) - (head.count("\\" + mark) if len(mark) == 1 else 0)) % 2 == 1
+
+
+def _is_set(text: str, start: int) -> bool:
+    """Whether the name is the first argument of a call that sets it to the next: `define('DB_PASSWORD', '…')`."""
+    head = text[max(0, start - 64) : start].rstrip("\"'\\ \t")
+    if head[-1:] != "(":
+        return False
+    head = head[:-1].rstrip()
+    return head[len(head.rstrip(_NAME)) :].rpartition(".")[2].lower() in _SETTERS
+
+
+def _below(text: str, start: int, at: int, kind: str) -> tuple[int, int]:
+    """Where the value on the line at `at` stands, for a name with nothing but `:` behind it; (0, 0) for none."""
+    line = text[at : at + _LINE].split("\n", 1)[0].split("\\n", 1)[0]
+    value = line.strip(" \t\r\"'`,")
+    if not value or value[-1] in ":{[(>" or len(value.split()) > 1 or is_placeholder(value) or _is_code(value):
+        return 0, 0
+    head = text[max(0, start - _LINE) : start].rsplit("\n", 1)[-1].rsplit("\\n", 1)[-1]
+    own = len(head) - len(head.lstrip(" \t"))
+    indented = not head.strip(" -\t\"'") and len(line) - len(line.lstrip(" \t")) > own
+    if not is_mixed(value) or value[0] in "-#/~" or "://" in value:
+        return 0, 0
+    if kind == "password":
+        signs = not value.isalnum() or (value.upper() != value and value.lower() != value)
+        if len(value) < 6 or not (indented or (signs and 8 <= len(value) <= 64)):
+            return 0, 0
+    elif not indented or not _accept(kind, value, False, False, True, ":"):
+        return 0, 0
+    begin = at + line.index(value)
+    return begin, begin + len(value)
 
 
 def _behind_scheme(text: str, at: int, kind: str, scheme: re.Pattern[str]) -> int:
@@ -192,25 +261,35 @@ def _is_code(value: str) -> bool:
     return len(parts) > 1 and all(part.replace("_", "a").isalpha() and part.isascii() for part in parts)
 
 
+def is_mixed(value: str) -> bool:
+    """Whether a value has digits, and letters or length."""
+    digits = not _DIGITS.isdisjoint(value)
+    return digits and (value.upper() != value.lower() or not value.isascii() or len(value) >= 16)
+
+
 def _accept(kind: str, value: str, quoted: bool, tight: bool, alone: bool, sign: str) -> bool:
     """Whether the value of an assignment is a secret, by how much its name, its form and its surroundings say."""
     if is_placeholder(value):
+        return False
+    if sign == " " and not quoted and value.isalpha() and (value.isupper() or value.lower() in _FLAG_PROSE):
         return False
     if kind == "schemed":
         return len(value) >= 6 and (alone or not value.isalpha())
     if kind in ("key", "auth", "query"):
         return is_strong(value) and not (kind == "auth" and value.startswith("http"))
     if sign == "," or kind == "authorization":
+        if kind == "password" and quoted and len(value) >= 8 and " " not in value and is_mixed(value):
+            return True
         return is_strong(value) or (quoted and len(value) >= 8 and " " not in value and sign != ",")
     if not quoted and _is_code(value):
         return False
-    digits = not _DIGITS.isdisjoint(value)
-    letters = value.upper() != value.lower() or not value.isascii()
-    mixed = digits and (letters or len(value) >= 16)
-    if kind == "pass":
-        return mixed and len(value) >= 6 and "/" not in value and "::" not in value and (quoted or sign[0] == "=")
+    if kind in ("pass", "pw"):
+        if kind == "pw" and quoted:
+            return _accept_password(value, quoted, tight, alone, True)
+        plain = sign[0] == "=" or kind == "pw" or (len(value) >= 8 and value[0].isalpha() and "_" not in value)
+        return is_mixed(value) and len(value) >= 6 and "/" not in value and "::" not in value and (quoted or plain)
     if kind == "password":
-        return _accept_password(value, quoted, tight, alone, mixed)
+        return _accept_password(value, quoted, tight, alone, is_mixed(value))
     return _accept_token(value, quoted, tight, alone, sign)
 
 
@@ -220,6 +299,8 @@ def _accept_password(value: str, quoted: bool, tight: bool, alone: bool, mixed: 
         return False
     if family(value) == "password" and value.replace("_", "a").isalpha() and not quoted:
         return False
+    if quoted and not tight and " " in value:
+        return not is_prose(value)
     if quoted or tight:
         return quoted or value[0] != "("
     if alone:

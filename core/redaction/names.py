@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-_PASSWORDS = ("password", "passwd", "passwort", "passphrase", "passcode", "userpwd")
+_PASSWORDS = ("password", "passwd", "passwort", "kennwort", "passphrase", "passcode", "userpwd")
+# Ends that no other word has: `compass` and `bypass` end in `pass` too.
+_PASSES = (
+    "requirepass", "userpass", "dbpass", "adminpass", "rootpass", "smtppass", "mailpass", "ftppass", "authpass",
+    "sudopass", "storepass", "keypass", "sshpass",
+)  # fmt: skip
+# What is done with a password or said of it: `forgotPassword`, `resetPassword`, `invalidPassword`.
+_ACTIONS = frozenset(
+    (
+        "forgot forgotten reset change show hide toggle enter check verify validate compare hash generate lost invalid "
+        "wrong incorrect missing require requires has is use uses need needs no without weak get read ask"
+    ).split()
+)
+# With one of these a name such as `my-secret-token` or `your_password_here` says what to write in its place.
+_FILLERS = frozenset(
+    "my your the some a an this is here put insert enter goes example sample dummy fake placeholder value".split()
+)
+_FAMILY_WORDS = frozenset("secret super password passwd pass token key api access auth login user username".split())
 _KEY_OWNERS = frozenset(
-    [
-        "api",
-        "access",
-        "secret",
-        "private",
-        "auth",
-        "account",
-        "master",
-        "signing",
-        "signature",
-        "encryption",
-        "encrypt",
-        "crypto",
-        "shared",
-        "service",
-        "admin",
-        "anon",
-        "role",
-        "subscription",
-        "license",
-        "session",
-        "hmac",
-        "jwt",
-        "deploy",
-        "webhook",
-        "app",
-        "write",
-        "host",
-        "hmac1",
-        "storage",
-    ]
+    (
+        "api access secret private auth account master signing signature encryption encrypt crypto shared service admin "
+        "anon role subscription license session hmac jwt deploy webhook app write host hmac1 storage"
+    ).split()
 )
 _ONE_WORD_KEYS = (
     "apikey", "secretkey", "privatekey", "accesskey", "authkey", "masterkey", "accountkey", "signingkey",
@@ -42,160 +32,34 @@ _ONE_WORD_KEYS = (
 )  # fmt: skip
 # Counts, limits, paging and vocabulary: a token in the sense of text or of a cursor.
 _TEXT_TOKENS = frozenset(
-    [
-        "max",
-        "min",
-        "per",
-        "num",
-        "total",
-        "next",
-        "page",
-        "continuation",
-        "eos",
-        "bos",
-        "pad",
-        "unk",
-        "sep",
-        "cls",
-        "mask",
-        "special",
-        "stop",
-        "first",
-        "last",
-        "each",
-        "text",
-        "word",
-        "one",
-        "single",
-        "output",
-        "input",
-        "prompt",
-        "completion",
-        "cached",
-        "current",
-    ]
+    (
+        "max min per num total next page continuation eos bos pad unk sep cls mask special stop first last each text word "
+        "one single output input prompt completion cached current"
+    ).split()
 )
-_QUALIFIERS = frozenset(
-    [
-        "prod",
-        "production",
-        "dev",
-        "staging",
-        "test",
-        "live",
-        "old",
-        "new",
-        "value",
-        "plain",
-        "plaintext",
-        "raw",
-        "b64",
-        "base64",
-        "v",
-    ]
-)
+_QUALIFIERS = frozenset("prod production dev staging test live old new value plain plaintext raw b64 base64 v".split())
 _PUBLIC_KEYS = frozenset(
-    [
-        "primary",
-        "foreign",
-        "cache",
-        "sort",
-        "partition",
-        "public",
-        "dict",
-        "idempotency",
-        "object",
-        "row",
-        "index",
-        "unique",
-        "lookup",
-        "map",
-        "routing",
-        "group",
-        "publishable",
-        "hot",
-        "short",
-        "arrow",
-        "registry",
-        "verify",
-        "dedupe",
-        "merge",
-        "event",
-    ]
+    (
+        "primary foreign cache sort partition public dict idempotency object row index unique lookup map routing group "
+        "publishable hot short arrow registry verify dedupe merge event"
+    ).split()
 )
 _NOT_VALUES = frozenset(
-    [
-        "none",
-        "null",
-        "nil",
-        "undefined",
-        "true",
-        "false",
-        "yes",
-        "no",
-        "on",
-        "off",
-        "empty",
-        "missing",
-        "required",
-        "optional",
-        "unset",
-        "set",
-        "invalid",
-        "valid",
-        "expired",
-        "wrong",
-        "str",
-        "string",
-        "bytes",
-        "int",
-        "integer",
-        "number",
-        "bool",
-        "boolean",
-        "any",
-        "text",
-        "varchar",
-        "char",
-        "object",
-        "unknown",
-        "never",
-        "void",
-        "optional",
-        "secretstr",
-        "redacted",
-        "hidden",
-        "masked",
-        "removed",
-        "changeme",
-        "change-me",
-        "change_me",
-        "replaceme",
-        "replace-me",
-        "placeholder",
-        "todo",
-        "tbd",
-        "example",
-        "dummy",
-        "fake",
-        "sample",
-        "n/a",
-        "na",
-        "default",
-        "prompt",
-        "ask",
-        "stdin",
-        "env",
-        "see",
-        "the",
-        "a",
-        "an",
-        "is",
-        "are",
-        "was",
-        "in",
-        "from",
-    ]
+    (
+        "none null nil undefined true false yes no on off empty missing required optional unset set invalid valid expired "
+        "wrong str string bytes int integer number bool boolean any text varchar char object unknown never void secretstr "
+        "redacted hidden masked removed changeme change-me change_me replaceme replace-me placeholder todo tbd example "
+        "dummy fake sample n/a na default prompt ask stdin env see the a an is are was in from "
+        "password passwd passphrase pass pwd pw secret token key apikey api-key api_key"
+    ).split()
+)
+# Words that stand in sentences and not in a password of several words.
+_SENTENCE = frozenset(
+    (
+        "password passwords passwort kennwort passcode token your you my our the is are was must should may can cannot "
+        "please enter invalid forgot for of with than least characters not no does do something same it its "
+        "this that be ihr ihre ein eingeben bitte"
+    ).split()
 )
 _HOLLOW = frozenset("*x.•-_#?X ")
 
@@ -228,8 +92,9 @@ def words_of(name: str) -> list[str]:
 def family(name: str) -> str:
     """The kind of secret that a name announces, or "" for none.
 
-    One of `password`, `secret`, `token`, `api-key`, `private-key`, `authorization`; and `key`, `auth`, `pass`, which
-    announce one only where the value looks the part. `tokens`, `maxTokens`, `token_count` announce none.
+    One of `password`, `secret`, `token`, `api-key`, `private-key`, `authorization`; and `key`, `auth`, `pass`, `pw`,
+    which announce one only where the value looks the part. `tokens`, `maxTokens`, `token_count`, `forgotPassword`
+    announce none.
     """
     if len(name) > 128:
         return ""
@@ -241,10 +106,14 @@ def family(name: str) -> str:
     last = words[-1].rstrip("0123456789")
     before = words[-2] if len(words) > 1 else ""
     if last == "pwd" or last.endswith(_PASSWORDS):
+        return "" if before in _ACTIONS else "password"
+    if last in ("pass", "pw"):
+        return "password" if before else last
+    if last in _PASSES:
         return "password"
-    if last == "pass":
-        return "password" if before else "pass"
-    if last.endswith("secret") or last in ("credential", "credentials"):
+    if last.endswith("secret") or last in ("credential", "credentials", "secretstring"):
+        return "secret"
+    if before == "secret" and last in ("string", "binary"):
         return "secret"
     if last.endswith("token"):
         return "" if before in _TEXT_TOKENS or last == "subtoken" else "token"
@@ -282,8 +151,12 @@ def is_placeholder(value: str) -> bool:
         ("your-", "your_", "my-api-key", "insert-", "<", "process.env", "os.environ")
     ):
         return True
-    if low.startswith("your") and low.isalpha():
+    if low.startswith(("your", "put your")) and low.replace(" ", "a").isalpha():
         return True
+    if len(low) <= 48 and low[0] in "abdefghimpstuvy" and low.replace("-", "a").replace("_", "a").isalpha():
+        words = frozenset(words_of(low))
+        if words <= _FILLERS | _FAMILY_WORDS and not words.isdisjoint(_FILLERS):
+            return True
     if value[0] == "$" and value[1:].replace("_", "a").isalnum() and not value[1:2].isdigit():
         return True
     if value[0] == "%" and value[-1] == "%":
@@ -297,3 +170,8 @@ def is_strong(value: str) -> bool:
     if len(value) < 16 or len(value.split()) != 1 or value[0] in "/.~" or "://" in value:
         return False
     return not _DIGITS.isdisjoint(value) and value.upper() != value.lower()
+
+
+def is_prose(value: str) -> bool:
+    """Whether several words are a sentence rather than a passphrase."""
+    return any(word.strip("?!.:,;()").lower() in _SENTENCE for word in value.split())
