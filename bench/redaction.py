@@ -22,8 +22,8 @@ from redaction_corpus import Item, halves, items, stretches
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from core.redaction import redact  # noqa: E402
-from core.redaction.names import MARK  # noqa: E402
+from core.redaction import redact
+from core.redaction.names import MARK
 
 DETECTION = 0.95
 FALSE_POSITIVES = 0.01

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from core.redaction import _has_tail, _has_userinfo, _is_credential, _merged, redact
+from core.redaction import _merged, redact
 from core.redaction.commands import _has_attached
+from core.redaction.forms import _has_tail, _has_userinfo, _is_credential
 from core.redaction.tokens import find_random, is_random
 
 TOKEN = "q7Xz2LmR9tWv4KpD8sHy3NbJ"  # 24 characters, as chance might make them

@@ -6,7 +6,7 @@ around.
 
 from __future__ import annotations
 
-from core.redaction.names import family, is_placeholder, is_prose, is_strong
+from core.redaction.names import MARK, family, is_placeholder, is_prose, is_strong, names_password
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Span = tuple[int, int, str]
 Name = tuple[int, int, str]
 """Where the name of a secret stands, and its family."""
+_Case = tuple[str, str, bool, bool, bool, str]
+"""What `_accept` is asked: each case is looked at once a text."""
 
 _KEYWORDS = ("pass", "pw", "kennwort", "secret", "token", "key", "auth", "credential", "sig")
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
@@ -22,12 +24,17 @@ _DIGITS = frozenset("0123456789")
 _REACH = 48
 _JUDGED = 256
 _LINE = 200
+_NAME_CHARS = frozenset(_NAME)
+_SKIPPED = frozenset(" \t\"'`\\]?")
+_TELLING = frozenset(" ?&:\\")
 _BEHIND_QUOTE = frozenset(")],;+} ")
 _SETTERS = frozenset(
-    "define set setproperty setitem setenv putenv setdefault put putstring hset add append header setheader values".split()
+    "define set setproperty setitem setenv putenv setdefault put putstring hset add append header values".split()
 )
 # Prose and manuals behind the name of a flag: `--password via the CLI`, `--token TOKEN`.
-_FLAG_PROSE = frozenset("to and or on for with via as at at by of option flag argument must can if when instead".split())
+_FLAG_PROSE = frozenset(
+    "to and or on for with via as at at by of option flag argument must can if when instead".split()
+)
 
 _SEPARATOR = (
     r"\\{0,3}[\"'`]?\]?\??[ \t]{0,8}(?::[ \t]{0,4}[A-Za-z][\w.\[\]|]{0,30}[ \t]{0,4}(?==)|:(?==))?"
@@ -49,53 +56,70 @@ def find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:
     known: dict[str, str] = {}
     for keyword in _KEYWORDS:
         size = len(keyword)
+        end = 0
         at = lower.find(keyword)
         while at >= 0:
-            behind = at + size
-            ahead = text[behind : behind + _REACH]
-            rest = ahead.lstrip(_NAME)
-            end = behind + len(ahead) - len(rest)
-            sign = rest.lstrip(" \t\"'`\\]?")[:1]
+            end = at + size
+            if text[end : end + 1] in _NAME_CHARS:
+                ahead = text[end : end + _REACH]
+                end += len(ahead) - len(ahead.lstrip(_NAME))
+            sign = text[end : end + 1]
+            if sign in _SKIPPED:
+                sign = text[end : end + _REACH].lstrip(" \t\"'`\\]?")[:1]
             if sign and end not in found:
-                head = text[max(0, at - _REACH) : at]
-                start = at - len(head) + len(head.rstrip(_NAME))
-                if text.startswith(("n--", "r--", "t--"), start) and text[start - 1 : start] == "\\":
-                    start += 1
-                kind = _kind(text, start, end, known)
+                start = _begin(text, at) if at and text[at - 1] in _NAME_CHARS else at
+                name = text[start:end]
+                kind = known.get(name)
+                if kind is None:
+                    kind = known[name] = family(name.strip("-."))
+                before = text[start - 1] if start else ""
+                if before in _TELLING:
+                    kind = _kind(text, start, end, kind)
                 if kind:
-                    flag = rest[:1] == " " and text[start] == "-" and (text[start + 1] == "-" or kind == "password")
-                    if sign in "=:,":
+                    flag = name[0] == "-" and text[end] == " " and (name[1] == "-" or kind == "password")
+                    if (
+                        sign in "=:,"
+                        or (sign == ">" and (before == "<" or "=" in text[end : end + 6]))
+                        or (flag and sign != "-")
+                    ):
                         found[end] = (start, end, kind)
-                    elif flag or (sign == ">" and (text[start - 1 : start] == "<" or "=" in rest[:6])):
-                        found[end] = (start, end, kind)
-                    if sign not in "=:":
+                    if sign not in "=:" and not flag:
                         others.append((start, end, kind))
-            at = lower.find(keyword, behind if behind > end else end)
-    return sorted(found.values()), others
+            at = lower.find(keyword, end)
+    return sorted(found.values()), sorted(others)
 
 
-def _kind(text: str, start: int, end: int, known: dict[str, str]) -> str:
-    """The family of the name at start..end, by itself or with the word before it (`API key`)."""
+def _begin(text: str, at: int) -> int:
+    """Where the name begins in which the keyword at `at` stands."""
+    head = text[max(0, at - _REACH) : at]
+    start = at - len(head) + len(head.rstrip(_NAME))
+    return start + (text.startswith(("n--", "r--", "t--"), start) and text[start - 1 : start] == "\\")
+
+
+def _kind(text: str, start: int, end: int, kind: str) -> str:
+    """The family of the name at start..end by what stands before it, where it has `kind` by itself."""
     name = text[start:end]
-    low = name.lower()
-    before = text[start - 1] if start else ""
-    if before and before in "?&" and low in ("key", "sig", "signature", "auth", "x-amz-signature", "x-goog-signature"):
-        return "query"
-    if before == ":":
+    before = text[start - 1]
+    if before == " ":
+        low = name.lower()
+        if low in ("key", "token"):  # `API key`
+            head = text[max(0, start - 24) : start].rstrip(" ")
+            return family((head[len(head.rstrip(_NAME)) :] + "_" + low).strip("-."))
+    elif before in "?&":
+        if name.lower() in ("key", "sig", "signature", "auth", "x-amz-signature", "x-goog-signature"):
+            return "query"
+    elif before == ":":
         head = text[max(0, start - 64) : start]
+        if head.endswith(MARK):
+            return ""
         if "arn:" in head and "arn:" in head.split()[-1]:
             return ""
-    if before == " " and low in ("key", "token"):
-        head = text[max(0, start - 24) : start].rstrip(" ")
-        name = head[len(head.rstrip(_NAME)) :] + "_" + low
-    if name not in known:
-        known[name] = family(name.strip("-."))
-    if before == "\\" and name[0] in "nrt" and not known[name]:  # a literal backslash-n before the name
+    elif name[0] in "nrt" and not kind:  # a literal backslash-n before the name
         return family(name[1:].strip("-."))
-    return known[name]
+    return kind
 
 
-def find_assigned(text: str, candidates: list[tuple[int, int, str]]) -> list[Span]:
+def find_assigned(text: str, candidates: list[Name]) -> list[Span]:
     """The (start, end, kind) of each secret value behind the candidates; linear in the text."""
     import re
 
@@ -105,61 +129,70 @@ def find_assigned(text: str, candidates: list[tuple[int, int, str]]) -> list[Spa
     scheme = re.compile(_SCHEME)
     whole_line = re.compile(_WHOLE_LINE)
     next_line = re.compile(_NEXT_LINE)
-    verdicts: dict[tuple[str, str, bool, bool, bool, str], bool] = {}
-
-    def accept(*case: *tuple[str, str, bool, bool, bool, str]) -> bool:
-        if case not in verdicts:
-            verdicts[case] = _accept(*case)
-        return verdicts[case]
-
+    verdicts: dict[_Case, bool] = {}
     spans: list[Span] = []
     done = 0
     for start, name_end, kind in candidates:
-        if name_end < done:
-            continue
-        placed = _separated(text, start, name_end, separator)
+        placed = _separated(text, start, name_end, separator) if name_end >= done else None
         if placed is None:
             continue
         sign, at, tight = placed
         below = next_line.match(text, at) if sign == ":" else None
         if below is not None:
             at, end = _below(text, start, below.end(), kind)
-            if end:
-                spans.append((at, end, _label(kind)))
-                done = end
-            continue
-        opened = quote.match(text, at)
-        mark, at = (opened.group(1), opened.end()) if opened else ("", at)
-        line = whole_line.match(text, at) if kind == "authorization" else None
-        if line is not None:
-            close = text.find(mark, at, line.end()) if mark else -1
-            done = close if close > 0 else line.end()
-            spans.append((at, done, kind))
-            continue
-        after = _behind_scheme(text, at, kind, scheme)
-        schemed, at = after > at, after
-        if mark and not (schemed and kind == "authorization"):
-            end = _closing(text, at, mark, min(len(text), at + _JUDGED))
-            if text[at : at + 1] in _BEHIND_QUOTE and _is_within(text, start, mark):
-                continue  # the quote ends a string in which the name stands: `print("Password: ")`
-            if sign == "," and _is_set(text, start):
-                sign = "="
-            if not accept(kind, text[at:end], True, tight, True, sign):
-                continue
-            end = _closing(text, at, mark, len(text))
         else:
-            shown = bare.match(text, at, min(len(text), at + _JUDGED))
-            value = _trimmed(shown[0] if shown else "")
-            alone = _stands_alone(text, at + len(value))
-            if not accept("schemed" if schemed else kind, value, False, tight, alone, sign):
+            opened = quote.match(text, at)
+            mark, at = (opened.group(1), opened.end()) if opened else ("", at)
+            line = whole_line.match(text, at) if kind == "authorization" else None
+            if line is not None:
+                close = text.find(mark, at, line.end()) if mark else -1
+                done = close if close > 0 else line.end()
+                spans.append((at, done, kind))
                 continue
-            full = bare.match(text, at)
-            end = at + len(_trimmed(full.group() if full else ""))
+            after = _behind_scheme(text, at, kind, scheme)
+            schemed, at = after > at, after
+            if mark and not (schemed and kind == "authorization"):
+                end = _quoted_end(text, (start, name_end, kind), at, mark, sign, tight, verdicts)
+            else:
+                end = _bare_end(text, "schemed" if schemed else kind, at, sign, tight, bare, verdicts)
         # Behind `>` only the text of an element counts, not what follows a placeholder such as `<password>`.
         if end > at and (sign != ">" or text[end : end + 1] == "<"):
             spans.append((at, end, _label(kind)))
             done = end
     return spans
+
+
+def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: bool, verdicts: dict[_Case, bool]) -> int:
+    """Where the quoted value ends that begins at `at`; 0 where it is no secret."""
+    start, name_end, kind = name
+    own = mark in text[name_end : at - len(mark)]
+    if text[at : at + 1] in _BEHIND_QUOTE and not own and _is_within(text, start, mark):
+        return 0  # the quote ends a string in which the name stands: `print("Password: ")`
+    if sign == "," and _is_set(text, start):
+        sign = "="
+    end = _closing(text, at, mark, min(len(text), at + _JUDGED))
+    if not _is_accepted((kind, text[at:end], True, tight, True, sign), verdicts):
+        return 0
+    return _closing(text, at, mark, len(text)) if end == at + _JUDGED else end
+
+
+def _bare_end(
+    text: str, kind: str, at: int, sign: str, tight: bool, bare: re.Pattern[str], verdicts: dict[_Case, bool]
+) -> int:
+    """Where the value without quotes ends that begins at `at`; 0 where it is no secret."""
+    shown = bare.match(text, at, min(len(text), at + _JUDGED))
+    value = _trimmed(shown[0] if shown else "")
+    alone = _stands_alone(text, at + len(value))
+    if not _is_accepted((kind, value, False, tight, alone, sign), verdicts):
+        return 0
+    full = bare.match(text, at)
+    return at + len(_trimmed(full.group() if full else ""))
+
+
+def _is_accepted(case: _Case, verdicts: dict[_Case, bool]) -> bool:
+    if case not in verdicts:
+        verdicts[case] = _accept(*case)
+    return verdicts[case]
 
 
 def _label(kind: str) -> str:
@@ -284,8 +317,8 @@ def _accept(kind: str, value: str, quoted: bool, tight: bool, alone: bool, sign:
     if not quoted and _is_code(value):
         return False
     if kind in ("pass", "pw"):
-        if kind == "pw" and quoted:
-            return _accept_password(value, quoted, tight, alone, True)
+        if kind == "pw" and quoted and value.isalpha():
+            return len(value) >= 6
         plain = sign[0] == "=" or kind == "pw" or (len(value) >= 8 and value[0].isalpha() and "_" not in value)
         return is_mixed(value) and len(value) >= 6 and "/" not in value and "::" not in value and (quoted or plain)
     if kind == "password":
@@ -297,7 +330,7 @@ def _accept_password(value: str, quoted: bool, tight: bool, alone: bool, mixed: 
     """A password may be any word, so that only a path, the name of another variable and prose are spared."""
     if value[0] in "/~" and "/" in value[1:]:
         return False
-    if family(value) == "password" and value.replace("_", "a").isalpha() and not quoted:
+    if not quoted and value.replace("_", "a").isalpha() and names_password(value):
         return False
     if quoted and not tight and " " in value:
         return not is_prose(value)

@@ -11,14 +11,18 @@ from core.redaction.shapes import ATTACHED_P, CURL_USER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable
 
     from core.redaction.assignments import Span
 
 _REACH = 600
 _MOST_WORDS = 40
+_LINE = 400
 _AHEAD = frozenset(" \t\n/;|&($`\"'")
 _BEHIND = frozenset(" \"'")
+_CLOSING = frozenset(",])}")
+_SPECIAL = frozenset("\t,;|&)\"'\\")
 
 # Program: (words one of which must stand in the command, options whose next word is a secret, options with the secret
 # attached, options whose next word is USER:SECRET)
@@ -42,10 +46,11 @@ _RULES: dict[str, _Rule] = {
     "zip": ((), ("-P",), (), ()), "unzip": ((), ("-P",), (), ()),
     "http": ((), (), (), ("-a", "--auth")), "https": ((), (), (), ("-a", "--auth")),
     "az": (("keyvault",), ("--value",), (), ()),
-    "aws": (("put-parameter", "secretsmanager"), ("--value", "--secret-string"), (), ()),
+    "aws": (("SecureString", "secretsmanager"), ("--value", "--secret-string"), (), ()),
     "gh": (("secret",), ("--body", "-b"), (), ()),
     "smbclient": ((), (), (), ("-U", "--user")),
 }  # fmt: skip
+_ATTACHING = ("mysql", "mariadb", "sshpass")
 # What prints the secret alone on the line below; with a second word, where the command holds that too.
 _PRINTERS = (
     ("base64 -d", "secret"), ("base64 --decode", "secret"), ("base64 -D", "secret"), ("op read ", ""),
@@ -60,30 +65,56 @@ def find_in_commands(text: str) -> list[Span]:
     spans: list[Span] = []
     if "curl" in text or (" -p" in text and _has_attached(text)):
         spans += _by_pattern(text)
-    done = 0
-    for at in _programs(text, _RULES):
-        if at >= done:
-            words, done = _words(text, at)
-            _by_rule(text, words, spans)
-    for program, place in (("htpasswd", 3), ("pulumi", 4)):
-        done = 0
-        for at in _programs(text, (program,)):
-            if at >= done:
-                words, done = _words(text, at)
-                _by_place(text, words, place, spans)
-    for option in ("-pass pass:", "-passin pass:", "-passout pass:"):
-        at = text.find(option)
-        while at >= 0:
-            words, at = _words(text, at + len(option), most=1)
-            spans += [(start, end, "password") for start, end in words if _is_secret(text[start:end])]
-            at = text.find(option, at)
     for pipe in _PIPED:
         if pipe in text:
             spans += _echoed(text, pipe)
     for command, more in _PRINTERS:
         if command in text:
             spans += _printed(text, command, more)
+    if "-" in text:
+        _by_rules(text, spans)
+        _by_places(text, spans)
+        for option in ("-pass pass:", "-passin pass:", "-passout pass:"):
+            if option in text:
+                _behind_option(text, option, spans)
     return spans
+
+
+def _by_rules(text: str, spans: list[Span]) -> None:
+    done = 0
+    for at in _programs(text, _RULES):
+        if at >= done:
+            words, done, whole = _words(text, at)
+            last = _by_rule(text, words, spans)
+            if not whole and last > at:
+                done = last  # the options of the last program may go on behind what was split
+
+
+def _by_places(text: str, spans: list[Span]) -> None:
+    """`htpasswd -b FILE USER …`, `pulumi config set --secret NAME …`."""
+    for program, place, option in (("htpasswd", 3, "-b"), ("pulumi", 4, "--secret")):
+        done = 0
+        for at in _programs(text, (program,)):
+            if at < done:
+                continue
+            words, done, _ = _words(text, at)
+            plain = [(start, end) for start, end in words if text[start] != "-"]
+            options = [text[start:end] for start, end in words if text[start] == "-"]
+            wanted = option in options or (place == 3 and any("b" in other for other in options))
+            if wanted and len(plain) > place and _is_secret(text[plain[place][0] : plain[place][1]]):
+                spans.append((*plain[place], "password"))
+
+
+def _behind_option(text: str, option: str, spans: list[Span]) -> None:
+    """What `openssl … -pass pass:…` is given."""
+    at = text.find(option)
+    while at >= 0:
+        words, at, _ = _words(text, at + len(option), most=1)
+        for start, end in words:
+            value = text[start:end].partition("<")[0]
+            if _is_secret(value):
+                spans.append((start, start + len(value), "password"))
+        at = text.find(option, at)
 
 
 def _programs(text: str, programs: Iterable[str]) -> list[int]:
@@ -102,20 +133,39 @@ def _programs(text: str, programs: Iterable[str]) -> list[int]:
     return sorted(found)
 
 
-def _words(text: str, at: int, most: int = _MOST_WORDS) -> tuple[list[tuple[int, int]], int]:
-    """Where the words of the command at `at` stand, without quotes, as a shell or a JSON array has them; and its
-    end."""
+def _words(text: str, at: int, most: int = _MOST_WORDS) -> tuple[list[tuple[int, int]], int, bool]:
+    """Where the words of the command at `at` stand, without quotes, as a shell or a JSON array has them; where the last
+    of them ends; and whether these are all."""
     limit = min(len(text), at + _REACH)
     words: list[tuple[int, int]] = []
     if text[at - 1 : at] in ('"', "'") and at and text.find(text[at - 1], at, at + 24) > 0:
         at -= 1
+    line = text[at:limit].split("\n", 1)[0]
+    if _SPECIAL.isdisjoint(line):
+        for word in line.split(" "):
+            if word:
+                if len(words) == most:
+                    break
+                words.append((at, at + len(word)))
+            at += len(word) + 1
+        at = words[-1][1] if words else at
+    else:
+        at = _split(text, at, limit, most, words)
+    cut = at >= limit < len(text)
+    if cut and len(words) > 1:
+        words.pop()  # it may go on
+    return words, at, not cut and len(words) < most
+
+
+def _split(text: str, at: int, limit: int, most: int, words: list[tuple[int, int]]) -> int:
+    """Adds the words of a command with quotes; returns where the last ends."""
     while at < limit and len(words) < most:
         char = text[at]
         if char in " \t,":
             at += 1
         elif char == "\\" and text[at + 1 : at + 2] == "\n":
             at += 2
-        elif char in "\n;|&)]" or (char == "\\" and text[at + 1 : at + 2] == "n"):
+        elif char in "\n;|&)]<" or (char == "\\" and text[at + 1 : at + 2] == "n"):
             break
         else:
             slashes = 0
@@ -132,7 +182,7 @@ def _words(text: str, at: int, most: int = _MOST_WORDS) -> tuple[list[tuple[int,
                 stop = max(_word_end(text, at, limit), at + 1)
                 words.append((at, stop))
                 at = stop
-    return words, at
+    return at
 
 
 def _word_end(text: str, at: int, limit: int) -> int:
@@ -151,46 +201,46 @@ def _word_end(text: str, at: int, limit: int) -> int:
     return at
 
 
-def _by_rule(text: str, words: list[tuple[int, int]], spans: list[Span]) -> None:
-    """What the options of the programs among the words take; of several programs each has the words behind it."""
-    rule: _Rule = ((), (), (), ())
+def _by_rule(text: str, words: list[tuple[int, int]], spans: list[Span]) -> int:
+    """What the options of the programs among the words take: each has the words behind it; where the last begins."""
     ready = False
     option = ""
+    last = -1
+    present: set[str] = set()
+    spaced: tuple[str, ...] = ()
+    attached = paired = spaced
     for start, end in words:
         word = text[start:end]
-        given = _RULES.get(word if "/" not in word else word.rpartition("/")[2])
-        if option in rule[1] and ready and _is_secret(word):
-            spans.append((start, end, "password"))
-        elif option in rule[3] and ready:
-            name, sign, value = word.partition(":" if ":" in word else "%")
-            if sign and _is_secret(value):
-                spans.append((start + len(name) + 1, end, "password"))
-        elif given is not None:
-            rule, ready = given, not given[0]
-        elif not ready:
-            ready = word in rule[0]
-        elif word[:2] in rule[2]:
+        if ready and word[:2] in attached:
             value = word[2:].strip("'\"")
             if value[:1] not in ("", "=") and _is_secret(value):
                 at = start + 2 + word[2:].index(value)
                 spans.append((at, at + len(value), "password"))
+        elif ready and option in spaced and _is_secret(word):
+            spans.append((start, end, "password"))
+        elif ready and option in paired:
+            name, sign, value = word.partition(":" if ":" in word else "%")
+            if sign and _is_secret(value):
+                spans.append((start + len(name) + 1, end, "password"))
+        else:
+            given = _RULES.get(word if "/" not in word else word.rpartition("/")[2])
+            if given is not None:
+                needed, spaced, attached, paired = given
+                if needed and not present:
+                    present = {text[begin:stop] for begin, stop in words}
+                ready = not needed or not present.isdisjoint(needed)
+                last = start
         option = word
+    return last
 
 
 def _is_secret(value: str) -> bool:
     """Whether a word in the place of a secret is one, and not an option, a variable or what a manual writes there."""
-    if len(value) < 3 or value[0] in "-$[" or is_placeholder(value) or value.isdigit() and len(value) < 6:
+    if value[-1:] in _CLOSING:
+        value = value.rstrip(",])}")
+    if len(value) < 3 or value[0] in "-$[" or is_placeholder(value) or (value.isdigit() and len(value) < 6):
         return False
     return not (value.isalpha() and value.isupper())
-
-
-def _by_place(text: str, words: list[tuple[int, int]], place: int, spans: list[Span]) -> None:
-    """`htpasswd -b FILE USER …`, `pulumi config set --secret NAME …`."""
-    options = [text[start:end] for start, end in words if text[start] == "-"]
-    plain = [(start, end) for start, end in words if text[start] != "-"]
-    wanted = "--secret" in options if place == 4 else any("b" in option for option in options)
-    if wanted and len(plain) > place and _is_secret(text[plain[place][0] : plain[place][1]]):
-        spans.append((*plain[place], "password"))
 
 
 def _echoed(text: str, pipe: str) -> list[Span]:
@@ -223,15 +273,20 @@ def _printed(text: str, command: str, more: str) -> list[Span]:
         line = text.find("\n", at)
         if line < 0:
             break
-        head = text[max(0, line - 400) : line].rsplit("\n", 1)[-1]
-        below = text[line + 1 : line + 400].split("\n", 1)[0]
+        head = text[max(0, line - _LINE) : line].rsplit("\n", 1)[-1]
+        below = text[line + 1 : line + _LINE].split("\n", 1)[0]
         value = below.strip()
-        if line - at < 400 and more in head and len(value) >= 6 and len(value.split()) == 1 and value[0] not in "/.-{[<":
-            if not is_placeholder(value) and any(char.isdigit() for char in value) and value.lower() != value.upper():
-                start = line + 1 + below.index(value)
-                spans.append((start, start + len(value), "secret"))
+        if line - at < _LINE and more in head and _is_printed(value):
+            start = line + 1 + below.index(value)
+            spans.append((start, start + len(value), "secret"))
         at = text.find(command, max(line, at + len(command)))
     return spans
+
+
+def _is_printed(value: str) -> bool:
+    if len(value) < 6 or len(value.split()) != 1 or value[0] in "/.-{[<" or is_placeholder(value):
+        return False
+    return any(char.isdigit() for char in value) and value.lower() != value.upper()
 
 
 def _has_attached(text: str) -> bool:
@@ -245,16 +300,32 @@ def _by_pattern(text: str) -> list[Span]:
 
     spans: list[Span] = []
     if "curl" in text:
-        spans += [
-            (match.start(1), match.end(1), "password")
-            for match in re.finditer(CURL_USER, text)
-            if not is_placeholder(match.group(1))
-        ]
-    if " -p" in text:
-        for match in re.finditer(ATTACHED_P, text):
+        pattern = re.compile(CURL_USER)
+        for option in ("-u", "-U", "--user", "--proxy-user"):
+            found = [match for match in _matched(text, option, pattern) if not is_placeholder(match.group(1))]
+            spans += [(match.start(1), match.end(1), "password") for match in found]
+    pattern = re.compile(ATTACHED_P)
+    known = any(command in text for command in _ATTACHING)
+    for option in ("-p",) if known else ("-p'", '-p"'):
+        for match in _matched(text, option, pattern):
             group = match.lastindex or 1
-            before = text[max(0, match.start() - 200) : match.start()].rsplit("\n", 1)[-1]
-            known = any(command in before for command in ("mysql", "mariadb", "sshpass"))
-            if (group < 3 or known) and not is_placeholder(match.group(group)):
+            line = text[max(0, match.start() - 200) : match.start()].rsplit("\n", 1)[-1]
+            behind = known and any(command in line for command in _ATTACHING)
+            if (group < 3 or behind) and not is_placeholder(match.group(group)):
                 spans.append((match.start(group), match.end(group), "password"))
     return spans
+
+
+def _matched(text: str, option: str, pattern: re.Pattern[str]) -> list[re.Match[str]]:
+    """The matches of a pattern where an option begins behind white space."""
+    found = []
+    at = text.find(option, 1)
+    while at >= 0:
+        following = at + len(option)
+        if text[at - 1].isspace():
+            match = pattern.match(text, at)
+            if match is not None:
+                found.append(match)
+                following = match.end()
+        at = text.find(option, following)
+    return found

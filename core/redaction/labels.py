@@ -15,9 +15,10 @@ _HEAD = 64
 _TAIL = 240
 _PATH = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/"
 _AROUND = " \t\"'\\:=>"
-_LABELS = frozenset("name key variable field setting property parameter param entry option env id --name -n".split())
+_LABELS = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "entry", "option", "-n")
 _FAMILIES = frozenset(["password", "secret", "token", "api-key", "private-key", "pw", "pass", "key"])
 
+_STATEMENTS = ("create user", "create role", "alter user", "alter role", "grant ")
 # (what the call begins with, which of its arguments is the password)
 _CALLS = (
     ("mysqli(", 3), ("mysqli_connect(", 3), ("mysql_connect(", 3), ("getConnection(", 3), ("PDO(", 3), (".login(", 2),
@@ -33,12 +34,10 @@ def find_labelled(text: str, names: list[Name]) -> list[Span]:
         if start < done or kind not in _FAMILIES:
             continue
         head = text[max(0, start - _HEAD) : start].rstrip(_PATH)
-        if head[-1:] not in _AROUND or not head:
+        bare = head[-24:].rstrip(_AROUND).lower()
+        if len(bare) == len(head[-24:]) or not bare.endswith(_LABELS):
             continue
-        head = head.rstrip(_AROUND)
-        label = head[max(head.rfind(char) for char in " \t\n\"'\\<{[(,") + 1 :].lower()
-        if label not in _LABELS:
-            continue
+        label = "variable" if bare.endswith("variable") else ""
         at, stop = _value_behind(text, end, label)
         if stop and _is_secret(text[at:stop], kind):
             spans.append((at, stop, "password" if kind in ("pw", "pass") else "api-key" if kind == "key" else kind))
@@ -163,8 +162,9 @@ def find_identified(text: str, lower: str) -> list[Span]:
                 place += 9
             start, stop = _value_at(text, place)
             value = text[start:stop].rstrip(";,)")
-            statement = any(word in lower[max(0, at - 120) : at] for word in ("create", "alter", "grant", "user"))
-            told = start > place or (statement and any(char.isdigit() for char in value))
+            head = lower[max(0, at - 160) : at]
+            statement = text[at - 11] == "I" or any(word in head for word in _STATEMENTS)
+            told = statement and (start > place or any(char.isdigit() for char in value))
             if value and told and not is_placeholder(value):
                 spans.append((start, start + len(value), "password"))
         at = lower.find("identified ", at)

@@ -19,11 +19,13 @@ _ACTIONS = frozenset(
 _FILLERS = frozenset(
     "my your the some a an this is here put insert enter goes example sample dummy fake placeholder value".split()
 )
-_FAMILY_WORDS = frozenset("secret super password passwd pass token key api access auth login user username".split())
+_FILLED = _FILLERS | frozenset(
+    "secret super password passwd pass token key api access auth login user username".split()
+)
 _KEY_OWNERS = frozenset(
     (
-        "api access secret private auth account master signing signature encryption encrypt crypto shared service admin "
-        "anon role subscription license session hmac jwt deploy webhook app write host hmac1 storage"
+        "api access secret private auth account master signing signature encryption encrypt crypto shared service "
+        "admin anon role subscription license session hmac jwt deploy webhook app write host hmac1 storage"
     ).split()
 )
 _ONE_WORD_KEYS = (
@@ -33,8 +35,8 @@ _ONE_WORD_KEYS = (
 # Counts, limits, paging and vocabulary: a token in the sense of text or of a cursor.
 _TEXT_TOKENS = frozenset(
     (
-        "max min per num total next page continuation eos bos pad unk sep cls mask special stop first last each text word "
-        "one single output input prompt completion cached current"
+        "max min per num total next page continuation eos bos pad unk sep cls mask special stop first last each text "
+        "word one single output input prompt completion cached current"
     ).split()
 )
 _QUALIFIERS = frozenset("prod production dev staging test live old new value plain plaintext raw b64 base64 v".split())
@@ -46,11 +48,11 @@ _PUBLIC_KEYS = frozenset(
 )
 _NOT_VALUES = frozenset(
     (
-        "none null nil undefined true false yes no on off empty missing required optional unset set invalid valid expired "
-        "wrong str string bytes int integer number bool boolean any text varchar char object unknown never void secretstr "
-        "redacted hidden masked removed changeme change-me change_me replaceme replace-me placeholder todo tbd example "
-        "dummy fake sample n/a na default prompt ask stdin env see the a an is are was in from "
-        "password passwd passphrase pass pwd pw secret token key apikey api-key api_key"
+        "none null nil undefined true false yes no on off empty missing required optional unset set invalid valid "
+        "expired wrong str string bytes int integer number bool boolean any text varchar char object unknown never "
+        "void secretstr redacted hidden masked removed changeme change-me change_me replaceme replace-me placeholder "
+        "todo tbd example dummy fake sample n/a na default prompt ask stdin env see the a an is are was in from "
+        "password passwd passphrase pass pwd pw secret token key apikey api-key api_key my your value here"
     ).split()
 )
 # Words that stand in sentences and not in a password of several words.
@@ -124,6 +126,12 @@ def family(name: str) -> str:
     return _key_family(last, before, name)
 
 
+def names_password(name: str) -> bool:
+    """Whether a name speaks of a password, be it of one or of what is done with it: `readPassword`."""
+    last = words_of(name)[-1:]
+    return bool(last) and (last[0] in ("pwd", "pass", "pw") or last[0].endswith(_PASSWORDS))
+
+
 def _key_family(last: str, before: str, name: str) -> str:
     if last.endswith(_ONE_WORD_KEYS):
         return "private-key" if last.endswith("privatekey") else "api-key"
@@ -153,9 +161,9 @@ def is_placeholder(value: str) -> bool:
         return True
     if low.startswith(("your", "put your")) and low.replace(" ", "a").isalpha():
         return True
-    if len(low) <= 48 and low[0] in "abdefghimpstuvy" and low.replace("-", "a").replace("_", "a").isalpha():
-        words = frozenset(words_of(low))
-        if words <= _FILLERS | _FAMILY_WORDS and not words.isdisjoint(_FILLERS):
+    if "-" in low or "_" in low:
+        words = low.replace("_", "-").split("-", 8)
+        if not _FILLERS.isdisjoint(words) and _FILLED.issuperset(words):
             return True
     if value[0] == "$" and value[1:].replace("_", "a").isalnum() and not value[1:2].isdigit():
         return True

@@ -17,6 +17,7 @@ _MOST_WORDS = 12
 _DIGITS = frozenset("0123456789")
 _SIGNS = frozenset("!#$%^&*+=@~?")
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "„": "“", "«": "»"}
+_BEHIND = frozenset(" \t'’,\"`*)(")
 _FAMILIES = frozenset(["password", "pw", "pass", "secret", "token", "api-key", "private-key"])
 
 # Behind these the value follows, perhaps after another of them.
@@ -27,6 +28,8 @@ _LINKS = frozenset(
         "actually temporarily ist war lautet lautete wurde auf = : - -- – — → -> => is: was: be: lautet: ist: to:"
     ).split()
 )
+# Behind the verb "pass" others of them stand: "options to pass to the linker".
+_PLAIN_LINKS = frozenset(["is", "was", "=", ":", "->", "→"])
 # With these begins what says which password it is: "for the webhook on staging", "I got from the portal".
 _OPENERS = frozenset(
     (
@@ -65,13 +68,13 @@ def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
     spans: list[Span] = []
     done = 0
     for start, end, kind in names:
-        if kind not in _FAMILIES or start < done or text[start] == "-" or text[start - 1 : start] == "$":
+        if kind not in _FAMILIES or start < done or text[end : end + 1] not in _BEHIND or text[start] == "-":
             continue
-        if text[start - 1 : start] == ":" and text.startswith("[redacted", max(0, start - 10)):
-            continue
+        if text[end + 1 : end + 2] == "-" and text[end + 2 : end + 3] not in "- >":
+            continue  # an option
         loose = kind in ("password", "pw", "pass")
         label = "password" if loose else kind
-        at, stop = _value_behind(text, lower, start, end, loose)
+        at, stop = _value_behind(text, lower, start, end, loose, kind != "pass")
         if stop:
             spans.append((at, stop, label))
             done = stop
@@ -82,53 +85,70 @@ def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
                 if stop:
                     spans.append((at, stop, label))
                     done = stop
-        elif loose and text.endswith(" ", 0, start):
+        elif loose and kind != "pass" and text.endswith(" ", 0, start):
             at, stop = _value_before(text, lower, start)
             if stop:
                 spans.append((at, stop, label))
     return spans
 
 
-def _value_behind(text: str, lower: str, start: int, end: int, loose: bool) -> tuple[int, int]:
+def _value_behind(text: str, lower: str, start: int, end: int, loose: bool, juxtaposed: bool) -> tuple[int, int]:
     """Where the value behind a name stands, (0, 0) for none."""
     at = end
-    linked = opened = False
-    if text.startswith(("'s ", "’s "), at):
-        linked = True
+    linked = text.startswith(("'s ", "’s "), at)
+    if linked:
         at += 3
-    elif text[at : at + 1] in "\"'`*)" and text[at + 1 : at + 2] in " ,":
+    elif text[at] in "\"'`*)" and text[at + 1 : at + 2] in " ,\t":
         at += 1  # "the `password` is …"
+    if text[at : at + 1] == "(":
+        if lower[start:end] == "password" and text[at + 1 : at + 2] == "'" and _is_sql(lower, start, "'"):
+            return _told(text, at + 1, loose, linked=True, any_word=True)
+        return 0, 0
     if text[at : at + 1] == "," and loose:
         at += 1
-    elif loose and text[at : at + 1] == "(" and text[at + 1 : at + 2] == "'" and _is_sql(lower, start, "'"):
-        return _told(text, at + 1, loose, linked=True, any_word=True)
     rest = lower[at : end + _REACH].split("\n", 1)[0].split("\\n", 1)[0].replace("\t", " ")
-    behind = at
-    first = True
+    words = []
     for word in rest.split(" ", _MOST_WORDS):
-        at, behind = behind, behind + len(word) + 1
-        if not word:
-            continue
+        if word:
+            words.append((at, word))
+        at += len(word) + 1
+    if not words or (not juxtaposed and words[0][1] not in _PLAIN_LINKS):
+        return 0, 0
+    if juxtaposed and not linked and _may_be_told(words[0][1]):
+        at, word = words[0]
+        found = _told(text, at, loose, False, loose and _is_sql(lower, start, word))
+        if found[1]:
+            return found
+    return _followed(text, lower, start, end, loose, linked, words)
+
+
+def _followed(
+    text: str, lower: str, start: int, end: int, loose: bool, linked: bool, words: list[tuple[int, str]]
+) -> tuple[int, int]:
+    """Where the value stands that words such as "is", "was changed to", "for the server is" lead to."""
+    opened = False
+    for number, (at, word) in enumerate(words):
         if word in _LINKS and (linked or word != "from"):
             linked = True
             if word == "to" and not _is_changed(lower, start, end, at):
                 linked, opened = False, True
-            first = False
             continue
-        if linked or first:
-            any_word = loose and first and _is_sql(lower, start, word)
-            found = _told(text, at, loose, linked, any_word)
+        if linked and _may_be_told(word):
+            found = _told(text, at, loose, True)
             if found[1]:
                 return found
-        if (first and word in _OPENERS) or (linked and opened):
+        if (not number and word in _OPENERS) or (linked and opened):
             opened, linked = True, False
         elif not opened:
-            return 0, 0
+            break
         if word[-1] in ".!?;" or any(part in word for part in _NAME_PARTS):
-            return 0, 0  # what follows another name is looked for there, so that no word is visited by many
+            break  # what follows another name is looked for there, so that no word is visited by many
         linked = word[-1] == ":"
-        first = False
     return 0, 0
+
+
+def _may_be_told(word: str) -> bool:
+    return not word.isalpha() and word[0] != "-"
 
 
 def _is_changed(lower: str, start: int, end: int, at: int) -> bool:
@@ -163,10 +183,12 @@ def _told(text: str, at: int, loose: bool, linked: bool, any_word: bool = False)
         if value and "\n" not in value and _is_quoted_secret(value, loose, linked, any_word):
             return at, stop
         return 0, 0
-    stop, limit = at, min(len(text), at + 160)
-    while stop < limit and not text[stop].isspace() and text[stop] not in "\"<>`\\":
-        stop += 1
-    value = text[at:stop].rstrip(".,;:)*?")
+    words = text[at : at + 160].split(None, 1)
+    value = words[0] if words else ""
+    for end in '"<`\\':
+        if end in value:
+            value = value.partition(end)[0]
+    value = value.rstrip(".,;:)*?>")
     if value.endswith(("'", "!'")):
         value = value.rstrip("'")
     if value and text[at + len(value) : at + len(value) + 1] != "(" and _is_bare_secret(value, loose, linked, any_word):
@@ -175,10 +197,16 @@ def _told(text: str, at: int, loose: bool, linked: bool, any_word: bool = False)
 
 
 def _is_quoted_secret(value: str, loose: bool, linked: bool, any_word: bool) -> bool:
-    if is_placeholder(value) or value[0] in "/~.{<-$" or "](" in value or not any(char.isalnum() for char in value):
+    if (
+        is_placeholder(value)
+        or value[0] in "/~.{<-$ \t%,)"
+        or "](" in value
+        or not any(char.isalnum() for char in value)
+    ):
         return False
     if " " in value:
-        return loose and (linked or any_word) and len(value.split()) > 2 and not is_prose(value)
+        many = len(value.split()) + (not _DIGITS.isdisjoint(value))
+        return loose and many > (2 if linked or any_word else 3) and not is_prose(value)
     if any_word:
         return True
     if _is_technical(value):
@@ -220,16 +248,22 @@ def _is_token(value: str) -> bool:
 def _is_technical(value: str) -> bool:
     """Whether a value names a technique, a measure, a date, a file, an address, code or a variable."""
     low = value.lower()
-    if low.startswith(_TECHNIQUES) or low.endswith(_ENDINGS):
+    if low.startswith(_TECHNIQUES) or low.endswith(_ENDINGS) or "…" in value or "..." in value:
         return True
     if low.startswith(_OWN_NAMES) and not _DIGITS.isdisjoint(low[-2:]) and low.replace("_", "a").isalnum():
         return len(low.rstrip("0123456789_")) > len(low) - 3  # `password2`, `token_v2`
-    if "://" in value or "::" in value or "()" in value or "=>" in value or ("@" in value and "." in value.split("@")[-1]):
+    if (
+        "://" in value
+        or "::" in value
+        or "()" in value
+        or "=>" in value
+        or ("@" in value and "." in value.split("@")[-1])
+    ):
         return True
     if value.count("/") > 1 or ("/" in value and value.replace("/", "a").replace(".", "a").isalpha()):
         return True
     if value[0] in _DIGITS:
-        if value[4:5] == "-" and value[:4].isdigit():
+        if (value[4:5] == "-" and value[:4].isdigit()) or ":" in value[:4] or value.count(".") > 1:
             return True
         rest = low.lstrip("0123456789.,:+×x").lstrip("-")
         if rest.split("-", 1)[0] in _UNITS or not rest:
@@ -247,9 +281,9 @@ def _is_technical(value: str) -> bool:
 def _value_before(text: str, lower: str, start: int) -> tuple[int, int]:
     """Where the value in `use "…" as the password` stands: quoted, or bare where it has digits and signs."""
     head = lower[max(0, start - 12) : start]
-    found = next((before for before in _BEFORE if head.endswith(before)), "")
-    if not found:
+    if not head.endswith(_BEFORE):
         return 0, 0
+    found = next(before for before in _BEFORE if head.endswith(before))
     stop = start - len(found)
     closing = text[stop - 1 : stop]
     if closing in _QUOTES.values() and closing:

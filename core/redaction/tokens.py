@@ -40,27 +40,19 @@ _FILES = (
 )  # fmt: skip
 _LEAST_FILE = 64
 # What is made anew in every run is named by chance; a secret among such folders is longer than their names.
-_TEMPORARY = ("/tmp/", "/tmp.", "/var/folders/", "\\Temp\\", "/Temp/")
+_TEMPORARY = ("/tmp/", "/tmp.", "/var/folders/", "\\Temp\\", "/Temp/")  # noqa: S108 - nothing is written there
 _LEAST_IN_TEMPORARY = 40
 _LEAST_UNWORDED = 18
 """Characters outside of the words and numbers between `-`, `_`, `/`: fewer are the random end of a name."""
 
 
-class _Separators(dict[int, int]):
-    """Maps what cannot be part of a base64 token to a space, one for one, so that positions stay."""
-
-    def __missing__(self, code: int) -> int:
-        kept = code < 128 and (chr(code).isalnum() or chr(code) in "+/_-")
-        self[code] = code if kept else 32
-        return self[code]
-
-
-_SEPARATORS = _Separators()
+# What cannot be part of a base64 token becomes a space, one for one, so that positions stay.
+_SEPARATORS = bytes(c if c < 128 and (chr(c).isalnum() or chr(c) in "+/_-") else 32 for c in range(256))
 
 
 def find_random(text: str) -> list[tuple[int, int, str]]:
     """Tokens that chance made: see `MIN_TOKEN`, `MIN_ENTROPY`, `MAX_WORD_SHARE`. The path of a URL is left alone."""
-    mapped = text.translate(_SEPARATORS)
+    mapped = text.encode("ascii", "replace").translate(_SEPARATORS).decode("ascii")
     spans: list[tuple[int, int, str]] = []
     at = 0
     # a long word is part of no shorter one, so that it stands where it is found behind the long one before
@@ -72,35 +64,40 @@ def find_random(text: str) -> list[tuple[int, int, str]]:
             if text[at + 7 : at + 8] == "." and " " not in mapped[at + 1 : at + 7] and len(signature) >= 27:
                 spans.append((start, at + 8 + len(signature), "discord-token"))
                 continue
-        if len(word) < MIN_TOKEN or word.startswith(_PUBLIC_PREFIXES) or _is_id(word):
-            continue
-        if text[max(0, start - 8) : start].lower().endswith(_PUBLIC_LABELS):
+        if (
+            len(word) < MIN_TOKEN
+            or _is_public(word)
+            or text[max(0, start - 8) : start].lower().endswith(_PUBLIC_LABELS)
+        ):
             continue
         if len(word) >= _LEAST_FILE and word.startswith(_FILES):
             continue
         if "/" in word:
-            if word.startswith("//") or _in_url(text, start):
-                continue
-            temporary = _in_temporary(text, start, word)
-            plain = word[0] not in "/-" and not temporary
-            if plain and word.count("/") <= 1 + len(word) // 16 and is_random(word):
-                spans.append((start, at, "high-entropy"))
-                continue
-            least = _LEAST_IN_TEMPORARY if temporary else MIN_TOKEN
-            offset = start
-            for part in word.split("/"):
-                public = part.startswith(_PUBLIC_PREFIXES) or _is_id(part)
-                if len(part) >= least and not public and is_random(part):
-                    spans.append((offset, offset + len(part), "high-entropy"))
-                offset += len(part) + 1
+            if not word.startswith("//") and not _in_url(text, start):
+                spans += _in_path(text, word, start)
         elif is_random(word) and (len(word) >= _LEAST_IN_TEMPORARY or not _in_temporary(text, start, word)):
             spans.append((start, at, "high-entropy"))
     return spans
 
 
-def _is_id(word: str) -> bool:
+def _in_path(text: str, word: str, start: int) -> list[tuple[int, int, str]]:
+    """A token with slashes that is base64 as a whole; or what is random between the slashes of a path."""
+    temporary = _in_temporary(text, start, word)
+    if word[0] not in "/-" and not temporary and word.count("/") <= 1 + len(word) // 16 and is_random(word):
+        return [(start, start + len(word), "high-entropy")]
+    least = _LEAST_IN_TEMPORARY if temporary else MIN_TOKEN
+    spans = []
+    for part in word.split("/"):
+        if len(part) >= least and not _is_public(part) and is_random(part):
+            spans.append((start, start + len(part), "high-entropy"))
+        start += len(part) + 1
+    return spans
+
+
+def _is_public(word: str) -> bool:
+    """Whether a token is public by how it begins: an id, a hash, a key to publish."""
     head, _, rest = word.partition("_")
-    return head in _STRIPE_IDS and rest.isalnum() and len(rest) <= 40
+    return word.startswith(_PUBLIC_PREFIXES) or (head in _STRIPE_IDS and rest.isalnum() and len(rest) <= 40)
 
 
 def _in_temporary(text: str, start: int, word: str) -> bool:
