@@ -1,6 +1,6 @@
 """Takes secrets out of text before anything is stored, logged or sent (issue 2, "Nothing leaked").
 
-Secrets known by their own form (`forms`, from the table `shapes`), values of a name that announces one, be they assigned
+Secrets known by their own form (`forms`, from the table `shapes`), values of a name that announces one, be it assigned
 (`assignments`), told in a sentence (`prose`) or in a field of their own (`labels`), what commands are given
 (`commands`), and tokens too random for a word, an identifier or a path (`tokens`). On the hot path: `re` is
 loaded only when a cheap
@@ -14,7 +14,7 @@ from core.redaction.commands import find_in_commands
 from core.redaction.forms import find_formed
 from core.redaction.labels import find_identified, find_labelled, find_passed
 from core.redaction.names import MARK, family, is_placeholder, is_strong
-from core.redaction.prose import find_told
+from core.redaction.prose import find_changed, find_told
 from core.redaction.tokens import MIN_TOKEN, find_random
 
 _PASSES = 6
@@ -106,6 +106,8 @@ def _spans(text: str) -> list[Span]:
     if others:
         spans += find_labelled(text, others)
         spans += find_told(text, lower, others)
+    if " it to " in lower:
+        spans += find_changed(text, lower)
     if "identified " in lower:
         spans += find_identified(text, lower)
     if "(" in text:

@@ -7,6 +7,7 @@ around.
 from __future__ import annotations
 
 from core.redaction.names import MARK, family, is_placeholder, is_prose, is_strong, names_password
+from core.redaction.terms import is_technical
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,12 +19,13 @@ Name = tuple[int, int, str]
 _Case = tuple[str, str, bool, bool, bool, str]
 """What `_accept` is asked: each case is looked at once a text."""
 
-_KEYWORDS = ("pass", "pw", "kennwort", "secret", "token", "key", "auth", "credential", "sig")
+_KEYWORDS = ("pass", "pw", "kennwort", "secret", "token", "key", "auth", "credential", "sig", "_salt")
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _DIGITS = frozenset("0123456789")
 _REACH = 48
 _JUDGED = 256
 _LINE = 200
+_LONG = 32
 _NAME_CHARS = frozenset(_NAME)
 _SKIPPED = frozenset(" \t\"'`\\]?")
 _TELLING = frozenset(" ?&:\\")
@@ -131,12 +133,14 @@ def find_assigned(text: str, candidates: list[Name]) -> list[Span]:
     next_line = re.compile(_NEXT_LINE)
     verdicts: dict[_Case, bool] = {}
     spans: list[Span] = []
-    done = 0
+    done = judged = 0
     for start, name_end, kind in candidates:
         placed = _separated(text, start, name_end, separator) if name_end >= done else None
         if placed is None:
             continue
         sign, at, tight = placed
+        if text.startswith("**", at):  # `**Password:** …`
+            at += 2 + (text[at + 2 : at + 3] == " ")
         below = next_line.match(text, at) if sign == ":" else None
         if below is not None:
             at, end = _below(text, start, below.end(), kind)
@@ -154,7 +158,12 @@ def find_assigned(text: str, candidates: list[Name]) -> list[Span]:
             if mark and not (schemed and kind == "authorization"):
                 end = _quoted_end(text, (start, name_end, kind), at, mark, sign, tight, verdicts)
             else:
-                end = _bare_end(text, "schemed" if schemed else kind, at, sign, tight, bare, verdicts)
+                if at > judged - _JUDGED // 2:
+                    shown = bare.match(text, at, min(len(text), at + _JUDGED))
+                    judged = shown.end() if shown else at
+                # a name within a value that was no secret: its own value ends where that did
+                case = ("schemed" if schemed else kind, text[at:judged], tight, sign)
+                end = _bare_end(text, case, at, bare, verdicts)
         # Behind `>` only the text of an element counts, not what follows a placeholder such as `<password>`.
         if end > at and (sign != ">" or text[end : end + 1] == "<"):
             spans.append((at, end, _label(kind)))
@@ -168,20 +177,22 @@ def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: boo
     own = mark in text[name_end : at - len(mark)]
     if text[at : at + 1] in _BEHIND_QUOTE and not own and _is_within(text, start, mark):
         return 0  # the quote ends a string in which the name stands: `print("Password: ")`
+    end = _closing(text, at, mark, min(len(text), at + _JUDGED))
     if sign == "," and _is_set(text, start):
         sign = "="
-    end = _closing(text, at, mark, min(len(text), at + _JUDGED))
+        if kind == "key" and end - at >= _LONG and not is_placeholder(text[at:end]):
+            return end  # the keys and salts of a site, of any characters
     if not _is_accepted((kind, text[at:end], True, tight, True, sign), verdicts):
         return 0
     return _closing(text, at, mark, len(text)) if end == at + _JUDGED else end
 
 
 def _bare_end(
-    text: str, kind: str, at: int, sign: str, tight: bool, bare: re.Pattern[str], verdicts: dict[_Case, bool]
+    text: str, case: tuple[str, str, bool, str], at: int, bare: re.Pattern[str], verdicts: dict[_Case, bool]
 ) -> int:
     """Where the value without quotes ends that begins at `at`; 0 where it is no secret."""
-    shown = bare.match(text, at, min(len(text), at + _JUDGED))
-    value = _trimmed(shown[0] if shown else "")
+    kind, shown, tight, sign = case
+    value = _trimmed(shown)
     alone = _stands_alone(text, at + len(value))
     if not _is_accepted((kind, value, False, tight, alone, sign), verdicts):
         return 0
@@ -206,7 +217,7 @@ def _separated(text: str, start: int, end: int, separator: re.Pattern[str]) -> t
     if match is not None and text[match.start(1) - 1] != "!":
         sign = match.group(1)
         return sign, match.end(), sign[0] == "=" and match.end() - end == len(sign)
-    if text.startswith("--", start) and text[end : end + 1] == " ":
+    if text[start] == "-" and text[end : end + 1] == " ":
         return " ", end + 1, True
     return None
 
@@ -311,8 +322,8 @@ def _accept(kind: str, value: str, quoted: bool, tight: bool, alone: bool, sign:
     if kind in ("key", "auth", "query"):
         return is_strong(value) and not (kind == "auth" and value.startswith("http"))
     if sign == "," or kind == "authorization":
-        if kind == "password" and quoted and len(value) >= 8 and " " not in value and is_mixed(value):
-            return True
+        if kind == "password" and quoted and len(value) >= 8 and is_mixed(value):
+            return " " not in value and value[0] not in "./~" and not is_technical(value)
         return is_strong(value) or (quoted and len(value) >= 8 and " " not in value and sign != ",")
     if not quoted and _is_code(value):
         return False
@@ -331,6 +342,8 @@ def _accept_password(value: str, quoted: bool, tight: bool, alone: bool, mixed: 
     if value[0] in "/~" and "/" in value[1:]:
         return False
     if not quoted and value.replace("_", "a").isalpha() and names_password(value):
+        return False
+    if len(value) < 4 and not any(char.isalnum() for char in value):
         return False
     if quoted and not tight and " " in value:
         return not is_prose(value)

@@ -6,6 +6,7 @@ search each.
 
 from __future__ import annotations
 
+from core.redaction.labels import value_at
 from core.redaction.names import is_placeholder
 from core.redaction.shapes import ATTACHED_P, CURL_USER
 
@@ -47,10 +48,13 @@ _RULES: dict[str, _Rule] = {
     "http": ((), (), (), ("-a", "--auth")), "https": ((), (), (), ("-a", "--auth")),
     "az": (("keyvault",), ("--value",), (), ()),
     "aws": (("SecureString", "secretsmanager"), ("--value", "--secret-string"), (), ()),
+    "rclone": ((), ("pass",), (), ()),
     "gh": (("secret",), ("--body", "-b"), (), ()),
     "smbclient": ((), (), (), ("-U", "--user")),
 }  # fmt: skip
 _ATTACHING = ("mysql", "mariadb", "sshpass")
+# (program, which of the words that are no options is the secret, an option that it needs)
+_PLACES = (("htpasswd", 3, "-b"), ("pulumi", 4, "--secret"), ("ConvertTo-SecureString", 1, "-AsPlainText"))
 # What prints the secret alone on the line below; with a second word, where the command holds that too.
 _PRINTERS = (
     ("base64 -d", "secret"), ("base64 --decode", "secret"), ("base64 -D", "secret"), ("op read ", ""),
@@ -86,13 +90,12 @@ def _by_rules(text: str, spans: list[Span]) -> None:
         if at >= done:
             words, done, whole = _words(text, at)
             last = _by_rule(text, words, spans)
-            if not whole and last > at:
+            if not whole and last > (at + done) // 2:
                 done = last  # the options of the last program may go on behind what was split
 
 
 def _by_places(text: str, spans: list[Span]) -> None:
-    """`htpasswd -b FILE USER …`, `pulumi config set --secret NAME …`."""
-    for program, place, option in (("htpasswd", 3, "-b"), ("pulumi", 4, "--secret")):
+    for program, place, option in _PLACES:
         done = 0
         for at in _programs(text, (program,)):
             if at < done:
@@ -109,12 +112,10 @@ def _behind_option(text: str, option: str, spans: list[Span]) -> None:
     """What `openssl … -pass pass:…` is given."""
     at = text.find(option)
     while at >= 0:
-        words, at, _ = _words(text, at + len(option), most=1)
-        for start, end in words:
-            value = text[start:end].partition("<")[0]
-            if _is_secret(value):
-                spans.append((start, start + len(value), "password"))
-        at = text.find(option, at)
+        start, end = value_at(text, at + len(option))
+        if end and _is_secret(text[start:end]):
+            spans.append((start, end, "password"))
+        at = text.find(option, max(end, at + len(option)))
 
 
 def _programs(text: str, programs: Iterable[str]) -> list[int]:
@@ -133,7 +134,7 @@ def _programs(text: str, programs: Iterable[str]) -> list[int]:
     return sorted(found)
 
 
-def _words(text: str, at: int, most: int = _MOST_WORDS) -> tuple[list[tuple[int, int]], int, bool]:
+def _words(text: str, at: int) -> tuple[list[tuple[int, int]], int, bool]:
     """Where the words of the command at `at` stand, without quotes, as a shell or a JSON array has them; where the last
     of them ends; and whether these are all."""
     limit = min(len(text), at + _REACH)
@@ -144,22 +145,22 @@ def _words(text: str, at: int, most: int = _MOST_WORDS) -> tuple[list[tuple[int,
     if _SPECIAL.isdisjoint(line):
         for word in line.split(" "):
             if word:
-                if len(words) == most:
+                if len(words) == _MOST_WORDS:
                     break
                 words.append((at, at + len(word)))
             at += len(word) + 1
         at = words[-1][1] if words else at
     else:
-        at = _split(text, at, limit, most, words)
+        at = _split(text, at, limit, words)
     cut = at >= limit < len(text)
     if cut and len(words) > 1:
         words.pop()  # it may go on
-    return words, at, not cut and len(words) < most
+    return words, at, not cut and len(words) < _MOST_WORDS
 
 
-def _split(text: str, at: int, limit: int, most: int, words: list[tuple[int, int]]) -> int:
+def _split(text: str, at: int, limit: int, words: list[tuple[int, int]]) -> int:
     """Adds the words of a command with quotes; returns where the last ends."""
-    while at < limit and len(words) < most:
+    while at < limit and len(words) < _MOST_WORDS:
         char = text[at]
         if char in " \t,":
             at += 1
@@ -218,6 +219,12 @@ def _by_rule(text: str, words: list[tuple[int, int]], spans: list[Span]) -> int:
                 spans.append((at, at + len(value), "password"))
         elif ready and option in spaced and _is_secret(word):
             spans.append((start, end, "password"))
+        elif ready and "=" in word and word.partition("=")[0] in spaced:
+            name, _, value = word.partition("=")
+            bare = value.strip("'\"")
+            if _is_secret(bare):
+                at = start + len(name) + 1 + value.index(bare)
+                spans.append((at, at + len(bare), "password"))
         elif ready and option in paired:
             name, sign, value = word.partition(":" if ":" in word else "%")
             if sign and _is_secret(value):

@@ -123,7 +123,8 @@ def _is_made(user: str) -> bool:
     if not is_strong(user) or not user.replace("-", "a").replace("_", "a").isalnum():
         return False
     digits = "".join(char if char.isdigit() else " " for char in user).split()
-    return len(digits) > 1 and sum(map(len, digits)) > 2
+    size = sum(map(len, digits))
+    return (len(digits) > 1 and size > 2) or (size > 7 and user.isalnum())
 
 
 def _pem_blocks(text: str) -> list[Span]:

@@ -83,7 +83,7 @@ def _value_behind(text: str, end: int, label: str) -> tuple[int, int]:
     if sign[:1] not in (":", "=", " ") or (sign[:1] == " " and not flag):
         return 0, 0
     value = sign[1:].lstrip(" \t>")
-    return _value_at(text, end + len(tail) - len(value))
+    return value_at(text, end + len(tail) - len(value))
 
 
 def _is_label(between: str, label: str) -> bool:
@@ -95,7 +95,8 @@ def _is_label(between: str, label: str) -> bool:
     return False
 
 
-def _value_at(text: str, at: int) -> tuple[int, int]:
+def value_at(text: str, at: int) -> tuple[int, int]:
+    """Where the value that begins at `at` stands, without its quotes; (0, 0) for none."""
     slashes = 0
     while slashes < 3 and text[at + slashes : at + slashes + 1] == "\\":
         slashes += 1
@@ -160,7 +161,7 @@ def find_identified(text: str, lower: str) -> list[Span]:
                 place += 1
             if lower.startswith("password ", place):
                 place += 9
-            start, stop = _value_at(text, place)
+            start, stop = value_at(text, place)
             value = text[start:stop].rstrip(";,)")
             head = lower[max(0, at - 160) : at]
             statement = text[at - 11] == "I" or any(word in head for word in _STATEMENTS)

@@ -137,7 +137,7 @@ def _key_family(last: str, before: str, name: str) -> str:
         return "private-key" if last.endswith("privatekey") else "api-key"
     if last == "key" and before in _KEY_OWNERS:
         return "private-key" if before == "private" else "api-key"
-    if last == "key" and before and before not in _PUBLIC_KEYS and name.upper() == name:
+    if last in ("key", "salt") and before and before not in _PUBLIC_KEYS and name.upper() == name:
         return "key"
     return ""
 
@@ -166,6 +166,8 @@ def is_placeholder(value: str) -> bool:
         if not _FILLERS.isdisjoint(words) and _FILLED.issuperset(words):
             return True
     if value[0] == "$" and value[1:].replace("_", "a").isalnum() and not value[1:2].isdigit():
+        return True
+    if value[0] == "$" and "->" in value:
         return True
     if value[0] == "%" and value[-1] == "%":
         return True

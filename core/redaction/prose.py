@@ -6,18 +6,21 @@ No `re`: a name of a secret is followed word by word, a dozen words at most, so 
 from __future__ import annotations
 
 from core.redaction.names import is_placeholder, is_prose
+from core.redaction.terms import is_technical
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from core.redaction.assignments import Name, Span
 
 _REACH = 220
+_WORD = 40
 _NAME_PARTS = ("pass", "pw", "secret", "token", "key", "auth", "credential")
 _MOST_WORDS = 12
 _DIGITS = frozenset("0123456789")
 _SIGNS = frozenset("!#$%^&*+=@~?")
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "„": "“", "«": "»"}
 _BEHIND = frozenset(" \t'’,\"`*)(")
+_MARKS = frozenset("\"'`()[]{}<>\\$")
 _FAMILIES = frozenset(["password", "pw", "pass", "secret", "token", "api-key", "private-key"])
 
 # Behind these the value follows, perhaps after another of them.
@@ -25,7 +28,7 @@ _LINKS = frozenset(
     (
         "is was are be being been has had will should to from now still just simply currently again also always only "
         "changed set reset rotated updated switched renamed became becomes reads says called into exactly literally "
-        "actually temporarily ist war lautet lautete wurde auf = : - -- – — → -> => is: was: be: lautet: ist: to:"
+        "actually temporarily ist war lautet lautete wurde auf = : | - -- – — → -> => is: was: be: lautet: ist: to:"
     ).split()
 )
 # Behind the verb "pass" others of them stand: "options to pass to the linker".
@@ -37,29 +40,8 @@ _OPENERS = frozenset(
         "used given shared field"
     ).split()
 )
+_LEADING = _LINKS | _OPENERS
 _BEFORE = (" as ", " as the ", " as my ", " as your ", " as its ", " as a ", " is the ", " is my ", " is your ")
-# Names of techniques have letters and digits as passwords have: `argon2id`, `HS256`, `1Password`.
-_TECHNIQUES = (
-    "sha", "md5", "md4", "argon2", "pbkdf2", "bcrypt", "scrypt", "blake", "crc", "hmac", "hs2", "hs3", "hs5", "rs2",
-    "rs3", "rs5", "es2", "es3", "es5", "es6", "ps2", "ps3", "ps5", "aes", "rsa", "ecdsa", "ed25519", "ed448", "x509",
-    "x25519", "p256", "p-256", "secp", "pkcs", "p12", "utf", "latin1", "ascii", "base", "b64", "iso", "rfc", "oauth",
-    "oidc", "saml", "auth0", "http", "https", "ipv", "tls", "ssl", "ssh2", "2fa", "mfa", "1password", "bitwarden",
-    "keepass", "k8s", "s3", "ec2", "i18n", "l10n", "log4", "win32", "win64", "x86", "x64", "arm64", "python", "node",
-    "postgres", "mysql", "mariadb", "sqlite", "psycopg", "urllib", "boto3", "vue", "ubuntu", "debian", "windows",
-    "macos", "uuid", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "gpt", "claude", "llama", "qwen", "h264",
-)  # fmt: skip
-_UNITS = frozenset(
-    (
-        "s ms m h d w min mins minute minutes sec secs second seconds hour hours day days week weeks month months year "
-        "years b kb mb gb k bit bits byte bytes char chars character characters digit digits letter letters word words "
-        "x th st nd rd times token tokens way ways factor part parts step steps th: px pt em"
-    ).split()
-)
-_ENDINGS = (
-    ".py", ".ts", ".tsx", ".js", ".json", ".md", ".txt", ".yml", ".yaml", ".toml", ".env", ".sh", ".go", ".rs", ".pem",
-    ".key", ".php", ".java", ".cfg", ".ini", ".conf", ".html", ".css", ".sql", ".rb", ".c", ".h", ".com", ".org",
-)  # fmt: skip
-_OWN_NAMES = ("password", "passwd", "token", "secret", "key", "api_key", "apikey", "user", "test_", "pwd")
 _DATABASE = ("role ", "user ", "login ", "identified", "alter ", "create ", "machine ", "connect ")
 
 
@@ -92,20 +74,31 @@ def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
     return spans
 
 
+def find_changed(text: str, lower: str) -> list[Span]:
+    """What somebody "changed it to" who has just spoken of a password."""
+    spans: list[Span] = []
+    at = lower.find(" it to ")
+    while at >= 0:
+        at += 7
+        head = lower[max(0, at - 170) : at - 7]
+        if head.endswith(("change", "changed", "set", "reset", "update", "updated", "rotated")) and "passw" in head:
+            start, stop = _told(text, at, True, linked=True)
+            if stop:
+                spans.append((start, stop, "password"))
+        at = lower.find(" it to ", at)
+    return spans
+
+
 def _value_behind(text: str, lower: str, start: int, end: int, loose: bool, juxtaposed: bool) -> tuple[int, int]:
     """Where the value behind a name stands, (0, 0) for none."""
-    at = end
-    linked = text.startswith(("'s ", "’s "), at)
-    if linked:
-        at += 3
-    elif text[at] in "\"'`*)" and text[at + 1 : at + 2] in " ,\t":
-        at += 1  # "the `password` is …"
-    if text[at : at + 1] == "(":
-        if lower[start:end] == "password" and text[at + 1 : at + 2] == "'" and _is_sql(lower, start, "'"):
-            return _told(text, at + 1, loose, linked=True, any_word=True)
-        return 0, 0
-    if text[at : at + 1] == "," and loose:
-        at += 1
+    if text[end] == "(":  # SQL: `PASSWORD('…')`
+        called = lower[start:end] == "password" and text[end + 1 : end + 2] == "'" and _is_sql(lower, start, "'")
+        return _told(text, end + 1, loose, linked=True, any_word=True) if called else (0, 0)
+    at, linked = _behind_name(text, end, loose)
+    stated = _is_exported(text, start) or (loose and _is_netrc(lower, start))
+    next_word = lower[at : at + _WORD].split(None, 1)
+    if not next_word or (next_word[0].isalpha() and next_word[0] not in _LEADING and not stated):
+        return 0, 0  # by far the most
     rest = lower[at : end + _REACH].split("\n", 1)[0].split("\\n", 1)[0].replace("\t", " ")
     words = []
     for word in rest.split(" ", _MOST_WORDS):
@@ -114,12 +107,27 @@ def _value_behind(text: str, lower: str, start: int, end: int, loose: bool, juxt
         at += len(word) + 1
     if not words or (not juxtaposed and words[0][1] not in _PLAIN_LINKS):
         return 0, 0
-    if juxtaposed and not linked and _may_be_told(words[0][1]):
-        at, word = words[0]
+    at, word = words[0]
+    if stated:
+        if _MARKS.isdisjoint(word):
+            return (at, at + len(word)) if len(word) > 3 and not is_placeholder(word) else (0, 0)
+        return _told(text, at, loose, True, any_word=True)
+    if juxtaposed and not linked and _may_be_told(word):
         found = _told(text, at, loose, False, loose and _is_sql(lower, start, word))
         if found[1]:
             return found
     return _followed(text, lower, start, end, loose, linked, words)
+
+
+def _behind_name(text: str, at: int, loose: bool) -> tuple[int, bool]:
+    """Where the words behind a name begin, and whether the first is the value: behind "password's", "**password**:"."""
+    if text.startswith(("'s ", "’s "), at):
+        return at + 3, True
+    if text[at] == "*" and text[at : at + 6].lstrip("*").startswith(":"):
+        return text.index(":", at) + 1, True
+    if text[at] in "\"'`*)" and text[at + 1 : at + 2] in " ,\t":
+        at += 1  # "the `password` is …"
+    return at + (loose and text[at : at + 1] == ","), False
 
 
 def _followed(
@@ -165,11 +173,29 @@ def _is_sql(lower: str, start: int, word: str) -> bool:
     return any(word in head for word in _DATABASE)
 
 
+def _is_exported(text: str, start: int) -> bool:
+    """Whether the word behind the name is its value: `ENV NAME VALUE`, `set -x NAME VALUE`."""
+    return text[start - 1 : start] == " " and text.endswith(
+        ("ENV ", "setenv ", "set -x ", "set -gx ", "set -Ux "), 0, start
+    )
+
+
+def _is_netrc(lower: str, start: int) -> bool:
+    """Whether a machine and a login stand before the name."""
+    head = lower[max(0, start - 120) : start]
+    return "login " in head and ("machine " in head or "default " in head)
+
+
 def _told(text: str, at: int, loose: bool, linked: bool, any_word: bool = False) -> tuple[int, int]:
     """Where the value that begins at `at` stands without its quotes, if it looks like a secret."""
     while text[at : at + 1] in ("*", "(", "_") and text[at + 1 : at + 2] not in ("*", ""):
         at += 1
     if text.startswith("**", at):
+        stop = text.find("**", at + 2, at + 80)
+        value = text[at + 2 : stop]
+        plain = value.isalpha() or not value.isascii() or "\n" in value
+        if stop > 0 and not plain and _is_quoted_secret(value, loose, linked, any_word):
+            return at + 2, stop
         at += 2
     slashes = 0
     while slashes < 3 and text[at + slashes : at + slashes + 1] == "\\":
@@ -209,7 +235,7 @@ def _is_quoted_secret(value: str, loose: bool, linked: bool, any_word: bool) -> 
         return loose and many > (2 if linked or any_word else 3) and not is_prose(value)
     if any_word:
         return True
-    if _is_technical(value):
+    if is_technical(value):
         return False
     digits = not _DIGITS.isdisjoint(value)
     if not loose:
@@ -220,12 +246,12 @@ def _is_quoted_secret(value: str, loose: bool, linked: bool, any_word: bool) -> 
 
 
 def _is_bare_secret(value: str, loose: bool, linked: bool, any_word: bool) -> bool:
-    if len(value) < 5 or is_placeholder(value) or value[0] in "/~.{<-$[(|" or _is_technical(value):
+    if len(value) < 5 or is_placeholder(value) or value[0] in "/~.{<-$[(|" or is_technical(value):
         return False
     digits = not _DIGITS.isdisjoint(value)
-    if not loose:
-        return linked and digits and _is_token(value)
     cased = value.upper() != value and value.lower() != value
+    if not loose:
+        return digits and _is_token(value) and (linked or (cased and len(value) >= 16 and value.isalnum()))
     letters = value.upper() != value.lower()
     signs = not _SIGNS.isdisjoint(value[1:-1])
     if any_word:
@@ -243,39 +269,6 @@ def _is_bare_secret(value: str, loose: bool, linked: bool, any_word: bool) -> bo
 def _is_token(value: str) -> bool:
     """Whether a value is long enough, with digits enough, for a token, a key or a secret."""
     return len(value) >= 12 and sum(char in _DIGITS for char in value) > 1 and value.upper() != value.lower()
-
-
-def _is_technical(value: str) -> bool:
-    """Whether a value names a technique, a measure, a date, a file, an address, code or a variable."""
-    low = value.lower()
-    if low.startswith(_TECHNIQUES) or low.endswith(_ENDINGS) or "…" in value or "..." in value:
-        return True
-    if low.startswith(_OWN_NAMES) and not _DIGITS.isdisjoint(low[-2:]) and low.replace("_", "a").isalnum():
-        return len(low.rstrip("0123456789_")) > len(low) - 3  # `password2`, `token_v2`
-    if (
-        "://" in value
-        or "::" in value
-        or "()" in value
-        or "=>" in value
-        or ("@" in value and "." in value.split("@")[-1])
-    ):
-        return True
-    if value.count("/") > 1 or ("/" in value and value.replace("/", "a").replace(".", "a").isalpha()):
-        return True
-    if value[0] in _DIGITS:
-        if (value[4:5] == "-" and value[:4].isdigit()) or ":" in value[:4] or value.count(".") > 1:
-            return True
-        rest = low.lstrip("0123456789.,:+×x").lstrip("-")
-        if rest.split("-", 1)[0] in _UNITS or not rest:
-            return True
-    for sign in "([":
-        head, found, _ = value.partition(sign)
-        if found and head.replace(".", "a").replace("_", "a").isalnum() and value[-1] in ")]":
-            return True
-    head, found, rest = value.partition("=")
-    if found and head.replace("_", "a").replace("-", "a").isalpha() and len(head) > 2:
-        return True
-    return value.isupper() and "_" in value
 
 
 def _value_before(text: str, lower: str, start: int) -> tuple[int, int]:
