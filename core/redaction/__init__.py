@@ -2,19 +2,16 @@
 
 Secrets known by their own form (`forms`, from the table `shapes`), values of a name that announces one, be it assigned
 (`assignments`), told in a sentence (`prose`) or in a field of their own (`labels`), what commands are given
-(`commands`), and tokens too random for a word, an identifier or a path (`tokens`). On the hot path: `re` is
-loaded only when a cheap
-check has found an anchor. Every step is linear in the text and none raises on any str.
+(`commands`), and tokens too random for a word, an identifier or a path (`tokens`). On the hot path: what looks closely,
+`re` too, is loaded where a cheap check has found an anchor. Every step is linear in the text; none raises on any str.
 """
 
 from __future__ import annotations
 
 from core.redaction.assignments import Span, find_assigned, find_names
-from core.redaction.commands import find_in_commands
 from core.redaction.forms import find_formed
-from core.redaction.labels import find_identified, find_labelled, find_passed
 from core.redaction.names import MARK, family, is_placeholder, is_strong
-from core.redaction.prose import find_changed, find_told
+from core.redaction.shapes import CALLS, COMMANDS
 from core.redaction.tokens import MIN_TOKEN, find_random
 
 _PASSES = 6
@@ -99,19 +96,23 @@ def _spans(text: str) -> list[Span]:
     if len(lower) != len(text):  # a letter that lowers to two would shift every position behind it
         lower = "".join(char.lower() if char.isascii() else char for char in text)
     spans = find_formed(text, lower)
-    spans += find_in_commands(text)
+    if " -" in text or any(anchor in text for anchor in COMMANDS):
+        from core.redaction.commands import find_in_commands
+
+        spans += find_in_commands(text)
     candidates, others = find_names(text, lower)
     if candidates:
         spans += find_assigned(text, candidates)
-    if others:
+    if others or " it to " in lower:
+        from core.redaction.labels import find_labelled
+        from core.redaction.prose import find_told
+
         spans += find_labelled(text, others)
         spans += find_told(text, lower, others)
-    if " it to " in lower:
-        spans += find_changed(text, lower)
-    if "identified " in lower:
-        spans += find_identified(text, lower)
-    if "(" in text:
-        spans += find_passed(text)
+    if "identified " in lower or any(call in text for call, _ in CALLS):
+        from core.redaction.labels import find_passed
+
+        spans += find_passed(text, lower)
     if len(text) > _SHORT or max(map(len, text.split()), default=0) >= MIN_TOKEN:
         spans += find_random(text)
     return spans

@@ -6,8 +6,7 @@ around.
 
 from __future__ import annotations
 
-from core.redaction.names import MARK, family, is_placeholder, is_prose, is_strong, names_password
-from core.redaction.terms import is_technical
+from core.redaction.names import MARK, family, is_placeholder, is_prose, is_strong, may_be_told, names_password
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:
                         or (flag and sign != "-")
                     ):
                         found[end] = (start, end, kind)
-                    if sign not in "=:" and not flag:
+                    if sign not in "=:" and not flag and may_be_told(text, lower, start, end):
                         others.append((start, end, kind))
             at = lower.find(keyword, end)
     return sorted(found.values()), sorted(others)
@@ -323,6 +322,8 @@ def _accept(kind: str, value: str, quoted: bool, tight: bool, alone: bool, sign:
         return is_strong(value) and not (kind == "auth" and value.startswith("http"))
     if sign == "," or kind == "authorization":
         if kind == "password" and quoted and len(value) >= 8 and is_mixed(value):
+            from core.redaction.terms import is_technical
+
             return " " not in value and value[0] not in "./~" and not is_technical(value)
         return is_strong(value) or (quoted and len(value) >= 8 and " " not in value and sign != ",")
     if not quoted and _is_code(value):

@@ -6,6 +6,7 @@ Two fields of YAML, JSON, HCL, XML and plist, `--name X --value Y`, and calls th
 from __future__ import annotations
 
 from core.redaction.names import is_placeholder
+from core.redaction.shapes import CALLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,11 +20,6 @@ _LABELS = ("name", "key", "variable", "field", "setting", "property", "parameter
 _FAMILIES = frozenset(["password", "secret", "token", "api-key", "private-key", "pw", "pass", "key"])
 
 _STATEMENTS = ("create user", "create role", "alter user", "alter role", "grant ")
-# (what the call begins with, which of its arguments is the password)
-_CALLS = (
-    ("mysqli(", 3), ("mysqli_connect(", 3), ("mysql_connect(", 3), ("getConnection(", 3), ("PDO(", 3), (".login(", 2),
-    ("BasicAuth(", 2), ("basic_auth(", 2), ("auth=(", 2), ("PasswordCredentials(", 2), ("NetworkCredential(", 2),
-)  # fmt: skip
 
 
 def find_labelled(text: str, names: list[Name]) -> list[Span]:
@@ -116,10 +112,10 @@ def _until(text: str, at: int, mark: str) -> tuple[int, int]:
     return (at, stop) if stop > at and text[at:stop].strip() and "\n" not in text[at:stop] else (0, 0)
 
 
-def find_passed(text: str) -> list[Span]:
-    """Passwords that stand as the second or third text among the arguments of a call which takes one there."""
-    spans: list[Span] = []
-    for call, place in _CALLS:
+def find_passed(text: str, lower: str) -> list[Span]:
+    """Passwords that a call takes as its second or third argument, and what a user is `IDENTIFIED BY` in SQL."""
+    spans = _identified(text, lower)
+    for call, place in CALLS:
         at = text.find(call)
         while at >= 0:
             at += len(call)
@@ -147,8 +143,8 @@ def _argument(text: str, at: int) -> tuple[int, int]:
     return (at + 1, stop) if stop > 0 else (0, 0)
 
 
-def find_identified(text: str, lower: str) -> list[Span]:
-    """What a user is `IDENTIFIED BY` in SQL, perhaps with a plugin between."""
+def _identified(text: str, lower: str) -> list[Span]:
+    """With a plugin between, perhaps: `IDENTIFIED WITH x BY '…'`."""
     spans: list[Span] = []
     at = lower.find("identified ")
     while at >= 0:

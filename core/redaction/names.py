@@ -69,6 +69,26 @@ _DIGITS = frozenset("0123456789")
 
 MARK = "[redacted:"
 
+# Behind these the value follows, perhaps after another of them.
+LINKS = frozenset(
+    (
+        "is was are be being been has had will should to from now still just simply currently again also always only "
+        "changed set reset rotated updated switched renamed became becomes reads says called into exactly literally "
+        "actually temporarily ist war lautet lautete wurde auf = : | - -- – — → -> => is: was: be: lautet: ist: to:"
+    ).split()
+)
+# With these begins what says which password it is: "for the webhook on staging", "I got from the portal".
+OPENERS = frozenset(
+    (
+        "for of on at from in to i we you he she they that which with und für von zum zur der des am im here below "
+        "used given shared field"
+    ).split()
+)
+BEFORE = (" as ", " as the ", " as my ", " as your ", " as its ", " as a ", " is the ", " is my ", " is your ")
+"""What stands between a value and a name behind it."""
+_LEADING = LINKS | OPENERS
+_WORD = 40
+
 
 def words_of(name: str) -> list[str]:
     """The lower-case words of a name in any case style: `clientSecret`, `CLIENT_SECRET`, `client-secret` alike."""
@@ -185,3 +205,22 @@ def is_strong(value: str) -> bool:
 def is_prose(value: str) -> bool:
     """Whether several words are a sentence rather than a passphrase."""
     return any(word.strip("?!.:,;()").lower() in _SENTENCE for word in value.split())
+
+
+def may_be_told(text: str, lower: str, start: int, end: int) -> bool:
+    """Whether a sentence or a field could give a value to the name at start..end: hardly any does."""
+    char = text[end]
+    if char in ");]}":
+        return False
+    words = lower[end + 1 : end + _WORD].split(None, 1) if char == " " else ()
+    if not words or not words[0].rstrip(".,;:!?").isalpha() or words[0] in _LEADING:
+        return True
+    return is_stated(text, lower, start) or lower.endswith(BEFORE, max(0, start - 12), start)
+
+
+def is_stated(text: str, lower: str, start: int) -> bool:
+    """Whether the word behind the name is its value: in a netrc, `ENV NAME VALUE`, `set -x NAME VALUE`."""
+    if text.endswith(("ENV ", "setenv ", "set -x ", "set -gx ", "set -Ux "), max(0, start - 8), start):
+        return True
+    head = lower[max(0, start - 120) : start]
+    return "login " in head and ("machine " in head or "default " in head)

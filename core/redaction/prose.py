@@ -5,7 +5,7 @@ No `re`: a name of a secret is followed word by word, a dozen words at most, so 
 
 from __future__ import annotations
 
-from core.redaction.names import is_placeholder, is_prose
+from core.redaction.names import BEFORE, LINKS, OPENERS, is_placeholder, is_prose, is_stated
 from core.redaction.terms import is_technical
 
 TYPE_CHECKING = False
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from core.redaction.assignments import Name, Span
 
 _REACH = 220
-_WORD = 40
 _NAME_PARTS = ("pass", "pw", "secret", "token", "key", "auth", "credential")
 _MOST_WORDS = 12
 _DIGITS = frozenset("0123456789")
@@ -23,31 +22,14 @@ _BEHIND = frozenset(" \t'’,\"`*)(")
 _MARKS = frozenset("\"'`()[]{}<>\\$")
 _FAMILIES = frozenset(["password", "pw", "pass", "secret", "token", "api-key", "private-key"])
 
-# Behind these the value follows, perhaps after another of them.
-_LINKS = frozenset(
-    (
-        "is was are be being been has had will should to from now still just simply currently again also always only "
-        "changed set reset rotated updated switched renamed became becomes reads says called into exactly literally "
-        "actually temporarily ist war lautet lautete wurde auf = : | - -- – — → -> => is: was: be: lautet: ist: to:"
-    ).split()
-)
 # Behind the verb "pass" others of them stand: "options to pass to the linker".
 _PLAIN_LINKS = frozenset(["is", "was", "=", ":", "->", "→"])
-# With these begins what says which password it is: "for the webhook on staging", "I got from the portal".
-_OPENERS = frozenset(
-    (
-        "for of on at from in to i we you he she they that which with und für von zum zur der des am im here below "
-        "used given shared field"
-    ).split()
-)
-_LEADING = _LINKS | _OPENERS
-_BEFORE = (" as ", " as the ", " as my ", " as your ", " as its ", " as a ", " is the ", " is my ", " is your ")
 _DATABASE = ("role ", "user ", "login ", "identified", "alter ", "create ", "machine ", "connect ")
 
 
 def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
     """The (start, end, kind) of each value that a sentence, or SQL, gives to one of the names."""
-    spans: list[Span] = []
+    spans = _changed(text, lower)
     done = 0
     for start, end, kind in names:
         if kind not in _FAMILIES or start < done or text[end : end + 1] not in _BEHIND or text[start] == "-":
@@ -74,7 +56,7 @@ def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
     return spans
 
 
-def find_changed(text: str, lower: str) -> list[Span]:
+def _changed(text: str, lower: str) -> list[Span]:
     """What somebody "changed it to" who has just spoken of a password."""
     spans: list[Span] = []
     at = lower.find(" it to ")
@@ -95,10 +77,7 @@ def _value_behind(text: str, lower: str, start: int, end: int, loose: bool, juxt
         called = lower[start:end] == "password" and text[end + 1 : end + 2] == "'" and _is_sql(lower, start, "'")
         return _told(text, end + 1, loose, linked=True, any_word=True) if called else (0, 0)
     at, linked = _behind_name(text, end, loose)
-    stated = _is_exported(text, start) or (loose and _is_netrc(lower, start))
-    next_word = lower[at : at + _WORD].split(None, 1)
-    if not next_word or (next_word[0].isalpha() and next_word[0] not in _LEADING and not stated):
-        return 0, 0  # by far the most
+    stated = is_stated(text, lower, start)
     rest = lower[at : end + _REACH].split("\n", 1)[0].split("\\n", 1)[0].replace("\t", " ")
     words = []
     for word in rest.split(" ", _MOST_WORDS):
@@ -136,7 +115,7 @@ def _followed(
     """Where the value stands that words such as "is", "was changed to", "for the server is" lead to."""
     opened = False
     for number, (at, word) in enumerate(words):
-        if word in _LINKS and (linked or word != "from"):
+        if word in LINKS and (linked or word != "from"):
             linked = True
             if word == "to" and not _is_changed(lower, start, end, at):
                 linked, opened = False, True
@@ -145,7 +124,7 @@ def _followed(
             found = _told(text, at, loose, True)
             if found[1]:
                 return found
-        if (not number and word in _OPENERS) or (linked and opened):
+        if (not number and word in OPENERS) or (linked and opened):
             opened, linked = True, False
         elif not opened:
             break
@@ -171,19 +150,6 @@ def _is_sql(lower: str, start: int, word: str) -> bool:
         return False
     head = lower[max(0, start - 160) : start]
     return any(word in head for word in _DATABASE)
-
-
-def _is_exported(text: str, start: int) -> bool:
-    """Whether the word behind the name is its value: `ENV NAME VALUE`, `set -x NAME VALUE`."""
-    return text[start - 1 : start] == " " and text.endswith(
-        ("ENV ", "setenv ", "set -x ", "set -gx ", "set -Ux "), 0, start
-    )
-
-
-def _is_netrc(lower: str, start: int) -> bool:
-    """Whether a machine and a login stand before the name."""
-    head = lower[max(0, start - 120) : start]
-    return "login " in head and ("machine " in head or "default " in head)
 
 
 def _told(text: str, at: int, loose: bool, linked: bool, any_word: bool = False) -> tuple[int, int]:
@@ -274,9 +240,9 @@ def _is_token(value: str) -> bool:
 def _value_before(text: str, lower: str, start: int) -> tuple[int, int]:
     """Where the value in `use "…" as the password` stands: quoted, or bare where it has digits and signs."""
     head = lower[max(0, start - 12) : start]
-    if not head.endswith(_BEFORE):
+    if not head.endswith(BEFORE):
         return 0, 0
-    found = next(before for before in _BEFORE if head.endswith(before))
+    found = next(before for before in BEFORE if head.endswith(before))
     stop = start - len(found)
     closing = text[stop - 1 : stop]
     if closing in _QUOTES.values() and closing:

@@ -132,3 +132,11 @@ PGPASS = r"(?m)^[^\s:#]{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{3,128})$"
 CURL_USER = r"(?:-u|--user|-U|--proxy-user)[ =]?[\"']?[^\s:\"'/]{1,100}:([^\s\"']{1,200})"
 ATTACHED_P = r"-p(?:'([^'\n]{1,200})'|\"([^\"\n]{1,200})\"|([^\s'\"-][^\s'\"]{2,200}))"
 COOKIE_PAIR = r"(?<![^\s;:\"',])([A-Za-z0-9_.$-]{1,64})=([^\s;,\"']{1,4096})"
+
+# (how a call begins, which of its arguments is a password)
+CALLS = (
+    ("mysqli(", 3), ("mysqli_connect(", 3), ("mysql_connect(", 3), ("getConnection(", 3), ("PDO(", 3), (".login(", 2),
+    ("BasicAuth(", 2), ("basic_auth(", 2), ("auth=(", 2), ("PasswordCredentials(", 2), ("NetworkCredential(", 2),
+)  # fmt: skip
+COMMANDS = ('"-', "'-", "chpasswd", "op read ", "pass show ", "keyvault secret show")
+"""What besides an option a command that is given or prints a secret has in it."""
