@@ -73,6 +73,7 @@ def _begun(item: object, kind: str, work: list[tuple[object, object, str]]) -> o
             if not is_strong(item):
                 return redact(item)[0]
             kind = "api-key"
+        kind = "password" if kind == "pw" else kind
         if kind == "password" and item[0] in "/~" and "/" in item[1:]:
             return redact(item)[0]
         return f"{MARK}{kind}]"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _REACH = 600
 _MOST_WORDS = 40
 _LINE = 400
+_LONGEST = 4096
 _AHEAD = frozenset(" \t\n/;|&($`\"'")
 _BEHIND = frozenset(" \"'")
 _CLOSING = frozenset(",])}")
@@ -153,8 +154,10 @@ def _words(text: str, at: int) -> tuple[list[tuple[int, int]], int, bool]:
     else:
         at = _split(text, at, limit, words)
     cut = at >= limit < len(text)
-    if cut and len(words) > 1:
-        words.pop()  # it may go on
+    if cut and words and words[-1][1] == at:  # it may go on
+        more = text[at : at + _LONGEST].split(None, 1)[:1]
+        at += len(more[0]) if more and not text[at].isspace() else 0
+        words[-1] = (words[-1][0], at)
     return words, at, not cut and len(words) < _MOST_WORDS
 
 

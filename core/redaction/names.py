@@ -50,9 +50,10 @@ _NOT_VALUES = frozenset(
     (
         "none null nil undefined true false yes no on off empty missing required optional unset set invalid valid "
         "expired wrong str string bytes int integer number bool boolean any text varchar char object unknown never "
-        "void secretstr redacted hidden masked removed changeme change-me change_me replaceme replace-me placeholder "
-        "todo tbd example dummy fake sample n/a na default prompt ask stdin env see the a an is are was in from "
-        "password passwd passphrase pass pwd pw secret token key apikey api-key api_key my your value here"
+        "void secretstr redacted masked removed changeme changeit change-me change_me replaceme replace-me "
+        "placeholder hidden todo tbd example dummy fake sample n/a na default prompt ask stdin env see the a an is are "
+        "was in from x-oauth-basic password passwd passphrase pass pwd pw secret token key apikey api-key api_key my "
+        "your value here"
     ).split()
 )
 # Words that stand in sentences and not in a password of several words.
@@ -215,12 +216,15 @@ def may_be_told(text: str, lower: str, start: int, end: int) -> bool:
     words = lower[end + 1 : end + _WORD].split(None, 1) if char == " " else ()
     if not words or not words[0].rstrip(".,;:!?").isalpha() or words[0] in _LEADING:
         return True
-    return is_stated(text, lower, start) or lower.endswith(BEFORE, max(0, start - 12), start)
+    return is_stated(text, lower, start, True) or lower.endswith(BEFORE, max(0, start - 12), start)
 
 
-def is_stated(text: str, lower: str, start: int) -> bool:
-    """Whether the word behind the name is its value: in a netrc, `ENV NAME VALUE`, `set -x NAME VALUE`."""
+def is_stated(text: str, lower: str, start: int, loose: bool) -> bool:
+    """Whether the word behind the name is its value: in a netrc, `ENV NAME VALUE`, `set -x NAME VALUE`.
+
+    `loose` says that it is the name of a password.
+    """
     if text.endswith(("ENV ", "setenv ", "set -x ", "set -gx ", "set -Ux "), max(0, start - 8), start):
         return True
     head = lower[max(0, start - 120) : start]
-    return "login " in head and ("machine " in head or "default " in head)
+    return loose and "login " in head and ("machine " in head or "default " in head)

@@ -24,7 +24,7 @@ _FAMILIES = frozenset(["password", "pw", "pass", "secret", "token", "api-key", "
 
 # Behind the verb "pass" others of them stand: "options to pass to the linker".
 _PLAIN_LINKS = frozenset(["is", "was", "=", ":", "->", "→"])
-_DATABASE = ("role ", "user ", "login ", "identified", "alter ", "create ", "machine ", "connect ")
+_DATABASE = ("role ", "user ", "login ", "identified", "alter ", "create ", "machine ", "connect ", "set password ")
 
 
 def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
@@ -77,7 +77,7 @@ def _value_behind(text: str, lower: str, start: int, end: int, loose: bool, juxt
         called = lower[start:end] == "password" and text[end + 1 : end + 2] == "'" and _is_sql(lower, start, "'")
         return _told(text, end + 1, loose, linked=True, any_word=True) if called else (0, 0)
     at, linked = _behind_name(text, end, loose)
-    stated = is_stated(text, lower, start)
+    stated = is_stated(text, lower, start, loose)
     rest = lower[at : end + _REACH].split("\n", 1)[0].split("\\n", 1)[0].replace("\t", " ")
     words = []
     for word in rest.split(" ", _MOST_WORDS):
@@ -177,7 +177,7 @@ def _told(text: str, at: int, loose: bool, linked: bool, any_word: bool = False)
         return 0, 0
     words = text[at : at + 160].split(None, 1)
     value = words[0] if words else ""
-    for end in '"<`\\':
+    for end in ('"', "<", "`", "\\", "&quot", "&#", "&lt"):
         if end in value:
             value = value.partition(end)[0]
     value = value.rstrip(".,;:)*?>")

@@ -7,7 +7,7 @@ _DIGITS = frozenset("0123456789")
 _TECHNIQUES = (
     "argon2", "pbkdf2", "bcrypt", "scrypt", "blake2", "blake3", "ed25519", "x25519", "ecdsa", "secp256", "pkcs",
     "oauth", "1password", "bitwarden", "keepass", "python", "postgres", "mysql", "mariadb", "sqlite", "psycopg",
-    "urllib",
+    "urllib", "scram",
     "ubuntu", "debian", "windows", "macos", "v1alpha", "v1beta",
 )  # fmt: skip
 _SHORT_TECHNIQUES = frozenset(
@@ -35,7 +35,11 @@ def is_technical(value: str) -> bool:
     low = value.lower()
     if low.startswith(_TECHNIQUES) or low.endswith(_ENDINGS) or _is_short_technique(low):
         return True
-    if low.startswith(_OWN_NAMES) and not _DIGITS.isdisjoint(low[-2:]) and low.replace("_", "a").isalnum():
+    if (
+        low.startswith(_OWN_NAMES)
+        and not _DIGITS.isdisjoint(low[-2:])
+        and low.replace("_", "a").replace(".", "a").isalnum()
+    ):
         return len(low.rstrip("0123456789_")) > len(low) - 3  # `password2`, `token_v2`
     if (
         "…" in value
@@ -59,6 +63,8 @@ def is_technical(value: str) -> bool:
         head, found, _ = value.partition(sign)
         if found and head.replace(".", "a").replace("_", "a").isalnum() and value[-1] in ")]":
             return True
+    if value.rpartition(":")[2].isdigit() and value.rpartition(":")[0].replace(".", "a").isalnum():
+        return True
     head, found, rest = value.partition("=")
     if found and head.replace("_", "a").replace("-", "a").isalpha() and len(head) > 2:
         return True
