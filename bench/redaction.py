@@ -3,8 +3,9 @@
     python bench/redaction.py [--misses] [--json OUT]
 
 Detection: the share of texts with secrets of which no `STRETCH` characters of a secret in a row are left. False
-positives: the share of harmless texts that are changed at all. Both of the half that rules were made with (`work`), and
-of the half that was kept apart while they were made (`held out`). Exit 1 where a bound is not kept.
+positives: the share of harmless texts that are changed at all. Both of the half that rules were made with (`work`), of
+the half that was kept apart while they were made (`held out`), and of what was written and kept apart when that half
+had shown a fault (`held out later`). Exit 1 where a bound is not kept.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ DETECTION = 0.95
 FALSE_POSITIVES = 0.01
 MS_A_MB = 1_000
 MEGABYTE = 1_000_000
-PARTS = ("work", "held out")
+PARTS = ("work", "held out", "held out later")
 HOSTILE = (
     "a", '"\\', "'\"`", "\n", " ", "=", "password: ", "password:\n", "password=", "--token ", "key=", "://", "a:b@",
     "https://a@", "the password is ", "password changed to ", "identified by ", "<key>password</key>", "machine ",
@@ -51,8 +52,11 @@ def is_changed(item: Item) -> bool:
 
 def wrong(part: str) -> tuple[list[Item], list[Item], list[Item], list[Item]]:
     """Of a part: all items with secrets, those that keep one, all harmless ones, those that are changed."""
-    side = PARTS.index(part)
-    secrets, harmless = halves(items("secrets.txt"))[side], halves(items("harmless.txt"))[side]
+    if part == PARTS[2]:
+        secrets, harmless = items("secrets-2.txt"), items("harmless-2.txt")
+    else:
+        side = PARTS.index(part)
+        secrets, harmless = halves(items("secrets.txt"))[side], halves(items("harmless.txt"))[side]
     return (
         secrets,
         [item for item in secrets if not is_out(item)],
@@ -84,11 +88,12 @@ def ms_a_mb(text: str) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--misses", action="store_true", help="show the items of the work half that went wrong")
+    parser.add_argument("--part", choices=PARTS, help="this part alone, and no times")
     parser.add_argument("--json", type=Path, help="write the figures here too")
     options = parser.parse_args()
     figures: dict[str, object] = {}
     kept = True
-    for part in PARTS:
+    for part in (options.part,) if options.part else PARTS:
         secrets, missed, harmless, changed = wrong(part)
         detection, false = 1 - len(missed) / len(secrets), len(changed) / len(harmless)
         kept &= detection >= DETECTION and false <= FALSE_POSITIVES
@@ -101,14 +106,14 @@ def main() -> int:
         if options.misses and part == PARTS[0]:
             for item in (*missed, *changed):
                 print(f"--- {item.kind}\n{item.text}\n>>>\n{redact(item.text)[0]}")
-    costs = {name: ms_a_mb(text) for name, text in texts().items()}
+    costs = {name: ms_a_mb(text) for name, text in ({} if options.part else texts()).items()}
     for name, cost in sorted(costs.items(), key=lambda entry: -entry[1]):
         print(f"{cost:6.0f} ms a MB: {name}")
     figures["ms_a_mb"] = {name: round(cost) for name, cost in costs.items()}
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    kept &= max(costs.values()) <= MS_A_MB
+    kept &= max(costs.values(), default=0) <= MS_A_MB
     return 0 if kept else 1
 
 
