@@ -9,6 +9,7 @@ from cli import commands
 from cli.answer import Answer, print_answer, print_envelope, step
 from core import envelope as envelopes
 from core.errors import FAILED, Failure
+from core.output.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,5 +112,5 @@ def report(name: str, failure: Failure, *, as_json: bool) -> int:
         action: NextAction = step(f"{help_for} --help", "what this command takes")
         print_envelope(envelopes.failed(name, failure, [action]))
     else:
-        sys.stderr.write(f"{name}: {failure.message}\n  {failure.fix}\n")
+        sys.stderr.write(shown(f"{name}: {failure.message}\n  {failure.fix}\n"))
     return failure.exit_code

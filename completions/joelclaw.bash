@@ -158,13 +158,13 @@ _joelclaw() {
     "inject") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="recovery memory refresh project"; fi ;;
     "idle") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="schedule cancel list due run"; fi ;;
     "compaction") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="decide prepare serialize summarize branch"; fi ;;
-    "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --include-hold --include-discard --budget --category -c --collection --session --project --everywhere --batch --json --help -h"; fi ;;
+    "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --verbatim --include-hold --include-discard --budget --category -c --collection --session --project --everywhere --batch --json --help -h"; fi ;;
     "lost") if [[ $word == -* ]]; then offered="--limit -n --kind -k --json --help -h"; fi ;;
     "memory write") if [[ $word == -* ]]; then offered="--category -c --tags -t --source -s --session --project --json --help -h"; fi ;;
     "memory search") if [[ $word == -* ]]; then offered="--limit -n --category -c --raw --json --help -h"; fi ;;
     "memory recent") if [[ $word == -* ]]; then offered="--count -n --hours --json --help -h"; fi ;;
     "memory scorecard") if [[ $word == -* ]]; then offered="--hours --json --help -h"; fi ;;
-    "memory show") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "memory show") if [[ $word == -* ]]; then offered="--verbatim --json --help -h"; fi ;;
     "memory forget") if [[ $word == -* ]]; then offered="--session --undo --json --help -h"; fi ;;
     "memory import") if [[ $word == -* ]]; then offered="--json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "memory export") if [[ $word == -* ]]; then offered="--collection --json --help -h"; fi ;;
@@ -174,7 +174,7 @@ _joelclaw() {
     "memory index") if [[ $word == -* ]]; then offered="--limit -n --budget-seconds --json --help -h"; fi ;;
     "knowledge sync") if [[ $word == -* ]]; then offered="--prune --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "knowledge search") if [[ $word == -* ]]; then offered="--type -t --limit -n --json --help -h"; fi ;;
-    "vault read") if [[ $word == -* ]]; then offered="--raw --json --help -h"; fi ;;
+    "vault read") if [[ $word == -* ]]; then offered="--raw --verbatim --json --help -h"; fi ;;
     "vault search") if [[ $word == -* ]]; then offered="--semantic --limit -n --json --help -h"; fi ;;
     "otel emit") if [[ $word == -* ]]; then offered="--action --source --component --level --success --metadata --id --timestamp --error --duration-ms --session --stdin --json --help -h"; fi ;;
     "otel list") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --backend --json --help -h"; fi ;;

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from core.output.shown import escaped
 from core.store import documents, segments, sqlite
 from core.store.sqlite import apsw
 from memory import json_form
@@ -163,4 +164,4 @@ def export_lines(db: apsw.Connection, collections: Sequence[str]) -> Iterator[by
     """Every memory that was not forgotten as a JSON line with its newline; `collections` empty means all."""
     for document in documents.every(db):
         if not collections or document["collection"] in collections:
-            yield orjson.dumps(json_form.to_line(document), option=orjson.OPT_APPEND_NEWLINE)
+            yield escaped(orjson.dumps(json_form.to_line(document)).decode()).encode() + b"\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core import clock, words
 from core.store.migrations import COLLECTIONS
-from recall import backend, rewrite, trust
+from recall import backend, origin, rewrite, trust
 from recall import budget as budgets
 from recall.ranking import may_name_time, rank
 
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
         tags: list[str]
         project: str
         context: str
+        origin: str
+        """Who said it: see `recall.origin`."""
 
     class RecallResult(TypedDict):
         """The result of the mirrored CLI's `recall`."""
@@ -344,6 +346,7 @@ def _hit(document: Document, score: float, raw: float, boost: float) -> Hit:
         "tags": document["tags"],
         "project": document["project"],
         "context": document["context"],
+        "origin": origin.of_document(document),
     }
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from cli.terminal import console, next_steps, pairs, rows_table, safe, size, visible
+from cli.terminal import console, next_steps, pairs, rows_table, safe, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ def difference(diffs: Sequence[str]) -> None:
 def _diff(screen: Console, diff: str) -> None:
     for line in diff.splitlines():
         style = "bold" if line.startswith(("+++ ", "--- ")) else _COLOURS.get(line[:1], "dim")
-        screen.print(Text(visible(line), style=style), soft_wrap=True)
+        screen.print(safe(line, style), soft_wrap=True)
 
 
 def changes(answer: Answer) -> None:
