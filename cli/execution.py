@@ -47,11 +47,25 @@ def run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
             from core import config
             from core.process import background_jobs
 
-            background_jobs.start_due(config.load())
+            settings = config.load()
+            if settings.dropped:
+                _tell_dropped(settings.dropped)
+            background_jobs.start_due(settings)
         except Exception:  # the command is done, and what waits goes with the next one
             if os.environ.get("JOELCLAW_DEBUG"):
                 raise
     return code
+
+
+def _tell_dropped(dropped: tuple[tuple[str, str], ...]) -> None:
+    """That a project's file was left out, once: on stderr and as an event."""
+    from core import clock
+    from otel import spool
+    from session import dropped_files
+
+    made = dropped_files.events(dropped, clock.now_ms())
+    if made and spool.keep(made):
+        sys.stderr.write(shown("".join(f"joelclaw: left out: {event.get('error')}\n" for event in made)))
 
 
 def _run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:

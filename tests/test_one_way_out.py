@@ -136,6 +136,7 @@ TABLE: dict[str, list[list[str]] | str] = {
     "store pull": "answers from a cluster",
     "store verify": "answers from a cluster",
     "status": [["status"]],
+    "trust": [["trust", "--list"]],
     "completion": [["completion", "bash"], ["completion", "zsh"], ["completion", "fish"]],
 }  # fmt: skip
 
