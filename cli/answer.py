@@ -8,7 +8,6 @@ import sys
 from core import envelope as envelopes
 from core import json_text
 from core.errors import usage
-from core.output.shown import escaped, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def print_answer(command: str, answer: Answer) -> None:
     """The answer on stdout: raw text, or the envelope; nothing in it acts on a terminal or passes for markup."""
     if answer.text is not None:
         if answer.text:
-            write_out((answer.text if answer.framed else shown(answer.text)) + "\n")
+            write_out((answer.text if answer.framed else _shown(answer.text)) + "\n")
         return
     print_envelope(envelopes.done(command, answer.result, answer.next_actions))
 
@@ -85,7 +84,17 @@ def print_envelope(envelope: Envelope) -> None:
 
 def write_json(text: str) -> None:
     """JSON text and a newline to stdout, with escapes for what acts on a terminal or passes for markup."""
-    write_out(escaped(text) + "\n")
+    if not (text.isascii() and "<" not in text and "\x7f" not in text):
+        from core.output.shown import escaped  # most answers hold nothing to escape, and a hook starts faster without
+
+        text = escaped(text)
+    write_out(text + "\n")
+
+
+def _shown(text: str) -> str:
+    from core.output.shown import shown
+
+    return shown(text)
 
 
 def write_verbatim(text: str) -> int:

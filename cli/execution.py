@@ -9,7 +9,6 @@ from cli import commands
 from cli.answer import Answer, print_answer, print_envelope, step
 from core import envelope as envelopes
 from core.errors import FAILED, Failure
-from core.output.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,6 +59,7 @@ def run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
 def _tell_dropped(dropped: tuple[tuple[str, str], ...]) -> None:
     """That a project's file was left out, once: on stderr and as an event."""
     from core import clock
+    from core.output.shown import shown
     from otel import spool
     from session import dropped_files
 
@@ -126,5 +126,7 @@ def report(name: str, failure: Failure, *, as_json: bool) -> int:
         action: NextAction = step(f"{help_for} --help", "what this command takes")
         print_envelope(envelopes.failed(name, failure, [action]))
     else:
+        from core.output.shown import shown
+
         sys.stderr.write(shown(f"{name}: {failure.message}\n  {failure.fix}\n"))
     return failure.exit_code

@@ -5,9 +5,6 @@ An agent that is shown a memory must be able to tell what its user said from wha
 
 from __future__ import annotations
 
-from core.output.shown import shown, shown_line
-from core.quoting import clip_path
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from core.store.interface import Document
@@ -50,6 +47,9 @@ def line(hit: Hit) -> str:
 
     What a session was at work on in a place has a line for each. A user's own words come as they were written.
     """
+    from core.output.shown import shown, shown_line  # what answers in JSON starts faster without
+    from core.quoting import clip_path
+
     text = hit["observation"]
     if hit["collection"] == "work":
         return shown(text)
