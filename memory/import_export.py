@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from core.output.shown import escaped
 from core.store import documents, segments, sqlite
 from core.store.migrations import COLLECTIONS
 from core.store.sqlite import apsw
@@ -164,4 +165,4 @@ def export_lines(db: apsw.Connection, collections: Sequence[str]) -> Iterator[by
     """Every memory that was not forgotten as a JSON line with its newline, one at a time; no collections means all."""
     for name in [name for name in COLLECTIONS if name in collections] or [""]:
         for document in documents.every(db, collection=name):
-            yield orjson.dumps(json_form.to_line(document), option=orjson.OPT_APPEND_NEWLINE)
+            yield escaped(orjson.dumps(json_form.to_line(document)).decode()).encode() + b"\n"

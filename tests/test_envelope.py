@@ -11,6 +11,8 @@ import pytest
 from conftest import JOELCLAW, PATIENCE_S, Run, Spawned, clean_environment
 from terminal import on_terminal
 
+from core.output.shown import escaped
+
 DONE = ["ok", "command", "result", "next_actions"]
 FAILED = ["ok", "command", "result", "error", "fix", "next_actions"]
 
@@ -42,7 +44,7 @@ CALLS = [
 def check(spawned: Spawned, name: str) -> Any:
     """The envelope, after looking at everything that all envelopes have in common."""
     envelope = json.loads(spawned.out)
-    assert spawned.out == json.dumps(envelope, indent=2, ensure_ascii=False) + "\n"
+    assert spawned.out == escaped(json.dumps(envelope, indent=2, ensure_ascii=False)) + "\n"
     assert list(envelope) == (DONE if envelope["ok"] else FAILED)
     assert (spawned.code == 0) is envelope["ok"]
     assert envelope["command"] == f"joelclaw {name}"

@@ -254,9 +254,11 @@ def test_where_a_note_is_cut(lines: int, truncated: bool) -> None:
         assert text.startswith(cut.content) if truncated else cut.content == text
 
 
-def test_raw_prints_the_note_alone(run: Run, notes: Path) -> None:
+def test_raw_prints_the_note_below_its_file(run: Run, notes: Path) -> None:
     spawned = run("vault", "read", RECOVERY, "--raw", env={"VAULT_PATH": str(notes)})
-    assert spawned.out == (notes / RECOVERY).read_text()
+    assert spawned.out == f"[file {notes / RECOVERY}]\n" + (notes / RECOVERY).read_text()
+    verbatim = run("vault", "read", RECOVERY, "--verbatim", env={"VAULT_PATH": str(notes)})
+    assert verbatim.out == (notes / RECOVERY).read_text()
 
 
 def test_what_is_no_text_is_no_match(run: Run, notes: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.answer import Answer
+from cli.answer import Answer, refuse_terminal, write_verbatim
 from core import clock, config
 from core.errors import Failure, usage
 from core.store import sqlite
@@ -32,25 +32,30 @@ def stats(_options: dict[str, Any]) -> Answer:
     return Answer(_reading(reports.stats))
 
 
-def show(options: dict[str, Any]) -> Answer:
+def show(options: dict[str, Any]) -> Answer | int:
     """One memory with everything known of it, forgotten or not; or a tool call, `call:<session>:<number>`.
 
     Raises:
-        Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS.
+        Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS; MEMORY_INVALID_ARGS for `--verbatim` to a terminal.
     """
     from core.store import observed
     from memory import forget as forgetting
     from memory import json_form
     from recall.by_name import session_calls
 
+    if options["verbatim"]:
+        refuse_terminal("MEMORY_INVALID_ARGS")
     if options["id"].startswith(session_calls.PREFIX):
-        return _show_call(options["id"])
+        call = _show_call(options["id"])
+        return write_verbatim(call.result["passage"]) if options["verbatim"] else call  # type: ignore[index]
 
     def read(db: apsw.Connection | None) -> dict[str, Any]:
         document = forgetting.find(db, options["id"])
         return {**json_form.to_view(document), "evidence": observed.evidence(db, document["id"]) if db else []}
 
     view = _reading(read)
+    if options["verbatim"]:
+        return write_verbatim(view["observation"])
     undo = " --undo" if view["forgotten"] else ""
     what = "bring it back" if view["forgotten"] else "take it out of memory"
     return Answer(view, [{"command": f"joelclaw memory forget{undo} {view['id']}", "description": what}])
