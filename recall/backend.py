@@ -45,6 +45,10 @@ class EmptySource:
         """Nothing."""
         return {}
 
+    def absent(self, _: Sequence[str]) -> float:
+        """0."""
+        return 0.0
+
     def segments(self) -> int:
         """None."""
         return 0

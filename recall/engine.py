@@ -208,13 +208,14 @@ def _answer(
         asked = ByName(db, shortened, filters, profile["applied"], near=near, own=own, most=most, min_score=min_score)
         filters["collections"] = [name for name in collections if name in COLLECTIONS]
     asked_for = _asked_for(shortened, now)
+    said = words.query_terms(shortened)
     ranked: list[Ranked] = []
     dropped: list[tuple[Ranked, list[str]]] = []
     documents: list[Hit] = []
     for terms, vector, holds in _searches(found_in, expanded, asked):
         ranked = rank(
             found_in, terms, vector, filters, wide, now,
-            episode_decay=episode_decay, asked_for=asked_for, contextual=contextual,
+            episode_decay=episode_decay, said=said, asked_for=asked_for, contextual=contextual,
         )  # fmt: skip
         if holds is not None:
             ranked = _holding(found_in, ranked, holds)

@@ -26,6 +26,9 @@ COVERAGE_SHARE = 0.5
 SEGMENTS_HALF = 25
 """Segments at which they count for half of that."""
 
+ABSENT_HALF = 200
+"""Documents at which a word that none of them has counts for half: a small store lacks most words."""
+
 CONTEXTUAL_WEIGHT = 0.5
 CONTEXTUAL_LOW = 0.78
 """e5 puts any two texts close together: the median of unrelated ones is .78, and one in a hundred is over .87."""
@@ -52,6 +55,18 @@ def fuse(bm25: float, cosine: float | None, half: float) -> float:
         return lexical
     semantic = SEMANTIC_WEIGHT * min(1.0, (cosine - COSINE_LOW) / (COSINE_HIGH - COSINE_LOW))
     return lexical + semantic - lexical * semantic
+
+
+def answerable(absent: float, documents: int) -> float:
+    """What is left of every score of a query where words of it stand nowhere: then the store hardly speaks of it.
+
+    The order of the answers is as it was; but what nothing answers would else score like what something does, since
+    some turn or segment has some of its words.
+
+    Args:
+        absent: the share of the query's words that no document has, 0 to 1.
+    """
+    return 1 - absent * documents / (documents + ABSENT_HALF)
 
 
 def segment_half(terms: int, segments: int) -> float:

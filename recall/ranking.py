@@ -38,6 +38,7 @@ def rank(
     now: int,
     *,
     episode_decay: float,
+    said: Sequence[str] = (),
     asked_for: Span | None = None,
     contextual: Question | None = None,
 ) -> list[Ranked]:
@@ -45,6 +46,7 @@ def rank(
 
     Args:
         wide: candidates of each search.
+        said: the terms of the query as it was given; `terms` may be more, or phrases.
         now: ms since the epoch.
         episode_decay: see `trust.age_factor`.
         asked_for: the time that the query names.
@@ -65,6 +67,7 @@ def rank(
     if around:
         segments = found_in.segments()
         weight, half = fusion.segment_weight(segments), fusion.segment_half(len(terms), segments)
+    whole = fusion.answerable(found_in.absent(said), found_in.size()) if raw else 1.0
     ranked: list[Ranked] = []
     for traits in found_in.traits(list(raw)) if raw else ():
         score = raw[traits["rowid"]] * trust.substance(traits["collection"], traits["chars"])
@@ -76,6 +79,6 @@ def rank(
         else:
             aged = trust.age_factor(traits["collection"], now - traits["confirmed_at"], episode_decay)
         boost = trust.usage_boost(traits["retrieval_priority"], traits["recall_count"])
-        ranked.append((min(score * aged * boost, 1.0), raw[traits["rowid"]], boost, traits))
+        ranked.append((min(score * aged * boost, 1.0) * whole, raw[traits["rowid"]], boost, traits))
     ranked.sort(key=lambda entry: (-entry[0], -entry[3]["confirmed_at"], entry[3]["rowid"]))
     return ranked

@@ -125,6 +125,15 @@ def test_a_question_in_words_is_answered_by_what_was_said(archived: Path) -> Non
     assert "calls" not in {hit["collection"] for hit in hits}
 
 
+def test_the_more_words_of_a_line_are_asked_for_the_surer_it_is_meant(archived: Path) -> None:
+    def score(query: str) -> float:
+        return next(float(hit["score"]) for hit in ask(archived, query, "--collection", "calls"))
+
+    assert score("failed build") == 0.4
+    assert score("failed gauges build") == pytest.approx(0.45)
+    assert score("failed gauges harbour build") == pytest.approx(0.5)
+
+
 def test_filters_hold_for_calls(archived: Path) -> None:
     def found(*words: str) -> set[str]:
         return {hit["collection"] for hit in ask(archived, "springTide", *words)}

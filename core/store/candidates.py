@@ -69,6 +69,11 @@ class LocalCandidates:
         """See `core.store.interface.CandidateSource`."""
         return segments.around(self._db, rowids, [_quoted(term) for term in terms]) if self.segments() else {}
 
+    def absent(self, terms: Sequence[str]) -> float:
+        """See `core.store.interface.CandidateSource`."""
+        single = [term for term in terms if " " not in term]
+        return sum(not self._matches(_quoted(term), 1) for term in single) / len(single) if single else 0.0
+
     def segments(self) -> int:
         """See `core.store.interface.CandidateSource`."""
         return segments.count(self._db)

@@ -112,6 +112,9 @@ class CandidateSource(Protocol):
         Both 0 where nothing matches; documents that belong to no segment are left out.
         """
 
+    def absent(self, terms: Sequence[str]) -> float:
+        """The share of a query's single words that stand in no document, 0 to 1; asked after `candidates`."""
+
     def segments(self) -> int:
         """How many segments there are, roughly."""
 

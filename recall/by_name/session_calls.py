@@ -29,6 +29,8 @@ _HEAD_CHARS = 60
 WHOLE_QUERY = 0.85
 """Score of a call that holds the query word for word: an error or a command that was copied."""
 _ALONE, _OTHER_CASE, _EVERYTHING, _SOME, _BEGINS, _WORDS_ONLY = 0.8, 0.75, 0.75, 0.55, 0.45, 0.4
+_A_WORD_MORE = 0.05
+"""For each further word that all stand in one line: of five it is hardly another line that is meant."""
 _PHRASE_WORDS = 3
 """From so many words on, stop words left out, a query that stands somewhere word for word was copied from there."""
 _LEAST_WORDS = 2
@@ -200,7 +202,7 @@ def _score(call: Found, whole: str, asked: QueryNames) -> float:
         return WHOLE_QUERY
     if not asked.names:
         together = any(all(word in line for word in asked.words) for line in text.splitlines())
-        return _WORDS_ONLY if together else 0.0
+        return min(_WORDS_ONLY + _A_WORD_MORE * (len(asked.words) - _LEAST_WORDS), _EVERYTHING) if together else 0.0
     names = sum(name.lower() in text for name in asked.names)
     others = sum(word in text for word in asked.words)
     share = (2 * names + others) / (2 * len(asked.names) + len(asked.words))

@@ -15,7 +15,7 @@ from core.store.typesense.statistics import Frequencies, Statistics
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import apsw
 
@@ -42,7 +42,7 @@ class ClusterSource:
     """
 
     backend = "typesense"
-    __slots__ = ("_client", "_pending", "_rows", "_size", "_until")
+    __slots__ = ("_client", "_counts", "_pending", "_rows", "_size", "_until")
 
     def __init__(self, client: SearchClient, *, limit_s: float, local: apsw.Connection | None = None) -> None:
         self._client = client
@@ -50,6 +50,7 @@ class ClusterSource:
         self._until = time.monotonic() + limit_s
         self._rows: dict[int, tuple[str, Row]] = {}
         self._size = -1
+        self._counts: Mapping[str, int] = {}
 
     @property
     def semantic(self) -> bool:
@@ -84,6 +85,7 @@ class ClusterSource:
         bm25 = Bm25(keys, plan.counts, documents=self._size, average=whole.average)
         near = Cosine(vector) if vector else None
         self._pending.overlay(plan, filters, near)
+        self._counts = plan.counts
         return self._scored(plan, bm25, near, lexical, semantic)
 
     def _frequencies(self, whole: Statistics, keys: Sequence[str]) -> dict[str, int]:
@@ -97,6 +99,12 @@ class ClusterSource:
     def around(self, *_: object) -> dict[int, tuple[float, float]]:
         """None: a cluster keeps no segments."""
         return {}
+
+    def absent(self, terms: Sequence[str]) -> float:
+        """See `core.store.interface.CandidateSource`; of the terms that were searched for."""
+        keys = [" ".join(lexicon.terms(term)) for term in terms if " " not in term]
+        counts = [self._counts[key] for key in keys if key in self._counts]
+        return sum(not count for count in counts) / len(counts) if counts else 0.0
 
     def segments(self) -> int:
         """None."""

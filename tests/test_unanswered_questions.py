@@ -1,0 +1,60 @@
+"""Words of a question that nothing in the store holds lower all of its scores alike: it is of another field."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from conftest import Run
+
+from recall import fusion
+
+COUNT = 400
+
+
+@pytest.fixture
+def filled(run: Run) -> None:
+    notes = [f"The harbour crane number {n} was painted blue in the week {n * 7}" for n in range(COUNT)]
+    lines = [
+        {"text": text, "verdict": "allow", "collection": "knowledge", "id": f"k{n}"} for n, text in enumerate(notes)
+    ]
+    run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)))
+
+
+def scores(run: Run, query: str, *more: str) -> dict[str, float]:
+    hits = run("recall", query, "--budget", "lean", "--limit", "5", *more).result["hits"]
+    return {hit["id"]: hit["score"] for hit in hits}
+
+
+@pytest.mark.usefixtures("filled")
+def test_an_unknown_word_lowers_all_scores_and_changes_no_order(run: Run) -> None:
+    known = scores(run, "crane number 17 blue painted")
+    foreign = scores(run, "crane number 17 zabaglione quince cinnamon")
+    assert next(iter(known)) == next(iter(foreign)) == "k17"
+    assert known["k17"] >= 0.5 > 0.3 > foreign["k17"] > 0
+
+
+@pytest.mark.usefixtures("filled")
+def test_what_is_added_to_a_query_is_not_held_against_it(run: Run) -> None:
+    """`db` is searched for as `database` too, which no note holds."""
+    query = "the db of the harbour crane 401"
+    run(
+        "memory",
+        "import",
+        "-",
+        stdin=json.dumps({"id": "db", "text": "the db of crane 401", "collection": "knowledge"}),
+    )
+    lean = run("recall", query, "--budget", "lean").result["hits"][0]
+    balanced = run("recall", query, "--budget", "balanced").result
+    assert balanced["rewrittenQuery"] != query
+    assert lean["id"] == balanced["hits"][0]["id"] == "db"
+    assert [hit["score"] / hit["rawScore"] / hit["usageBoost"] for hit in (lean, balanced["hits"][0])] == [
+        pytest.approx(1, rel=1e-3), pytest.approx(1, rel=1e-3)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("absent", "documents", "left"), [(0, 10_000, 1), (1, 200, 0.5), (0.5, 0, 1), (0.5, 600, 0.625)]
+)
+def test_a_small_store_lacks_most_words(absent: float, documents: int, left: float) -> None:
+    assert fusion.answerable(absent, documents) == pytest.approx(left)
