@@ -7,6 +7,8 @@ third of all is admitted, or more, to gather them takes longer than to look amon
 
 from __future__ import annotations
 
+from core.store.migrations import COLLECTION_SHIFT
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,10 +85,11 @@ class Admitted:
         kept = {int(row) for (row,) in found}
         return [row for row in rows if row in kept]
 
-    def where(self, row: str) -> str:
-        """A condition that admitted rows alone fulfil; `row` is what has their number."""
+    def where(self, row: str, code: int | None = None) -> str:
+        """A condition that admitted rows alone fulfil; `row` has their number. With `code`, those of one collection."""
         self.gather()
-        return f" AND {row} IN (SELECT id FROM temp.admitted)"
+        of_one = "" if code is None else f" WHERE id >> {COLLECTION_SHIFT} = {code}"
+        return f" AND {row} IN (SELECT id FROM temp.admitted{of_one})"
 
     def gather(self) -> int:
         """Put the rows where `where` finds them, at the first call; returns how many they are."""

@@ -187,10 +187,9 @@ class LocalCandidates:
                 return chosen
         if admitted.gather() <= _SCANNED:
             return self._scanned(admitted.where("document"), codes, vector, limit)
-        # sqlite-vec 0.1.9 lets rows of other partitions through `rowid IN` when it searches several, so that one at a
-        # time is searched with it, and what it finds is held to the filter again.
-        passes = [f" AND collection = {code}{admitted.where('rowid')}" for code in codes]
-        return admitted.among(self._signatures(passes, vector, limit))[:limit]
+        # sqlite-vec 0.1.9 compares the rows of `rowid IN` by their lower 32 bits, which those of two collections share.
+        passes = [f" AND collection = {code}{admitted.where('rowid', code)}" for code in codes]
+        return self._signatures(passes, vector, limit)[:limit]
 
     def _scanned(self, where: str, codes: Sequence[int], vector: bytes, limit: int) -> list[int]:
         """What `_signatures` finds among the rows that were gathered: few are read sooner than all signatures."""
