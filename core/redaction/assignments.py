@@ -300,6 +300,9 @@ def _is_code(value: str) -> bool:
         head, found, _ = value.partition(sign)
         if found and head.replace(".", "a").replace("_", "a").isalnum() and not head[:1].isdigit():
             return True
+    head, found, _ = value.partition("::")
+    if found and head.replace("_", "a").isalnum():
+        return True
     parts = value.split(".")
     return len(parts) > 1 and all(part.replace("_", "a").isalpha() and part.isascii() for part in parts)
 
@@ -340,7 +343,7 @@ def _accept(kind: str, value: str, quoted: bool, tight: bool, alone: bool, sign:
 
 def _accept_password(value: str, quoted: bool, tight: bool, alone: bool, mixed: bool) -> bool:
     """A password may be any word, so that only a path, the name of another variable and prose are spared."""
-    if value[0] in "/~" and "/" in value[1:]:
+    if (value[0] in "/~" and "/" in value[1:]) or value.startswith(("./", "../")):
         return False
     if not quoted and value.replace("_", "a").isalpha() and names_password(value):
         return False

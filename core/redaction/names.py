@@ -49,11 +49,11 @@ _PUBLIC_KEYS = frozenset(
 _NOT_VALUES = frozenset(
     (
         "none null nil undefined true false yes no on off empty missing required optional unset set invalid valid "
-        "expired wrong str string bytes int integer number bool boolean any text varchar char object unknown never "
-        "void secretstr redacted masked removed changeme changeit change-me change_me replaceme replace-me "
-        "placeholder hidden todo tbd example dummy fake sample n/a na default prompt ask stdin env see the a an is are "
-        "was in from x-oauth-basic password passwd passphrase pass pwd pw secret token key apikey api-key api_key my "
-        "your value here"
+        "expired wrong str string bytes int integer number bool boolean any text varchar char object unknown "
+        "never void secretstr redacted masked removed changeme changeit change-me change_me replaceme replace-me "
+        "placeholder hidden todo tbd example dummy fake sample n/a na default prompt ask stdin env see the a an "
+        "is are was in from x-oauth-basic hashed encrypted passwort kennwort password passwd passphrase pass pwd "
+        "pw secret token key apikey api-key api_key my your value here"
     ).split()
 )
 # Words that stand in sentences and not in a password of several words.
@@ -69,6 +69,18 @@ _HOLLOW = frozenset("*x.•-_#?X ")
 _DIGITS = frozenset("0123456789")
 
 MARK = "[redacted:"
+_LEAST = 4
+# How a reference begins: of a shell, a template, a store of secrets, Terraform, CloudFormation, YAML, a program.
+_REFERENCES = (
+    MARK, "${", "$(", "{{", "<", "#{", "%(", "%{", "@{", "op://", "vault:", "env:", "file:", "secrets.", "ENC[",
+    "!vault", "!ref", "!Ref", "!Sub", "!GetAtt", "!secret", "!env", "var.", "local.", "module.", "each.",
+    "data.aws", "data.azurerm", "data.google", "random_password.", "azurerm_", "aws_", "google_", "kubernetes_",
+    "self.", "this.", "ctx.", "import.meta",
+)  # fmt: skip
+_SAYINGS = (
+    "your-", "your_", "my-api-key", "insert-", "process.env", "os.environ", "required|", "nullable|", "string|",
+    "sometimes|",
+)  # fmt: skip
 
 # Behind these the value follows, perhaps after another of them.
 LINKS = frozenset(
@@ -173,12 +185,10 @@ def is_placeholder(value: str) -> bool:
     does.
     """
     value = value.strip()
-    if not value or value.startswith((MARK, "${", "$(", "{{", "<", "op://", "vault:", "env:", "file:", "secrets.")):
+    if not value or value.startswith(_REFERENCES):
         return True
     low = value.lower()
-    if low in _NOT_VALUES or low.startswith(
-        ("your-", "your_", "my-api-key", "insert-", "<", "process.env", "os.environ")
-    ):
+    if low in _NOT_VALUES or low.startswith(_SAYINGS):
         return True
     if low.startswith(("your", "put your")) and low.replace(" ", "a").isalpha():
         return True
@@ -186,13 +196,33 @@ def is_placeholder(value: str) -> bool:
         words = low.replace("_", "-").split("-", 8)
         if not _FILLERS.isdisjoint(words) and _FILLED.issuperset(words):
             return True
-    if value[0] == "$" and value[1:].replace("_", "a").isalnum() and not value[1:2].isdigit():
+    if not value[0].isalnum() and _is_variable(value):
         return True
-    if value[0] == "$" and "->" in value:
-        return True
-    if value[0] == "%" and value[-1] == "%":
-        return True
-    return _HOLLOW.issuperset(value)
+    return _HOLLOW.issuperset(value) or ("{" in value and _is_template(value))
+
+
+def _is_variable(value: str) -> bool:
+    """Whether a value is a variable: `$X`, `$x[…`, `$x.y`, `$x->…`, `$1` and `:x` of SQL, `%X%`, `{x}`."""
+    name = value[1:].replace("_", "a")
+    if value[0] == "$":
+        if name.isalnum():
+            return name.isdigit() or not name[0].isdigit()
+        return (
+            "->" in value or name.replace(".", "a").isalpha() or (name[-1:] in ("[", "-", "(") and name[:-1].isalnum())
+        )
+    if value[0] in ":@":
+        return name.isalpha()
+    return value[0] == value[-1] == "%"
+
+
+def _is_template(value: str) -> bool:
+    """Whether names in braces are all of a value, but for a few characters: `{header}.{payload}`."""
+    rest = ""
+    for part in value.split("{"):
+        name, closed, behind = part.partition("}")
+        plain = name.replace(".", "a").replace("_", "a").isalnum()
+        rest += behind if closed and plain else part
+    return len(rest) < len(value) and sum(char.isalnum() for char in rest) < _LEAST
 
 
 def is_strong(value: str) -> bool:

@@ -61,7 +61,7 @@ def is_technical(value: str) -> bool:
             return True
     for sign in "([":
         head, found, _ = value.partition(sign)
-        if found and head.replace(".", "a").replace("_", "a").isalnum() and value[-1] in ")]":
+        if found and head.replace(".", "a").replace("_", "a").isalpha():
             return True
     if value.rpartition(":")[2].isdigit() and value.rpartition(":")[0].replace(".", "a").isalnum():
         return True

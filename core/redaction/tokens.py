@@ -42,7 +42,10 @@ _LEAST_FILE = 64
 # What is made anew in every run is named by chance; a secret among such folders is longer than their names.
 _TEMPORARY = ("/tmp/", "/tmp.", "/var/folders/", "\\Temp\\", "/Temp/")  # noqa: S108 - nothing is written there
 _LEAST_IN_TEMPORARY = 40
-_LEAST_UNWORDED = 18
+_LONGEST_NUMBER = 8
+_LEAST_HASH = 6
+_LONGEST_HASH = 64
+_LEAST_UNWORDED = 17
 """Characters outside of the words and numbers between `-`, `_`, `/`: fewer are the random end of a name."""
 
 
@@ -83,11 +86,13 @@ def find_random(text: str) -> list[tuple[int, int, str]]:
 def _in_path(text: str, word: str, start: int) -> list[tuple[int, int, str]]:
     """A token with slashes that is base64 as a whole; or what is random between the slashes of a path."""
     temporary = _in_temporary(text, start, word)
-    if word[0] not in "/-" and not temporary and word.count("/") <= 1 + len(word) // 16 and is_random(word):
+    parts = word.split("/")
+    whole = word[0] not in "/-" and not temporary and len(parts) <= 2 + len(word) // 16
+    if whole and is_random(word) and not any(map(_is_public, parts)):
         return [(start, start + len(word), "high-entropy")]
     least = _LEAST_IN_TEMPORARY if temporary else MIN_TOKEN
     spans = []
-    for part in word.split("/"):
+    for part in parts:
         if len(part) >= least and not _is_public(part) and is_random(part):
             spans.append((start, start + len(part), "high-entropy"))
         start += len(part) + 1
@@ -155,9 +160,17 @@ def _is_worded(token: str) -> bool:
 
 
 def _is_word(part: str) -> bool:
-    """Whether a part is a number, or letters in runs of three and more of one case, each perhaps with a capital."""
-    if part.isdigit():
-        return len(part) <= 6
+    """Whether a part is of words, a number, a time or a short hash.
+
+    Words: letters in runs of three and more of one case, each perhaps with a capital, and a number behind them.
+    """
+    if part.replace("T", "").replace("Z", "").lstrip("v").isdigit():
+        return len(part) <= _LONGEST_NUMBER or "T" in part
+    if not part.strip("0123456789abcdef") and part:
+        return _LEAST_HASH <= len(part) <= _LONGEST_HASH
+    letters = part.rstrip("0123456789")
+    if len(part) - len(letters) <= _LONGEST_NUMBER:
+        part = letters
     run = 0
     before = ""
     for char in part:
