@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +45,17 @@ def private(run: Run) -> None:
         run("memory", "write", text, *words, env=NOW)
 
 
+# A small process between: what is forked from a large one has had its size.
+WEIGHED = """
+import os, subprocess, sys
+child = subprocess.Popen(sys.argv[2:])
+_, status, usage = os.wait4(child.pid, 0)
+child.returncode = os.waitstatus_to_exitcode(status)
+open(sys.argv[1], "w").write(str(usage.ru_maxrss))
+sys.exit(child.returncode)
+"""
+
+
 def measured(home: Path, cwd: Path, *words: str, stdin: str = "") -> tuple[str, str, float]:
     """Run the command as a process of its own: its output, what it said on stderr, and its memory in MB."""
     with (
@@ -54,20 +65,12 @@ def measured(home: Path, cwd: Path, *words: str, stdin: str = "") -> tuple[str, 
     ):
         given.write(stdin)
         given.seek(0)
-        child = subprocess.Popen([JOELCLAW, *words], stdin=given, stdout=out, stderr=err, cwd=cwd,
-                                 env=clean_environment(home, **NOW))  # fmt: skip
-        until = time.monotonic() + PATIENCE_S
-        while True:
-            done, status, usage = os.wait4(child.pid, os.WNOHANG)
-            if done:
-                break
-            if time.monotonic() > until:
-                os.kill(child.pid, signal.SIGKILL)
-                pytest.fail(f"{words} hangs")
-            time.sleep(0.01)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    assert child.returncode == 0, (home.parent / "err").read_text()
-    return (home.parent / "out").read_text(), (home.parent / "err").read_text(), usage.ru_maxrss / 1024
+        whole = [sys.executable, "-c", WEIGHED, str(home.parent / "kb"), JOELCLAW, *words]
+        done = subprocess.run(whole, stdin=given, stdout=out, stderr=err, cwd=cwd, timeout=PATIENCE_S,
+                              env=clean_environment(home, **NOW))  # fmt: skip
+    told = (home.parent / "err").read_text()
+    assert done.returncode == 0, told
+    return (home.parent / "out").read_text(), told, int((home.parent / "kb").read_text()) / 1024
 
 
 def sparse(path: Path) -> None:

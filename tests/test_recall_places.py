@@ -238,7 +238,7 @@ def test_a_command_is_told_once_with_its_outcome(run: Run) -> None:
     assert "call 3, ok): " in told
     short = run("recall", "gauges && go test ./...", "--raw").out.splitlines()[0]
     assert short.count("go test") == 1
-    assert short.startswith("Bash cd gauges && go test ./... (session 0b5e7c11, prompt 1, call 2, failed)")
+    assert short.startswith("[tool] Bash cd gauges && go test ./... (session 0b5e7c11, prompt 1, call 2, failed)")
     assert "FAIL harbour/gauges" in short
 
 

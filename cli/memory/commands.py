@@ -56,7 +56,6 @@ COMMANDS: tuple[Command, ...] = (
         "cli.memory.reports:show",
         "One memory with everything known of it.",
         (P("id", (), "its id", required=True, metavar="ID"), VERBATIM),
-        code="MEMORY_INVALID_ARGS",
         view="cli.memory.view:show",
     ),
     Command(

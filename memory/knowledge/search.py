@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         score: float
         snippet: str
         path: str
-        origin: str
 
     class KnowledgeResult(TypedDict):
         """The result of the mirrored CLI's `knowledge search`."""
@@ -119,7 +118,6 @@ def search(
                     "score": hit["score"],
                     "snippet": snippet(hit["observation"], query),
                     "path": hit["path"],
-                    "origin": hit["origin"],
                 }
             )
     chosen: KnowledgeResult = {"query": query, "found": found if types or below else result["found"], "hits": hits}
