@@ -9,7 +9,7 @@ something.
 from __future__ import annotations
 
 from core.quoting import clip, clip_evenly, clip_path, cost, enclose, one_line
-from session import session_event
+from session import own_command, session_event
 from session.faults import fault_boundary
 from session.inject import work_signpost
 from session.inject.runner import NO_CHECKPOINT
@@ -217,6 +217,7 @@ def text_of(
     paths = [path for path in map(one_line, reversed(files)) if path]
     quoted = [(memory, one_line(memory["text"])) for memory in memories]
     shown = [(memory, line) for memory, line in quoted if line]
+    most_commands = own_command.most(len(queries))
     for characters, tokens, most_files, most_memories, memory_tokens, most_queries in _STEPS:
         lines = [HEADING]
         task_line = clip_evenly(task.split(JOINT), JOINT, characters, tokens)
@@ -228,9 +229,9 @@ def text_of(
         related = [(memory, clip(line, MEMORY_CHARS, memory_tokens)) for memory, line in shown[:most_memories]]
         if related:
             lines += ["**Related memories:**", *(f"- {line}" for _, line in related)]
-        asked = list(queries[:most_queries])
+        asked = list(queries[: min(most_queries, most_commands)])
         if asked:
-            lines.append("**Deeper context:** " + " or ".join(f'`recall "{query}"`' for query in asked))
+            lines.append("**Deeper context:** " + " or ".join(f"`{own_command.recall(query)}`" for query in asked))
         content = enclose(SOURCE, lines)
         if len(lines) > 1 and cost(content) <= max_tokens:
             return {

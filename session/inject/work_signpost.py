@@ -10,6 +10,7 @@ from core.quoting import as_code, clip, cost, enclose, one_line
 from core.store import calls as store
 from core.store import transcripts
 from recall.by_name import work_cards
+from session import own_command
 from session.inject import work, work_queries
 
 TYPE_CHECKING = False
@@ -93,12 +94,13 @@ def _fitted(
     lines: list[str], names: Sequence[Name], total: int, told: Container[str], extras: Sequence[str], max_tokens: int
 ) -> WorkSignpost | None:
     """The text with as much of the working set as has room; None where that is next to none."""
+    most = own_command.most(work_queries.MOST_QUERIES)
     # The queries come last in the text, and are chosen for what the rest leaves out; so their room is guessed at first.
     room = (max_tokens - cost(enclose(SOURCE, [HEADING, *lines]))) * 4 - _QUERIES_ROOM
     while room >= _LEAST_ROOM:
         shown = work.working_set(names, total, without=told, characters=room)
         text = _working_set(shown)
-        asked = work_queries.queries(names, total, told=told, shown="\n".join((*lines, *text)), extras=extras)
+        asked = work_queries.queries(names, total, told=told, shown="\n".join((*lines, *text)), extras=extras)[:most]
         content = enclose(SOURCE, [HEADING, *lines, *text, *_more(asked)])
         over = cost(content) - max_tokens
         if over <= 0:
@@ -190,7 +192,7 @@ def _working_set(shown: Sequence[tuple[str, list[str]]]) -> list[str]:
 
 
 def _more(queries: Sequence[str]) -> list[str]:
-    printed = [code for query in queries if (code := as_code(f'joelclaw recall "{query}" --raw'))]
+    printed = [f"`{own_command.recall(query)}`" for query in queries if as_code(query)]
     return ["**More, by place:** " + ", ".join(printed)] if printed else []
 
 

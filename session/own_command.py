@@ -1,0 +1,63 @@
+"""The word by which a shell runs this very installation, in every command that is printed. Hot path."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+NAME = "joelclaw"
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@%,:=")
+_PATHS_ROOM = 120
+"""Characters that our path may add to all commands of a text together; where there is one, it may add more."""
+
+
+def recall(query: str) -> str:
+    """The command that asks a query, as an agent runs it.
+
+    Args:
+        query: safe between double quotes of a shell.
+    """
+    return f'{word()} recall "{query}" --raw'
+
+
+def most(commands: int) -> int:
+    """How many of so many commands a text of some hundred tokens has room for: one at least, the fewer the longer our
+    path.
+    """
+    longer = len(word()) - len(NAME)
+    while commands > 1 and commands * longer > _PATHS_ROOM:
+        commands -= 1
+    return commands
+
+
+def word() -> str:
+    """`joelclaw` where PATH finds this installation from any folder; else its absolute path, quoted if need be.
+
+    An agent's shell gets the PATH that its hooks get. Where the path cannot be printed on one line, and where the
+    command that runs has another name, it is `joelclaw` too.
+    """
+    own = path()
+    if not own or _is_found(own):
+        return NAME
+    if _PLAIN.issuperset(own):
+        return own
+    return "'" + own.replace("'", "'\"'\"'") + "'" if own.isprintable() and "`" not in own else NAME
+
+
+def path() -> str:
+    """The absolute path of the command that runs, links kept: an upgrade moves what they point to; "" without one."""
+    for given in (sys.argv[0] if sys.argv else "", os.path.join(os.path.dirname(sys.executable), NAME)):
+        if os.path.basename(given) == NAME and os.sep in given and os.access(given, os.X_OK):
+            return os.path.abspath(given)
+    return ""
+
+
+def _is_found(own: str) -> bool:
+    """Whether the first command of our name on PATH is the one at `own`, wherever the shell stands."""
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        if not os.path.isabs(folder):
+            return False  # it finds something else in another folder
+        found = os.path.join(folder, NAME)
+        if os.access(found, os.X_OK) and os.path.isfile(found):
+            return os.path.realpath(found) == os.path.realpath(own)
+    return False
