@@ -9,6 +9,7 @@ NAME = "joelclaw"
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@%,:=")
 _PATHS_ROOM = 120
 """Characters that our path may add to all commands of a text together; where there is one, it may add more."""
+_known: dict[tuple[str, str], str] = {}
 
 
 def recall(query: str) -> str:
@@ -36,6 +37,14 @@ def word() -> str:
     An agent's shell gets the PATH that its hooks get. Where the path cannot be printed on one line, and where the
     command that runs has another name, it is `joelclaw` too.
     """
+    around = (sys.argv[0] if sys.argv else "", os.environ.get("PATH", ""))
+    if around not in _known:  # a look at each folder of PATH, for every command of a text
+        _known.clear()
+        _known[around] = _word()
+    return _known[around]
+
+
+def _word() -> str:
     own = path()
     if not own or _is_found(own):
         return NAME
