@@ -23,6 +23,7 @@ _FOLDERS = {
     "compaction": "compaction",
     "idle": "idle",
     "hook": "session",
+    "mcp": "mcp",
     "install": "installation",
     "uninstall": "installation",
     "store": "store",
