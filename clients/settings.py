@@ -10,6 +10,9 @@ from typing import Any
 
 from clients import json_hooks
 
+ABOUT_RULES = "joelclaw: its search of memory runs without a question (joelclaw install, and uninstall)"
+"""The first line of a file with rules."""
+
 
 @dataclass(frozen=True)
 class Event:
@@ -36,6 +39,12 @@ class Settings:
         end_timeout: the same for the end of a session, where the client allows no more.
         comments: the client reads comments in its settings.
         label: a hook's name on the client's screen, where it shows one.
+        allowed: in `file`, the way to the list of shell commands that are run without a question.
+        rule: how an entry there names the beginning of a command (`{}`).
+        rule_file: below the folder: a file of ours with such rules, where the client takes one.
+        skill: below the folder: a short instruction that the client's model may read.
+        servers_file: below the folder: where the client's MCP servers are, if it has such and not in `file`.
+        has_servers: it starts MCP servers.
     """
 
     name: str
@@ -49,6 +58,12 @@ class Settings:
     end_timeout: int = 0
     comments: bool = False
     label: str = ""
+    allowed: tuple[str, ...] = ()
+    rule: str = ""
+    rule_file: str = ""
+    skill: str = ""
+    servers_file: str = ""
+    has_servers: bool = False
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -72,8 +87,24 @@ class Settings:
         return os.path.abspath(os.path.expanduser(given))
 
     def path(self, *, project: bool) -> str:
-        """The file that we write to."""
-        return os.path.abspath(os.path.join(self.local_folder or self.folder if project else self.home(), self.file))
+        """The file that we write our hooks, or our extension, to."""
+        return self.below(self.file, project=project)
+
+    def below(self, file: str, *, project: bool) -> str:
+        """A file of the client's configuration folder."""
+        return os.path.abspath(os.path.join(self.local_folder or self.folder if project else self.home(), file))
+
+    def servers(self, *, project: bool) -> str:
+        """The file with the client's MCP servers."""
+        return self.below(self.servers_file or self.file, project=project)
+
+    def server(self, command: str) -> dict[str, Any]:
+        """Our MCP server, as the client's JSON has it."""
+        return {"command": command, "args": ["mcp"]}
+
+    def rules_of(self, _commands: tuple[tuple[str, ...], ...]) -> str:
+        """The text of `rule_file`, for commands that may be run without a question: the beginning of each, by words."""
+        return ""
 
     def present(self) -> bool:
         """Whether the client seems to be installed here."""

@@ -204,7 +204,7 @@ _joelclaw() {
     "idle run") if [[ $word == -* ]]; then offered="--once --until-empty --json --help -h"; fi ;;
     "hook") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "mcp") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
-    "install") if [[ $word == -* ]]; then offered="--all --project --dry-run --yes -y --list --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;
+    "install") if [[ $word == -* ]]; then offered="--all --project --dry-run --yes -y --mcp --list --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;
     "uninstall") if [[ $word == -* ]]; then offered="--all --project --dry-run --yes -y --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;
     "store init") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "store sync") if [[ $word == -* ]]; then offered="--watch -w --seconds --json --help -h"; fi ;;
