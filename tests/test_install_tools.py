@@ -147,10 +147,11 @@ def test_claude_runs_recall_without_a_question(install: Install, user: Path, mon
         moved.setattr(hook_command, "executable", lambda: OLD)
         install("claude")
         assert allowed() == [RULE, f"Bash({OLD} recall:*)"]
-    install("claude")
-    assert allowed() == [RULE, f"Bash({JOELCLAW} recall:*)"]
+    install("claude", "--mcp")
+    tools = [f"mcp__joelclaw__{name}" for name in ("recall", "show", "session")]
+    assert allowed() == [RULE, f"Bash({JOELCLAW} recall:*)", *tools]
     install("claude", verb="uninstall")
-    assert tree(user) == {".claude": b"/"}, "with a backup of what the first one wrote"
+    assert not (user / FILES["claude"]).exists()
 
 
 def test_a_rule_that_was_there_before_is_not_ours(install: Install, user: Path) -> None:

@@ -71,6 +71,14 @@ def test_on_path_it_is_called_by_its_name(run: Run, tmp_path: Path, linked: bool
     assert printed(content) == [f'joelclaw recall "{TASK}" --raw']
 
 
+def test_a_login_shell_has_another_path(run: Run, home: Path) -> None:
+    told = {"session_id": "s1", "cwd": CWD}
+    for event in COMPACTION:
+        out = run("hook", "codex", stdin=json.dumps({**told, **event})).out
+    (command,) = printed(json.loads(out)["hookSpecificOutput"]["additionalContext"])
+    assert command == f'{JOELCLAW} recall "{TASK}" --raw'
+
+
 @pytest.mark.parametrize("before", ["", "nothing:", "program:", "folder:", "../bin:", "~/bin:"])
 def test_elsewhere_by_its_path(run: Run, home: Path, tmp_path: Path, before: str) -> None:
     (tmp_path / "folder/joelclaw").mkdir(parents=True)

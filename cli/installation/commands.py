@@ -29,7 +29,7 @@ COMMANDS: tuple[Command, ...] = (
         "Enter joelclaw in an agent's own configuration: hooks, an extension or a plugin.",
         (
             *_INTO,
-            P("mcp", ("--mcp",), "also our MCP server, for claude, codex and gemini", kind="flag"),
+            P("mcp", ("--mcp",), "also our MCP server, in a client that starts such", kind="flag"),
             P("list", ("--list",), "show what is installed where", kind="flag"),
         ),
         code="INSTALL_INVALID_ARGS",

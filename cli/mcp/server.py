@@ -40,7 +40,7 @@ def run(_options: dict[str, Any]) -> int:
         raise Failure(
             "MCP_TERMINAL",
             "an agent starts this and speaks MCP with it on stdin and stdout",
-            "register it: joelclaw install claude --mcp (or codex, gemini)",
+            "register it: joelclaw install AGENT --mcp",
         )
     try:
         import anyio
@@ -49,7 +49,7 @@ def run(_options: dict[str, Any]) -> int:
         raise Failure(
             "MCP_MISSING",
             f"the package `mcp` is not installed for {sys.executable}, or is another version: {error}",
-            f"{sys.executable} -m pip install '{requirement()}', or joelclaw install claude --mcp",
+            f"{sys.executable} -m pip install '{requirement()}', or joelclaw install AGENT --mcp",
         ) from None
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an exception would wait for the thread that reads stdin
     anyio.run(_serve)

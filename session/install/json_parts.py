@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from session.install import json_nodes, json_splice
@@ -13,7 +13,8 @@ from session.install.json_nodes import Dialect, Malformed, Node, Path
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_RULE = re.compile(r"""\w+\((?:joelclaw|(?:'(?:[^']|'"'"')*?|[^\s'"();|&]*)/joelclaw'?) recall(?::\*)?\)""")
+RULE = r"""\w+\((?:joelclaw|(?:'(?:[^']|'"'"')*?|[^\s'"();|&]*)/joelclaw'?) recall(?::\*)?\)"""
+TOOL = r"mcp__joelclaw__\w+"
 SERVER = "joelclaw"
 
 
@@ -43,17 +44,21 @@ class Part:
     Args:
         path: of the container.
         key: the member; "" for items of a list.
-        values: one for a member; none: what is there of ours is not wanted any more.
+        values: one for a member; of a list several.
+        pattern: what all such items look like, of whatever version.
+        of_server: it goes with the MCP server.
     """
 
     path: tuple[str, ...]
     key: str
     values: tuple[Any, ...]
+    pattern: str = ""
+    of_server: bool = False
 
     def is_ours(self, value: Any) -> bool:
         """Whether a value says what we write, in this or another version."""
         if not self.key:
-            return isinstance(value, str) and bool(_RULE.fullmatch(value))
+            return isinstance(value, str) and re.fullmatch(self.pattern, value) is not None
         command = value.get("command") if isinstance(value, dict) else None
         return isinstance(command, str) and os.path.basename(command) == SERVER and value.get("args") == ["mcp"]
 
@@ -136,7 +141,7 @@ def others(value: Any, part: Part) -> Any:
         return value
     if not part.path:
         return {key: one for key, one in value.items() if key != part.key or not part.is_ours(one)}
-    head, rest = part.path[0], Part(part.path[1:], part.key, part.values)
+    head, rest = part.path[0], replace(part, path=part.path[1:])
     if head not in value:
         return value
     inside = value[head]

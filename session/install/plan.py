@@ -122,9 +122,11 @@ def parts_of(client: Settings, path: str, command: str, *, project: bool) -> lis
     """What is put into one JSON file of a client beside hooks."""
     parts = []
     if client.allowed and path == client.path(project=project):
-        parts.append(Part(client.allowed, "", tuple(own_file.rules(client, command))))
+        rules = tuple(own_file.rules(client, command))
+        parts.append(Part(client.allowed, "", rules, json_parts.RULE))
+        parts.append(Part(client.allowed, "", own_file.TOOL_RULES, json_parts.TOOL, of_server=True))
     if client.has_servers and path == client.servers(project=project):
-        parts.append(Part(("mcpServers",), json_parts.SERVER, (client.server(command),)))
+        parts.append(Part(("mcpServers",), json_parts.SERVER, (client.server(command),), of_server=True))
     return parts
 
 
@@ -140,7 +142,7 @@ def put_in(client: Settings, path: str, parts: list[Part], *, project: bool, mcp
     try:
         there = hook_entries.is_in(text, client, parts)
         wanted = [
-            part for part in parts if not part.key or mcp or hook_entries.is_in(text, client, [part], hooks=False)
+            part for part in parts if not part.of_server or mcp or hook_entries.is_in(text, client, [part], hooks=False)
         ]
         known = receipt.traces if receipt and there else None
         new, traces = (
