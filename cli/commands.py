@@ -24,6 +24,7 @@ _FOLDERS = {
     "idle": "idle",
     "hook": "session",
     "trust": "installation",
+    "mcp": "mcp",
     "install": "installation",
     "uninstall": "installation",
     "store": "store",

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from core.envelope import NextAction
 
 INTERRUPTED = 130
-_ALONE = ("hook", "otel export", "store ", "status", "install", "uninstall", "idle run", "completion")
-"""Commands that start no background job when they end: they send by themselves, or only look."""
+_ALONE = ("hook", "otel export", "store ", "status", "install", "uninstall", "idle run", "completion", "mcp")
+"""Commands that start no background job when they end: they send by themselves, start them before, or only look."""
 
 
 def stdout_is_terminal() -> bool:
@@ -42,18 +42,23 @@ def run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
     """Run one command, print its answer, and start the background jobs that are due; returns the exit code."""
     code = _run(command, options, as_json=as_json)
     if code == 0 and not command.path.startswith(_ALONE):
-        try:
-            from core import config
-            from core.process import background_jobs
-
-            settings = config.load()
-            if settings.dropped:
-                _tell_dropped(settings.dropped)
-            background_jobs.start_due(settings)
-        except Exception:  # the command is done, and what waits goes with the next one
-            if os.environ.get("JOELCLAW_DEBUG"):
-                raise
+        start_due()
     return code
+
+
+def start_due() -> None:
+    """Tell of a project's files that were left out, and start the background jobs that are due."""
+    try:
+        from core import config
+        from core.process import background_jobs
+
+        settings = config.load()
+        if settings.dropped:
+            _tell_dropped(settings.dropped)
+        background_jobs.start_due(settings)
+    except Exception:  # the command is done, and what waits goes with the next one
+        if os.environ.get("JOELCLAW_DEBUG"):
+            raise
 
 
 def _tell_dropped(dropped: tuple[tuple[str, str], ...]) -> None:

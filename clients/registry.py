@@ -73,6 +73,7 @@ class Client:
         window_variable: environment variable in which the user sets the window.
         long_window: the window of a session that does not fit into `window`; 0 where there is none.
         compact_command: compacts a session from outside, where that was seen to work.
+        login_shell: it runs commands in a login shell, whose PATH is the user's profile's, not that of its hooks.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Client:
         window_variable: str = "",
         long_window: int = 0,
         compact_command: str = "",
+        login_shell: bool = False,
     ) -> None:
         self.name = name
         self.title = title
@@ -105,6 +107,7 @@ class Client:
         self.window_variable = window_variable
         self.long_window = long_window
         self.compact_command = compact_command
+        self.login_shell = login_shell
 
     @property
     def empty_answer(self) -> str:
@@ -159,7 +162,7 @@ CLIENTS: dict[str, Client] = {
             long_window=1_000_000,
             compact_command='claude -p "/compact" --resume {session}',  # seen to work with 2.1.329
         ),
-        Client("codex", "Codex", session_file="rollout", has_entries=True, window=272_000),
+        Client("codex", "Codex", session_file="rollout", has_entries=True, window=272_000, login_shell=True),
         Client("gemini", "Gemini CLI", session_file="chat file", silent=True, window=1_048_576),
         Client("opencode", "OpenCode", extension=True),
     )

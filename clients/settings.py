@@ -8,6 +8,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+ABOUT_RULES = "joelclaw: its search of memory runs without a question (joelclaw install, and uninstall)"
+"""The first line of a file with rules."""
+
 
 class Event:
     """An event that our hook is entered for. `speaks`: what we print reaches the model, so our answer is passed on."""
@@ -35,6 +38,12 @@ class Settings:
         end_timeout: the same for the end of a session, where the client allows no more.
         comments: the client reads comments in its settings.
         label: a hook's name on the client's screen, where it shows one.
+        allowed: in `file`, the way to the list of shell commands that are run without a question.
+        rule: how an entry there names the beginning of a command (`{}`).
+        rule_file: below the folder: a file of ours with such rules, where the client takes one.
+        skill: below the folder: a short instruction that the client's model may read.
+        servers_file: below the folder: where the client's MCP servers are, if it has such and not in `file`.
+        has_servers: it starts MCP servers.
     """
 
     def __init__(
@@ -51,6 +60,12 @@ class Settings:
         end_timeout: int = 0,
         comments: bool = False,
         label: str = "",
+        allowed: tuple[str, ...] = (),
+        rule: str = "",
+        rule_file: str = "",
+        skill: str = "",
+        servers_file: str = "",
+        has_servers: bool = False,
     ) -> None:
         self.name = name
         self.variable = variable
@@ -63,6 +78,12 @@ class Settings:
         self.end_timeout = end_timeout
         self.comments = comments
         self.label = label
+        self.allowed = allowed
+        self.rule = rule
+        self.rule_file = rule_file
+        self.skill = skill
+        self.servers_file = servers_file
+        self.has_servers = has_servers
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -82,14 +103,38 @@ class Settings:
         """A note on the hooks of a project, where the client asks for trust."""
         return f"{self.name} runs a project's hooks only in a folder that it was told to trust"
 
+    def without_hooks(self) -> Settings:
+        """The same client, for a file of it that has no hooks."""
+        from copy import copy
+
+        bare = copy(self)
+        bare.timeout = 0
+        return bare
+
     def home(self) -> str:
         """The client's configuration folder."""
         given = os.environ.get(self.variable) or os.path.join("~", self.folder)
         return os.path.abspath(os.path.expanduser(given))
 
     def path(self, *, project: bool) -> str:
-        """The file that we write to."""
-        return os.path.abspath(os.path.join(self.local_folder or self.folder if project else self.home(), self.file))
+        """The file that we write our hooks, or our extension, to."""
+        return self.below(self.file, project=project)
+
+    def below(self, file: str, *, project: bool) -> str:
+        """A file of the client's configuration folder."""
+        return os.path.abspath(os.path.join(self.local_folder or self.folder if project else self.home(), file))
+
+    def servers(self, *, project: bool) -> str:
+        """The file with the client's MCP servers."""
+        return self.below(self.servers_file or self.file, project=project)
+
+    def server(self, command: str) -> dict[str, Any]:
+        """Our MCP server, as the client's JSON has it."""
+        return {"command": command, "args": ["mcp"]}
+
+    def rules_of(self, _commands: tuple[tuple[str, ...], ...]) -> str:
+        """The text of `rule_file`, for commands that may be run without a question: the beginning of each, by words."""
+        return ""
 
     def present(self) -> bool:
         """Whether the client seems to be installed here."""

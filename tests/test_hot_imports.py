@@ -26,6 +26,7 @@ sys.exit(code)
 """
 DEAR = {
     *("typer", "click", "rich", "orjson", "numpy", "typesense", "opentelemetry", "sqlite_vec", "pydantic"),
+    *("mcp", "mcp_types", "anyio"),
     *("re", "json", "argparse", "typing", "dataclasses", "tomllib", "pathlib", "subprocess", "uuid", "hashlib"),
     *(
         "datetime",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+from conftest import NOW_MS, Run, clean_environment
 
 from session.inject import recovery
 
@@ -43,7 +43,7 @@ def test_the_signpost_is_that_of_the_decision_record(run: Run) -> None:
         "**Modified:** src/part6.py, src/part5.py, src/part4.py, src/part3.py, src/part2.py",
         "**Related memories:**",
         f"- {MEMORY}",
-        f'**Deeper context:** `recall "{TASK}"`',
+        f'**Deeper context:** `joelclaw recall "{TASK}" --raw`',
         "</joelclaw-memory>",
     ]
     assert (result["injected"], result["customType"], result["display"]) == (True, "compaction-recovery", False)
@@ -118,7 +118,7 @@ def test_a_session_that_was_never_warm_recalls_at_the_compaction(run: Run) -> No
     prepare(run, percent="20")
     content = recover(run)["content"]
     assert f"- {MEMORY}" in content
-    assert f'`recall "{TASK}"`' in content
+    assert f'`joelclaw recall "{TASK}" --raw`' in content
 
 
 def test_without_memories_the_task_gives_the_query(run: Run) -> None:
@@ -126,7 +126,7 @@ def test_without_memories_the_task_gives_the_query(run: Run) -> None:
     result = recover(run)
     assert "Related memories" not in result["content"]
     assert result["recallHitsCount"] == 0
-    assert f'**Deeper context:** `recall "{TASK}"`' in result["content"]
+    assert f'**Deeper context:** `joelclaw recall "{TASK}" --raw`' in result["content"]
 
 
 def test_the_gateway_has_its_own_type_and_events(run: Run) -> None:
@@ -148,10 +148,10 @@ def test_the_queries_run_in_a_shell_as_they_are_printed(run: Run, home: Path) ->
     content = recover(run)["content"]
     (line,) = [line for line in content.split("\n") if line.startswith("**Deeper context:**")]
     command = line.split("`")[1]
-    assert shlex.split(command)[0] == "recall"
-    assert len(shlex.split(command)) == 2
+    program, recall, _, raw = shlex.split(command)
+    assert (program, recall, raw) == ("joelclaw", "recall", "--raw")
     done = subprocess.run(
-        ["bash", "-c", f'"$0" {command} --limit 5 --budget lean', JOELCLAW],
+        ["bash", "-c", f"{command.removesuffix(raw)} --limit 5 --budget lean"],
         capture_output=True,
         env=clean_environment(home, **at(61)),
         cwd=home,

@@ -302,7 +302,7 @@ def test_secrets_stay_out(run: Run, tmp_path: Path) -> None:
 def test_a_printed_command_is_one_line_and_names_what_it_asks_for(name: str, session: str) -> None:
     printed = by_name(name, session)
     words = shlex.split(printed)
-    assert [*words[:2], *words[3:]] == ["joelclaw", "recall", "--session", session, "--limit", "3"]
+    assert [*words[1:2], *words[3:]] == ["recall", "--session", session, "--limit", "3"]
     assert len(words[2]) <= 80
     assert not words[2].startswith("-")
     assert words[2].isprintable()

@@ -27,7 +27,11 @@ COMMANDS: tuple[Command, ...] = (
         "install",
         "cli.installation.install:install",
         "Enter joelclaw in an agent's own configuration: hooks, an extension or a plugin.",
-        (*_INTO, P("list", ("--list",), "show what is installed where", kind="flag")),
+        (
+            *_INTO,
+            P("mcp", ("--mcp",), "also our MCP server, in a client that starts such", kind="flag"),
+            P("list", ("--list",), "show what is installed where", kind="flag"),
+        ),
         code="INSTALL_INVALID_ARGS",
         view="cli.installation.view:install",
     ),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cli.answer import Answer, step
 from clients import registry
 from core.errors import Failure, usage
-from session.install import apply, listing, plan
+from session.install import apply, beside, listing, mcp_package, plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from clients.settings import Settings
     from session.install.plan import Plan
 
+    Planned = Callable[[Settings, dict[str, Any]], list[Plan]]
     Wanted = Callable[[Settings, bool], str]  # why a client is left out of --all; empty: it is not
 
 _CODE = "INSTALL_INVALID_ARGS"
@@ -32,7 +33,9 @@ def install(options: dict[str, Any]) -> Answer:
         if options["agent"] or options["all"]:
             raise usage(_CODE, "--list shows every client", "leave the names and --all out")
         return Answer({"installs": listing.every()}, [step("joelclaw install --all", "install what is missing")])
-    return _change(options, plan.installing, _present, "install")
+    if options["mcp"] and not options["dry_run"] and not mcp_package.is_here():
+        mcp_package.install()
+    return _change(options, _installing, _present, "install")
 
 
 def uninstall(options: dict[str, Any]) -> Answer:
@@ -41,30 +44,44 @@ def uninstall(options: dict[str, Any]) -> Answer:
     Raises:
         Failure: as for `install`.
     """
-    return _change(options, plan.removing, listing.installed, "uninstall")
+    return _change(options, _removing, listing.installed, "uninstall")
 
 
-def _change(options: dict[str, Any], planned: Callable[..., Plan], wanted: Wanted, verb: str) -> Answer:
+def _installing(client: Settings, options: dict[str, Any]) -> list[Plan]:
+    """The client's settings first, then what lies beside them."""
+    project, mcp = options["project"], options["mcp"]
+    return [
+        plan.installing(client, project=project, mcp=mcp),
+        *beside.installing(client, project=project, mcp=mcp),
+    ]
+
+
+def _removing(client: Settings, options: dict[str, Any]) -> list[Plan]:
     project = options["project"]
+    return [plan.removing(client, project=project), *beside.removing(client, project=project)]
+
+
+def _change(options: dict[str, Any], planned: Planned, wanted: Wanted, verb: str) -> Answer:
     chosen, skipped = _chosen(options, wanted)
     result: dict[str, Any] = {"agents": [], "skipped": skipped, "dryRun": options["dry_run"]}
     if options["dry_run"]:
-        plans = _plans(chosen, planned, project)
-        result["agents"] = [_shown(one, None, changed=False) for one in plans]
+        result["agents"] = [_shown(plans, {}) for plans in _plans(chosen, planned, options)]
         return Answer(result)
     shown = None
     if not options["yes"] and _on_terminal():
-        shown = _plans(chosen, planned, project)
-        if not _agreed(shown, verb):
-            result["agents"] = [_shown(one, None, changed=False) for one in shown]
+        shown = _plans(chosen, planned, options)
+        if not _agreed([one for plans in shown for one in plans], verb):
+            result["agents"] = [_shown(plans, {}) for plans in shown]
             result["declined"] = True
             return Answer(result)
     with apply.locked():
-        plans = _plans(chosen, planned, project)
-        if shown is not None and [one.after for one in plans] != [one.after for one in shown]:
+        every = _plans(chosen, planned, options)
+        if shown is not None and _after(every) != _after(shown):
             raise Failure("INSTALL_CHANGED", "a file was changed while you read", "run this again")
-        for one in plans:
-            result["agents"].append(_shown(one, apply.carry_out(one), changed=one.changed))
+        for plans in every:
+            # Folders that were made for the first file go last.
+            order = plans if verb == "install" else plans[::-1]
+            result["agents"].append(_shown(plans, {one.path: apply.carry_out(one) for one in order}))
     steps = [step("joelclaw otel search hook", "see the hooks that ran")] if verb == "install" else []
     return Answer(result, [*steps, step("joelclaw install --list", "what is installed where")])
 
@@ -86,21 +103,42 @@ def _present(client: Settings, _project: bool) -> str:
     return "" if client.present() else f"neither {client.home()} nor a command `{client.name}` is there"
 
 
-def _plans(chosen: list[Settings], planned: Callable[..., Plan], project: bool) -> list[Plan]:
+def _plans(chosen: list[Settings], planned: Planned, options: dict[str, Any]) -> list[list[Plan]]:
     """All plans, before anything is written: one file that is refused stops all."""
-    return [planned(client, project=project) for client in chosen]
+    return [planned(client, options) for client in chosen]
 
 
-def _shown(one: Plan, backup: str | None, *, changed: bool) -> dict[str, Any]:
+def _after(every: list[list[Plan]]) -> list[bytes | None]:
+    return [one.after for plans in every for one in plans]
+
+
+def _shown(plans: list[Plan], backups: dict[str, str | None]) -> dict[str, Any]:
+    """What was done for a client, or would be.
+
+    Args:
+        backups: by path, of the plans that were carried out.
+    """
+    first, *others = [_file(one, backups) for one in plans]
+    notes = [note for one in plans for note in one.notes]
+    changed = any(one["changed"] for one in (first, *others))
     return {
-        "agent": one.client.name,
-        "scope": "project" if one.project else "user",
+        "agent": plans[0].client.name,
+        "scope": "project" if plans[0].project else "user",
+        **first,
+        "changed": changed,
+        "also": [one for one in others if one["changed"] or one["diff"]],
+        "notes": [note for note in dict.fromkeys(notes) if note != plan.NOTHING or not any(p.changed for p in plans)],
+    }
+
+
+def _file(one: Plan, backups: dict[str, str | None]) -> dict[str, Any]:
+    changed = one.changed and one.path in backups
+    return {
         "path": one.path,
         "changed": changed,
         "created": changed and one.before is None,
-        "backup": backup,
+        "backup": backups.get(one.path),
         "diff": one.diff(),
-        "notes": one.notes,
     }
 
 

@@ -40,6 +40,11 @@ def changes(answer: Answer) -> None:
         if result["dryRun"]:
             _diff(screen, one["diff"])
         screen.print(safe(one["agent"], "bold"), safe(_outcome(one, result)), safe(one["path"], "dim"))
+        for other in one["also"]:
+            if result["dryRun"]:
+                _diff(screen, other["diff"])
+            else:
+                screen.print(safe(f"  and {other['path']}", "dim"))
         if one["backup"]:
             screen.print(safe(f"  as it was: {one['backup']}", "dim"))
         if not result.get("declined"):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 
-from clients.settings import Settings
+from clients.settings import ABOUT_RULES, Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ class _Codex(Settings):
         if self._hooks_off():
             notes.append("hooks are switched off in config.toml: set `hooks = true` in its [features]")
         return [*notes, self.trusted_folder] if project else notes
+
+    def rules_of(self, commands: tuple[tuple[str, ...], ...]) -> str:
+        """Rules of its execution policy."""
+        lines = [f'prefix_rule(pattern = {json.dumps(words)}, decision = "allow")' for words in commands]
+        return "\n".join((f"# {ABOUT_RULES}", *lines, ""))
 
     def _hooks_off(self) -> bool:
         import tomllib
@@ -44,4 +50,8 @@ SETTINGS = _Codex(
     transcripts="sessions/**/rollout-*.jsonl",
     timeout=5,  # seconds
     end_timeout=3,
+    rule_file="rules/joelclaw.rules",
+    skill="skills/joelclaw/SKILL.md",
+    servers_file="config.toml",
+    has_servers=True,
 )

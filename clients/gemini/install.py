@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 
-from clients.settings import Settings
+from clients.settings import ABOUT_RULES, Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +17,12 @@ class _Gemini(Settings):
     def home(self) -> str:
         """Below the home that the variable names."""
         return os.path.join(os.environ.get(self.variable) or os.path.expanduser("~"), self.folder)
+
+    def rules_of(self, commands: tuple[tuple[str, ...], ...]) -> str:
+        """Rules of its policy engine. An entry in `tools.allowed` would refuse every other shell command (0.61.0)."""
+        prefixes = ", ".join(json.dumps(" ".join(map(shlex.quote, words))) for words in commands)
+        rule = f'toolName = "run_shell_command"\ncommandPrefix = [{prefixes}]\ndecision = "allow"\npriority = 100'
+        return f"# {ABOUT_RULES}\n[[rule]]\n{rule}\n"
 
     def notes(self, settings: dict[str, Any], *, project: bool) -> list[str]:
         """Which folders it runs hooks in, and whether ours is switched off."""
@@ -38,4 +46,7 @@ SETTINGS = _Gemini(
     timeout=5000,  # milliseconds
     comments=True,
     label="joelclaw",
+    rule_file="policies/joelclaw.toml",
+    skill="skills/joelclaw/SKILL.md",
+    has_servers=True,
 )

@@ -9,7 +9,7 @@ something.
 from __future__ import annotations
 
 from core.quoting import clip, clip_evenly, clip_path, cost, enclose, one_line
-from session import session_event
+from session import own_command, session_event
 from session.faults import fault_boundary
 from session.inject import work_signpost
 from session.inject.runner import NO_CHECKPOINT
@@ -114,6 +114,7 @@ def compose(state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | 
         memories,
         queries,
         context.config.whole("inject.max_tokens"),
+        _agent(state, moment),
     )
     if made is None:
         return None
@@ -126,6 +127,10 @@ def compose(state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | 
     return _text(state, "compaction.inject", made["content"], made["memories"], about)
 
 
+def _agent(state: SessionState, moment: Moment) -> str:
+    return moment.context.agent or state["agent"]
+
+
 def _to_work(state: SessionState, moment: Moment) -> Text | None:
     context = moment.context
     made: work_signpost.WorkSignpost | None = None
@@ -133,7 +138,9 @@ def _to_work(state: SessionState, moment: Moment) -> Text | None:
         db, _ = context.store.reading()
         if db is not None:
             most = context.config.whole("inject.max_tokens")
-            made = work_signpost.of(db, state["sessionId"], kept=moment.kept, max_tokens=most)
+            made = work_signpost.of(
+                db, state["sessionId"], kept=moment.kept, max_tokens=most, agent=_agent(state, moment)
+            )
     if made is None:
         return None
     about = {
@@ -205,18 +212,25 @@ def _text(state: SessionState, event: str, content: str, memories: list[Memory],
 
 
 def text_of(
-    task: str, files: Sequence[str], memories: Sequence[Memory], queries: Sequence[str], max_tokens: int
+    task: str,
+    files: Sequence[str],
+    memories: Sequence[Memory],
+    queries: Sequence[str],
+    max_tokens: int,
+    agent: str = "",
 ) -> Signpost | None:
     """The signpost within `max_tokens` estimated tokens, or None where there is nothing to say.
 
     Args:
         files: oldest first; the newest five are shown, newest first.
         queries: as they were run, safe between double quotes of a shell (`session.state.task.query_of`).
+        agent: the client.
     """
     task = one_line(task)
     paths = [path for path in map(one_line, reversed(files)) if path]
     quoted = [(memory, one_line(memory["text"])) for memory in memories]
     shown = [(memory, line) for memory, line in quoted if line]
+    most_commands = own_command.most(len(queries), agent)
     for characters, tokens, most_files, most_memories, memory_tokens, most_queries in _STEPS:
         lines = [HEADING]
         task_line = clip_evenly(task.split(JOINT), JOINT, characters, tokens)
@@ -228,9 +242,11 @@ def text_of(
         related = [(memory, clip(line, MEMORY_CHARS, memory_tokens)) for memory, line in shown[:most_memories]]
         if related:
             lines += ["**Related memories:**", *(f"- {line}" for _, line in related)]
-        asked = list(queries[:most_queries])
+        asked = list(queries[: min(most_queries, most_commands)])
         if asked:
-            lines.append("**Deeper context:** " + " or ".join(f'`recall "{query}"`' for query in asked))
+            lines.append(
+                "**Deeper context:** " + " or ".join(f"`{own_command.recall(query, agent)}`" for query in asked)
+            )
         content = enclose(SOURCE, lines)
         if len(lines) > 1 and cost(content) <= max_tokens:
             return {

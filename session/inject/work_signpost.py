@@ -10,6 +10,7 @@ from core.quoting import as_code, clip, cost, enclose, one_line
 from core.store import calls as store
 from core.store import transcripts
 from recall.by_name import work_cards
+from session import own_command
 from session.inject import work, work_queries
 
 TYPE_CHECKING = False
@@ -52,11 +53,12 @@ _FIRST_TO_GO = ("decision", "demand", "commands", "failure", "step", "task")
 """Where the lines leave no room for the working set, in this order."""
 
 
-def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int) -> WorkSignpost | None:
+def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int, agent: str) -> WorkSignpost | None:
     """The signpost of a session within `max_tokens` estimated tokens; None where it did too little to point to.
 
     Args:
         kept: what the client still has before it beside the summary that the store knows.
+        agent: the client.
     """
     about = store.session(db, session)
     if about is None or about["calls"] < LEAST_CALLS:
@@ -78,7 +80,7 @@ def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int) -> Work
     told = names_in(summary)[0]
     for dropped in ("", *_FIRST_TO_GO):
         lines.pop(dropped, None)
-        made = _fitted(list(lines.values()), names, about["calls"], told, extras, max_tokens)
+        made = _fitted(list(lines.values()), names, about["calls"], told, extras, max_tokens, agent)
         if made is not None:
             made["memories"] = [
                 {"id": identifier, "text": line, "category": "episodes", "score": 1.0}
@@ -90,16 +92,23 @@ def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int) -> Work
 
 
 def _fitted(
-    lines: list[str], names: Sequence[Name], total: int, told: Container[str], extras: Sequence[str], max_tokens: int
+    lines: list[str],
+    names: Sequence[Name],
+    total: int,
+    told: Container[str],
+    extras: Sequence[str],
+    max_tokens: int,
+    agent: str,
 ) -> WorkSignpost | None:
     """The text with as much of the working set as has room; None where that is next to none."""
+    most = own_command.most(work_queries.MOST_QUERIES, agent)
     # The queries come last in the text, and are chosen for what the rest leaves out; so their room is guessed at first.
     room = (max_tokens - cost(enclose(SOURCE, [HEADING, *lines]))) * 4 - _QUERIES_ROOM
     while room >= _LEAST_ROOM:
         shown = work.working_set(names, total, without=told, characters=room)
         text = _working_set(shown)
-        asked = work_queries.queries(names, total, told=told, shown="\n".join((*lines, *text)), extras=extras)
-        content = enclose(SOURCE, [HEADING, *lines, *text, *_more(asked)])
+        asked = work_queries.queries(names, total, told=told, shown="\n".join((*lines, *text)), extras=extras)[:most]
+        content = enclose(SOURCE, [HEADING, *lines, *text, *_more(asked, agent)])
         over = cost(content) - max_tokens
         if over <= 0:
             files = sum(bool(place) for place, _ in shown)
@@ -189,8 +198,8 @@ def _working_set(shown: Sequence[tuple[str, list[str]]]) -> list[str]:
     return ["**At work, by file:**", *lines] if lines else []
 
 
-def _more(queries: Sequence[str]) -> list[str]:
-    printed = [code for query in queries if (code := as_code(f'joelclaw recall "{query}" --raw'))]
+def _more(queries: Sequence[str], agent: str) -> list[str]:
+    printed = [f"`{own_command.recall(query, agent)}`" for query in queries if as_code(query)]
     return ["**More, by place:** " + ", ".join(printed)] if printed else []
 
 

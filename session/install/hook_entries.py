@@ -5,37 +5,28 @@ All clients share one shape: `{"hooks": {EVENT: [{"matcher": …, "hooks": [{"ty
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from session.install import hook_command, json_nodes, json_splice
+from session.install import hook_command, json_nodes, json_parts, json_splice
 from session.install.json_nodes import Dialect, Malformed, Node
+from session.install.json_parts import Traces
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from clients.settings import Settings
+    from session.install.json_parts import Part
 
 _BOM = "\ufeff"
 
 
-@dataclass(frozen=True)
-class Traces:
-    """What our entries changed around themselves, so that it can be undone.
-
-    Args:
-        created: `hooks` and `hooks/EVENT` where we made them.
-        inner: of a container that was empty before: what stood between its brackets.
-        blank: the whole text, where there was none but space.
-    """
-
-    created: frozenset[str] = frozenset()
-    inner: dict[str, str] = field(default_factory=dict)
-    blank: str | None = None
-
-
-def put_in(text: str, client: Settings, executable: str, before: Traces | None) -> tuple[str, Traces]:
+def put_in(
+    text: str, client: Settings, executable: str, before: Traces | None, parts: Sequence[Part] = ()
+) -> tuple[str, Traces]:
     """The text with our entries as this version wants them; all else stays.
 
     Args:
+        parts: what is put in beside the hooks.
         before: what an earlier installation left behind, if it is known.
 
     Raises:
@@ -53,10 +44,12 @@ def put_in(text: str, client: Settings, executable: str, before: Traces | None) 
             text = _take_out_of(text, client, event, before)
     for event, group in wanted.items():
         text, traces = _put_in_event(text, client, event, group, traces)
+    for part in parts:
+        text, traces = json_parts.put_in(text, part, _dialect(client), traces)
     return bom + text, traces
 
 
-def take_out(text: str, client: Settings, traces: Traces | None) -> tuple[str, bool]:
+def take_out(text: str, client: Settings, traces: Traces | None, parts: Sequence[Part] = ()) -> tuple[str, bool]:
     """The text without our entries, and whether nothing is left in it.
 
     Raises:
@@ -66,18 +59,20 @@ def take_out(text: str, client: Settings, traces: Traces | None) -> tuple[str, b
     if not text.strip():
         return bom + text, False
     _check(_root(text, client), client)
-    found = _events(text, client)
-    for event in found:
+    before = text
+    for part in reversed(parts):
+        text = json_parts.take_out(text, part, _dialect(client), traces)
+    for event in _events(text, client):
         text = _take_out_of(text, client, event, traces)
     left = _root(text, client)
-    emptied = bool(found) and not left.items and not text[left.start + 1 : left.end - 1].strip()
+    emptied = text != before and not left.items and not text[left.start + 1 : left.end - 1].strip()
     if emptied and traces and traces.blank is not None:
         return bom + traces.blank, True
     return bom + text, emptied
 
 
-def is_in(text: str, client: Settings) -> bool:
-    """Whether entries of ours are there, of whatever version.
+def is_in(text: str, client: Settings, parts: Sequence[Part] = (), *, hooks: bool = True) -> bool:
+    """Whether hooks or other entries of ours are there, of whatever version.
 
     Raises:
         Malformed: the text is not what the client reads.
@@ -85,8 +80,15 @@ def is_in(text: str, client: Settings) -> bool:
     plain = _without_bom(text)[1]
     if not plain.strip():
         return False
-    _check(_root(plain, client), client)
-    return bool(_events(plain, client))
+    root = _root(plain, client)
+    _check(root, client)
+    return (hooks and bool(_events(plain, client))) or any(json_parts.found(root, part) for part in parts)
+
+
+def is_foreign(text: str, client: Settings, part: Part) -> bool:
+    """Whether somebody else's value stands where a member of ours is wanted."""
+    root = _root(_without_bom(text)[1].strip() or "{}", client)
+    return json_nodes.find(root, (*part.path, part.key)) is not None and not json_parts.found(root, part)
 
 
 def foreign_calls(text: str, client: Settings) -> list[str]:
@@ -102,9 +104,11 @@ def foreign_calls(text: str, client: Settings) -> list[str]:
     return found
 
 
-def others(text: str, client: Settings) -> Any:
-    """What the text says without our entries and without the empty lists and objects of hooks."""
+def others(text: str, client: Settings, parts: Sequence[Part] = ()) -> Any:
+    """What the text says without our entries and without the empty lists and objects that they are kept in."""
     value = _root(_without_bom(text)[1].strip() or "{}", client).plain()
+    for part in parts:
+        value = json_parts.others(value, part)
     if isinstance(value, dict) and isinstance(value.get("hooks"), dict):
         hooks = {event: _others_in(groups, client) for event, groups in value["hooks"].items()}
         value["hooks"] = {event: groups for event, groups in hooks.items() if groups != []}
@@ -223,19 +227,6 @@ def _drop(text: str, client: Settings, event: str, places: list[tuple[int, list[
 
 def _take_out_of(text: str, client: Settings, event: str, traces: Traces | None) -> str:
     """Our entries out of one event, and what was made for them, going outwards as long as nothing else is in it."""
-    inner = traces.inner if traces else {}
     groups = dict(_groups(_root(text, client)))[event]
     text = _drop(text, client, event, _places(groups, client))
-    for path in (("hooks", event), ("hooks",), ()):
-        node = json_nodes.find(_root(text, client), path)
-        if node is None or node.items:
-            break
-        name = "/".join(path)
-        if path and (traces is None or name in traces.created) and not text[node.start + 1 : node.end - 1].strip():
-            text = json_splice.remove(text, path, inner.get("/".join(path[:-1])), _dialect(client))
-            continue
-        before = text[node.start + 1 : node.end - 1]
-        if name in inner and "".join(before.split()) == "".join(inner[name].split()):
-            text = text[: node.start + 1] + inner[name] + text[node.end - 1 :]
-        break
-    return text
+    return json_parts.tidied(text, (("hooks", event), ("hooks",), ()), _dialect(client), traces)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from clients import registry
 from core.errors import Failure
-from session.install import plan
+from session.install import beside, plan
 from session.install.receipt import Receipt
 
 if TYPE_CHECKING:
@@ -21,10 +21,15 @@ def every() -> list[dict[str, Any]]:
 def installed(client: Settings, project: bool) -> str:
     """Why there is nothing to take out; empty where there is something, or the file cannot be read."""
     try:
-        there = plan.removing(client, project=project).changed
+        there = _is_there(client, project)
     except Failure:
         return ""
     return "" if there else "not installed"
+
+
+def _is_there(client: Settings, project: bool) -> bool:
+    plans = (plan.removing(client, project=project), *beside.removing(client, project=project))
+    return any(one.changed for one in plans)
 
 
 def _one(client: Settings, project: bool) -> dict[str, Any]:
@@ -39,10 +44,11 @@ def _one(client: Settings, project: bool) -> dict[str, Any]:
         "notes": [] if client.present() else [f"no sign of {client.name} here"],
     }
     try:
-        there = plan.removing(client, project=project).changed
+        there = _is_there(client, project)
         if there:
             found["installed"] = True
-            found["current"] = not plan.installing(client, project=project).changed
+            planned = [plan.installing(client, project=project), *beside.installing(client, project=project, mcp=False)]
+            found["current"] = not any(one.changed for one in planned)
             receipt = Receipt.load(path)
             found["version"] = receipt.version if receipt else None
             if not found["current"]:

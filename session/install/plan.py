@@ -11,15 +11,17 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from core.errors import Failure
-from session.install import hook_command, hook_entries, notes
-from session.install.hook_entries import Traces
+from session import own_command
+from session.install import hook_command, hook_entries, json_parts, notes, own_file
 from session.install.json_nodes import Malformed
+from session.install.json_parts import Part, Traces
 from session.install.receipt import Receipt
 
 if TYPE_CHECKING:
     from clients.settings import Settings
 
 CODE = "INSTALL_FAILED"
+NOTHING = "nothing of joelclaw was there"
 _CONSTANT = re.compile(r"^const JOELCLAW = .*$", re.MULTILINE)
 _LARGEST = 16 * 1024 * 1024
 
@@ -64,40 +66,27 @@ class Plan:
         return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
 
-def installing(client: Settings, *, project: bool) -> Plan:
-    """Put our part in, or bring it up to date.
+def installing(client: Settings, *, project: bool, mcp: bool = False) -> Plan:
+    """Put our hooks or our extension in, and what is kept in the same file; or bring it up to date.
+
+    Args:
+        mcp: our server too; one that is there already stays in any case.
 
     Raises:
         Failure: INSTALL_REFUSED, the file is not what the client reads; INSTALL_FAILED, it cannot be read.
     """
-    path, target, before, receipt = _now(client, project)
-    command = "joelclaw" if project else hook_command.executable()
+    path = client.path(project=project)
+    _not_the_users(client, path, project)
+    command = command_for(project=project)
     if client.events:
-        text = _text(path, before)
-        try:
-            there = hook_entries.is_in(text, client)
-            new, traces = hook_entries.put_in(text, client, command, receipt.traces if receipt and there else None)
-            about = notes.of_hooks(client, text, project=project)
-            if hook_entries.others(new, client) != hook_entries.others(text, client):
-                raise Malformed("an edit would change what is not ours")  # a fault of ours: better not at all
-        except Malformed as error:
-            raise _refused(path, client, error) from None
-        after = new.encode()
-    else:
-        _own(path, before)
-        there, traces, about = before is not None, Traces(), notes.of_extension(client, project=project)
-        after = extension(client, command).encode()
-    created = before is None or (there and receipt is not None and receipt.created)
-    return Plan(
-        client,
-        project,
-        path,
-        target,
-        before,
-        after,
-        Receipt.of(path, after, created=created, traces=traces),
-        notes=about,
-    )
+        return put_in(client, path, parts_of(client, path, command, project=project), project=project, mcp=mcp)
+    target, before, receipt = now(path)
+    _own(path, before)
+    after = extension(client, command).encode()
+    created = before is None or (receipt is not None and receipt.created)
+    about = notes.of_extension(client, project=project)
+    kept = Receipt.of(path, after, created=created, traces=Traces())
+    return Plan(client, project, path, target, before, after, kept, notes=about)
 
 
 def removing(client: Settings, *, project: bool) -> Plan:
@@ -106,21 +95,90 @@ def removing(client: Settings, *, project: bool) -> Plan:
     Raises:
         Failure: as for `installing`.
     """
-    path, target, before, receipt = _now(client, project)
+    path = client.path(project=project)
+    _not_the_users(client, path, project)
+    if client.events:
+        return take_out(client, path, parts_of(client, path, "", project=project), project=project)
+    target, before, receipt = now(path)
+    untouched = receipt is not None and before is not None and receipt.is_of(before)
+    after = before
+    if before is not None and _CONSTANT.search(decoded(path, before)):
+        after = None
+        untouched = untouched or _blank_constant(decoded(path, before)) == _blank_constant(extension(client, ""))
+    about = [] if after != before else [NOTHING]
+    return Plan(client, project, path, target, before, after, None, untouched, about)
+
+
+def command_for(*, project: bool) -> str:
+    """How our command is called in a file: for a project by its name, since others read the file too.
+
+    Raises:
+        Failure: INSTALL_FAILED, it cannot be found.
+    """
+    return own_command.NAME if project else hook_command.executable()
+
+
+def parts_of(client: Settings, path: str, command: str, *, project: bool) -> list[Part]:
+    """What is put into one JSON file of a client beside hooks."""
+    parts = []
+    if client.allowed and path == client.path(project=project):
+        rules = tuple(own_file.rules(client, command))
+        parts.append(Part(client.allowed, "", rules, json_parts.RULE))
+        parts.append(Part(client.allowed, "", own_file.TOOL_RULES, json_parts.TOOL, of_server=True))
+    if client.has_servers and path == client.servers(project=project):
+        parts.append(Part(("mcpServers",), json_parts.SERVER, (client.server(command),), of_server=True))
+    return parts
+
+
+def put_in(client: Settings, path: str, parts: list[Part], *, project: bool, mcp: bool) -> Plan:
+    """The plan of one JSON file: the hooks of `client.events`, and parts.
+
+    Raises:
+        Failure: as for `installing`.
+    """
+    target, before, receipt = now(path)
+    text = decoded(path, before)
+    command = command_for(project=project)
+    try:
+        there = hook_entries.is_in(text, client, parts)
+        wanted = [
+            part for part in parts if not part.of_server or mcp or hook_entries.is_in(text, client, [part], hooks=False)
+        ]
+        known = receipt.traces if receipt and there else None
+        new, traces = (
+            hook_entries.put_in(text, client, command, known, wanted) if client.events or wanted else (text, Traces())
+        )
+        about = notes.of_hooks(client, text, project=project) if client.events else []
+        if any(part.key and hook_entries.is_foreign(new, client, part) for part in wanted):
+            about.append(f"a server `{json_parts.SERVER}` of somebody's is there; it was left as it is")
+        if hook_entries.others(new, client, parts) != hook_entries.others(text, client, parts):
+            raise Malformed("an edit would change what is not ours")  # a fault of ours: better not at all
+    except Malformed as error:
+        raise refused(path, client, error) from None
+    after = None if before is None and not new else new.encode()
+    created = before is None or (there and receipt is not None and receipt.created)
+    kept = Receipt.of(path, after, created=created, traces=traces) if after is not None else None
+    return Plan(client, project, path, target, before, after, kept, notes=about)
+
+
+def take_out(client: Settings, path: str, parts: list[Part], *, project: bool) -> Plan:
+    """The plan of one JSON file without our part.
+
+    Raises:
+        Failure: as for `installing`.
+    """
+    target, before, receipt = now(path)
     untouched = receipt is not None and before is not None and receipt.is_of(before)
     after: bytes | None = before
-    if before is not None and client.events:
+    if before is not None:
         try:
-            there = hook_entries.is_in(_text(path, before), client)
-            if there:
-                text, empty = hook_entries.take_out(_text(path, before), client, receipt.traces if receipt else None)
-                after = None if empty and receipt is not None and receipt.created else text.encode()
+            text = decoded(path, before)
+            if hook_entries.is_in(text, client, parts):
+                new, empty = hook_entries.take_out(text, client, receipt.traces if receipt else None, parts)
+                after = None if empty and receipt is not None and receipt.created else new.encode()
         except Malformed as error:
-            raise _refused(path, client, error) from None
-    elif before is not None and _CONSTANT.search(_text(path, before)):
-        after = None
-        untouched = untouched or _blank_constant(_text(path, before)) == _blank_constant(extension(client, ""))
-    about = [] if after != before else ["nothing of joelclaw was there"]
+            raise refused(path, client, error) from None
+    about = [] if after != before else [NOTHING]
     return Plan(client, project, path, target, before, after, None, untouched, about)
 
 
@@ -160,16 +218,22 @@ def read(path: str) -> bytes | None:
     return data
 
 
-def _now(client: Settings, project: bool) -> tuple[str, str, bytes | None, Receipt | None]:
-    path = client.path(project=project)
+def now(path: str) -> tuple[str, bytes | None, Receipt | None]:
+    """The file that a path means, what it holds, and what we know of it.
+
+    Raises:
+        Failure: INSTALL_FAILED, it cannot be read.
+    """
     target = os.path.realpath(path)
-    if project and target == os.path.realpath(client.path(project=False)):
-        fix = "run this in a project's folder, or without --project"
-        raise Failure(CODE, f"{path} is the file of the user, not of a project", fix)
-    return path, target, read(target), Receipt.load(path)
+    return target, read(target), Receipt.load(path)
 
 
-def _text(path: str, data: bytes | None) -> str:
+def decoded(path: str, data: bytes | None) -> str:
+    """The text of a file.
+
+    Raises:
+        Failure: INSTALL_REFUSED, it is not UTF-8.
+    """
     try:
         return (data or b"").decode()
     except UnicodeDecodeError as error:
@@ -177,17 +241,24 @@ def _text(path: str, data: bytes | None) -> str:
         raise Failure("INSTALL_REFUSED", f"{path} is not UTF-8 (byte {error.start})", fix) from None
 
 
+def refused(path: str, client: Settings, error: Malformed, what: str = "") -> Failure:
+    """What is wrong with a client's file."""
+    what = what or ("JSON, comments allowed" if client.comments else "plain JSON")
+    fix = f"mend {path} ({client.name} reads {what}) and run this again; nothing was changed"
+    return Failure("INSTALL_REFUSED", f"{path}: {error}", fix)
+
+
+def _not_the_users(client: Settings, path: str, project: bool) -> None:
+    if project and os.path.realpath(path) == os.path.realpath(client.path(project=False)):
+        fix = "run this in a project's folder, or without --project"
+        raise Failure(CODE, f"{path} is the file of the user, not of a project", fix)
+
+
 def _own(path: str, before: bytes | None) -> None:
-    if before and not _CONSTANT.search(_text(path, before)):
+    if before and not _CONSTANT.search(decoded(path, before)):
         fix = "give that file another name and run this again; nothing was changed"
         raise Failure("INSTALL_REFUSED", f"{path} is there and is not of joelclaw", fix)
 
 
 def _blank_constant(text: str) -> str:
     return _CONSTANT.sub("", text, count=1)
-
-
-def _refused(path: str, client: Settings, error: Malformed) -> Failure:
-    what = "JSON, comments allowed" if client.comments else "plain JSON"
-    fix = f"mend {path} ({client.name} reads {what}) and run this again; nothing was changed"
-    return Failure("INSTALL_REFUSED", f"{path}: {error}", fix)

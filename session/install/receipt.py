@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from importlib import metadata
 
 from core import files
-from session.install.hook_entries import Traces
+from session.install.json_parts import Traces
 
 
 def version() -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
+from session import own_command
+
 QUERY_CHARS = 80
 _UNSAFE = frozenset('"$`\\!')
 """What a shell would act on between double quotes."""
@@ -88,12 +90,12 @@ Entry = File | Name | Command | Error | Words
 
 def by_name(name: str, session: str) -> str:
     """The command that recalls a name, a path, a command or an error in a session; runs as it stands."""
-    return f"joelclaw recall {_query(name)} --session {shlex.quote(session)} --limit 3"
+    return f"{own_command.word()} recall {_query(name)} --session {shlex.quote(session)} --limit 3"
 
 
 def by_id(identifier: str) -> str:
     """The command that shows a memory."""
-    return f"joelclaw memory show {shlex.quote(identifier)}"
+    return f"{own_command.word()} memory show {shlex.quote(identifier)}"
 
 
 def _query(text: str) -> str:

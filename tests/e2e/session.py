@@ -24,7 +24,7 @@ CLIENTS = ("pi", "claude", "codex", "gemini", "opencode")
 AGENTS = ROOT / "tests" / "agents"
 HEADING = "## Session Recovery"
 FRAME = re.compile(r"<joelclaw-memory .*?</joelclaw-memory>", re.DOTALL)
-QUERY = re.compile(r"`(?:joelclaw )?(recall \"[^`]*\")(?: --raw)?`")
+QUERY = re.compile(r"`(?:[^`]*/)?joelclaw (recall \"[^`]*\") --raw`")
 AT_A_TIME = 2
 RUN_S = 900
 """After which a client is ended, and its session is a failure."""

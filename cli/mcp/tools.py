@@ -1,0 +1,181 @@
+"""What the tools take and answer: the options of their commands, and the results as quoted text in our frame."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from cli import commands, execution
+from cli.mcp.commands import TOOLS
+from cli.parameter import session_around
+from core import config
+from core.errors import Failure, usage
+from core.quoting import clip, enclose, one_line
+from core.words import clean
+from session import own_command, standing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cli.mcp.commands import Tool
+    from cli.parameter import Command, Parameter
+
+CODE = "MCP_INVALID_ARGS"
+SOURCE = "joelclaw mcp"
+HIT_CHARS = 2_000
+SHOWN_CHARS = 16_000
+"""Of all lines of one answer."""
+_KINDS = {"whole": "integer", "number": "number", "flag": "boolean", "truth": "boolean"}
+
+
+def schema(tool: Tool) -> dict[str, Any]:
+    """What a tool takes, as JSON Schema."""
+    declared = _parameters(tool)
+    properties = {}
+    for name, _, told in tool.takes:
+        parameter = declared[name]
+        about = {"type": _KINDS.get(parameter.kind, "string"), "description": told}
+        bounds = {"minimum": parameter.low, "maximum": parameter.high}
+        properties[name] = about | {bound: value for bound, value in bounds.items() if value is not None}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties)[:1],
+        "additionalProperties": False,
+    }
+
+
+def call(name: str, arguments: dict[str, Any]) -> str:
+    """Call a tool; returns its answer, framed.
+
+    Raises:
+        Failure: what its command raises; MCP_INVALID_ARGS for a tool or an argument that there is none of.
+    """
+    tool = TOOLS.get(name)
+    if tool is None:
+        raise usage(CODE, f"there is no tool {name[:80]!r}", f"call one of {', '.join(TOOLS)}")
+    if not tool.path:
+        if arguments:
+            raise usage(CODE, f"{name} takes nothing", "call it without arguments")
+        lines = _standing()
+    else:
+        command = _command(tool)
+        options = {**command.defaults(), **dict(tool.always), **_given(tool, command, arguments)}
+        if name == "remember":
+            options["session"] = session_around()
+        lines = list(_ANSWERS[name](execution.load(command.run)(options).result))
+    return enclose(SOURCE, list(_within(lines)))
+
+
+def failed(failure: Failure) -> str:
+    """A failure as an agent reads it."""
+    return enclose(SOURCE, [f"{failure.code}: {one_line(failure.message)}", f"fix: {one_line(failure.fix)}"])
+
+
+def _command(tool: Tool) -> Command:
+    command = commands.named(tool.path)
+    if command is None:
+        raise AssertionError(tool.path)
+    return command
+
+
+def _parameters(tool: Tool) -> dict[str, Parameter]:
+    declared = {parameter.name: parameter for parameter in _command(tool).parameters} if tool.path else {}
+    return {name: declared[parameter] for name, parameter, _ in tool.takes}
+
+
+def _given(tool: Tool, command: Command, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments as the command line would give them.
+
+    Raises:
+        Failure: MCP_INVALID_ARGS, or the command's own code.
+    """
+    known = _parameters(tool)
+    unknown = [name for name in arguments if name not in known]
+    if unknown:
+        raise usage(CODE, f"{tool.name} takes no {unknown[0][:80]!r}", f"give it {', '.join(known)}")
+    options: dict[str, Any] = {}
+    for name, parameter in known.items():
+        value = arguments.get(name)
+        if value is None:
+            continue
+        wanted = "string" if parameter.kind == "text" else "number"
+        if isinstance(value, bool) or not isinstance(value, str if wanted == "string" else (int, float, str)):
+            raise usage(CODE, f"{name} is no {wanted}", f"give {name} as a {wanted}")
+        text = clean(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
+        try:
+            converted = parameter.convert(text, command.code or CODE)
+        except Failure as failure:
+            flag = parameter.flags[0]
+            raise usage(failure.code, failure.message.replace(flag, name), failure.fix.replace(flag, name)) from None
+        options[parameter.name] = [converted] if parameter.many else converted
+    first, _, about = tool.takes[0]
+    if not str(arguments.get(first) or "").strip(" -"):
+        raise usage(CODE, f"{tool.name} needs {first}", f"give {first}: {about}")
+    return options
+
+
+def _recalled(result: dict[str, Any]) -> Iterator[str]:
+    if not result["hits"]:
+        yield "nothing was found"
+    for number, hit in enumerate(result["hits"], 1):
+        about = [hit["collection"], hit["source"], hit["title"] or hit["path"], hit["project"], hit["timestamp"][:10]]
+        told = ", ".join(clip(one_line(part), 80) for part in about if part)
+        head = f"{number}. [{told}; id {one_line(hit['id'])}]"
+        lines = hit["observation"].splitlines() if hit["collection"] == "work" else [hit["observation"]]
+        quoted = [clip(line, HIT_CHARS) for line in map(one_line, lines) if line]
+        yield from ([head, *quoted] if len(quoted) > 1 else [f"{head} {''.join(quoted)}"])
+
+
+def _remembered(result: dict[str, Any]) -> Iterator[str]:
+    what = "merged into" if result["merged"] else "remembered as"
+    yield f"{what} {result['id']}, verdict {result['verdict']}: {one_line(result['reason'])}"
+
+
+def _shown(result: dict[str, Any]) -> Iterator[str]:
+    for key, value in result.items():
+        if value in (None, "", [], {}, 0, False):
+            continue
+        if isinstance(value, list):
+            yield f"{key}:"
+            yield from (f"- {one_line(_plain(one))}" for one in value)
+        elif isinstance(value, str):
+            lines = [line for line in map(one_line, value.splitlines()) if line]
+            yield from (f"  {line}" if at else f"{key}: {line}" for at, line in enumerate(lines))
+        else:
+            yield f"{key}: {one_line(_plain(value))}"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{key} {_plain(one)}" for key, one in value.items() if one not in (None, ""))
+    return str(value)
+
+
+def _forgotten(result: dict[str, Any]) -> Iterator[str]:
+    for name in result["forgotten"]:
+        yield f"forgotten: {one_line(name)}; bring it back: {own_command.word()} memory forget --undo {one_line(name)}"
+    for name in result["unchanged"]:
+        yield f"was forgotten before: {one_line(name)}"
+
+
+_ANSWERS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
+    "recall": _recalled,
+    "remember": _remembered,
+    "show": _shown,
+    "forget": _forgotten,
+}
+
+
+def _standing() -> list[str]:
+    return standing.lines(config.load(), os.getcwd(), session_around())
+
+
+def _within(lines: list[str]) -> Iterator[str]:
+    room = SHOWN_CHARS
+    for line in lines:
+        if len(line) > room:
+            yield "… cut here: ask for less at once"
+            return
+        room -= len(line) + 1
+        yield line

@@ -1,0 +1,80 @@
+"""The word by which a shell runs this very installation, in every command that is printed. Hot path."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from clients import registry
+
+NAME = "joelclaw"
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@%,:=")
+_PATHS_ROOM = 120
+"""Characters that our path may add to all commands of a text together; where there is one, it may add more."""
+_OF_LOGIN = "/usr/local/bin:/usr/bin:/bin"
+_known: dict[tuple[str, str], str] = {}
+
+
+def recall(query: str, agent: str) -> str:
+    """The command that asks a query, as an agent runs it.
+
+    Args:
+        query: safe between double quotes of a shell.
+        agent: the client whose shell is to run it.
+    """
+    return f'{word(agent)} recall "{query}" --raw'
+
+
+def most(commands: int, agent: str) -> int:
+    """How many of so many commands a text of some hundred tokens has room for: one at least, the fewer the longer our
+    path.
+    """
+    longer = len(word(agent)) - len(NAME)
+    while commands > 1 and commands * longer > _PATHS_ROOM:
+        commands -= 1
+    return commands
+
+
+def word(agent: str = "") -> str:
+    """`joelclaw` where PATH finds this installation from any folder; else its absolute path, quoted if need be.
+
+    An agent's shell gets the PATH that its hooks get, or, a login shell, one that surely has only the system's folders.
+    Where the path cannot be printed on one line, and where the command that runs has another name, it is `joelclaw`.
+
+    Args:
+        agent: the client whose shell is to run it; "" for the shell around this process.
+    """
+    folders = _OF_LOGIN if registry.row(agent).login_shell else os.environ.get("PATH", "")
+    around = (sys.argv[0] if sys.argv else "", folders)
+    if around not in _known:  # a look at each folder of PATH, for every command of a text
+        _known.clear()
+        _known[around] = _word(folders)
+    return _known[around]
+
+
+def _word(folders: str) -> str:
+    own = path()
+    if not own or _is_found(own, folders):
+        return NAME
+    if _PLAIN.issuperset(own):
+        return own
+    return "'" + own.replace("'", "'\"'\"'") + "'" if own.isprintable() and "`" not in own else NAME
+
+
+def path() -> str:
+    """The absolute path of the command that runs, links kept: an upgrade moves what they point to; "" without one."""
+    for given in (sys.argv[0] if sys.argv else "", os.path.join(os.path.dirname(sys.executable), NAME)):
+        if os.path.basename(given) == NAME and os.sep in given and os.access(given, os.X_OK):
+            return os.path.abspath(given)
+    return ""
+
+
+def _is_found(own: str, folders: str) -> bool:
+    """Whether the first command of our name in these folders is the one at `own`, wherever the shell stands."""
+    for folder in folders.split(os.pathsep):
+        if not os.path.isabs(folder):
+            return False  # it finds something else in another folder
+        found = os.path.join(folder, NAME)
+        if os.access(found, os.X_OK) and os.path.isfile(found):
+            return os.path.realpath(found) == os.path.realpath(own)
+    return False

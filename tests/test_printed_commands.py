@@ -1,0 +1,152 @@
+"""The commands that a signpost prints run as they stand: in any folder, with the PATH that the hook was given."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from claude_transcript import CWD, SESSION, Transcript
+from conftest import JOELCLAW, Run, clean_environment
+
+from core.quoting import cost
+
+TASK = "Find out why the tide tables of Husum are read twice"
+MEMORY = "Husum sends each tide table twice, so the importer keeps the second"
+ELSEWHERE = "/usr/bin:/bin"
+BUDGET = 300
+COMPACTION: tuple[dict[str, str], ...] = (
+    {"hook_event_name": "UserPromptSubmit", "prompt": TASK},
+    {"hook_event_name": "Stop"},
+    {"hook_event_name": "PreCompact"},
+    {"hook_event_name": "SessionStart", "source": "compact"},
+)
+
+
+def printed(content: str) -> list[str]:
+    return [code for code in re.findall("`([^`]+)`", content) if " recall " in code]
+
+
+def signpost(run: Run, path: str) -> str:
+    """The signpost of a session that only talked, handed out with this PATH."""
+    talk(run)
+    return str(run("inject", "recovery", "--session", "s1", env={"PATH": path}).result["content"])
+
+
+def talk(run: Run) -> None:
+    run("memory", "write", MEMORY)
+    run("checkpoint", "save", "--session", "s1", "--percent", "20", "-m", TASK)
+
+
+def spawned(script: Path, home: Path, *words: str, stdin: str = "") -> str:
+    """What a command says that is run by this path, and is nowhere on PATH."""
+    environment = {**clean_environment(home), "PATH": ELSEWHERE}
+    done = subprocess.run([script, *words], input=stdin, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def shell(command: str, home: Path, path: str = ELSEWHERE) -> str:
+    """What a POSIX shell says that runs a command in a folder that has nothing to do with it."""
+    environment = {**clean_environment(home), "PATH": path}
+    done = subprocess.run(["/bin/sh", "-c", command], env=environment, cwd="/", capture_output=True, text=True)
+    assert done.returncode == 0, (command, done.stderr)
+    return done.stdout
+
+
+def link(folder: Path) -> Path:
+    """The command in another folder, as an installer links it."""
+    folder.mkdir(parents=True)
+    (folder / "joelclaw").symlink_to(JOELCLAW)
+    return folder / "joelclaw"
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_on_path_it_is_called_by_its_name(run: Run, tmp_path: Path, linked: bool) -> None:
+    folder = link(tmp_path / "bin").parent if linked else Path(JOELCLAW).parent
+    content = signpost(run, f"{tmp_path / 'nothing'}:{folder}:{ELSEWHERE}")
+    assert printed(content) == [f'joelclaw recall "{TASK}" --raw']
+
+
+def test_a_login_shell_has_another_path(run: Run, home: Path) -> None:
+    told = {"session_id": "s1", "cwd": CWD}
+    for event in COMPACTION:
+        out = run("hook", "codex", stdin=json.dumps({**told, **event})).out
+    (command,) = printed(json.loads(out)["hookSpecificOutput"]["additionalContext"])
+    assert command == f'{JOELCLAW} recall "{TASK}" --raw'
+
+
+@pytest.mark.parametrize("before", ["", "nothing:", "program:", "folder:", "../bin:", "~/bin:"])
+def test_elsewhere_by_its_path(run: Run, home: Path, tmp_path: Path, before: str) -> None:
+    (tmp_path / "folder/joelclaw").mkdir(parents=True)
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program/joelclaw").write_text("#!/bin/sh\necho another program of this name\n")
+    (tmp_path / "program/joelclaw").chmod(0o755)
+    path = f"{tmp_path / before if before[:1].isalpha() else before}{ELSEWHERE}"
+    if before in ("program:", "../bin:", "~/bin:"):
+        path = f"{path}:{Path(JOELCLAW).parent}"
+    (command,) = printed(signpost(run, path))
+    assert command == f'{JOELCLAW} recall "{TASK}" --raw'
+    assert MEMORY in shell(command, home, path)
+
+
+@pytest.mark.spawned
+@pytest.mark.parametrize("name", ["with space", "it's", "$HOME (1) & more; x", "größe"])
+def test_a_path_that_a_shell_would_take_apart_is_quoted(run: Run, home: Path, tmp_path: Path, name: str) -> None:
+    talk(run)
+    (command,) = printed(spawned(link(tmp_path / name), home, "inject", "recovery", "--session", "s1", "--raw"))
+    assert str(tmp_path) in command
+    assert MEMORY in shell(command, home)
+
+
+@pytest.mark.spawned
+@pytest.mark.parametrize(("length", "commands"), [(30, 3), (60, 2), (150, 1)])
+def test_the_longer_the_path_the_fewer_commands(run: Run, home: Path, length: int, commands: int) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as top:
+        script = link(Path(top, "b" * (length - len(f"{top}//joelclaw"))))
+        transcript = work(Path(top, f"{SESSION}.jsonl"))
+        told = {"session_id": SESSION, "transcript_path": str(transcript), "cwd": CWD}
+        for event in COMPACTION:
+            out = spawned(script, home, "hook", "claude", stdin=json.dumps({**told, **event}))
+        content = json.loads(out)["hookSpecificOutput"]["additionalContext"]
+        assert len(printed(content)) == commands, content
+        assert "**At work, by file:**" in content
+        assert cost(content) <= BUDGET
+        for command in printed(content):
+            assert command.startswith(f"{script} recall ")
+            assert ".py: " in shell(command, home)
+
+
+def work(path: Path) -> Path:
+    """Work in several folders, with more names than a signpost has room for."""
+    made = Transcript(path)
+    made.user(TASK)
+    for folder in (
+        "tide_tables",
+        "old_gauges",
+        "sea_charts",
+        "all_harbours",
+        "pilot_boats",
+        "lit_buoys",
+        "lighthouses",
+    ):
+        for file in range(4):
+            call = f"{folder}{file}"
+            made.call(call, "Read", file_path=f"{CWD}/src/{folder}/{folder}_{file}.py")
+            made.outcome(call, " ".join(f"{folder}Reads{file}{letter}FromTheTableOfTheDay" for letter in "ABCDEFGH"))
+    return made.path
+
+
+def test_lost_prints_such_commands_too(run: Run, home: Path, tmp_path: Path) -> None:
+    made = work(tmp_path / f"{SESSION}.jsonl")
+    with made.open("a") as lines:
+        boundary = {"type": "system", "subtype": "compact_boundary", "timestamp": "2026-09-20T11:00:00.000Z"}
+        lines.write(json.dumps({**boundary, "uuid": "u-9", "sessionId": SESSION, "cwd": CWD}) + "\n")
+    run("memory", "archive", str(made))
+    entry = run("lost", env={"PATH": ELSEWHERE}).result["lost"]["names"]["entries"][0]
+    assert entry["get"].startswith(f"{JOELCLAW} recall ")
+    assert entry["name"] in shell(entry["get"], home)
+    assert run("lost").result["lost"]["names"]["entries"][0]["get"].startswith("joelclaw recall ")
