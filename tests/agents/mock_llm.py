@@ -26,7 +26,7 @@ RULE = {"name": "compact",       goes to the log and to agents.py's summary
         "path": "regex",         optional: searched in the request's path
         "reply": REPLY}
 REPLY = {"text": "...",
-         "tool_calls": [{"name": "bash", "args": {...}}],
+         "tool_calls": [{"name": "bash", "args": {...}}],     (codex: "NAMESPACE/NAME" for a tool of a server)
          "usage": {"input": N, "output": N} | "auto",   auto = characters of the body / 4
          "usage_add": N,         added to the input of an "auto" usage
          "pad": N,               N filler characters after the text

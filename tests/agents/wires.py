@@ -133,7 +133,7 @@ def responses(wire: Wire, body: Body, answer: Answer) -> None:
             "type": "function_call",
             "id": f"fc_{answer.number}_{i}",
             "call_id": f"call_{answer.number}_{i}",
-            "name": call["name"],
+            **dict(zip(("name", "namespace"), reversed(call["name"].split("/")), strict=False)),
             "arguments": json.dumps(call["args"]),
             "status": "completed",
         }
