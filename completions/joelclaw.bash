@@ -148,7 +148,7 @@ _joelclaw() {
     "store sync --seconds") return ;;
   esac
   case "$path" in
-    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall lost hook trust install uninstall status completion memory knowledge vault otel store checkpoint inject idle compaction"; fi ;;
+    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall lost hook trust mcp install uninstall status completion memory knowledge vault otel store checkpoint inject idle compaction"; fi ;;
     "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget import export archive observe stats index"; fi ;;
     "knowledge") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="sync search"; fi ;;
     "vault") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="read search"; fi ;;
@@ -204,7 +204,8 @@ _joelclaw() {
     "idle run") if [[ $word == -* ]]; then offered="--once --until-empty --json --help -h"; fi ;;
     "hook") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "trust") if [[ $word == -* ]]; then offered="--list --revoke --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
-    "install") if [[ $word == -* ]]; then offered="--all --project --dry-run --yes -y --list --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;
+    "mcp") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "install") if [[ $word == -* ]]; then offered="--all --project --dry-run --yes -y --mcp --list --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;
     "uninstall") if [[ $word == -* ]]; then offered="--all --project --dry-run --yes -y --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;
     "store init") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "store sync") if [[ $word == -* ]]; then offered="--watch -w --seconds --json --help -h"; fi ;;
