@@ -16,7 +16,7 @@ _FOREIGN = (TOOL, WEB, FILE)
 """What neither the user nor the agent said."""
 _ON_THE_WEB = ("web", "fetch", "browse", "http", "url")
 """What the names of tools hold that read pages: WebFetch, web_search, google_web_search, browser_navigate."""
-_OBSERVER = "observe"
+_BY_AGENTS = ("observe", "mcp")
 _IMPORTED = "im-"
 _PATH_CHARS = 80
 
@@ -37,7 +37,7 @@ def of_document(document: Document) -> str:
     said = document["source"].partition(" ")[0].partition(":")[0].lower()
     if said in _KINDS:
         return document["source"] if said in _FOREIGN else said
-    if said == _OBSERVER:
+    if said in _BY_AGENTS:
         return ASSISTANT
     return IMPORT if document["id"].startswith(_IMPORTED) else USER
 

@@ -76,6 +76,7 @@ TABLE: dict[str, list[list[str]] | str] = {
         ["recall", "--batch", "{queries}"], ["recall", "harbour", "--include-hold", "--include-discard"],
     ],
     "lost": [["lost", SESSION]],
+    "mcp": "serves tools on stdio; tests/test_mcp_server.py has what they print",
     "memory write": [["memory", "write", STORED, "--source", NASTY["title"], "--tags", NASTY["tags"]]],
     "memory search": [["memory", "search", "harbour gauge"], ["memory", "search", "harbour gauge", "--raw"]],
     "memory recent": [["memory", "recent", "--count", "100"]],
@@ -274,7 +275,7 @@ def test_raw_says_where_it_is_from(run: Run, places: dict[str, str], tmp_path: P
 
 
 VERBATIM = {
-    "recall": ["recall", "harbour gauge", "--collection", "observations", "--limit", "50"],
+    "recall": ["recall", "obey the page", "--collection", "observations", "--limit", "50"],
     "memory show": ["memory", "show", "nasty-16"],
     "vault read": ["vault", "read", "note.md"],
 }

@@ -275,11 +275,13 @@ def test_a_difference() -> None:
 
 def test_what_an_installation_changed() -> None:
     done = {"agent": "pi", "path": "/p", "changed": True, "diff": "+x", "backup": "/p.bak", "notes": ["restart it"]}
-    left = {"agent": "codex", "path": "/c", "changed": False, "diff": "", "backup": "", "notes": []}
+    done["also"] = [{"path": "/skill", "diff": "+y"}]
+    left = {"agent": "codex", "path": "/c", "changed": False, "diff": "", "backup": "", "notes": [], "also": []}
     result = {"dryRun": False, "agents": [done, left], "skipped": [{"agent": "gemini", "reason": "not there"}]}
     skipped = "gemini skipped: not there"
     assert drawn(installation.install, result, STEP) == [
         "pi done /p",
+        "  and /skill",
         "  as it was: /p.bak",
         "  - restart it",
         "codex nothing to change /c",
@@ -288,10 +290,10 @@ def test_what_an_installation_changed() -> None:
     ]
     planned = {**done, "changed": False, "backup": ""}
     assert drawn(installation.install, {**result, "dryRun": True, "agents": [planned, left]}) == [
-        "+x", "pi would change /p", "  - restart it", "codex nothing to change /c", skipped,
+        "+x", "pi would change /p", "+y", "  - restart it", "codex nothing to change /c", skipped,
     ]  # fmt: skip
     declined = {**result, "declined": True, "agents": [planned]}
-    assert drawn(installation.install, declined) == ["pi nothing was changed /p", skipped]
+    assert drawn(installation.install, declined) == ["pi nothing was changed /p", "  and /skill", skipped]
     row = {"agent": "pi", "scope": "user", "installed": True, "current": False, "version": "0.1", "path": "/p"}
     assert drawn(installation.install, {"installs": [{**row, "notes": ["it is old"]}]}, STEP) == [
         "agent  scope  installed  current  version  path",

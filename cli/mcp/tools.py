@@ -10,6 +10,7 @@ from cli.mcp.commands import TOOLS
 from cli.parameter import session_around
 from core import config
 from core.errors import Failure, usage
+from core.output.shown import shown
 from core.quoting import clip, enclose, one_line
 from core.words import clean
 from session import own_command, standing
@@ -119,7 +120,7 @@ def _recalled(result: dict[str, Any]) -> Iterator[str]:
     if not result["hits"]:
         yield "nothing was found"
     for number, hit in enumerate(result["hits"], 1):
-        about = [hit["collection"], hit["source"], hit["title"] or hit["path"], hit["project"], hit["timestamp"][:10]]
+        about = [hit["collection"], hit["origin"], hit["title"] or hit["path"], hit["project"], hit["timestamp"][:10]]
         told = ", ".join(clip(one_line(part), 80) for part in about if part)
         head = f"{number}. [{told}; id {one_line(hit['id'])}]"
         lines = hit["observation"].splitlines() if hit["collection"] == "work" else [hit["observation"]]
@@ -178,4 +179,4 @@ def _within(lines: list[str]) -> Iterator[str]:
             yield "… cut here: ask for less at once"
             return
         room -= len(line) + 1
-        yield line
+        yield shown(line)

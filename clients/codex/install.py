@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from clients.settings import ABOUT_RULES, Settings
@@ -27,6 +26,8 @@ class _Codex(Settings):
 
     def rules_of(self, commands: tuple[tuple[str, ...], ...]) -> str:
         """Rules of its execution policy."""
+        import json
+
         lines = [f'prefix_rule(pattern = {json.dumps(words)}, decision = "allow")' for words in commands]
         return "\n".join((f"# {ABOUT_RULES}", *lines, ""))
 

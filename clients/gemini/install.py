@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 
 from clients.settings import ABOUT_RULES, Settings
 
@@ -20,6 +18,9 @@ class _Gemini(Settings):
 
     def rules_of(self, commands: tuple[tuple[str, ...], ...]) -> str:
         """Rules of its policy engine. An entry in `tools.allowed` would refuse every other shell command (0.61.0)."""
+        import json
+        import shlex
+
         prefixes = ", ".join(json.dumps(" ".join(map(shlex.quote, words))) for words in commands)
         rule = f'toolName = "run_shell_command"\ncommandPrefix = [{prefixes}]\ndecision = "allow"\npriority = 100'
         return f"# {ABOUT_RULES}\n[[rule]]\n{rule}\n"
