@@ -34,7 +34,10 @@ _SETTERS = frozenset(
 )
 # Prose and manuals behind the name of a flag: `--password via the CLI`, `--token TOKEN`.
 _FLAG_PROSE = frozenset(
-    "to and or on for with via as at at by of option flag argument must can if when instead".split()
+    (
+        "to and or on for with via as at by of if when must can will should does but only so here instead "
+        "option options flag flags argument arguments parameter parameters value values switch"
+    ).split()
 )
 
 _SEPARATOR = (
@@ -192,6 +195,9 @@ def _bare_end(
     """Where the value without quotes ends that begins at `at`; 0 where it is no secret."""
     kind, shown, tight, sign = case
     value = _trimmed(shown)
+    name = kind == "password" and "_" in value and value.replace("_", "a").isalpha()
+    if name and text[at + len(value) : at + len(value) + 1] == ")":
+        return 0  # a variable: `connect(password=given_bytes)`
     alone = _stands_alone(text, at + len(value))
     if not _is_accepted((kind, value, False, tight, alone, sign), verdicts):
         return 0
@@ -319,10 +325,12 @@ def _accept(kind: str, value: str, quoted: bool, tight: bool, alone: bool, sign:
         return False
     if sign == " " and not quoted and value.isalpha() and (value.isupper() or value.lower() in _FLAG_PROSE):
         return False
+    if quoted and "_" in value and value.isupper() and value.replace("_", "a").isalpha():
+        return False  # the name of a variable: `TOKEN_VARIABLE = "API_TOKEN"`
     if kind == "schemed":
         return len(value) >= 6 and (alone or not value.isalpha())
     if kind in ("key", "auth", "query"):
-        return is_strong(value) and not (kind == "auth" and value.startswith("http"))
+        return is_strong(value) and not (kind == "auth" and (value.startswith("http") or _is_code(value)))
     if sign == "," or kind == "authorization":
         if kind == "password" and quoted and len(value) >= 8 and is_mixed(value):
             from core.redaction.terms import is_technical
@@ -351,8 +359,10 @@ def _accept_password(value: str, quoted: bool, tight: bool, alone: bool, mixed: 
         return False
     if quoted and not tight and " " in value:
         return not is_prose(value)
+    if not quoted and value[0] == "(":
+        return False
     if quoted or tight:
-        return quoted or value[0] != "("
+        return True
     if alone:
         return len(value) >= 3
     return len(value) >= 6 and (mixed or any(char in "!@#%^&*$+=" for char in value))

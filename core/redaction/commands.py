@@ -321,7 +321,8 @@ def _by_pattern(text: str) -> list[Span]:
             group = match.lastindex or 1
             line = text[max(0, match.start() - 200) : match.start()].rsplit("\n", 1)[-1]
             behind = known and any(command in line for command in _ATTACHING)
-            if (group < 3 or behind) and not is_placeholder(match.group(group)):
+            value = match.group(group)
+            if (group < 3 or behind) and value[0] != " " and not is_placeholder(value):
                 spans.append((match.start(group), match.end(group), "password"))
     return spans
 

@@ -12,6 +12,7 @@ from core.redaction.shapes import (
     COOKIE_PAIR,
     DSN_USER,
     INNER,
+    LEAST_SHAPE,
     PEM_BEGIN,
     PEM_BODY,
     PEM_END,
@@ -31,9 +32,10 @@ _PEM_REACH = 20_000
 def find_formed(text: str, lower: str) -> list[Span]:
     """The (start, end, kind) of each secret that is known by its form; `lower` is the text in lower case."""
     spans: list[Span] = []
-    for kind, anchors, tail, pattern in SHAPES:
+    long = " ".join([word for word in text.split() if len(word) >= LEAST_SHAPE])
+    for kind, anchors, tail, pattern in SHAPES if long else ():
         for anchor in anchors:
-            if anchor in text and _has_tail(text, anchor, tail):
+            if anchor in long and _has_tail(long, anchor, tail):
                 spans += _shaped(text, kind, anchors, pattern)
                 break
     if "-----BEGIN" in text:

@@ -53,7 +53,7 @@ _NOT_VALUES = frozenset(
         "never void secretstr redacted masked removed changeme changeit change-me change_me replaceme replace-me "
         "placeholder hidden todo tbd example dummy fake sample n/a na default prompt ask stdin env see the a an "
         "is are was in from x-oauth-basic hashed encrypted passwort kennwort password passwd passphrase pass pwd "
-        "pw secret token key apikey api-key api_key my your value here"
+        "pw secret token key apikey api-key api_key my your value here files same-origin use-credentials"
     ).split()
 )
 # Words that stand in sentences and not in a password of several words.

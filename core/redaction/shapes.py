@@ -112,6 +112,8 @@ SHAPES: tuple[Shape, ...] = (
 )
 """(kind, anchors, tail, pattern): `tail` is how many characters without white space must follow the anchor."""
 
+LEAST_SHAPE = 15
+"""Characters without white space that the shortest of them has."""
 INNER = frozenset(["azure-client-secret", "telegram-token", "terraform-token"])
 """Kinds whose anchor does not stand at the beginning."""
 
@@ -138,5 +140,3 @@ CALLS = (
     ("mysqli(", 3), ("mysqli_connect(", 3), ("mysql_connect(", 3), ("getConnection(", 3), ("PDO(", 3), (".login(", 2),
     ("BasicAuth(", 2), ("basic_auth(", 2), ("auth=(", 2), ("PasswordCredentials(", 2), ("NetworkCredential(", 2),
 )  # fmt: skip
-COMMANDS = ('"-', "'-", "chpasswd", "op read ", "pass show ", "keyvault secret show")
-"""What besides an option a command that is given or prints a secret has in it."""

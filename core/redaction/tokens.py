@@ -42,6 +42,7 @@ _LEAST_FILE = 64
 # What is made anew in every run is named by chance; a secret among such folders is longer than their names.
 _TEMPORARY = ("/tmp/", "/tmp.", "/var/folders/", "\\Temp\\", "/Temp/")  # noqa: S108 - nothing is written there
 _LEAST_IN_TEMPORARY = 40
+_SHOWN = frozenset(["CERTIFICATE", "CERTIFICATE REQUEST", "PUBLIC KEY", "RSA PUBLIC KEY", "X509 CRL"])
 _LONGEST_NUMBER = 8
 _LEAST_HASH = 6
 _LONGEST_HASH = 64
@@ -58,6 +59,8 @@ def find_random(text: str) -> list[tuple[int, int, str]]:
     mapped = text.encode("ascii", "replace").translate(_SEPARATORS).decode("ascii")
     spans: list[tuple[int, int, str]] = []
     at = 0
+    if "-----BEGIN" in text:
+        mapped = _without_certificates(text, mapped)
     # a long word is part of no shorter one, so that it stands where it is found behind the long one before
     for word in [word for word in mapped.split() if len(word) >= _SHORTEST]:
         at = mapped.find(word, at)
@@ -81,6 +84,21 @@ def find_random(text: str) -> list[tuple[int, int, str]]:
         elif is_random(word) and (len(word) >= _LEAST_IN_TEMPORARY or not _in_temporary(text, start, word)):
             spans.append((start, at, "high-entropy"))
     return spans
+
+
+def _without_certificates(text: str, mapped: str) -> str:
+    """Blanks out certificates and public keys, which are there to be shown."""
+    parts = []
+    done = 0
+    at = text.find("-----BEGIN")
+    while at >= 0:
+        label, _, _ = text[at + 11 : at + 48].partition("-----")
+        end = text.find("-----END", at + 11)
+        if label in _SHOWN and end > 0:
+            parts += [mapped[done:at], " " * (end - at)]
+            done = end
+        at = text.find("-----BEGIN", max(end, at + 11)) if end > 0 else -1
+    return "".join(parts) + mapped[done:]
 
 
 def _in_path(text: str, word: str, start: int) -> list[tuple[int, int, str]]:
