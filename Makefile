@@ -13,7 +13,7 @@ STAMP := $(VENV)/.stamp
 # Where it is set, every one of the thousands of processes that the tests start would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all check check-lint check-tests e2e lint format completions docs bench bench-cluster recall-bench recovery-bench clean
+.PHONY: help demo test test-all check check-lint check-tests e2e lint format completions docs bench bench-cluster recall-bench recovery-bench redaction-bench clean
 
 help:  ## show this help
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 ~ \2/p' Makefile | tr '~' '\t'
@@ -80,6 +80,9 @@ recall-bench: $(STAMP)  ## recall quality: make recall-bench DATA='one-home.json
 
 recovery-bench: $(STAMP)  ## what compactions lost and what came back: make recovery-bench DATA=FOLDER ARGS='--split odd'
 	$(BIN)/python bench/recovery.py --from $(DATA) --json bench/results/recovery.json $(ARGS)
+
+redaction-bench: $(STAMP)  ## secrets found and harmless texts changed, of a corpus in two halves, and ms a MB
+	$(BIN)/python bench/redaction.py --json bench/results/redaction.json
 
 clean:  ## remove what was built
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis .pytest_cache bench/results

@@ -9,6 +9,7 @@ pair, since the speed of a machine drifts. Peak memory is what the kernel says o
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,15 @@ TARGETS = {
     "otel emit": 3.0,
     "checkpoint save, below warm": 3.0,
     "inject recovery": 3.0,
+    "recall --project, 10,000 notes": 3.5,
+    "recall --session, 10,000 notes": 3.5,
+    "recall --project, 100,000 notes": 7.0,
+    "recall --session, 100,000 notes": 7.0,
+    "memory stats, 100,000 notes": 4.0,
+    "memory archive --all, nothing new": 4.0,
 }
+TRANSCRIPTS = 273
+PROJECTS, SESSIONS = 20, 300
 MEMORY_TARGET_MB = 60
 WARM_UP = 2
 # An installed command has its bytecode; without it every process would compile every module.
@@ -54,11 +63,17 @@ def once(words: Sequence[str], environment: dict[str, str]) -> tuple[float, floa
 
 
 def measure(
-    name: str, commands: Sequence[Sequence[str]], environment: dict[str, str], runs: int, step_ms: int = 0
+    name: str,
+    commands: Sequence[Sequence[str]],
+    environment: dict[str, str],
+    runs: int,
+    step_ms: int = 0,
+    before: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Medians of a command and of bare Python in turn; the commands given are cycled through.
 
-    With `step_ms` each call's clock stands that much later than the one before (past a cooldown, say).
+    With `step_ms` each call's clock stands that much later than the one before (past a cooldown, say); `before` is
+    called ahead of each.
     """
     own: list[float] = []
     bare: list[float] = []
@@ -66,6 +81,7 @@ def measure(
     now = int(time.time() * 1000)
     for run in range(runs + WARM_UP):
         given = {**environment, "JOELCLAW_NOW_MS": str(now + run * step_ms)} if step_ms else environment
+        before()
         took, memory = once(commands[run % len(commands)], given)
         if run >= WARM_UP:  # page cache and .pyc files are there
             own.append(took)
@@ -82,19 +98,58 @@ def measure(
     }
 
 
-def fill(home: Path, size: int) -> float:
-    """Import `size` notes into a home; returns the seconds it took.
+def fill(home: Path, size: int, *, spread: bool = False) -> float:
+    """Import `size` notes into a home, with `spread` of many projects and sessions; returns the seconds it took.
 
     From a file, line by line: a child's peak memory begins at what this process holds when it is started.
     """
     lines = home.with_suffix(".jsonl")
     with lines.open("w", encoding="utf-8") as out:
-        for text in notes(size):
-            out.write(json.dumps({"text": text, "verdict": "allow"}) + "\n")
+        for number, text in enumerate(notes(size)):
+            line = {"text": text, "verdict": "allow"}
+            if spread:
+                line |= {"project": f"p{number % PROJECTS}", "session": f"session-{number % SESSIONS}"}
+            out.write(json.dumps(line) + "\n")
     began = time.perf_counter()
     words = [JOELCLAW, "memory", "import", str(lines)]
     subprocess.run(words, check=True, capture_output=True, env={**ENVIRONMENT, "JOELCLAW_HOME": str(home)})
     return time.perf_counter() - began
+
+
+def archive(folder: Path, runs: int) -> list[dict[str, Any]]:
+    """`memory archive --all` over transcripts of which none, or one, has something new."""
+    lie = folder / ".claude" / "projects" / "-w"
+    lie.mkdir(parents=True)
+    texts = notes(1_000_000, seed=5)
+    said = itertools.count()
+
+    def say(path: Path, lines: int) -> None:
+        with path.open("a", encoding="utf-8") as out:
+            for number in itertools.islice(said, lines):
+                entry = {"type": "user", "uuid": f"u{number}", "sessionId": path.stem, "cwd": "/w"}
+                out.write(json.dumps({**entry, "message": {"role": "user", "content": next(texts)}}) + "\n")
+
+    for number in range(TRANSCRIPTS):
+        say(lie / f"session-{number}.jsonl", 20)
+    later = str(int(time.time() * 1000) + 3_600_000)  # what has just changed would be read once more
+    environment = {
+        **ENVIRONMENT,
+        "HOME": str(folder),
+        "JOELCLAW_HOME": str(folder / "memory"),
+        "JOELCLAW_NOW_MS": later,
+    }
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR", "GEMINI_CLI_HOME"):
+        environment.pop(name, None)
+    words = [JOELCLAW, "memory", "archive", "--all"]
+    once(words, environment)
+
+    def grow() -> None:
+        say(lie / "session-7.jsonl", 10)
+
+    return [
+        measure("memory archive --all, nothing new", [words], environment, runs),
+        measure("memory archive --all, one has grown", [words], environment, runs, before=grow),
+    ]
 
 
 def main() -> int:
@@ -110,9 +165,15 @@ def main() -> int:
         for size in (int(text) for text in options.sizes.split(",")):
             home = Path(folder) / str(size)
             environment = {**ENVIRONMENT, "JOELCLAW_HOME": str(home)}
-            imports[f"{size:,}"] = round(fill(home, size), 1)
+            imports[f"{size:,}"] = round(fill(home, size, spread=True), 1)
             recalls = [[JOELCLAW, "recall", query, "--budget", "lean"] for query in QUERIES]
             rows.append(measure(f"recall lean, {size:,} notes", recalls, environment, options.runs))
+            if size >= 10_000:
+                for flag, value in (("--project", "p7"), ("--session", "session-7")):
+                    narrow = [[*words, flag, value] for words in recalls]
+                    rows.append(measure(f"recall {flag}, {size:,} notes", narrow, environment, options.runs))
+                stats = [JOELCLAW, "memory", "stats"]
+                rows.append(measure(f"memory stats, {size:,} notes", [stats], environment, options.runs))
             if size != 10_000:
                 continue
             fresh = iter(notes(options.runs + 2, seed=99))
@@ -127,6 +188,7 @@ def main() -> int:
             once([JOELCLAW, "checkpoint", "flush", "--session", "s"], environment)
             recovery = [JOELCLAW, "inject", "recovery", "--session", "s"]
             rows.append(measure("inject recovery", [recovery], environment, options.runs, step_ms=3_600_000))
+        rows += archive(Path(folder) / "person", options.runs)
     rows_ok = show(rows, imports)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
@@ -137,7 +199,7 @@ def main() -> int:
 
 def show(rows: list[dict[str, Any]], imports: dict[str, float]) -> bool:
     """The table; whether every target was met."""
-    print(f"{'whole process':32}{'ms':>8}{'bare':>8}{'ratio':>7}{'target':>8}{'MB':>7}")
+    print(f"{'whole process':36}{'ms':>8}{'bare':>8}{'ratio':>7}{'target':>8}{'MB':>7}")
     good = True
     for row in rows:
         met = row["target"] is None or row["ratio"] <= row["target"]
@@ -146,7 +208,7 @@ def show(rows: list[dict[str, Any]], imports: dict[str, float]) -> bool:
         good = good and met
         target = f"{row['target']:>8.1f}" if row["target"] else " " * 8
         figures = f"{row['ms']:8.1f}{row['bare_ms']:8.1f}{row['ratio']:7.2f}{target}{row['peak_mb']:7.1f}"
-        print(f"{row['name']:32}{figures}{'' if met else '  MISSED'}")
+        print(f"{row['name']:36}{figures}{'' if met else '  MISSED'}")
     for size, seconds in imports.items():
         print(f"import of {size} notes: {seconds} s")
     return good

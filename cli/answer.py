@@ -7,6 +7,7 @@ import sys
 
 from core import envelope as envelopes
 from core import json_text
+from core.errors import usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,14 +23,23 @@ class Answer:
         result: the envelope's `result`, JSON values only.
         text: with `--raw`, what is printed instead of the envelope.
         next_actions: commands that make sense now.
+        framed: the text is one of `core.quoting.enclose`, whose delimiters are to stay.
     """
 
-    __slots__ = ("next_actions", "result", "text")
+    __slots__ = ("framed", "next_actions", "result", "text")
 
-    def __init__(self, result: object, next_actions: list[NextAction] | None = None, text: str | None = None) -> None:
+    def __init__(
+        self,
+        result: object,
+        next_actions: list[NextAction] | None = None,
+        text: str | None = None,
+        *,
+        framed: bool = False,
+    ) -> None:
         self.result = result
         self.next_actions = next_actions or []
         self.text = text
+        self.framed = framed
 
 
 def step(command: str, description: str, params: dict[str, dict[str, Any]] | None = None) -> NextAction:
@@ -48,6 +58,8 @@ def quoted(word: str) -> str:
 def write_out(text: str) -> None:
     """Text to stdout as UTF-8, whatever the locale; a reader that went away is no error."""
     data = text.encode("utf-8", "replace")
+    if sys.stdout is None:  # it was closed when we began, and descriptor 1 may be any file's by now
+        return
     try:
         sys.stdout.flush()
         view = memoryview(data)
@@ -59,14 +71,50 @@ def write_out(text: str) -> None:
 
 
 def print_answer(command: str, answer: Answer) -> None:
-    """The answer on stdout: raw text, or the envelope."""
+    """The answer on stdout: raw text, or the envelope; nothing in it acts on a terminal or passes for markup."""
     if answer.text is not None:
         if answer.text:
-            write_out(answer.text + "\n")
+            write_out((answer.text if answer.framed else _shown(answer.text)) + "\n")
         return
     print_envelope(envelopes.done(command, answer.result, answer.next_actions))
 
 
 def print_envelope(envelope: Envelope) -> None:
     """One indented JSON object and a newline."""
-    write_out(json_text.pretty(envelope) + "\n")
+    write_json(json_text.pretty(envelope))
+
+
+def write_json(text: str) -> None:
+    """JSON text and a newline to stdout, with escapes for what acts on a terminal or passes for markup."""
+    if not (text.isascii() and "<" not in text and "\x7f" not in text):
+        from core.output.shown import escaped  # most answers hold nothing to escape, and a hook starts faster without
+
+        text = escaped(text)
+    write_out(text + "\n")
+
+
+def _shown(text: str) -> str:
+    from core.output.shown import shown
+
+    return shown(text)
+
+
+def write_verbatim(text: str) -> int:
+    """Text as it is stored to stdout; returns the exit code. Ask `refuse_terminal` first."""
+    write_out(text)
+    return 0
+
+
+def refuse_terminal(code: str) -> None:
+    """`--verbatim` is for programs: what is stored may hold anything, and a terminal would act on it.
+
+    Raises:
+        Failure: `code`, exit 2, where stdout is a terminal.
+    """
+    try:
+        if not os.isatty(1):
+            return
+    except OSError:
+        return
+    raise usage(code, "--verbatim prints what is stored as it is, and stdout is a terminal",
+                "send it into a file or a pipe, or leave --verbatim out")  # fmt: skip

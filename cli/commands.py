@@ -23,6 +23,7 @@ _FOLDERS = {
     "compaction": "compaction",
     "idle": "idle",
     "hook": "session",
+    "trust": "installation",
     "install": "installation",
     "uninstall": "installation",
     "store": "store",

@@ -46,11 +46,26 @@ def run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
             from core import config
             from core.process import background_jobs
 
-            background_jobs.start_due(config.load())
+            settings = config.load()
+            if settings.dropped:
+                _tell_dropped(settings.dropped)
+            background_jobs.start_due(settings)
         except Exception:  # the command is done, and what waits goes with the next one
             if os.environ.get("JOELCLAW_DEBUG"):
                 raise
     return code
+
+
+def _tell_dropped(dropped: tuple[tuple[str, str], ...]) -> None:
+    """That a project's file was left out, once: on stderr and as an event."""
+    from core import clock
+    from core.output.shown import shown
+    from otel import spool
+    from session import dropped_files
+
+    made = dropped_files.events(dropped, clock.now_ms())
+    if made and spool.keep(made):
+        sys.stderr.write(shown("".join(f"joelclaw: left out: {event.get('error')}\n" for event in made)))
 
 
 def _run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
@@ -111,5 +126,7 @@ def report(name: str, failure: Failure, *, as_json: bool) -> int:
         action: NextAction = step(f"{help_for} --help", "what this command takes")
         print_envelope(envelopes.failed(name, failure, [action]))
     else:
-        sys.stderr.write(f"{name}: {failure.message}\n  {failure.fix}\n")
+        from core.output.shown import shown
+
+        sys.stderr.write(shown(f"{name}: {failure.message}\n  {failure.fix}\n"))
     return failure.exit_code

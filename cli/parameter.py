@@ -167,6 +167,9 @@ HITS = Parameter(
     "limit", ("--limit", "-n"), "most hits to return (default 5, at most 100)", kind="whole", low=1, high=100
 )
 RAW = Parameter("raw", ("--raw",), "print the text alone, no JSON", kind="flag")
+VERBATIM = Parameter(
+    "verbatim", ("--verbatim",), "the text alone as it is stored, whatever it holds; not to a terminal", kind="flag"
+)
 TOKENS = Parameter("tokens", ("--tokens",), "context usage in tokens; needs --window", kind="whole", low=0, metavar="N")
 WINDOW = Parameter("window", ("--window",), "the model's context window in tokens", kind="whole", low=1, metavar="W")
 HOURS = Parameter("hours", ("--hours",), "how far back, in hours", kind="number", default=24, low=0, high=876_000)

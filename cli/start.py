@@ -40,11 +40,12 @@ def start() -> NoReturn:
 
 
 def _end(pack: Pack | None, already: frozenset[str]) -> None:
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except OSError:
-        pass  # nobody reads any more
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:  # it was closed when the process began
+                stream.flush()
+        except OSError:
+            pass  # nobody reads any more
     try:
         if pack is not None:
             pack.complete(already)

@@ -1,7 +1,7 @@
 """What the views share: how values, tables and next steps look on a terminal.
 
-Everything that was stored is shown through `safe`: a memory that holds escape sequences cannot move the cursor, change
-the title or hide itself. Rich leaves colours out when `NO_COLOR` is set.
+Everything that was stored is shown through `safe` (`core.output.shown`): a memory that holds escape sequences cannot
+move the cursor, change the title or hide itself. Rich leaves colours out when `NO_COLOR` is set.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from core.output.shown import shown
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
 
 _MAX_ROWS = 50
 _MAX_COLUMNS = 7
-# Bidirectional overrides and isolates reorder what follows them; zero-width characters hide in names.
-_INVISIBLE = {*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200B, 0x2060, 0xFEFF}
 
 
 def console() -> Console:
@@ -28,18 +28,9 @@ def console() -> Console:
     return Console(highlight=False)
 
 
-def visible(text: str) -> str:
-    """The text with every control character but newline and tab shown as U+FFFD."""
-    return "".join("\ufffd" if _hidden(ord(c)) else c for c in text)
-
-
-def _hidden(code: int) -> bool:
-    return (code < 32 and code not in (9, 10)) or 127 <= code < 160 or code in _INVISIBLE
-
-
 def safe(value: object, style: str = "") -> Text:
     """A value as text that no markup or escape sequence in it can style."""
-    return Text(visible(plain(value)), style=style)
+    return Text(shown(plain(value)), style=style)
 
 
 def plain(value: object) -> str:

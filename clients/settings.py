@@ -1,26 +1,25 @@
-"""Where a client reads its settings, and which of its events our hooks are entered for. Off the hot path."""
+"""Where a client reads its settings, and which of its events our hooks are entered for. Imports nothing dear."""
 
 from __future__ import annotations
 
 import os
-import shutil
-from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
-from clients import json_hooks
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
-@dataclass(frozen=True)
 class Event:
     """An event that our hook is entered for. `speaks`: what we print reaches the model, so our answer is passed on."""
 
-    name: str
-    timeout: int
-    speaks: bool
+    __slots__ = ("name", "speaks", "timeout")
+
+    def __init__(self, name: str, timeout: int, speaks: bool) -> None:
+        self.name = name
+        self.timeout = timeout
+        self.speaks = speaks
 
 
-@dataclass(frozen=True)
 class Settings:
     """The files of a client. Its `install.py` has a subclass where something goes by rules of its own.
 
@@ -38,24 +37,41 @@ class Settings:
         label: a hook's name on the client's screen, where it shows one.
     """
 
-    name: str
-    variable: str
-    folder: str
-    file: str
-    applies: str
-    local_folder: str = ""
-    transcripts: str = ""
-    timeout: int = 0
-    end_timeout: int = 0
-    comments: bool = False
-    label: str = ""
+    def __init__(
+        self,
+        name: str,
+        variable: str,
+        folder: str,
+        file: str,
+        applies: str,
+        *,
+        local_folder: str = "",
+        transcripts: str = "",
+        timeout: int = 0,
+        end_timeout: int = 0,
+        comments: bool = False,
+        label: str = "",
+    ) -> None:
+        self.name = name
+        self.variable = variable
+        self.folder = folder
+        self.file = file
+        self.applies = applies
+        self.local_folder = local_folder
+        self.transcripts = transcripts
+        self.timeout = timeout
+        self.end_timeout = end_timeout
+        self.comments = comments
+        self.label = label
 
     @property
     def events(self) -> tuple[Event, ...]:
         """The events to enter hooks for; none for a client that loads our extension."""
         if not self.timeout:
             return ()
-        kinds = import_module(f"clients.{self.name}.hooks").KINDS
+        from clients import json_hooks
+
+        kinds = __import__(f"clients.{self.name}.hooks", fromlist=["_"]).KINDS
         ended = {"end": self.end_timeout or self.timeout}
         return tuple(
             Event(name, ended.get(kind, self.timeout), json_hooks.speaks(kind)) for name, kind in kinds.items()
@@ -77,6 +93,8 @@ class Settings:
 
     def present(self) -> bool:
         """Whether the client seems to be installed here."""
+        import shutil
+
         return os.path.isdir(self.home()) or shutil.which(self.name) is not None
 
     def notes(self, _settings: dict[str, Any], *, project: bool) -> list[str]:  # noqa: ARG002  # for subclasses

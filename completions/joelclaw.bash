@@ -148,7 +148,7 @@ _joelclaw() {
     "store sync --seconds") return ;;
   esac
   case "$path" in
-    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall lost hook install uninstall status completion memory knowledge vault otel store checkpoint inject idle compaction"; fi ;;
+    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall lost hook trust install uninstall status completion memory knowledge vault otel store checkpoint inject idle compaction"; fi ;;
     "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget import export archive observe stats index"; fi ;;
     "knowledge") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="sync search"; fi ;;
     "vault") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="read search"; fi ;;
@@ -158,13 +158,13 @@ _joelclaw() {
     "inject") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="recovery memory refresh project"; fi ;;
     "idle") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="schedule cancel list due run"; fi ;;
     "compaction") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="decide prepare serialize summarize branch"; fi ;;
-    "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --include-hold --include-discard --budget --category -c --collection --session --project --everywhere --batch --json --help -h"; fi ;;
+    "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --verbatim --include-hold --include-discard --budget --category -c --collection --session --project --everywhere --batch --json --help -h"; fi ;;
     "lost") if [[ $word == -* ]]; then offered="--limit -n --kind -k --json --help -h"; fi ;;
     "memory write") if [[ $word == -* ]]; then offered="--category -c --tags -t --source -s --session --project --json --help -h"; fi ;;
     "memory search") if [[ $word == -* ]]; then offered="--limit -n --category -c --raw --json --help -h"; fi ;;
     "memory recent") if [[ $word == -* ]]; then offered="--count -n --hours --json --help -h"; fi ;;
     "memory scorecard") if [[ $word == -* ]]; then offered="--hours --json --help -h"; fi ;;
-    "memory show") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "memory show") if [[ $word == -* ]]; then offered="--verbatim --json --help -h"; fi ;;
     "memory forget") if [[ $word == -* ]]; then offered="--session --undo --json --help -h"; fi ;;
     "memory import") if [[ $word == -* ]]; then offered="--json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "memory export") if [[ $word == -* ]]; then offered="--collection --json --help -h"; fi ;;
@@ -174,7 +174,7 @@ _joelclaw() {
     "memory index") if [[ $word == -* ]]; then offered="--limit -n --budget-seconds --json --help -h"; fi ;;
     "knowledge sync") if [[ $word == -* ]]; then offered="--prune --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "knowledge search") if [[ $word == -* ]]; then offered="--type -t --limit -n --json --help -h"; fi ;;
-    "vault read") if [[ $word == -* ]]; then offered="--raw --json --help -h"; fi ;;
+    "vault read") if [[ $word == -* ]]; then offered="--raw --verbatim --json --help -h"; fi ;;
     "vault search") if [[ $word == -* ]]; then offered="--semantic --limit -n --json --help -h"; fi ;;
     "otel emit") if [[ $word == -* ]]; then offered="--action --source --component --level --success --metadata --id --timestamp --error --duration-ms --session --stdin --json --help -h"; fi ;;
     "otel list") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --backend --json --help -h"; fi ;;
@@ -203,6 +203,7 @@ _joelclaw() {
     "idle due") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "idle run") if [[ $word == -* ]]; then offered="--once --until-empty --json --help -h"; fi ;;
     "hook") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "trust") if [[ $word == -* ]]; then offered="--list --revoke --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "install") if [[ $word == -* ]]; then offered="--all --project --dry-run --yes -y --list --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;
     "uninstall") if [[ $word == -* ]]; then offered="--all --project --dry-run --yes -y --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;
     "store init") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;

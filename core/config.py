@@ -3,15 +3,17 @@
 A TOML file costs 15 ms to parse (`tomllib` imports `re`, `datetime`, `typing`), so what was read is kept as JSON in
 `$JOELCLAW_HOME/cache/`, keyed by the file's path, size and time of change.
 
-A project's file comes with a repository that somebody else wrote. It may tune numbers and texts; settings marked
-`trusted` (what deletes, what is run, where things are sent) are read from the user's own file and environment only.
+A project's file comes with a repository that somebody else wrote. Until the user trusts its folder (`joelclaw trust`)
+it may say what is recalled and shown of that project, and no more (`is_harmless`); a fault in it drops it as a whole.
+Settings marked `trusted` (what deletes, what is run, where things are sent) are read from the user's own file and
+environment only, whatever the folder.
 """
 
 from __future__ import annotations
 
 import os
 
-from core import files, json_text
+from core import files
 from core.errors import Failure
 
 TYPE_CHECKING = False
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 
 _ENVIRONMENT = "the environment"
+_REASON_CHARS = 200
 _TRUE = ("true", "1", "yes", "on")
 _FALSE = ("false", "0", "no", "off")
 
@@ -151,15 +154,46 @@ SETTINGS: dict[str, Setting] = {
 }
 
 
+_HARMLESS = ("inject.", "recall.", "refresh.", "checkpoint.", "context.")
+_HARMLESS_TOO = (
+    *("compaction.reserve_tokens", "compaction.keep_recent_tokens"),
+    *("compaction.notifyOnStart", "compaction.idleTriggerPercent"),
+)
+"""What is recalled, shown and counted; not what waits, costs, or switches something on."""
+
+
+def is_harmless(name: str) -> bool:
+    """Whether a project's file may say it before its folder is trusted."""
+    return not SETTINGS[name].trusted and (name.startswith(_HARMLESS) or name in _HARMLESS_TOO)
+
+
 class Config:
     """The settings in force."""
 
-    __slots__ = ("_values", "scopes")
+    __slots__ = ("_values", "dropped", "foreign", "foreign_scopes", "scopes", "withheld")
 
     def __init__(self, values: dict[str, Value], scopes: dict[str, str] | None = None) -> None:
         self._values = values
         self.scopes = scopes or {}
         """The table `[scopes]`: folder of a project → what is recalled when an agent first edits a file in it."""
+        self.foreign: frozenset[str] = frozenset()
+        """Settings that a project said whose folder is not trusted: what they choose is chosen from that project."""
+        self.foreign_scopes: frozenset[str] = frozenset()
+        """Scopes likewise."""
+        self.withheld: tuple[str, ...] = ()
+        """What such a project's file says besides, and what would hold if its folder were trusted."""
+        self.dropped: tuple[tuple[str, str], ...] = ()
+        """The project's file and what is wrong with it, where it was left out."""
+
+    def say(self, name: str, value: Value) -> None:
+        """Set one as the user says it."""
+        self._values[name] = value
+        self.foreign -= {name}
+
+    def lay(self, values: dict[str, Value], scopes: dict[str, str]) -> None:
+        """Lay other settings over these."""
+        self._values.update(values)
+        self.scopes = {**self.scopes, **scopes}
 
     def text(self, name: str) -> str:
         """A setting that is a string."""
@@ -182,27 +216,53 @@ def load(cwd: str | None = None) -> Config:
     """The settings in force for a command started in `cwd` (default: the current folder).
 
     Raises:
-        Failure: CONFIG_INVALID, when a file is no TOML or a value is out of range; it names file, key and range.
+        Failure: CONFIG_INVALID, when the user's file is no TOML or a value of it or of the environment is out of range;
+            it names file, key and range. A project's file is left out then: see `Config.dropped`.
     """
-    values: dict[str, Value] = {}
-    scopes: dict[str, str] = {}
     own = os.path.join(files.home(), "config.toml")
-    try:
-        project = os.path.join(cwd or os.getcwd(), ".joelclaw", "config.toml")
-    except OSError:  # the current folder was removed
-        project = own
     table = _read(own)
-    values.update(_checked(table, own, trusted=True))
-    scopes.update(_scopes(table, own))
-    if project != own:
-        table = _read(project)
-        values.update(_checked(table, project, trusted=False))
-        scopes.update(_scopes(table, project))
+    made = Config(_checked(table, own, trusted=True), _scopes(table, own))
+    try:
+        folder = cwd or os.getcwd()
+        project = os.path.join(folder, ".joelclaw", "config.toml")
+        if project != own and os.path.lexists(project) and not _is_same(project, own):
+            _add_project(made, project, folder)
+    except OSError:  # the current folder was removed
+        pass
     for name, setting in SETTINGS.items():
         given = os.environ.get("JOELCLAW_" + name.upper().replace(".", "_"))
         if given:
-            values[name] = _value(name, setting, given, _ENVIRONMENT)
-    return Config(values, scopes)
+            made.say(name, _value(name, setting, given, _ENVIRONMENT))
+    return made
+
+
+def _is_same(project: str, own: str) -> bool:
+    try:
+        return os.path.realpath(project) == os.path.realpath(own)
+    except (OSError, ValueError):
+        return False
+
+
+def _add_project(made: Config, path: str, folder: str) -> None:
+    """Lay a project's file over the user's; where anything is wrong with it, nothing of it."""
+    from core.repository import settings_file, trust
+    from core.repository.project_file import Unusable, root_of
+
+    root = root_of(folder)
+    try:
+        table = settings_file.table(path, root)
+        values, scopes = _checked(table, path, trusted=False), _scopes(table, path)
+    except Unusable as fault:
+        made.dropped = ((path, fault.reason),)
+        return
+    except Failure as failure:
+        made.dropped = ((path, "is wrong: " + failure.message.removeprefix(f"{path}: ")[:_REASON_CHARS]),)
+        return
+    if not trust.is_trusted(root):
+        made.withheld = tuple(name for name in values if not is_harmless(name))
+        values = {name: value for name, value in values.items() if is_harmless(name)}
+        made.foreign, made.foreign_scopes = frozenset(values), frozenset(scopes)
+    made.lay(values, scopes)
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -210,21 +270,14 @@ def _read(path: str) -> dict[str, Any]:
         status = os.stat(path)
     except OSError:
         return {}
+    from core.repository import settings_file
+
     key = [path, status.st_mtime_ns, status.st_size]
-    cached = os.path.join(files.home(), "cache", f"config-{files.safe_name(path)[-90:]}.json")
-    try:
-        with open(cached, "rb") as handle:
-            kept = json_text.loads(handle.read())
-        if kept["key"] == key:
-            table: dict[str, Any] = kept["table"]
-            return table
-    except (OSError, json_text.InvalidJSON, KeyError, TypeError):
-        pass
-    table = _parse(path)
-    try:
-        files.write_whole(cached, json_text.dumps({"key": key, "table": table}).encode())
-    except (OSError, TypeError, ValueError):
-        pass  # a cache that cannot be written only costs time
+    kept = settings_file.cached(path, key)
+    if kept is None or "fault" in kept:
+        kept = {"table": _parse(path)}
+        settings_file.keep(path, key, kept)
+    table: dict[str, Any] = kept["table"]
     return table
 
 
@@ -236,12 +289,9 @@ def _parse(path: str) -> dict[str, Any]:
             tables = tomllib.load(handle)
     except (OSError, ValueError) as error:
         raise Failure("CONFIG_INVALID", f"{path}: {error}", f"correct {path}, or move it away") from None
-    flat: dict[str, Any] = {}
-    for section, table in tables.items():
-        if isinstance(table, dict):
-            flat.update({f"{section}.{key}": value for key, value in table.items()})
-    # Only what we know is kept: dates and nested tables have no JSON form.
-    return {name: value for name, value in flat.items() if isinstance(value, (str, int, float, bool))}
+    from core.repository.settings_file import flat
+
+    return flat(tables)
 
 
 def _checked(table: dict[str, Any], path: str, *, trusted: bool) -> dict[str, Value]:

@@ -7,6 +7,7 @@ of a folder that is not there (any more) what its path tells. Memories of before
 from __future__ import annotations
 
 import os
+import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 _WORKTREES = ("/.worktrees/", "/.claude/worktrees/", ".worktrees/")
 _MOST_UP = 40
-_READ_CHARS = 65_536
+_READ_BYTES = 65_536
 _LONGEST = 200
 _SCHEMES = ("https", "http", "ssh", "git", "git+ssh", "git+https", "ssh+git")
 
@@ -61,20 +62,38 @@ def names_of(name: str, known: Iterable[str]) -> list[str]:
 def _repository(top: str) -> tuple[str, str]:
     """Where the repository of a working tree keeps its configuration, "" where there is none; and its root folder."""
     git = top + "/.git"
+    if os.path.islink(git):  # it may lead to the repository of another project
+        return "", top
     if os.path.isdir(git):
         return git, top
     pointer = _read(git).strip()
     if not pointer.startswith("gitdir:"):
         return "", top
     own = os.path.normpath(os.path.join(top, pointer.removeprefix("gitdir:").strip()))
+    if os.path.isdir(own) and not _points_back(own, git):
+        return "", top
     common = _read(own + "/commondir").strip()
     if common:
         repository = os.path.normpath(os.path.join(own, common))
     elif "/worktrees/" in own:  # the repository is not there, only what names it
         repository = own.rpartition("/worktrees/")[0]
+        if os.path.isdir(repository):  # it is there, and knows no such worktree
+            return "", top
     else:
         return own, top  # a submodule
     return repository, _root_of(repository)
+
+
+def _points_back(own: str, git: str) -> bool:
+    """Whether what a `.git` file names belongs to its folder: whoever writes such a file may name anything.
+
+    Of a worktree git notes where it lies, of a submodule where its files are.
+    """
+    back = _read(own + "/gitdir").strip()
+    if not back:
+        tree = _value(own + "/config", ["core"], "worktree")
+        back = tree and tree + "/.git"
+    return bool(back) and os.path.realpath(os.path.join(own, back)) == os.path.realpath(git)
 
 
 def _root_of(repository: str) -> str:
@@ -93,17 +112,22 @@ def _without_worktree(folder: str) -> str:
 
 def _origin(path: str) -> str:
     """The URL of the remote `origin` in a git configuration, "" without one."""
-    inside, found = False, ""
+    return _value(path, ["remote", "origin"], "url")
+
+
+def _value(path: str, section: list[str], name: str) -> str:
+    """The first value of a key in a section of a git configuration, "" without one."""
+    inside = False
     for line in _read(path).splitlines():
         line = line.strip()
         if line.startswith("["):
-            section = line[1:].partition("]")[0].split(None, 1)
-            inside = len(section) == 2 and section[0].lower() == "remote" and section[1].strip().strip('"') == "origin"
+            words = line[1:].partition("]")[0].split(None, 1)
+            inside = [words[0].lower(), *(word.strip().strip('"') for word in words[1:])] == section if words else False
         elif inside:
             key, _, value = line.partition("=")
-            if key.strip().lower() == "url" and not found:
-                found = value.strip().strip('"')
-    return found
+            if key.strip().lower() == name and value.strip():
+                return value.strip().strip('"')
+    return ""
 
 
 def _named_by(url: str) -> str:
@@ -122,8 +146,16 @@ def _named_by(url: str) -> str:
 
 
 def _read(path: str) -> str:
+    """The start of a regular file, "" of anything else: a pipe would never be at its end."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(_READ_CHARS)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except (OSError, ValueError):
         return ""
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return ""
+        return os.read(descriptor, _READ_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _BEFORE_TEST = frozenset("if elif while until !".split())
+_TEST_ENDS = ["]", "]"]
 _OPENING = {"(": ")", "{": "}"}
 _ESCAPED = frozenset('"\\$`\n')
 """What a backslash makes plain between double quotes."""
@@ -53,7 +54,7 @@ class _Scan:
                 continue
             elif char == "&" and text[at + 1 : at + 2] == ">":
                 self.end_word()
-            elif char in ";|&" and not self.is_test:
+            elif char in ";|&" and (not self.is_test or self.word == _TEST_ENDS):
                 before = len(self.parts)
                 self.end_part()
                 self.piped = self.piped + len(self.parts) - before if char == "|" else 0

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from core.output.shown import escaped
 from core.store import documents, segments, sqlite
+from core.store.migrations import COLLECTIONS
 from core.store.sqlite import apsw
 from memory import json_form
 from memory.import_workers import Line, Prepared, prepare_all
@@ -160,7 +162,7 @@ def _updated(older: Document, incoming: json_form.Incoming, now: int) -> Documen
 
 
 def export_lines(db: apsw.Connection, collections: Sequence[str]) -> Iterator[bytes]:
-    """Every memory that was not forgotten as a JSON line with its newline; `collections` empty means all."""
-    for document in documents.every(db):
-        if not collections or document["collection"] in collections:
-            yield orjson.dumps(json_form.to_line(document), option=orjson.OPT_APPEND_NEWLINE)
+    """Every memory that was not forgotten as a JSON line with its newline, one at a time; no collections means all."""
+    for name in [name for name in COLLECTIONS if name in collections] or [""]:
+        for document in documents.every(db, collection=name):
+            yield escaped(orjson.dumps(json_form.to_line(document)).decode()).encode() + b"\n"

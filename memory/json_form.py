@@ -15,7 +15,7 @@ from core.store import documents
 from core.store.migrations import COLLECTIONS
 from memory import gate, near_duplicate
 from memory.write import clean_name, clean_tags, set_category, set_verdict
-from recall import categories
+from recall import categories, origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,6 +91,7 @@ def to_view(document: Document) -> dict[str, Any]:
         "collection": document["collection"],
         "observation": document["text"],
         "context": document["context"],
+        "origin": origin.of_document(document),
         "title": document["title"],
         "path": document["path"],
         "category": categories.short(document["category_id"]),

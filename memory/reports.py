@@ -6,19 +6,54 @@ without anything to divide by has the value None and the status `unknown`; it br
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
-
 from core import clock
 from core.store import call_search, calls, documents, events, overview
 from core.store.migrations import COLLECTIONS
-from recall import categories
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any, TypedDict
 
     import apsw
 
     from core.store.interface import Event, EventQuery
+
+    class Stats(TypedDict):
+        """Counts of what was not forgotten; `forgotten` counts the rest. The largest 50 sources and projects are
+        named."""
+
+        total: int
+        forgotten: int
+        merged: int
+        sessions: int
+        toolCalls: int
+        collections: dict[str, int]
+        verdicts: dict[str, int]
+        categories: dict[str, int]
+        sources: dict[str, int]
+        projects: dict[str, int]
+        oldest: str | None
+        newest: str | None
+
+    class Metric(TypedDict):
+        """One rate, 0 to 1, and what it was computed from."""
+
+        name: str
+        value: float | None
+        description: str
+        status: str
+        detail: str
+
+    class Scorecard(TypedDict):
+        """`gatesBreached` are the names of the red metrics; `overallStatus` is that of the worst."""
+
+        hours: float
+        computedAt: str
+        metrics: list[Metric]
+        overallStatus: str
+        gatesBreached: list[str]
+
 
 UNKNOWN = "unknown"
 _ORDER = ("red", "yellow", "green")
@@ -27,47 +62,12 @@ _MOST_NAMED = 50
 _SHOWN = 120
 
 
-class Stats(TypedDict):
-    """Counts of what was not forgotten; `forgotten` counts the rest. The largest 50 sources and projects are named."""
-
-    total: int
-    forgotten: int
-    merged: int
-    sessions: int
-    toolCalls: int
-    collections: dict[str, int]
-    verdicts: dict[str, int]
-    categories: dict[str, int]
-    sources: dict[str, int]
-    projects: dict[str, int]
-    oldest: str | None
-    newest: str | None
-
-
-class Metric(TypedDict):
-    """One rate, 0 to 1, and what it was computed from."""
-
-    name: str
-    value: float | None
-    description: str
-    status: str
-    detail: str
-
-
-class Scorecard(TypedDict):
-    """`gatesBreached` are the names of the red metrics; `overallStatus` is that of the worst."""
-
-    hours: float
-    computedAt: str
-    metrics: list[Metric]
-    overallStatus: str
-    gatesBreached: list[str]
-
-
 def recent(db: apsw.Connection | None, *, hours: float, count: int, now: int) -> list[dict[str, Any]]:
     """The newest observations of the last `hours` that were not forgotten, whatever the gate said of them."""
     if db is None:
         return []
+    from recall import categories
+
     return [
         {
             "id": document["id"],
@@ -89,7 +89,7 @@ def stats(db: apsw.Connection | None) -> Stats:
             "collections": dict.fromkeys(COLLECTIONS, 0), "verdicts": {}, "categories": {}, "sources": {},
             "projects": {}, "oldest": None, "newest": None,
         }  # fmt: skip
-    counts = documents.counts(db)
+    counts = overview.counts(db)
     span = overview.span(db)
     sessions, kept_calls = calls.totals(db) if call_search.exists(db) else (0, 0)
     verdicts = ("allow", "hold", "discard")
@@ -101,7 +101,7 @@ def stats(db: apsw.Connection | None) -> Stats:
         "toolCalls": kept_calls,
         "collections": {name: entry["total"] for name, entry in counts.items()},
         "verdicts": {name: sum(entry.get(name, 0) for entry in counts.values()) for name in verdicts},
-        "categories": overview.largest(db, "category_id", _MOST_NAMED),
+        "categories": overview.largest(db, "category", _MOST_NAMED),
         "sources": overview.largest(db, "source", _MOST_NAMED),
         "projects": overview.largest(db, "project", _MOST_NAMED),
         "oldest": None if span["oldest"] is None else clock.iso(span["oldest"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core import clock, words
 from core.store.migrations import COLLECTIONS
-from recall import backend, rewrite, trust
+from recall import backend, origin, rewrite, trust
 from recall import budget as budgets
 from recall.ranking import may_name_time, rank
 
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
         tags: list[str]
         project: str
         context: str
+        origin: str
+        """Who said it: see `recall.origin`."""
 
     class RecallResult(TypedDict):
         """The result of the mirrored CLI's `recall`."""
@@ -93,6 +95,7 @@ def recall(
     collections: Sequence[str] = (),
     session: str = "",
     project: str = "",
+    strictly: bool = False,
     include_hold: bool = False,
     include_discard: bool = False,
     now: int,
@@ -116,6 +119,7 @@ def recall(
         category: an alias or id, "" for any.
         collections: names of collections, empty for all; with `by_name` also `calls`.
         project: the name of one, with its owner or without: its memories and those of no project; "" for all.
+        strictly: with `project`, only what names it.
         now: ms since the epoch, for the decay.
         vectors: whether sqlite-vec is loaded into `db`.
         patience_ms: the longest to wait for a cluster, where that is less than `store.timeout_ms`.
@@ -141,6 +145,7 @@ def recall(
             collections=collections,
             session=session,
             project=project,
+            strictly=strictly,
             include_hold=include_hold,
             include_discard=include_discard,
             now=now,
@@ -172,6 +177,7 @@ def _answer(
     collections: Sequence[str],
     session: str,
     project: str,
+    strictly: bool,
     include_hold: bool,
     include_discard: bool,
     now: int,
@@ -185,7 +191,7 @@ def _answer(
     shortened = query if len(query) <= _QUERY_CHARS else query[: _QUERY_CHARS // 2] + " " + query[-_QUERY_CHARS // 2 :]
     expanded, rewritten = rewrite.expand(shortened, enabled=profile["rewriteEnabled"])
     resolved = _resolved(category) if category else ""
-    named, others = trust.projects(db, project) if project else ((), ())
+    named, others = trust.projects(db, project, strictly) if project else ((), ())
     filters: Filters = {
         "collections": tuple(collections), "session": session, "projects": named, "others": others,
         "category": resolved, "verdicts": (),
@@ -227,7 +233,7 @@ def _answer(
                 dropped.append((entry, why))
             else:
                 kept.append(entry)
-        documents = _hits(found_in, kept, most, query, min_score, project)
+        documents = _hits(found_in, kept, most, query, min_score, project, strictly)
         if ranked:
             break
     nearer = contextual.found if contextual else 0
@@ -306,7 +312,13 @@ def _contextual(db: apsw.Connection | None, found_in: CandidateSource, query: st
 
 
 def _hits(
-    found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: str, min_score: float, project: str
+    found_in: CandidateSource,
+    ranked: Sequence[Ranked],
+    most: int,
+    query: str,
+    min_score: float,
+    project: str,
+    strictly: bool,
 ) -> list[Hit]:
     """The best `most` of at least `min_score`, after what only asks the same has lost half of its score."""
     asked = frozenset(words.split(query))
@@ -316,7 +328,7 @@ def _hits(
         entry = considered[document["rowid"]]
         echo = trust.echoes(document["text"], asked)
         score = entry[0] * trust.ECHO if echo else entry[0]
-        if score >= min_score and not trust.is_foreign(document["project"], project):
+        if score >= min_score and not trust.is_foreign(document["project"], project, strictly):
             scored.append((score, document, entry))
     scored.sort(key=lambda one: -one[0])  # stable: equal scores stay as ranked
     return [_hit(document, score, *entry[1:3]) for score, document, entry in scored[:most]]
@@ -345,6 +357,7 @@ def _hit(document: Document, score: float, raw: float, boost: float) -> Hit:
         "tags": document["tags"],
         "project": document["project"],
         "context": document["context"],
+        "origin": origin.of_document(document),
     }
 
 

@@ -29,18 +29,27 @@ _NEW_SHARE = 0.15
 _HELD_SHARE = 0.6
 
 
-def projects(db: apsw.Connection | None, project: str) -> tuple[Sequence[str], Sequence[str]]:
-    """The names that mean a project, with "" for memories of none; and the names in use that mean others."""
+def projects(db: apsw.Connection | None, project: str, strictly: bool) -> tuple[Sequence[str], Sequence[str]]:
+    """The names that mean a project, with "" for memories of none unless `strictly`; and those in use of others.
+
+    Strictly there always are others: what is of none.
+    """
     from core.store import documents
 
     known = documents.projects(db) if db is not None else []
     named = names_of(project, known)
-    return (*named, ""), [name for name in known if name not in named]
+    others = [name for name in known if name not in named]
+    return (named, [*others, ""]) if strictly else ((*named, ""), others)
 
 
-def is_foreign(found: str, project: str) -> bool:
-    """Whether a memory is another project's; "" for any. A cluster has names that this machine does not know."""
-    return bool(found and project) and found != project and not same(found, project)
+def is_foreign(found: str, project: str, strictly: bool) -> bool:
+    """Whether a memory is another project's, or strictly also none's; "" for any project.
+
+    A cluster has names that this machine does not know.
+    """
+    if not found:
+        return strictly and bool(project)
+    return bool(project) and found != project and not same(found, project)
 
 
 def usage_boost(priority: float, recall_count: int) -> float:

@@ -160,6 +160,10 @@ def _config(problems: list[dict[str, str]]) -> dict[str, Any]:
     except Failure as failure:
         problems.append(_problem(failure))
         return about
+    for path, reason in settings.dropped:
+        message = f"{path} is left out: it {reason}"
+        problems.append({"code": "PROJECT_FILE_DROPPED", "message": message, "fix": "correct it, or move it away"})
+    about["withheld"] = list(settings.withheld)
     for name, setting in config.SETTINGS.items():
         kind = type(setting.default)
         read = {str: settings.text, bool: settings.flag, int: settings.whole, float: settings.number}[kind]

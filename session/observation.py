@@ -12,7 +12,7 @@ from core import clock, files
 from core.errors import Failure
 from core.process import background_process
 from core.store import sqlite
-from memory.archive import transcript_files
+from memory.archive import known_files, transcript_files
 from memory.observe import observer
 from otel import log
 from otel.event import new_event
@@ -131,7 +131,7 @@ def _run(
 
 def _archive(db: apsw.Connection, transcript: str, vectors: bool) -> dict[str, Any]:
     archived = transcript_files.ingest_all(
-        db, [transcript], identity=state_file.identity, now=clock.now_ms(), vectors=vectors
+        db, [known_files.at(transcript)], identity=state_file.identity, now=clock.now_ms(), vectors=vectors
     )
     if archived.skipped:
         raise _not_a_transcript(transcript, archived.skipped[0]["reason"])

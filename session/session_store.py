@@ -73,10 +73,20 @@ class SessionStore:
         self._vectors = False
         self.faults: list[Fault] = [] if faults is None else faults
 
-    def recall(self, query: str, *, project: str = "", least: str = "inject.min_score") -> list[Hit] | None:
-        """Memories for a query (lean) that score at least what the setting `least` says; None where it failed."""
+    def recall(
+        self, query: str, *, project: str = "", least: str = "inject.min_score", strictly: bool = False
+    ) -> list[Hit] | None:
+        """Memories for a query (lean) that score at least what the setting `least` says; None where it failed.
+
+        Args:
+            strictly: only the project's own, none that are global. So it is too where a project that is not trusted
+                chose the least score.
+        """
         if self.faults:
             return None
+        strictly = strictly or least in self._config.foreign
+        if strictly and not project:
+            return []
         with fault_boundary(self.faults, "recall"):
             from recall import engine
 
@@ -88,6 +98,7 @@ class SessionStore:
                 min_score=self._config.number(least),
                 budget="lean",
                 project=project,
+                strictly=strictly,
                 now=self._now,
                 vectors=vectors,
                 config=self._config,

@@ -101,6 +101,15 @@ def test_a_long_message_is_bounded(run: Run, transcript: Transcript) -> None:
     assert all(len(one["context"]) <= 500 + 2 * 300 + 2 for one in found.values() if one.get("context"))
 
 
+@pytest.mark.parametrize("length", [4000, 4001, 10_000, 52_000, 52_001])
+def test_of_a_long_message_head_and_tail_are_kept(run: Run, transcript: Transcript, length: int) -> None:
+    text = "".join(chr(ord("a") + number % 26) for number in range(length))
+    said = transcript.assistant(text)
+    archive(run, transcript)
+    kept = text if length == 4000 else text[:2500] + "\n[…]\n" + text[-1500:]
+    assert exported(run)[said]["text"] == f"assistant: {kept}"
+
+
 SECRETS = {
     "in a message": "ghp_" + "a8Kd02mXq71LzPw93RtVbYn45GhJ6cEs8uFi",
     "in a command": "sk-ant-api03-" + "Qm4Zx81Lp0Vt7Rk2Wd9Ny6Hs3Bf5Jc-Ea8Gu1Ti",
@@ -124,6 +133,16 @@ def test_no_secret_reaches_the_disk(run: Run, transcript: Transcript, home: Path
             assert secret[:length].encode() not in stored, secret
     assert b"MIIEow" not in stored
     assert "[redacted:" in json.dumps(exported(run))
+
+
+def test_no_secret_in_a_path_reaches_the_disk(run: Run, tmp_path: Path, home: Path) -> None:
+    made = Transcript(tmp_path / SECRETS["in a message"] / "s.jsonl")
+    made.user("show me the log")
+    for _ in range(2):
+        archive(run, made)
+    assert archive(run, made)["unchanged"] == 1
+    stored = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert SECRETS["in a message"].encode() not in stored
 
 
 def test_half_a_line_waits(run: Run, transcript: Transcript) -> None:

@@ -497,6 +497,127 @@ def test_no_secret_reaches_a_table(sample: Sample, before: str, place: str) -> N
         assert part[:40] not in repr(everything(db)) or len(part) < 8
 
 
+def test_of_a_long_plan_the_last_sixty_steps_are_kept(
+    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
+) -> None:
+    for number in range(1, 62):
+        transcript.call(f"t{number}", "TaskCreate", subject=f"Step {number} " + "x" * 300)
+    transcript.call("u", "TaskUpdate", taskId="61", status="in_progress")
+    transcript.call("d", "TaskUpdate", taskId="60", status="deleted")
+    transcript.call("n", "TaskCreate", subject="The next one")
+    transcript.call("z", "TaskUpdate", taskId="99", status="completed")
+    run("memory", "archive", str(transcript.path))
+    session = calls.session(store(), SESSION)
+    assert session is not None
+    plan = session["plan"]
+    assert len(plan) == 60
+    assert plan[0][0] == "2"
+    assert plan[-2:] == [["61", f"Step 61 {'x' * 192}", "in_progress"], ["62", "The next one", "pending"]]
+    whole = [{"content": f"Step {number}", "status": "pending"} for number in range(70)]
+    transcript.call("w", "TodoWrite", todos=whole)
+    run("memory", "archive", str(transcript.path))
+    session = calls.session(store(), SESSION)
+    assert session is not None
+    assert [text for _, text, _ in session["plan"]] == [f"Step {number}" for number in range(60)]
+
+
+def passage(text: str, *given: str, errors: call_draft.Errors = "") -> str:
+    return call_draft.passage_of(text, sorted((text.index(name), name) for name in given), errors)
+
+
+def test_a_passage_is_the_lines_in_which_names_stand() -> None:
+    text = "first line\n  with leaseTable in it  \nthird line with otherName and leaseTable\nlast"
+    assert passage(text, "leaseTable") == "with leaseTable in it"
+    assert passage(text, "leaseTable", "otherName") == (
+        "with leaseTable in it\nthird line with otherName and leaseTable"
+    )
+    assert passage(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "begin", "length"),
+    [(0, 191, 0, 200), (0, 192, 0, 200), (191, 0, 0, 200), (192, 0, 142, 59), (300, 300, 250, 200)],
+)
+def test_a_long_line_is_cut_around_the_name(before: int, behind: int, begin: int, length: int) -> None:
+    line = "x" * before + "leaseTab!" + "y" * behind
+    found = passage(f"one\n{line}\nthree", "leaseTab!")
+    assert (line.find(found), len(found)) == (begin, length)
+
+
+@pytest.mark.parametrize(
+    ("line", "clear", "any_"),
+    [
+        ("TypeError: broke", True, True),
+        ("npm ERR! it failed", True, True),
+        ("--- FAIL: TestTide", True, True),
+        ("bash: tide: command not found", True, True),
+        ("undefined: tide", True, True),
+        ("ls: cannot access tide", True, True),
+        ("there was some error here", False, True),
+        ("error: " + "x" * 393, True, True),
+        ("error: " + "x" * 394, False, True),
+        ("all is fine", False, False),
+    ],
+)
+def test_which_lines_speak_of_an_error(line: str, clear: bool, any_: bool) -> None:
+    text = f"a\n  {line}  \nwell"
+    shown = line[:200]
+    assert passage(text, "well", errors="clear") == ("well\n" + shown if clear else "well")
+    assert passage(text, "well", errors="any") == ("well\n" + shown if any_ else "well")
+    assert passage(text, "well") == "well"
+
+
+def test_of_many_lines_with_errors_eight_are_kept_and_none_twice() -> None:
+    text = "\n".join(f"error: {number}" for number in range(20))
+    assert passage(text, errors="any").splitlines() == [f"error: {number}" for number in range(8)]
+    assert passage(text, "error: 1", errors="any").splitlines()[:3] == ["error: 1", "error: 0", "error: 2"]
+
+
+@pytest.mark.parametrize(
+    ("output", "line"),
+    [
+        ("Traceback (most recent call last):\n  File x\n    y\nValueError: bad\nmore", "ValueError: bad"),
+        ("Traceback (most recent call last):\n  File x", "Traceback (most recent call last):"),
+        ("Exit code 1\nok all\nall fine", "all fine"),
+        ("0 errors\n3 errors", "3 errors"),
+        ("", ""),
+        ("   \n  plain one\nplain two", "plain one"),
+        ("x" * 201, "x" * 200),
+        ("ok one\n--- PASS: two", "ok one"),
+        ("access denied\nno such file", "access denied"),
+    ],
+)
+def test_the_line_that_says_what_went_wrong(output: str, line: str) -> None:
+    assert call_draft.error_line(output) == line
+
+
+@pytest.mark.parametrize("more", [0, 1, 50])
+def test_how_much_of_a_call_is_kept(
+    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection], more: int
+) -> None:
+    tool, command, file, error = "T" * (100 + more), "x" * (1000 + more), "d/" * 498 + "a.py", "e" * (200 + more)
+    transcript.user("go")
+    transcript.call("c0", tool)
+    transcript.call("c1", "Bash", command=command)
+    transcript.outcome("c1", error, failed=True)
+    transcript.call("c2", "Read", file_path="d" * more + file)
+    run("memory", "archive", str(transcript.path))
+    named, ran, read = calls.calls(store(), SESSION)
+    assert (named["tool"], ran["command"], ran["error"]) == ("T" * 100, "x" * 1000, "e" * 200)
+    assert read["file"] == ("d" * more + file)[:1000]
+
+
+@pytest.mark.parametrize(("characters", "read"), [(400_000, True), (400_002, False)])
+def test_of_a_long_output_the_middle_is_not_read(
+    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection], characters: int, read: bool
+) -> None:
+    middle = characters // 2 - 5
+    transcript.call("c1", "Bash", command="make")
+    transcript.outcome("c1", "a" * middle + " midNameX " + "b" * (characters - middle - 10))
+    run("memory", "archive", str(transcript.path))
+    assert ("midNameX" in {one["name"] for one in calls.names(store(), SESSION)}) is read
+
+
 def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callable[[], apsw.Connection]) -> None:
     transcript.user("go")
     transcript.call("c1", "Bash", command="cat " + "x" * 50_000)

@@ -150,6 +150,23 @@ def test_an_installation_that_nobody_can_write_works(tree: Path, emit: Emit) -> 
     assert not list(tree.rglob("*.pack"))
 
 
+@pytest.mark.parametrize("debugged", [False, True])
+def test_a_pack_that_cannot_be_written_is_told_to_who_debugs(
+    tree: Path, home: Path, emit: Emit, debugged: bool
+) -> None:
+    pack_of(tree).mkdir(parents=True)
+    environment = clean_environment(home, **({"JOELCLAW_DEBUG": "1"} if debugged else {}))
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    words = [sys.executable, "-c", DRIVER, str(tree), "otel", "emit", "pack.tried"]
+    done = subprocess.run(
+        words, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, timeout=PATIENCE_S
+    )
+    assert '"stored": true' in done.stdout or '"stored":true' in done.stdout
+    assert (done.returncode != 0) is debugged
+    assert ("IsADirectoryError" in done.stderr) is debugged
+    assert not list(tree.rglob("*.tmp"))
+
+
 def test_many_first_commands_at_once(tree: Path, home: Path, emit: Emit) -> None:
     environment = clean_environment(home)
     environment.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -78,6 +78,7 @@ def test_the_hot_zone_writes_the_task_once_and_never_recalls_it_as_its_own_memor
     assert all("Task:" not in text for text in state["checkpoint"]["recallHits"])
     assert state["checkpoint"]["recallHits"] == [MEMORY]
     hot = events(run, "compaction.extract.hot")
+    assert len(hot) == 2, "when the zone is entered, and when a task is written"
     assert [event["metadata"]["percent"] for event in hot] == [75, 61]
     assert hot[1]["metadata"] == {"percent": 61, "recallHits": 1, "filesCount": 2}
 

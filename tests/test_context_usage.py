@@ -366,6 +366,18 @@ def test_no_more_than_the_end_is_read(tmp_path: Path) -> None:
     assert of_transcript(str(path), "claude", config=NONE) == usage(0, "estimate")
 
 
+@pytest.mark.parametrize(("size", "source"), [(4_194_303, "usage"), (4_194_304, "estimate")])
+def test_the_last_four_mebibytes_are_read(tmp_path: Path, size: int, source: str) -> None:
+    client, path = Claude(), tmp_path / "t"
+    answer, said = text_of([client.answer(50_000)]), text_of([client.said("z" * 1000)])
+    many = (size - len(answer) - 2000) // len(said)
+    last = text_of([client.said("z" * (1000 + size - len(answer) - (many + 1) * len(said)))])
+    text = answer + said * many + last
+    assert len(text) == size
+    path.write_bytes(b"{}\n" + text)
+    assert of_transcript(str(path), "claude", config=NONE)["source"] == source
+
+
 def test_a_long_transcript_costs_no_more_than_a_short_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     client, path = Claude(), tmp_path / "t"
     told_lines = [client.said("z" * 1000), client.outcome("y" * 3000), client.answer(50_000, "w" * 500)]

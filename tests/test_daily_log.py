@@ -6,7 +6,7 @@ import os
 import stat
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from conftest import NOW_MS
@@ -115,6 +115,22 @@ def test_the_day_in_lines(log: Path) -> None:
     assert daily_log.today(NOW_MS, 2)[0].startswith("14:13")
     assert daily_log.today(NOW_MS, 1, without="s-2")[0].startswith("14:13")
     assert daily_log.today(NOW_MS - 86_400_000, 9) == []
+
+
+def test_the_day_since_a_time(log: Path) -> None:
+    log.parent.mkdir(parents=True)
+    log.write_text("### 14:12 Rope\n- bought 20 m\n")
+    for minute, session in enumerate(("s-1", "s-2", "s-3")):
+        assert daily_log.flush(state_of(f"Port part {minute}", session, ()), NOW_MS + minute * 60_000)
+
+    def told(**more: Any) -> list[str]:
+        return [line[:5] for line in daily_log.today(NOW_MS + 3_600_000, 9, **more)]
+
+    assert told() == ["14:12", "14:13", "14:14", "14:15"]
+    assert told(since=NOW_MS + 60_000) == ["14:12", "14:14", "14:15"], "notes are of the whole day"
+    assert told(since=NOW_MS + 60_000, notes=False) == ["14:14", "14:15"]
+    assert told(since=NOW_MS - 60_000, notes=False) == ["14:12", "14:13", "14:14", "14:15"]
+    assert told(since=NOW_MS - 86_400_000, notes=False) == ["14:12", "14:13", "14:14", "14:15"]
 
 
 def test_ids_that_begin_alike_are_told_apart(log: Path) -> None:

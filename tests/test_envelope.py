@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PATIENCE_S, Run, Spawned
+from conftest import JOELCLAW, PATIENCE_S, Run, Spawned, clean_environment
 from terminal import on_terminal
+
+from core.output.shown import escaped
 
 DONE = ["ok", "command", "result", "next_actions"]
 FAILED = ["ok", "command", "result", "error", "fix", "next_actions"]
@@ -41,7 +44,7 @@ CALLS = [
 def check(spawned: Spawned, name: str) -> Any:
     """The envelope, after looking at everything that all envelopes have in common."""
     envelope = json.loads(spawned.out)
-    assert spawned.out == json.dumps(envelope, indent=2, ensure_ascii=False) + "\n"
+    assert spawned.out == escaped(json.dumps(envelope, indent=2, ensure_ascii=False)) + "\n"
     assert list(envelope) == (DONE if envelope["ok"] else FAILED)
     assert (spawned.code == 0) is envelope["ok"]
     assert envelope["command"] == f"joelclaw {name}"
@@ -166,3 +169,23 @@ def test_a_reader_that_goes_away_is_no_error(run: Run, home: Path) -> None:
     told = child.stderr.read()
     child.stderr.close()
     assert (child.wait(PATIENCE_S), told) == (0, b""), sys.platform
+
+
+@pytest.mark.parametrize(
+    "words", ["otel emit build.ok", "status", "recall x --raw", "memory export", "hook pi prompt", "--help"]
+)
+def test_a_stdout_that_is_closed_is_no_error(home: Path, words: str) -> None:
+    """Descriptor 1 may be that of any file by then: nothing is written to it."""
+    env = clean_environment(home)
+    subprocess.run(
+        [JOELCLAW, "memory", "write", "the deploy script needs the staging key"],
+        env=env,
+        check=True,
+        capture_output=True,
+    )
+    line = f"exec {JOELCLAW} {words} >&-"
+    given = b'{"session_id": "s", "prompt": "port the parser"}'
+    done = subprocess.run(["/bin/sh", "-c", line], input=given, capture_output=True, env=env, timeout=PATIENCE_S)
+    assert (done.returncode, done.stderr) == (0, b"")
+    for path in home.rglob("*"):
+        assert not path.is_file() or b'"command": "joelclaw' not in path.read_bytes(), path

@@ -51,6 +51,15 @@ def test_with_minutes_one_is_made_and_listed(run: Run, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("size", "listed"), [(1_000_001, 1), (1_000_002, 0)])
+def test_a_state_that_is_too_large_to_be_one_is_passed_over(run: Run, home: Path, size: int, listed: int) -> None:
+    schedule(run, "--percent", "70", "--minutes", "5")
+    path = home / "sessions" / "s.json"
+    text = path.read_text().rstrip()
+    path.write_text(text[:-1] + " " * (size - len(text.encode())) + "}")
+    assert len(run("idle", "list", env=at()).result["timers"]) == listed
+
+
 @pytest.mark.parametrize(
     ("words", "env", "scheduled"),
     [

@@ -61,7 +61,7 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(run, "compact", compact)
         compacted.clear()
         waiting: Any = interrupts or Interrupts()
-        outcome = run.run(NOTHING, waiting, lambda *_: None, **options)
+        outcome = run.run(NOTHING, waiting, lambda *_: None, **{"once": False, "until_empty": False, **options})
         return outcome, list(compacted)
 
     return looped
@@ -82,6 +82,12 @@ def test_until_empty_ends_when_no_timer_is_left(loop: Any) -> None:
     outcome, compacted = loop([{"a": rules.WAITING}, {"a": rules.DUE}, {}], interrupts, until_empty=True)
     assert compacted == ["a"] and outcome.counts["skipped"] == 0
     assert interrupts.waited == [0.5, 1.0], "until the next is due, and within a second"
+
+
+def test_else_it_goes_on_without_a_timer(loop: Any) -> None:
+    interrupts = Interrupts(after=2)
+    outcome, compacted = loop([{}], interrupts)
+    assert (compacted, outcome.stopped, len(interrupts.waited)) == ([], True, 2)
 
 
 def test_a_session_is_left_alone_for_a_minute_after_a_try(loop: Any, monkeypatch: pytest.MonkeyPatch) -> None:

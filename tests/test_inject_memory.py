@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from conftest import NOW_MS, Run
 
-from memory.noise import is_noise
+from memory.noise import is_noise, is_own
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 QUERY = "importer batches and operational context"
@@ -142,3 +142,12 @@ def test_junk(text: str) -> None:
 )
 def test_facts_are_no_junk(text: str) -> None:
     assert not is_noise(text)
+
+
+def test_how_much_of_a_text_is_looked_at() -> None:
+    mark = "## session recovery"
+    assert is_noise("x" * (4000 - len(mark)) + mark)
+    assert not is_noise("x" * (4001 - len(mark)) + mark)
+    assert is_own(" " * (200 - len(mark)) + mark)
+    assert not is_own(" " * (201 - len(mark)) + mark)
+    assert not is_own("x" + mark)

@@ -48,9 +48,15 @@ def inject(run: Run, project: Path, *files: str, session: str = "s1", **env: str
     return result
 
 
+def of_file(path: str, cwd: str, scopes: dict[str, str]) -> dict[str, str] | None:
+    """Name and query of a file's scope."""
+    found = scope.of_file(path, cwd, config.Config({}, scopes), [])
+    return None if found is None else {"name": found["name"], "query": found["query"]}
+
+
 def stock(run: Run) -> None:
     for text in FACTS:
-        run("memory", "write", text, env=NOW)
+        run("memory", "write", text, "--project", "repo", env=NOW)
 
 
 def test_the_first_edit_in_a_package(run: Run, project: Path) -> None:
@@ -125,7 +131,7 @@ def test_a_store_that_fails_is_asked_again(run: Run, project: Path, home: Path) 
 
 def test_what_the_agent_has_is_left_out(run: Run, project: Path, home: Path) -> None:
     stock(run)
-    run("inject", "memory", "--session", "s1", "--query", "system-bus worker of inngest", env=NOW)
+    run("inject", "memory", "--session", "s1", "--query", "system-bus worker of inngest", "--project", "repo", env=NOW)
     had = {pending["id"] for pending in json.loads((home / "sessions/s1.json").read_text())["pendingFeedback"]}
     assert had
     assert not had & set(inject(run, project, "packages/system-bus/src/new.ts").get("memoryIds", []))
@@ -220,7 +226,7 @@ def test_raw_and_arguments(run: Run, project: Path) -> None:
 def test_manifests(tmp_path: Path, manifest: str, content: str, name: str | None, query: str | None) -> None:
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "a" / manifest).write_text(content)
-    found = scope.of_file("a/b/new.x", str(tmp_path), {})
+    found = of_file("a/b/new.x", str(tmp_path), {})
     assert (found["name"] if found else None) == name
     if found and query:
         assert found["query"] == query
@@ -228,18 +234,18 @@ def test_manifests(tmp_path: Path, manifest: str, content: str, name: str | None
 
 def test_a_gemspec_names_the_gem(tmp_path: Path) -> None:
     (tmp_path / "Gemfile").write_text("")
-    assert scope.of_file("x.rb", str(tmp_path), {}) is None
+    assert of_file("x.rb", str(tmp_path), {}) is None
     (tmp_path / "tides.gemspec").write_text("")
-    assert scope.of_file("x.rb", str(tmp_path), {}) == {"name": "tides", "query": "tides"}
+    assert of_file("x.rb", str(tmp_path), {}) == {"name": "tides", "query": "tides"}
 
 
 def test_the_nearest_manifest_within_the_project(project: Path) -> None:
     (project.parent / "package.json").write_text('{"name": "outside"}')
-    assert scope.of_file("packages/plain/src/a.ts", str(project), {}) is None
+    assert of_file("packages/plain/src/a.ts", str(project), {}) is None
     (project / "package.json").write_text('{"name": "whole"}')
-    found = scope.of_file("plain/src/a.ts", str(project / "packages"), {})
+    found = of_file("plain/src/a.ts", str(project / "packages"), {})
     assert found == {"name": "whole", "query": "whole"}
-    nearest = scope.of_file(str(project / "packages/system-bus/x/y/z.ts"), str(project / "apps"), {})
+    nearest = of_file(str(project / "packages/system-bus/x/y/z.ts"), str(project / "apps"), {})
     assert nearest is not None
     assert nearest["name"] == "@joelclaw/system-bus"
 
@@ -247,7 +253,7 @@ def test_the_nearest_manifest_within_the_project(project: Path) -> None:
 def test_without_a_repository_the_folder_is_the_project(tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text('{"name": "above"}')
     (tmp_path / "work").mkdir()
-    assert scope.of_file("x.ts", str(tmp_path / "work"), {}) is None
+    assert of_file("x.ts", str(tmp_path / "work"), {}) is None
 
 
 def test_never_above_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,10 +262,10 @@ def test_never_above_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (tmp_path / "me/.git").mkdir()
     (tmp_path / "me/package.json").write_text('{"name": "dotfiles"}')
     (tmp_path / "package.json").write_text('{"name": "above"}')
-    assert scope.of_file("x.ts", str(tmp_path / "me/work"), {}) is None
-    assert scope.of_file("me/y/x.ts", str(tmp_path), {}) == {"name": "dotfiles", "query": "dotfiles"}
+    assert of_file("x.ts", str(tmp_path / "me/work"), {}) is None
+    assert of_file("me/y/x.ts", str(tmp_path), {}) == {"name": "dotfiles", "query": "dotfiles"}
     (tmp_path / "me/package.json").unlink()
-    assert scope.of_file("me/y/x.ts", str(tmp_path), {}) is None
+    assert of_file("me/y/x.ts", str(tmp_path), {}) is None
 
 
 def test_outside_of_the_project_there_is_no_scope(project: Path) -> None:
@@ -271,15 +277,15 @@ def test_outside_of_the_project_there_is_no_scope(project: Path) -> None:
     scopes = {"link": "x y z", "..": "up", "/": "root", "packages/../apps": "no"}
     for path in ("../other/x.ts", str(outside / "x.ts"), "link/x.ts", "file.ts", "packages/../../other/x.ts", "", ".",
                  "apps/web/x.ts", "\x00"):  # fmt: skip
-        assert scope.of_file(path, str(project), scopes) is None, path
-    inside = scope.of_file("apps/../packages/system-bus/x.ts", str(project), {})
+        assert of_file(path, str(project), scopes) is None, path
+    inside = of_file("apps/../packages/system-bus/x.ts", str(project), {})
     assert inside is not None
     assert inside["name"] == "@joelclaw/system-bus"
 
 
 def test_a_bad_folder_in_the_table_hides_none_of_those_behind_it(project: Path) -> None:
     for bad in ("..", "/", "", "./", "packages/../apps"):
-        found = scope.of_file("apps/web/x.ts", str(project), {bad: "up", "apps/web": "system-bus inngest worker"})
+        found = of_file("apps/web/x.ts", str(project), {bad: "up", "apps/web": "system-bus inngest worker"})
         assert found is not None and found["query"] == "system-bus inngest worker", bad
 
 
@@ -290,9 +296,9 @@ def test_odd_manifests_are_passed_over(project: Path) -> None:
     (folder / "package.json").symlink_to(secret)
     os.mkfifo(folder / "pyproject.toml")
     (folder / "Cargo.toml").mkdir()
-    (folder / "composer.json").write_text('{"name": "far", "x": "' + "y" * 70_000 + '"}')
+    (folder / "composer.json").write_text('{"name": "far", "x": "' + "y" * 1_100_000 + '"}')
     (folder / "go.mod").write_bytes(b"\xff\xfe\x00")
-    assert scope.of_file("packages/plain/x.ts", str(project), {}) is None
+    assert of_file("packages/plain/x.ts", str(project), {}) is None
 
 
 def test_no_secret_of_a_manifest(run: Run, project: Path, home: Path) -> None:
@@ -333,5 +339,5 @@ def test_the_text_keeps_its_frame_and_its_bound(name: str, memories: list[str]) 
 
 @given(st.text(max_size=200), st.text(max_size=60), st.text(max_size=60))
 def test_any_path_and_any_table(path: str, folder: str, query: str) -> None:
-    found = scope.of_file(path, "/nonexistent/project", {folder: query})
+    found = of_file(path, "/nonexistent/project", {folder: query})
     assert found is None or (0 < len(found["name"]) <= 60 and 1 < len(found["query"]) <= 120)

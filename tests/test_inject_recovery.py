@@ -8,7 +8,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+
+from session.inject import recovery
 
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
 TASK = "Fix the memory use of the buoyline importer"
@@ -194,3 +197,56 @@ def test_what_was_injected_counts_as_recalled(run: Run) -> None:
 def test_a_session_must_be_named(run: Run) -> None:
     failed = run("inject", "recovery", ok=False)
     assert (failed.code, failed.json["error"]["code"]) == (2, "INJECT_INVALID_ARGS")
+
+
+QUERIES = [f"{number} of the queries that fill the line up to its end" for number in ("one", "two", "three")]
+
+
+def shorter(task: str, files: list[str], memory: str, queries: list[str]) -> list[tuple[int, ...]]:
+    """As the budget shrinks: the greatest with which a text is made, its files, memories, queries and characters."""
+    memories: Any = [{"id": str(n), "text": memory, "category": "c", "score": 1.0} for n in range(4)] if memory else []
+    found: list[tuple[int, ...]] = []
+    for budget in range(420, 0, -1):
+        made = recovery.text_of(task, files, memories, queries, budget)
+        if made is not None:
+            shown = (made["files"], len(made["memories"]), len(made["queries"]), len(made["content"]))
+            if not found or found[-1][1:] != shown:
+                found.append((budget, *shown))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("task", "files", "memory", "queries", "texts"),
+    [
+        (
+            "task " + "of it " * 60, [f"src/{'deep/' * 10}part{n}.py" for n in range(7)],
+            "memory of the pilots " + "word " * 40, QUERIES,
+            [
+                (420, 5, 3, 3, 1345), (339, 3, 3, 3, 1157), (292, 3, 3, 2, 1149), (290, 3, 3, 1, 1083),
+                (273, 2, 2, 1, 810),
+                (204, 2, 2, 1, 692), (175, 1, 1, 1, 508), (128, 1, 1, 0, 425), (107, 1, 0, 0, 304), (76, 0, 0, 0, 206),
+                (52, 1, 0, 0, 198),
+            ],
+        ),
+        (
+            "mend the gauges", ["a.py", "b.py"], "memory of the pilots", QUERIES,
+            [
+                (420, 2, 3, 3, 480), (119, 2, 3, 2, 412), (102, 2, 3, 1, 346), (86, 2, 2, 1, 323), (80, 1, 1, 1, 294),
+                (73, 1, 1, 0, 211), (52, 1, 0, 0, 166), (41, 0, 0, 0, 147), (36, 1, 0, 0, 140),
+            ],
+        ),
+        (
+            "潮" * 300, ["a.py"], "汐" * 200, ["only one"] * 3,
+            [
+                (420, 1, 3, 3, 442), (240, 1, 3, 3, 427), (225, 1, 2, 1, 343), (178, 1, 2, 1, 309), (144, 1, 1, 1, 269),
+                (106, 1, 1, 0, 229), (96, 1, 0, 0, 175), (61, 0, 0, 0, 152), (52, 1, 0, 0, 140),
+            ],
+        ),
+        ("", ["a.py"], "", ["only one"], [(420, 1, 0, 1, 180), (44, 1, 0, 0, 140)]),
+        ("", [], "", [], []),
+    ],
+)  # fmt: skip
+def test_what_goes_first_as_the_budget_shrinks(
+    task: str, files: list[str], memory: str, queries: list[str], texts: list[tuple[int, ...]]
+) -> None:
+    assert shorter(task, files, memory, queries) == texts

@@ -268,6 +268,65 @@ def test_the_text_keeps_its_frame_and_its_bound(
     assert sum(line.startswith("- ") for line in lines) == len(made["memories"]) + made["events"] + made["log"]
 
 
+def event(action: str, level: str = "error", source: str = "harbour", **more: Any) -> Any:
+    return {"action": action, "level": level, "source": source, "component": "c", "timestamp": NOW_MS - 60_000, **more}
+
+
+def test_what_went_wrong_first_and_then_counts() -> None:
+    bad = [
+        event("tide.read", error="no such gauge"),
+        event("chart.drawn", "info", error="operation_failed", timestamp=NOW_MS - 119_999),
+        event("tide.read", "warn", timestamp=NOW_MS - 600_000),
+        event("tide.read", "warn", "lighthouse", timestamp=NOW_MS + 60_000),
+        event("inject.done", component="session-lifecycle"),
+    ]
+    tally = [
+        ("info", "harbour", "c", "ship.seen", 2),
+        ("info", "harbour", "d", "ship.seen", 3),
+        ("info", "harbour", "c", "boat.seen", 5),
+        ("info", "harbour", "c", "tide.read", 9),
+        ("debug", "harbour", "c", "noise", 9),
+        ("error", "harbour", "c", "other", 9),
+    ]
+    wrong = [
+        "error tide.read (harbour) ×2, 1 min ago: no such gauge",
+        "failed chart.drawn (harbour), 1 min ago",
+        "warn tide.read (lighthouse), 0 min ago",
+    ]
+    assert refresh.event_lines(bad, tally, NOW_MS) == [*wrong, "boat.seen (harbour) ×5", "ship.seen (harbour) ×5"]
+    assert refresh.event_lines([], tally[:3], NOW_MS) == ["boat.seen (harbour) ×5", "ship.seen (harbour) ×5"]
+    many = [event(f"tide.{number}") for number in range(7)]
+    assert len(refresh.event_lines(many, tally, NOW_MS)) == 5
+
+
+def test_what_other_sessions_did() -> None:
+    def other(*prompts: str, places: tuple[str, ...] = (), ago: int = 60_000) -> Any:
+        names = [
+            {"name": f"tide{at}Table", "first": 1, "last": 9, "calls": 1, "weight": 9.0 - at, "place": place}
+            for at, place in enumerate(places)
+        ]
+        session = {"client": "pi", "updated_at": NOW_MS - ago, "calls": 9}
+        return {"session": session, "prompts": list(prompts), "names": names, "calls": []}
+
+    task = "Port the parser of the harbour names"
+    assert refresh.meanwhile(
+        [
+            other(task, "go on", places=("src/a.py", "src/b.py", "src/c.py", "make test")),
+            other(task, ago=119_999),
+            other("go on", places=("src/a.py",), ago=-60_000),
+            other("go on"),
+            other(task + " and of the lighthouses" * 5),
+        ],
+        NOW_MS,
+    ) == [
+        f"pi, 1 min ago: {task}; at work in src/a.py, src/b.py",
+        f"pi, 1 min ago: {task}",
+        "pi, 0 min ago: at work in src/a.py",
+        f"pi, 1 min ago: {task} and of the lighthouses and of the lighthouses and of the…",
+    ]
+    assert refresh.meanwhile([], NOW_MS) == []
+
+
 def test_full_sources_all_have_their_part() -> None:
     long = "words and more words about the importer " * 20
     memories: list[Memory] = [{"id": str(n), "text": f"{n} {long}", "category": "ops", "score": 0.9} for n in range(5)]

@@ -158,6 +158,28 @@ def test_a_query_is_safe_between_double_quotes_and_runs_as_printed(texts: list[s
     assert one_line(query) == query
 
 
+@pytest.mark.parametrize(
+    ("texts", "query"),
+    [
+        (["abcd"], ""),
+        (["abcde"], "abcde"),
+        (["first", "second one", "third one"], "second one third one"),
+        (["a" * 60, "b" * 59], f"{'a' * 60} {'b' * 59}"),
+        (["a" * 60, "b" * 60], f"{'a' * 59} {'b' * 60}"),
+        (["a" * 200, "b" * 200], f"{'a' * 59} {'b' * 60}"),
+        (["a" * 30, "c d e f " * 40], f"{'a' * 30} {('c d e f ' * 40)[:89]}"),
+        (["c d e f " * 40, "b" * 30], f"{('c d e f ' * 40)[:89]} {'b' * 30}"),
+        (["a" * 100 + " " + "b" * 40], "a" * 100),
+        (["a" * 50 + " " + "b" * 90], "a" * 50 + " " + "b" * 69),
+        (["--flag it", "- so it is"], "flag it so it is"),
+        (["token ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5 here"], "token here"),
+    ],
+)
+def test_the_query_for_a_task(texts: list[str], query: str) -> None:
+    messages = [entry for entry in map(task.message, texts) if entry]
+    assert task.query_of(messages) == query
+
+
 def _query(text: str) -> str:
     message = task.message(text)
     return task.query_of([message]) if message else ""

@@ -107,6 +107,20 @@ def test_hooks_for_every_event(
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
+def test_what_is_told_of_a_file(install: Install, user: Path, project: Path) -> None:
+    def told(*words: str) -> tuple[Any, ...]:
+        (one,) = install("claude", *words)["agents"]
+        return one["scope"], one["changed"], one["created"]
+
+    assert told("--dry-run") == ("user", False, False)
+    assert told() == ("user", True, True)
+    assert told() == ("user", False, False)
+    path = user / FILES["claude"]
+    path.write_text(json.dumps({"model": "x"}))
+    assert told() == ("user", True, False)
+    assert told("--project") == ("project", True, True)
+
+
 FAKES = {
     "missing": None,
     "answers": """printf '{"hookSpecificOutput":{"hookEventName":"X"}}\\n'""",

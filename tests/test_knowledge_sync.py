@@ -108,6 +108,29 @@ def test_nothing_changed_means_nothing_read(run: Run, home: Path, vault: Path) -
     assert rows(home) == before
 
 
+@pytest.mark.parametrize(("after_ms", "read"), [(1999, 1), (2000, 0)])
+def test_a_file_that_changed_less_than_two_seconds_before_is_read_again(
+    run: Run, tmp_path: Path, after_ms: int, read: int
+) -> None:
+    note = tmp_path / "notes/a.md"
+    put(note, BODY)
+    env = {"JOELCLAW_NOW_MS": str(note.stat().st_ctime_ns // 1_000_000 + after_ms)}
+    run("knowledge", "sync", str(note.parent), env=env)
+    assert run("knowledge", "sync", env=env).result["indexed"]["read"] == read
+
+
+def test_the_state_of_another_version_is_read_anew(run: Run, home: Path, vault: Path) -> None:
+    env = {"JOELCLAW_NOW_MS": str(int(time.time() * 1000) + 10_000)}
+    run("knowledge", "sync", str(vault), env=env)
+    state = home / "knowledge.json"
+    kept = json.loads(state.read_text())
+    for version, read in ((1, 0), (2, 4), (0, 4)):
+        state.write_text(json.dumps({**kept, "version": version}))
+        again = run("knowledge", "sync", env=env).result
+        assert (again["indexed"]["read"], again["folders"]) == (read, [str(vault)])
+        assert counts(again) == (0, 0, 0, 5)
+
+
 def test_a_file_that_was_touched_only_is_read_and_left(run: Run, home: Path, vault: Path) -> None:
     synced(run, vault)
     put(vault / "note.markdown", (vault / "note.markdown").read_bytes(), age_s=10)

@@ -164,6 +164,18 @@ def test_the_nearest_of_one_project_are_found_among_many_of_another(db: apsw.Con
     assert set(found(db, vector=direction(1, 2), limits=(9, 3), **with_global)) == {"ours", "ours too", "of none"}
 
 
+def test_rows_of_two_collections_with_one_number_are_told_apart(
+    db: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row 1 of the observations is admitted, row 1 of the episodes is not, and is the nearest."""
+    monkeypatch.setattr(candidates, "_SCANNED", -1)
+    add(db, "ours", "a note", direction(1, 2), project="p")
+    add(db, "theirs", "a turn", direction(1, 2), "episodes", project="q")
+    add(db, "ours too", "another turn", direction(1, 3), "episodes", project="p")
+    assert set(found(db, vector=direction(1, 2), limits=(9, 1), collections=["episodes"], **OF_P)) == {"ours too"}
+    assert set(found(db, vector=direction(1, 2), limits=(9, 2), **OF_P)) == {"ours", "ours too"}
+
+
 @pytest.mark.parametrize("others", [3, 30])
 def test_a_memory_of_an_unknown_session_belongs_to_every_project(db: apsw.Connection, others: int) -> None:
     """Only one whose session is known to be of another project is left out, far behind others or among the first."""

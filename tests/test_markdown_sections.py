@@ -86,6 +86,22 @@ def test_a_longer_fence_holds_a_shorter_one_and_an_open_one_goes_to_the_end() ->
     assert len(split(f"# One\n{LONG}\n``` a `tick` ```\n# Two\n{LONG}")) == 2  # code in a line opens nothing
 
 
+@pytest.mark.parametrize(
+    "inside",
+    ["", "~~~", "``", "```` x", "``` x", "  ``` x ", "code", "    ```"],
+)
+def test_a_long_section_is_not_cut_within_a_code_fence(inside: str) -> None:
+    fence = f"```py\nfirst = 1\n\n{inside}\n\nlast = 2\n```"
+    for length in range(1440, 1500, 5):
+        parts = pieces(f"{'w' * length}\n\n{fence}\n\n{'v' * 40}")
+        assert sum(fence in part for part in parts) == 1, length
+
+
+def test_a_longer_fence_ends_a_code_fence() -> None:
+    text = f"```\n{'a' * 700}\n````\n\n{'b' * 700}\n\n{'c' * 700}"
+    assert [part[-1] for part in pieces(text)] == ["b", "c"]
+
+
 def test_line_ends_do_not_matter() -> None:
     text = f"# One\n\n{LONG}\n\nTwo\n---\n{LONG}\n"
     assert shape(text.replace("\n", "\r\n")) == shape(text) == shape(text.replace("\n", "\r"))

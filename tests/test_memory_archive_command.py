@@ -130,6 +130,16 @@ def test_many_foreign_files_are_told_within_bounds(run: Run, clients: Path) -> N
     assert (result["skippedCount"], len(result["skipped"])) == (60, 20)
 
 
+def test_what_was_changed_last_comes_first(run: Run, clients: Path) -> None:
+    for number, age in enumerate((50, 10, 90)):
+        path = clients / f"{number}.jsonl"
+        path.write_text("{}\n")
+        os.utime(path, (1_790_000_000 - age, 1_790_000_000 - age))
+    given = [str(clients / f"{number}.jsonl") for number in (0, 1, 2, 1)]
+    result = archive(run, *given, str(clients / ".pi"), person=clients)
+    assert [Path(one["path"]).name for one in result["skipped"]] == ["1.jsonl", "0.jsonl", "2.jsonl"]
+
+
 def test_a_pipe_and_a_socket_hold_nobody_up(run: Run, clients: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.jsonl"
     os.mkfifo(pipe)
@@ -166,6 +176,19 @@ def test_a_session_id_is_kept_as_hooks_keep_it(run: Run, tmp_path: Path) -> None
     run("memory", "archive", str(made.path))
     one = json.loads(run("memory", "export").out)
     assert one["session"].startswith("hash-")
+
+
+def sessions(run: Run) -> set[str]:
+    return {json.loads(line)["session"] for line in run("memory", "export").out.splitlines()}
+
+
+def test_whose_name_a_session_has(run: Run, tmp_path: Path) -> None:
+    """Claude Code's is that of the file, since a fork still names the first session; the others say it in the file."""
+    for agent, entries in (("pi", PI), ("codex", CODEX), ("gemini", GEMINI)):
+        run("memory", "archive", str(lines(tmp_path / f"{agent}-file.jsonl", entries)))
+    Transcript(tmp_path / "fork.jsonl").user("claude was asked about the gateway")
+    run("memory", "archive", str(tmp_path / "fork.jsonl"))
+    assert sessions(run) == {PIGEONS, "codex-session", "gemini-session", "fork"}
 
 
 def test_on_a_terminal(run: Run, home: Path, clients: Path, tmp_path: Path) -> None:

@@ -96,6 +96,26 @@ def test_three_turns_without_use_are_a_fizzle() -> None:
     assert feedback.judge(state, turn * 4)[1] == []
 
 
+def test_what_the_user_says_first_is_no_use_and_what_was_used_before_counts() -> None:
+    state = pending()
+    terms = state["pendingFeedback"][0]["terms"]
+    used, left = terms[:2], terms[2:]
+    state, _ = feedback.judge(state, [user("go on"), agent(" ".join(used))], ended=False)
+    assert state["pendingFeedback"][0]["used"] == 2
+    state, verdicts = feedback.judge(state, [user(" ".join(left[1:]))], ended=False)
+    assert (state["pendingFeedback"][0]["terms"], verdicts) == (left[:1], [])
+    assert feedback.judge(state, [agent(left[0])])[1] == [("m1", "echo", 3)]
+    state, _ = feedback.judge(pending(), [user(" ".join(terms[2:]))])
+    assert state["pendingFeedback"] == [], "two words that are left tell nothing"
+
+
+def test_an_echo_takes_half_of_the_words_and_three_at_least() -> None:
+    terms = pending()["pendingFeedback"][0]["terms"]
+    for count in range(len(terms) + 1):
+        expected = [("m1", "echo")] if count >= 3 and count * 2 >= len(terms) else []
+        assert judged(pending(), user("go on"), agent(" ".join(terms[:count]))) == expected, count
+
+
 def test_a_user_who_is_not_answered_makes_no_turn() -> None:
     asked = [user("are you there")] * 7
     assert judged(pending(), *asked) == []
@@ -114,6 +134,24 @@ def test_terms_are_names_numbers_and_long_words_first_and_no_stop_words() -> Non
     assert {"2207", "window", "truncates", "converting"} <= set(found)
     assert not {"it", "was", "that", "before", "decided", "reports"} & set(found)
     assert found == distinctive_words.distinctive(text, {"reports"})
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a/cap gateways fives", ["gateways", "cap", "fives"]),  # of a path even short words, of talk long ones
+        ("2207 depth_cap plainlong", ["2207", "depth", "plainlong", "cap"]),
+        ("x y7 7 ab", ["y7"]),
+        ("fours (fives) 'sixes'", ["fours", "fives", "sixes"]),
+        ("four five", []),
+        ("iPod", ["ipod"]),
+        ("x" * 40 + " " + "y" * 41, ["x" * 40]),
+    ],
+)
+def test_how_well_words_tell_a_memory(text: str, found: list[str]) -> None:
+    assert sorted(distinctive_words.distinctive(text, ())) == sorted(found)
+    weighty = distinctive_words.distinctive(text, ())
+    assert weighty[:1] == found[:1] or weighty[0] in found[:2]
 
 
 def test_a_memory_in_a_script_without_spaces_can_echo() -> None:

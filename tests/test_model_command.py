@@ -186,6 +186,37 @@ def test_what_a_command_leaves_behind_is_ended_too(tmp_path: Path) -> None:
     assert not [pid for pid in pids(told) if runs(pid)]
 
 
+def test_what_a_finished_command_leaves_behind_is_given_no_time(tmp_path: Path) -> None:
+    told, asked = tmp_path / "told", tmp_path / "asked"
+    child = (
+        "import signal, sys, time;"
+        f"signal.signal(signal.SIGTERM, lambda *_: open({str(asked)!r}, 'w'));"
+        f"open({str(told)!r}, 'w');"
+        "time.sleep(3600)"
+    )
+    source = (
+        "import os, subprocess, sys, time\n"
+        f"subprocess.Popen([sys.executable, '-S', '-c', {child!r}])\n"
+        f"while not os.path.exists({str(told)!r}): time.sleep(0.01)\n"
+        "print('done')"
+    )
+    assert ask("hello", script(tmp_path / "model.py", source)) == "done"
+    assert not asked.exists()  # SIGTERM is for a command that is stopped
+
+
+def test_a_command_that_is_stopped_may_tidy_up(tmp_path: Path) -> None:
+    tidied = tmp_path / "tidied"
+    source = (
+        "import signal, sys, time\n"
+        f"def tidy(*_): open({str(tidied)!r}, 'w'); sys.exit()\n"
+        "signal.signal(signal.SIGTERM, tidy)\n"
+        "print('x' * 5000, flush=True)\n"
+        "time.sleep(3600)"
+    )
+    assert failure("hello", script(tmp_path / "model.py", source)).code == "MODEL_TOO_LONG"
+    assert tidied.exists()
+
+
 def test_too_much_output_ends_the_whole_family(tmp_path: Path) -> None:
     told = tmp_path / "pids"
     command = script(tmp_path / "model.py", FAMILY + "print('x' * 5000, flush=True); time.sleep(3600)") + f" {told}"

@@ -422,3 +422,9 @@ def test_two_exports_at_once_send_everything_once(run: Run, receiver: Receiver, 
     ]
     assert [one.communicate(timeout=PATIENCE_S) and one.returncode for one in both] == [0, 0]
     assert len(receiver.ids()) == len(set(receiver.ids())) == 5
+
+
+def test_what_runs_in_the_background_ends_well(run: Run, receiver: Receiver) -> None:
+    run("otel", "emit", "build.ok", env=receiver.env)
+    done = run("otel", "export", env={**receiver.env, background_process.LIMIT: "60"})
+    assert (done.code, done.out, done.err) == (0, "", "")

@@ -92,6 +92,61 @@ def test_of_a_folder_that_is_gone_its_path_tells(folder: str) -> None:
     assert project.name_of(folder) == "gateway"
 
 
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [
+        ('[remote "origin"]\n\turl = https://example.org/acme/sluice.git\n', "acme/sluice"),
+        ('  [ REMOTE  "origin" ] # ours\n\tfetch = x\n\tURL=https://example.org/acme/sluice\n', "acme/sluice"),
+        ('[remote "origin"]\nurl = "https://example.org/acme/sluice"\nurl = https://example.org/b/c', "acme/sluice"),
+        ('[remote "origin"]\n[core]\nurl = https://example.org/acme/other', "gateway"),
+        ("url = https://example.org/acme/other\n", "gateway"),
+        ("[remote]\nurl = https://example.org/acme/other\n", "gateway"),
+        ('[branch "origin"]\nurl = https://example.org/acme/other\n', "gateway"),
+        ('[remote "fork"]\nurl = https://example.org/acme/other\n', "gateway"),
+        # URLs
+        ('[remote "origin"]\nurl = git+ssh://git@example.org/~acme/../My Sluice.git?x=1#y\n', "~acme/my-sluice"),
+        ('[remote "origin"]\nurl = ~/git/sluice.git/\n', "sluice"),
+        ('[remote "origin"]\nurl = sluice\n', "sluice"),
+        ('[remote "origin"]\nurl = ./a:b/sluice\n', "sluice"),
+        ('[remote "origin"]\nurl = HTTPS://example.org/acme/sluice/\n', "acme/sluice"),
+        ('[remote "origin"]\nurl = https://example.org/' + "a" * 200 + "\n", "a" * 200),
+        ('[remote "origin"]\nurl = https://example.org/' + "a" * 201 + "\n", "gateway"),
+        ('[remote "origin"]\nurl = https://example.org/\n', "gateway"),
+        ("#" * 65_536 + '\n[remote "origin"]\nurl = https://example.org/acme/other\n', "gateway"),
+    ],
+)  # fmt: skip
+def test_what_a_configuration_says(tmp_path: Path, config: str, name: str) -> None:
+    folder = tmp_path / "gateway"
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "config").write_text(config)
+    assert project.name_of(str(folder)) == name
+
+
+def test_of_a_worktree_whose_repository_is_gone_the_pointer_tells(tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / ".git").write_text(f"gitdir: {tmp_path}/gateway/.git/worktrees/elsewhere\n")
+    assert project.name_of(str(folder)) == "gateway"
+    (folder / ".git").write_text("gitdir: ../sluice.git/worktrees/elsewhere\n")
+    assert project.name_of(str(folder)) == "sluice"
+    (folder / ".git").write_text("gitdir: ../gateway/.git/modules/part\n")
+    assert project.name_of(str(folder)) == "elsewhere", "a submodule is a project of its own"
+    (folder / ".git").write_text("no pointer\n")
+    assert project.name_of(str(folder)) == "elsewhere"
+
+
+@pytest.mark.parametrize(("levels", "found"), [(39, True), (40, False)])
+def test_the_repository_is_looked_for_forty_folders_up(tmp_path: Path, levels: int, found: bool) -> None:
+    (tmp_path / "gateway" / ".git").mkdir(parents=True)
+    deep = tmp_path / "gateway" / "/".join("d" * levels)
+    assert project.folder_of(str(deep)) == str(tmp_path / "gateway" if found else deep)
+
+
+@pytest.mark.parametrize("folder", ["", "/", "//"])
+def test_no_folder_is_no_project(folder: str) -> None:
+    assert project.name_of(folder) == ""
+
+
 def test_a_damaged_configuration_is_no_error(tmp_path: Path) -> None:
     folder = tmp_path / "gateway"
     (folder / ".git").mkdir(parents=True)

@@ -30,6 +30,14 @@ def test_terms(query: str, terms: list[str]) -> None:
     assert words.query_terms(query) == terms
 
 
+def test_of_a_very_long_query_the_end_is_not_read() -> None:
+    letters = "abcdefghijklmnop"
+    said = [f"{a}{b}{c}{d}x" for a in letters for b in letters for c in letters for d in letters]
+    assert words.query_terms(" ".join(said[:4097]))[-1] == said[4096]
+    assert words.query_terms(" ".join(said[:5000]))[-1] == said[4096]
+    assert words.query_terms(" ".join(said[:4096]))[-1] == said[4095]
+
+
 @given(st.text(max_size=300))
 def test_words_are_those_of_a_loop_over_the_characters(text: str) -> None:
     slow = "".join(c if c.isalnum() else " " for c in text.lower()).split()

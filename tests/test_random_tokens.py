@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from core.redaction import _has_attached, _has_tail, _has_userinfo, _is_credential, _merged, redact
+from core.redaction import _merged, redact
+from core.redaction.commands import _has_attached
+from core.redaction.forms import _has_tail, _has_userinfo, _is_credential
 from core.redaction.tokens import find_random, is_random
 
 TOKEN = "q7Xz2LmR9tWv4KpD8sHy3NbJ"  # 24 characters, as chance might make them
@@ -37,6 +39,13 @@ def found(text: str) -> list[str]:
         (f"//{LONG}", []), (f"https://host:8080/{LONG}", []), (f"https://host/?a={LONG}", [LONG]),
         (f"https://host/#a.{LONG}", [LONG]), (f"https://host {LONG}", [LONG]),
         (f"/tmp/{LONG}/x", [LONG]), (f"/a/sha1-{LONG}/{LONG}", [LONG]), (f"a/b/{LONG}/{LONG}", [f"a/b/{LONG}/{LONG}"]),
+        (f"price_{TOKEN}", []), (f"a/prod_{TOKEN}/b", []), (f"price_{TOKEN}_secret_x", [f"price_{TOKEN}_secret_x"]),
+        (f"prices_{TOKEN}", [f"prices_{TOKEN}"]), (f"data:image/png;base64,{LONG}", []),
+        (f"iVBORw0KGgo{LONG}{LONG}", []), (f"iVBORw0KGgo{TOKEN}", [f"iVBORw0KGgo{TOKEN}"]),
+        ("/tmp/tmp.a8Kd93/run-Xk29QzLm4V/log", []), ("/tmp/tmp.a8Kd93xQ2L/build/password_test.log", []),
+        (f"/tmp/tmp.a8Kd93/{TOKEN}/x", []), (f"C:\\Temp\\{TOKEN}", []), (f"/var/folders/4k/{TOKEN}/T/x", []),
+        (f"TMPDIR=/tmp/{TOKEN}", []), (f"/tmp/x {TOKEN}", [TOKEN]), (f"/home/{TOKEN}/x", [TOKEN]),
+        ("dist/assets/index-BkX3qT9z.js", []), ("css-1q2w3e4-MuiTypography-root", []),
         (f"-a/b/{LONG}", [LONG]), (f"/{TOKEN[:-1]}/x", []), (f"a/b/c/d/e/f/g/h/i/j/{LONG}", [LONG]),
     ],
 )  # fmt: skip

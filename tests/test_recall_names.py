@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from claude_transcript import Transcript
 from conftest import NOW_MS, Run
 from faults import attempt
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from terminal import on_terminal, without_style
 
-from recall.by_name import passage
+from recall.by_name import passage, session_calls
 from recall.by_name.query_names import QueryNames
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -161,6 +162,108 @@ def test_the_project_that_is_worked_on_goes_first(home: Path, tmp_path: Path, ru
         assert len(set(passages)) == len(passages)  # a passage is shown once
 
 
+def call(**more: Any) -> Any:
+    return {
+        "session": "0b5e7c11-2222-4333-8444-555566667777", "number": 7, "key": "k", "prompt": 3, "at": None,
+        "tool": "Bash", "file": "", "command": "", "outcome": "ok", "error": "", "passage": "", "rowid": 1,
+        "project": "p", "client": "claude", **more,
+    }  # fmt: skip
+
+
+WHERE = "(session 0b5e7c11, prompt 3, call 7"
+
+
+@pytest.mark.parametrize(
+    ("about", "place"),
+    [
+        ({"tool": "Read", "file": "src/a.py"}, f"Read src/a.py {WHERE})"),
+        ({"tool": "Read", "file": "src/a.py", "outcome": "failed"}, f"Read src/a.py {WHERE}, failed)"),
+        ({"tool": "Read", "file": "d/" * 53 + "a.py"}, f"Read {'d/' * 53}a.py {WHERE})"),
+        ({"tool": "Read", "file": "d/" * 54 + "a.py"}, f"Read …/{'d/' * 52}a.py {WHERE})"),
+        ({"command": "make\n  test"}, f"Bash make test {WHERE}, ok)"),
+        ({"command": "x" * 60}, f"Bash {'x' * 60} {WHERE}, ok)"),
+        ({"command": "x" * 61}, f"Bash {'x' * 59}… {WHERE}, ok)"),
+        ({"command": "make", "outcome": ""}, f"Bash make {WHERE})"),
+        ({}, f"Bash {WHERE}, ok)"),
+    ],
+)
+def test_where_a_call_stands(about: dict[str, Any], place: str) -> None:
+    assert session_calls.place(call(**about)) == place
+
+
+@pytest.mark.parametrize(
+    ("about", "wanted", "room", "text"),
+    [
+        ({"command": "make", "passage": "one\nTideTable two\nthree"}, "TideTable", 200, "one\nTideTable two\nthree"),
+        ({"command": "make", "passage": "one\nTideTable two\nthree"}, "TideTable", 10, "one\nTideTable two\nthree"),
+        ({"command": "make TideTable", "passage": "one\ntwo"}, "TideTable", 120, "one\ntwo"),
+        ({"command": "make", "passage": "make\none"}, "TideTable", 120, "one"),
+        (
+            {"command": "make", "error": "E: it broke", "passage": "E: it broke\nmore"}, "E: it broke", 120,
+            "E: it broke\nmore",
+        ),
+        # what is asked for word for word is told whole, up to 400 characters
+        ({"command": "make", "passage": f"z\n{'q' * 100}\nw"}, "q" * 100, 80, f"{'q' * 100}\nw"),
+        ({"command": "make", "passage": f"z\n{'q' * 400}\nw"}, "q" * 400, 80, f"{'q' * 400}\nw"),
+        ({"command": "make", "passage": f"z\n{'q' * 401}\nw"}, "q" * 401, 80, f"{'q' * 59}…"),
+    ],
+)  # fmt: skip
+def test_what_a_call_tells(about: dict[str, Any], wanted: str, room: int, text: str) -> None:
+    one = call(**about)
+    assert session_calls.text_of(one, [wanted], room) == f"{session_calls.place(one)}: {text}"
+
+
+def test_a_command_that_is_asked_for_is_told_once() -> None:
+    long = "make TideTable && " + "x" * 60
+    told = session_calls.text_of(call(command=long, passage="one TideTable\ntwo"), ["make TideTable"], 300)
+    assert told == f"Bash {WHERE}, ok): {long}\none TideTable\ntwo"
+    short = "make TideTable && " + "x" * 42
+    told = session_calls.text_of(call(command=short, passage="one\ntwo"), ["make TideTable"], 300)
+    assert told == f"Bash {short} {WHERE}, ok): one\ntwo"
+    told = session_calls.text_of(call(command=short, tool="Edit", file="a.py"), ["make TideTable"], 300)
+    assert told == f"Edit a.py {WHERE}): {short}"
+    assert session_calls.text_of(call(tool="Read", file="src/a.py"), ["a.py"], 120) == f"Read src/a.py {WHERE})"
+
+
+def episodes(run: Run, count: int) -> None:
+    lines = [
+        {
+            "id": f"e{number}",
+            "text": f"assistant: the TideTable of harbour {number} holds its rows",
+            "collection": "episodes",
+        }
+        for number in range(count)
+    ]
+    lines += [
+        {"text": f"pilot {number} of the northern gauge reads the chart {number * 3} at noon"} for number in range(40)
+    ]
+    run("memory", "import", "-", stdin="".join(json.dumps(line) + "\n" for line in lines), env=NOW)
+
+
+@pytest.mark.parametrize(
+    ("said", "query", "limit", "documents"),
+    [
+        (9, "TideTable", 5, 2),
+        (9, "TideTable", 10, 4),
+        (1, "TideTable", 5, 1),
+        (9, "harbour holds its rows", 5, 4),
+        (9, "harbour holds its rows", 10, 8),
+    ],
+)
+def test_documents_and_calls_share_an_answer(
+    run: Run, tmp_path: Path, said: int, query: str, limit: int, documents: int
+) -> None:
+    episodes(run, said)
+    for number in range(12):
+        made = Transcript(tmp_path / "calls" / f"{number}.jsonl", first=100 * number)
+        made.call(f"c{number}", "Bash", command=f"./poll {number}")
+        made.outcome(f"c{number}", f"row {number}: TideTable of harbour {number} holds its rows, {number * 7} of them")
+    run("memory", "archive", str(tmp_path / "calls"), env=NOW)
+    hits = run("recall", query, "--limit", str(limit), env=NOW).result["hits"]
+    assert len(hits) == limit
+    assert sum(hit["collection"] == "episodes" for hit in hits) == documents
+
+
 def test_a_batch_finds_calls_too(archived: Path) -> None:
     lines = attempt(archived, "recall", "--batch", "-", stdin=b"neap_offset\nzqNoSuchName\n", env=NOW).out.splitlines()
     assert [json.loads(one)["result"]["count"] > 0 for one in lines] == [True, False]
@@ -209,6 +312,37 @@ def test_injections_get_no_calls(archived: Path, run: Run) -> None:
         ("why does TideTable fail in 3 tests", ["TideTable"], False),
         ("the well-known user's question, e.g. this one", [], False),
         ("redis", [], False),
+        ("tide_table", ["tide_table"], True),
+        ("iPhone notes", ["iPhone"], False),
+        ("the API, an Api, and Tide's end", [], False),
+        ("ab", [], False),
+        # numbers
+        ("42", [], False),
+        ("123", ["123"], True),
+        ("1234 tests", [], False),
+        ("12345 tests", ["12345"], False),
+        ("a1b", [], False),
+        ("ab12", ["ab12"], True),
+        ("x12 tests in ab12", ["ab12"], False),
+        ("é12é", [], False),
+        # signs
+        ("well-known", ["well-known"], True),
+        ("a-b-c thing", ["a-b-c"], False),
+        ("utf-8 text", ["utf-8"], False),
+        ("--flag of it", ["--flag"], False),
+        ("core.names and core/names", ["core.names", "core/names"], False),
+        ("std::move of it", ["std::move"], False),
+        ("win\\path of it", ["win\\path"], False),
+        ("E.g. this, I.E. that, at 9 A.M. in the U.S.A.", [], False),
+        # folders
+        ("core/ of it", [], False),
+        ("src/core/ of it", ["src/core/"], False),
+        # places in files
+        ("main.go:12 of it", ["main.go"], False),
+        ("main.go:12:5 of it", ["main.go"], False),
+        ("host:8108 of it", [], False),
+        ("main.go:x1 of it", ["main.go:x1"], False),
+        ("TideTable and TideTable", ["TideTable"], False),
         ("", [], False),
         ("...", [], False),
     ],
@@ -216,6 +350,96 @@ def test_injections_get_no_calls(archived: Path, run: Run) -> None:
 def test_names_of_a_query(query: str, names: list[str], alone: bool) -> None:
     found = QueryNames(query)
     assert (found.names, found.alone) == (names, alone)
+
+
+def test_the_other_words_of_a_query() -> None:
+    assert QueryNames("Why does TideTable fail in the RETRY, and fail?").words == ["fail", "retry"]
+
+
+@pytest.mark.parametrize(
+    ("text", "held", "nearly"),
+    [
+        ("the retryBackoff here", True, True),
+        ("RETRYBACKOFF", True, True),
+        ("retry backoff", True, True),
+        ("a retry-backoff of it", True, True),
+        ("backoff of a retry", False, True),
+        ("the retries of a backoffer", False, False),
+        ("retry", False, False),
+    ],
+)
+def test_a_name_is_held_together_or_apart(text: str, held: bool, nearly: bool) -> None:
+    asked = QueryNames("retryBackoff")
+    assert (asked.held_by(text), asked.nearly_held_by(text)) == (held, nearly)
+
+
+LINES = "alpha one\nbeta two\ngamma TideTable three\ndelta four\nepsilon five"
+
+
+@pytest.mark.parametrize(
+    ("room", "shown"),
+    [
+        (20, "…mma TideTable three"),
+        (21, "gamma TideTable three"),
+        (29, "gamma TideTable three"),
+        (30, "beta two\ngamma TideTable three"),
+        (31, "beta two\ngamma TideTable three"),
+        (32, "gamma TideTable three\ndelta four"),
+        (40, "gamma TideTable three\ndelta four"),
+        (41, "beta two\ngamma TideTable three\ndelta four"),
+        (50, "beta two\ngamma TideTable three\ndelta four"),
+        (51, "alpha one\nbeta two\ngamma TideTable three\ndelta four"),
+        (53, "alpha one\nbeta two\ngamma TideTable three\ndelta four"),
+        (54, "beta two\ngamma TideTable three\ndelta four\nepsilon five"),
+        (63, "beta two\ngamma TideTable three\ndelta four\nepsilon five"),
+        (64, LINES),
+        (80, LINES),
+    ],
+)
+def test_lines_around_the_match_that_have_room(room: int, shown: str) -> None:
+    assert passage.around(LINES, ["TideTable"], room) == shown
+
+
+@pytest.mark.parametrize(
+    ("follows", "room", "shown"),
+    [
+        ("a line that is much too long to be shown whole", 40, "the TideTable holds\na line that is much…"),
+        ("a line that is much too long to be shown whole", 34, "the TideTable holds\na line that i…"),
+        ("a line that is much too long to be shown whole", 33, "the TideTable holds\na line that…"),
+        ("a line that is much too long to be shown whole", 32, "the TideTable holds"),
+    ],
+)
+def test_the_line_behind_the_match_is_cut_where_it_has_some_room(follows: str, room: int, shown: str) -> None:
+    assert passage.around(f"the TideTable holds\n{follows}\nlast", ["TideTable"], room) == shown
+
+
+WORDS = "word " * 20
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "room", "shown"),
+    [
+        (f"{WORDS}TideTable{' tail' * 20}", ["TideTable"], 20, "…d TideTable tail t…"),
+        (f"{WORDS}TideTable{' tail' * 20}", ["tidetable"], 30, "…word TideTable tail tail tai…"),
+        (f"{WORDS}TideTable{' tail' * 20}", ["none", "TideTable"], 20, "…d TideTable tail t…"),
+        (f"{WORDS}TideTable{' tail' * 20}", ["TideTable", "word"], 20, "…d TideTable tail t…"),
+        (f"{WORDS}TideTable", ["none"], 16, "word word word …"),
+        (f"{WORDS}TideTable", [], 16, "word word word …"),
+        (f"{'x' * 50}TideTable", ["TideTable"], 20, f"…{'x' * 10}TideTable"),
+        (f"TideTable{'x' * 50}", ["TideTable"], 20, f"TideTable{'x' * 10}…"),
+        # what is left out is more than the mark that stands for it
+        (f"abTideTable{'x' * 50}", ["TideTable"], 20, f"abTideTable{'x' * 8}…"),
+        # the line with most of what is wanted; as it is written counts more
+        ("find tide\nfind Tide\nfind Tide table", ["Tide", "table"], 16, "find Tide table"),
+        ("a tide\nb Tide\nc Tide", ["Tide"], 6, "b Tide"),
+        ("first table\nthen Tide", ["Tide", "table"], 12, "then Tide"),
+        ("a Table chart\nb tide", ["tide", "table", "chart"], 13, "b tide"),
+        ("\n  \n  alpha  \n\n", ["x"], 8, "alpha"),
+        ("İİ tide " + "x" * 20, ["TIDE"], 12, "İİ tide xxx…"),
+    ],
+)  # fmt: skip
+def test_the_part_of_a_text_that_is_shown(text: str, wanted: list[str], room: int, shown: str) -> None:
+    assert passage.around(text, wanted, room) == shown
 
 
 UNHURRIED = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
@@ -236,3 +460,69 @@ def test_a_passage_of_anything_keeps_its_bounds(text: str, wanted: list[str], ro
     cut = passage.around(text, wanted, room)
     assert len(cut) <= room or cut == "\n".join(one.strip() for one in text.splitlines() if one.strip())
     assert bool(cut) == bool(text.strip())
+
+
+@pytest.mark.parametrize(
+    ("query", "score"),
+    [
+        ("TideTable", 0.8),
+        ("tidetable", None),
+        ("TIDETable", 0.75),
+        ("make gauges", 0.85),  # how the command begins, or one of those that it runs in turn
+        ("make tides", 0.85),
+        ("gauges && make", 0.4),
+        ("rows of the harbour", 0.4),  # word for word counts from three words on that mean something
+        ("rows of the harbour master", 0.85),
+        ("rows harbour", 0.4),  # all in one line
+        ("rows gauge", None),  # in two
+        ("TideTable rows", 0.75),
+        ("TideTable neap_offset", 0.75),
+        ("TideTable zebra", round(0.55 * (0.5 + 0.5 * 2 / 3), 4)),
+        ("TideTable zebra giraffe", round(0.55 * (0.5 + 0.5 * 2 / 4), 4)),
+        ("TideTable otherTable", round(0.55 * 0.75, 4)),
+        ("another/clone/tide/table.go", 0.45),  # the longest end that stands anywhere
+        ("another/clone/of/table.go", None),
+        ("TideTab", 0.45),  # what begins so
+    ],
+)
+def test_how_well_a_call_answers(run: Run, tmp_path: Path, query: str, score: float | None) -> None:
+    made = Transcript(tmp_path / "s.jsonl")
+    made.call("c", "Bash", command="make gauges && make tides")
+    made.outcome("c", "TideTable holds rows of the harbour master\nneap_offset of the gauge in tide/table.go")
+    run("memory", "archive", str(made.path), env=NOW)
+    found = [hit["score"] for hit in run("recall", query, "--collection", "calls", env=NOW).result["hits"]]
+    assert found == ([] if score is None else [score])
+
+
+def test_of_equals_work_on_the_file_that_is_asked_for_goes_first(run: Run, tmp_path: Path) -> None:
+    for number, (tool, asked, printed) in enumerate(
+        [
+            ("Bash", {"command": "wc src/tide.py"}, ""),
+            ("Bash", {"command": "./poll"}, "src/tide.py holds lowWater"),
+            ("Read", {"file_path": "/home/u/gateway/src/tide.py"}, "highWater = 1"),
+            ("Read", {"file_path": "/home/u/gateway/lib/other.py"}, "src/tide.py holds lowWater"),
+        ]
+    ):
+        made = Transcript(tmp_path / "calls" / f"{number}.jsonl", first=100 * number)
+        made.call("c", tool, **asked)
+        made.outcome("c", printed)
+    run("memory", "archive", str(tmp_path / "calls"), env=NOW)
+    hits = run("recall", "tide.py", "--collection", "calls", env=NOW).result["hits"]
+    assert [hit["session"] for hit in hits] == ["2", "3", "1", "0"]
+
+
+def test_of_equals_those_of_the_project_then_the_newest(run: Run, tmp_path: Path) -> None:
+    for number in range(3):
+        made = Transcript(tmp_path / "calls" / f"{number}.jsonl", first=(0, 1200, 600)[number])
+        made.call("c", "Bash", command=f"./poll {number}")
+        made.outcome("c", f"row {number * 7}: TideTable of harbour {number}")
+    run("memory", "archive", str(tmp_path / "calls"), env=NOW)
+
+    def order(**more: Any) -> list[str]:
+        return [
+            hit["session"]
+            for hit in run("recall", "TideTable", "--collection", "calls", env=NOW, **more).result["hits"]
+        ]
+
+    assert order() == ["1", "2", "0"]
+    assert [hit["session"] for hit in run("recall", "TideTable", "--limit", "2", env=NOW).result["hits"]] == ["1", "2"]

@@ -104,6 +104,82 @@ def test_a_folder_of_many_files_is_told_within_a_small_budget(run: Run, tmp_path
     assert len(card) <= 1000
 
 
+@pytest.mark.parametrize(
+    ("query", "words", "room"),
+    [
+        ("charts/", (), 3900),
+        ("charts/", ("--budget", "lean"), 1000),
+        ("depth.py", (), 600),
+        ("depth.py", ("--budget", "lean"), 1000),
+        ("depth.py shoal.py", (), 3900),
+    ],
+)
+def test_how_much_is_told(run: Run, tmp_path: Path, query: str, words: tuple[str, ...], room: int) -> None:
+    made = Work(tmp_path / "a", OLD, 12, "harbour")
+    for file in ("charts/depth.py", "charts/shoal.py"):
+        made.edit(file, " ".join(f"{file[7]}{number:03}Depth" for number in range(600)))
+    run("memory", "archive", str(tmp_path / "a"), env=NOW)
+    card = first(run, query, *words, "--limit", "1")["observation"]
+    assert room - 40 < len(card) <= room
+
+
+def test_a_card_to_the_letter(run: Run, tmp_path: Path) -> None:
+    made = Work(tmp_path / "a", OLD, 12, "harbour")
+    made.assistant("I keep the shoal depth at 3 m because the pilots asked for it.")
+    made.edit("charts/depth.py", "shoalDepth = lowWater")
+    made.bash("cd charts && make test", "E: shoalDepth is 4", failed=True)
+    made.bash("make lint")
+    made.bash("ls charts")
+    run("memory", "archive", str(tmp_path / "a"), env=NOW)
+    assert run("recall", "charts/ commands decisions", "--raw").out.splitlines()[:6] == [
+        "session 0b5e7c11 of harbour, 4 calls:",
+        "$ make lint  (ok)",
+        "$ cd charts && make test  (failed: E: shoalDepth is 4)",
+        f"user: Please look after the harbour, as {OLD} does.",
+        "assistant: I keep the shoal depth at 3 m because the pilots asked for it.",
+        "charts/depth.py: shoalDepth lowWater",
+    ]
+
+
+def test_the_outcomes_of_commands_on_a_card(run: Run, tmp_path: Path) -> None:
+    made = Work(tmp_path / "a", OLD, 12, "harbour")
+    made.edit("charts/depth.py", "shoalDepth = lowWater")
+    made.call("open", "Bash", command="make docs")
+    made.bash("make " + "x" * 195)
+    made.bash("make " + "y" * 196)
+    made.bash("make test", "E: " + "z" * 200, failed=True)
+    run("memory", "archive", str(tmp_path / "a"), env=NOW)
+    assert [line for line in run("recall", "charts/ commands", "--raw").out.splitlines() if line[0] == "$"] == [
+        f"$ make test  (failed: E: {'z' * 77})",
+        "$ make docs  (no outcome)",
+        f"$ make {'x' * 195}  (ok)",
+    ]
+
+
+def test_commands_have_half_of_a_card(run: Run, tmp_path: Path) -> None:
+    made = Work(tmp_path / "a", OLD, 12, "harbour")
+    made.edit("charts/depth.py", "shoalDepth = lowWater")
+    for number in range(30):
+        made.bash(f"make {'x' * 85}{number:02}")
+    run("memory", "archive", str(tmp_path / "a"), env=NOW)
+    for words, shown in (((), 12), (("--budget", "lean"), 4)):
+        lines = run("recall", "charts/ commands", "--raw", *words).out.splitlines()
+        assert sum(line[0] == "$" for line in lines) == shown
+        assert lines[shown + 1].startswith("charts/depth.py: ")
+
+
+def test_what_a_session_is_asked_for_comes_from_it_alone(run: Run, tmp_path: Path) -> None:
+    made = Work(tmp_path / "a", OLD, 12, "harbour")
+    made.edit("charts/depth.py", "shoalDepth = 3")
+    run("memory", "archive", str(tmp_path / "a"), env=NOW)
+    assert first(run, "shoalDepth", "--session", OLD[:8])["session"] == OLD
+    for session in ("nobody", "0b5e7c12"):
+        answer = run("recall", "shoalDepth", "--session", session)
+        assert answer.result["hits"] == []
+        [step] = answer.json["next_actions"]
+        assert step["params"]["query"] == {"description": "the same query", "value": "shoalDepth", "required": True}
+
+
 def test_a_folder_stands_for_those_below_it_where_it_has_no_file_of_its_own(run: Run, tmp_path: Path) -> None:
     made = Work(tmp_path / "a", OLD, 12, "harbour")
     made.edit("apps/web/src/map.ts", "drawTheMap()")
@@ -162,7 +238,7 @@ def test_a_command_is_told_once_with_its_outcome(run: Run) -> None:
     assert "call 3, ok): " in told
     short = run("recall", "gauges && go test ./...", "--raw").out.splitlines()[0]
     assert short.count("go test") == 1
-    assert short.startswith("Bash cd gauges && go test ./... (session 0b5e7c11, prompt 1, call 2, failed)")
+    assert short.startswith("[tool] Bash cd gauges && go test ./... (session 0b5e7c11, prompt 1, call 2, failed)")
     assert "FAIL harbour/gauges" in short
 
 

@@ -231,6 +231,13 @@ HOSTILE = [
     " -p'", "mysql -px ", "curl -u a:", "\\n", "\\", "İ", "🔥", "AK" + "IA", "SG" + ".", "a.b/c-", "password=a)",
     "Authorization: digest ", "&sig=", "--token ",
     "x\n", "/", "1", ":A" + "A", "secret:" + "arn:", "password:=", "api key: ", "<password>",
+    "password for ", "pw ", "pw=", "pw: ", "password is '", "create user password '", "PASSWORD '", "password's ",
+    "password **", "password | ", "password changed from a1b2c3 to ", "passw set it to ", "login machine password a1 ",
+    "<key>password</key><string>", "name: password value ", "name: password\nvalue: ", 'key="password">',
+    "define('password','", '.login("a",', "identified by '", "password:\n  ", "password: |\n x\n", "api key is ",
+    "sshpass -p a1b ", 'sshpass -p"', "7z -pab1 ", "redis-cli -a x1y ", "docker login -p x1y ", "mysql -p'", "oc ",
+    "htpasswd -b a b c1d ", "-pass pass:a1b ", "echo a1b | sudo -S ", "chpasswd", "base64 -d secret\n",
+    "https://a1b2c3d4e5f6a7b8@h ", "a:b@tcp(", "a:5432:b:c:d\n", "/tmp/aB3dE6gH9", "data:;base64,", "a-b_c/", "price_",
 ]  # fmt: skip
 
 

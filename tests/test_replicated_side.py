@@ -137,6 +137,7 @@ def test_a_side_goes_to_the_cluster_and_comes_back() -> None:
     assert (row["sync_origin"], row["sync_batch"], row["sync_version"]) == ("me", 12, 7)
     assert (row["recall_count"], row["retrieval_priority"], row["last_used_at"]) == (4, 0.25, 9)
     assert (row["chars"], mapping.vector_of(row), row["embedding"]) == (len(TEXT), b"\x01" * 256, [1] * 256)
+    assert row["vector"] == "AQEB" * 85 + "AQ=="
     back = sync_metadata.side_of(row, "observations")
     assert (back.version, back.content, back.shares, back.last_used_at) == (7, ours.content, shares, 9)
     assert back.document == {**given, "recall_count": 4, "retrieval_priority": 0.25, "last_used_at": 9}

@@ -249,6 +249,7 @@ def test_codex_turns_that_were_taken_back() -> None:
     compacted = {"type": "compacted", "payload": {"message": "s"}}
     assert [e.id for e in branch(codex, *turns, rolled_back(1))] == ["line-1", "line-2", "line-3", "line-4", "line-7"]
     assert [e.id for e in branch(codex, *turns, rolled_back(2))] == ["line-1", "line-2", "line-7"]
+    assert [e.id for e in branch(codex, *turns, rolled_back(3))] == ["line-7"]
     assert len(branch(codex, *turns, rolled_back(4))) == 7, "so many turns are not there"
     assert len(branch(codex, *turns, rolled_back(0))) == 6
     assert len(branch(codex, *turns, compacted, rolled_back(1))) == 8, "nothing from before a compaction"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
@@ -119,6 +119,80 @@ def test_memories_of_a_start_are_those_that_somebody_chose_to_keep(run: Run) -> 
     ] == [chosen]
 
 
+def left(now: int = BEGAN_MS + HOUR, **more: Any) -> list[str]:
+    """The lines that tell of one session, which ended at `BEGAN_MS`."""
+    about: Any = {
+        "id": "s", "client": "claude", "project": "p", "folder": "/w", "updated_at": BEGAN_MS, "prompts": 1,
+        "calls": 10, "plan": more.pop("plan", []),
+    }  # fmt: skip
+    return startup.left_of([{"session": about, "calls": [], "names": [], "prompts": [TASK], **more}], now)
+
+
+@pytest.mark.parametrize(
+    ("age", "told"),
+    [
+        (0, "0 min ago"),
+        (HOUR - 1, "59 min ago"),
+        (HOUR, "1 h ago"),
+        (48 * HOUR - 1, "47 h ago"),
+        (48 * HOUR, "2 days ago"),
+        (30 * 24 * HOUR - 1, "29 days ago"),
+        (-HOUR, "0 min ago"),
+    ],
+)
+def test_how_long_ago_a_task_was_left(age: int, told: str) -> None:
+    assert left(BEGAN_MS + age) == [f"**Last task** ({told}): {TASK}"]
+
+
+def test_what_was_left_thirty_days_ago_is_not_open() -> None:
+    assert left(BEGAN_MS + 30 * 24 * HOUR) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("cd web && make test", "`make test`"),
+        ("make " + "x" * 95, f"`make {'x' * 95}`"),
+        ("make " + "x" * 96, f"make {'x' * 94}…"),
+        ("make `x`", "make 'x'"),
+    ],
+)
+def test_the_open_failure_of_the_last_session(command: str, shown: str) -> None:
+    assert left(calls=[call(1, command)])[1] == f"**Failed last:** {shown} → E: it broke"
+
+
+def test_long_steps_and_errors_are_cut() -> None:
+    lines = left(plan=[["1", "x" * 121, "pending"]], calls=[call(1, "make", error="y" * 141)])
+    assert lines[1] == f"**Open step:** {'x' * 119}…"
+    assert lines[2].endswith(f" → {'y' * 139}…")
+    lines = left(plan=[["1", "x" * 120, "pending"]], calls=[call(1, "make", error="y" * 140)])
+    assert lines[1] == f"**Open step:** {'x' * 120}"
+    assert lines[2].endswith(f" → {'y' * 140}")
+
+
+@pytest.mark.parametrize(
+    ("plan", "step"),
+    [
+        ([["1", "a", "pending"], ["2", "b", "in_progress"], ["3", "c", "in_progress"]], "b"),
+        ([["1", "a", "completed"], ["2", "b", "pending"], ["3", "c", "pending"]], "b"),
+        ([["1", "a", "completed"]], ""),
+        ([], ""),
+    ],
+)
+def test_the_open_step_of_a_plan(plan: list[list[str]], step: str) -> None:
+    assert work.open_step(plan) == step
+
+
+def test_of_what_the_user_demanded_a_start_is_told_what_lasts() -> None:
+    lasting = [f"Never touch the tables of harbour {number}" for number in range(3)]
+    prompts = [*lasting, "You must now rename the table of today", TASK]
+    assert left(prompts=prompts)[1:] == ["**The user said:**", f"- “{lasting[2]}”", f"- “{lasting[1]}”"]
+    assert len(left(prompts=["You must now rename the table of today", TASK])) == 1
+    many = ["Never touch the tables of the harbour", *(f"You must now rename table {n} of it" for n in range(8)), TASK]
+    assert len(left(prompts=many)) == 1, "eight are looked at"
+    assert len(left(prompts=[many[0], *many[2:]])) == 3
+
+
 def test_a_start_stays_short(run: Run, tmp_path: Path) -> None:
     task = "Rename " + ", ".join(f"retry_delay_of_station_{number}" for number in range(90))
     for number in range(5):
@@ -192,6 +266,100 @@ def test_a_long_prompt_is_cut_behind_a_sentence() -> None:
     assert len(work.opening("word " * 200)) <= work.TASK_CHARS
 
 
+@pytest.mark.parametrize(
+    ("prompt", "shown"),
+    [
+        ("x" * 200, "x" * 200),
+        ("x" * 201, "x" * 199 + "…"),
+        ("潮汐" * 150, ("潮汐" * 100)[:199] + "…"),
+        ("word " * 50, "word " * 38 + "word…"),
+        # a sentence counts from 60 characters on, and no number ends one
+        ("a " * 29 + "bc. " + "d " * 120, "a " * 29 + "bc."),
+        ("a " * 28 + "bcd. " + "d " * 120, "a " * 28 + "bcd. " + ("d " * 69)[:-1] + "…"),
+        ("a " * 29 + "bc3. " + "d " * 120, "a " * 29 + "bc3. " + ("d " * 68)[:-1] + "…"),
+        ("y" * 60 + "? " + "z " * 100, "y" * 60 + "?"),
+        ("y" * 60 + "! " + "z " * 100, "y" * 60 + "!"),
+        ("# Head\n> quote\n* item - x\n", "Head quote item - x"),
+    ],
+)
+def test_how_a_prompt_begins(prompt: str, shown: str) -> None:
+    assert work.opening(prompt) == shown
+    assert len(shown) <= 200
+
+
+def test_a_task_is_looked_for_among_the_last_twelve_prompts() -> None:
+    task = "Make the importer wait longer after a failed request"
+    assert work.last_task([task, *["go on"] * 11]) == task
+    assert work.last_task([task, *["go on"] * 12]) == ""
+    assert work.last_task([task, "yes, push the harbour gauge"]) == task, "two words that mean something"
+    assert work.last_task([task, "yes, push the harbour gauge tables"]) == "yes, push the harbour gauge tables"
+    assert (
+        work.last_task([task, "请修复潮汐导入程序在失败请求之后的等待时间"])
+        == "请修复潮汐导入程序在失败请求之后的等待时间"
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "is_demand"),
+    [
+        ("Please never touch it ok", False),
+        ("Please never touch it okk", True),
+        ("we must " + "x" * 192, True),
+        ("we must " + "x" * 193, False),
+        ("Should we never touch the tables?", False),
+        ('"never" is what the log says of it', False),
+        ("'tis never what the log says of it", False),
+        ("It never works on the first day of it", False),
+        ("they never fail when the moon is full", False),
+        ("The log always lists all of the names", False),
+        ("Avoid the harbour tables in the tests", True),
+        ("only the importer is to be changed now", True),
+        ("Also don't rename the harbour tables", True),
+        ("the tables: don't rename them at all", False),
+        ("I prefer tabs over spaces in the tables", True),
+        ("The harbour tables are renamed at noon", False),
+        ("Rename the tables of the harbour now.\n# Plan\nNever do it twice, please", False),
+        (f"Never rename the tables of the harbour. {'The importer reads all of them ' * 60}"[:1500], True),
+        (f"Never rename the tables of the harbour. {'The importer reads all of them ' * 60}"[:1501], False),
+    ],
+)
+def test_what_is_a_demand(said: str, is_demand: bool) -> None:
+    assert bool(work.demands([said], 9)) is is_demand
+
+
+def test_demands_are_sentences_the_newest_first_and_each_once() -> None:
+    first, second = "Never rename the harbour tables", "**Always** keep the old spelling of it"
+    found = work.demands([f"- {first}. Go on; {second}", first, f"then go on\n* {first}"], 9)
+    assert found == [first, "Always keep the old spelling of it"]
+
+
+@pytest.mark.parametrize(
+    ("said", "decides"),
+    [
+        ("We keep the delay here because the gauge reads it", False),
+        ("We keep the delay here because the gauge reads itt", True),
+        ("We keep the delay here because " + "x" * 169, True),
+        ("We keep the delay here because " + "x" * 170, False),
+        ("We keep the delay here because the gauge reads it:", False),
+        ("Do we keep the delay because the gauges all read it?", False),
+        ("Let me keep the delay here because the gauge reads it", False),
+        ("So keep the delay here because the gauge reads it too", False),
+        ("The delay stands in here because all gauges read it.", False),
+        ("We keep the delay here and the gauge reads it all too", False),
+        ("We don’t touch the delay since all the gauges read it", True),
+        ("The gauges read it rather than write, so we leave all", True),
+    ],
+)
+def test_what_is_a_decision(said: str, decides: bool) -> None:
+    assert bool(work.decisions([f"It is done. {said}"])) is decides
+
+
+def test_decisions_are_told_the_newest_first_and_each_once() -> None:
+    one = "We keep the delay in the policy because the gauge reads it"
+    other = "We drop the second table since nobody has read it for years"
+    assert work.decisions([f"{one}. {other}", f"- {one}"]) == [one, other]
+
+
 def call(number: int, command: str, outcome: str = "failed", error: str = "E: it broke") -> Call:
     return {
         "session": "s", "number": number, "key": str(number), "prompt": 1, "at": None, "tool": "Bash", "file": "",
@@ -212,6 +380,16 @@ def call(number: int, command: str, outcome: str = "failed", error: str = "E: it
         ([call(1, "make test", error="Exit code 1")], 0),
         ([call(1, 'python -c "import x"')], 0),
         ([call(1, "bd unlink --help")], 0),
+        ([call(1, "bd unlink -h")], 0),
+        ([call(1, "python3 <<'E'\nimport x\nE")], 0),
+        ([call(1, "node -e 'x()'")], 0),
+        ([call(1, "bd unlink -e now")], 1),
+        ([call(1, "python3 -m pytest")], 1),
+        ([call(1, "make test", error=" ")], 0),
+        ([call(1, "make test", ""), call(2, "make lint", "")], 0),
+        ([call(1, "make test"), call(2, "make test", "")], 1),
+        ([call(1, "make test"), *(call(number, "ls", "ok") for number in range(2, 61))], 1),
+        ([call(1, "make test"), *(call(number, "ls", "ok") for number in range(2, 62))], 0),
     ],
 )
 def test_the_open_failure_is_one_that_no_success_has_answered(calls: list[Call], wanted: int) -> None:

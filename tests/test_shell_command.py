@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import shell_command
-from core.places import place_of
+from core.places import place_in, place_of, relative
+from core.shell_parts import parts_of
 from memory.archive import call_draft
 from recall.by_name import work_cards
 from session.inject import work
@@ -50,6 +51,15 @@ LINEAR_S = 5.0
         ("case $1 in a) make one;; b|c) make two;; esac", ["make one", "make two"]),
         ("build() { make all; }; build", ["make all", "build"]),
         ("[[ -f x && -f y ]] && make", ["make"]),
+        ("if [[ -f x && -f y ]]; then make; fi", ["make"]),
+        ("while ! [[ -f x ]]; do make; done", ["make"]),
+        ("[[ a == b ]]|| make", ["make"]),
+        ("(make a && make b) && make c", ["make a", "make b", "make c"]),
+        ("(make a); case $1 in b|c) make d;; esac", ["make a", "make d"]),
+        ("case $1 in a|b|c) make d;; e|f) make g;; esac", ["make d", "make g"]),
+        ("make a | make b; case $1 in c|d) make e;; esac", ["make a", "make b", "make e"]),
+        ("make>out", ["make"]),
+        ("make>out&& make b", ["make", "make b"]),
         ("((count > 1)) && make", ["make"]),
         # what parts them
         ("make a && make b || make c; make d | tee log & make e\nmake f", [f"make {one}" for one in "abcdef"]),
@@ -102,6 +112,112 @@ def test_what_a_command_does(command: str, kinds: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ('git commit -m "a \\"b\\" \\n c \\$d \\`e\\` \\\\"', ["git", "commit", "-m", 'a "b" \\n c $d `e` \\']),
+        ("echo a\\ b 'c\\d' e\\'f", ["echo", "a b", "c\\d", "e'f"]),
+        ("echo \"it's\" 'say \"hi\"' ''", ["echo", "it's", 'say "hi"', ""]),
+        # what is substituted stays as it stands
+        ('npm test "$(ls "a b" | head)" x', ["npm", "test", '$(ls "a b" | head)', "x"]),
+        ("echo $(ls 'a b' \"c d\" \\e) y", ["echo", "$(ls 'a b' \"c d\" \\e)", "y"]),
+        ("echo ${a:-'b c'} z", ["echo", "${a:-'b c'}", "z"]),
+        ("echo `a; b` c", ["echo", "`a; b`", "c"]),
+        ("echo $((1 + 2)) q", ["echo", "$((1 + 2))", "q"]),
+        ("diff <(make a) >(make b)", ["diff", "<(make a)", ">(make b)"]),
+        ("x=(a b) make", ["x=(a b)", "make"]),
+        ("echo \"$(cat <<'E'\nit's (\nE\n)\" end", ["echo", "$(cat <<'E'\nit's (\nE\n)", "end"]),
+        # a test of the shell is one part
+        ("[[ -f x && (a || b) ]]", ["[[", "-f", "x", "&&", "(a", "||", "b)", "]]"]),
+        ("! [[ a|b ]]", ["!", "[[", "a|b", "]]"]),
+        ("make \\\n  test", ["make", "test"]),
+        ("echo a#b # c; d", ["echo", "a#b"]),
+        ('echo "unclosed; make', ["echo", "unclosed; make"]),
+    ],
+)
+def test_what_a_program_is_given(command: str, words: list[str]) -> None:
+    assert [given for given, _, _ in parts_of(command)] == [words]
+
+
+@pytest.mark.parametrize(
+    ("command", "parts"),
+    [
+        ("make >out 2>err <in &>all; go", [(["make"], ["out", "err", "in", "all"], 0), (["go"], [], 27)]),
+        ("cat <<EOF >x.txt\nbody\nEOF\nmake", [(["cat"], ["x.txt"], 0), (["make"], [], 26)]),
+        ("cat <<-'E' && go\n\tbody\n\tE\nmake", [(["cat"], [], 0), (["go"], [], 14), (["make"], [], 26)]),
+        ("grep x <<<'a b' && make", [(["grep", "x"], ["a b"], 0), (["make"], [], 19)]),
+        ("make >| out", [(["make"], ["out"], 0)]),
+        ("make >>out", [(["make"], ["out"], 0)]),
+        ("a12>x b", [(["a12", "b"], ["x"], 0)]),
+        ("echo 2 >&2", [(["echo", "2"], ["2"], 0)]),
+        ("  make a  &&   go b", [(["make", "a"], [], 2), (["go", "b"], [], 15)]),
+        ("echo [[ && make", [(["echo", "[["], [], 0), (["make"], [], 11)]),
+        ("make a | tee b &", [(["make", "a"], [], 0), (["tee", "b"], [], 9)]),
+    ],
+)
+def test_files_and_beginnings_of_the_parts(command: str, parts: list[tuple[list[str], list[str], int]]) -> None:
+    assert parts_of(command) == parts
+
+
+OUTPUT = """\
+src/tide.ts:12: one
+./lib/a.go:3: two
+  web/b.py:1: three
+no file here: four
+diff --git a/x b/x
+--- a/src/old.rs
++++ b/src/new.rs
+@@
++five
+diff --git a/y b/y
++six
+src/my file.ts: seven
+"""
+
+
+@pytest.mark.parametrize(
+    ("word", "place"),
+    [
+        ("one", "src/tide.ts"),
+        ("two", "lib/a.go"),
+        ("three", "web/b.py"),
+        ("four", ""),
+        ("five", "src/new.rs"),
+        ("six", ""),
+        ("seven", ""),
+    ],
+)
+def test_the_file_that_a_place_in_an_output_belongs_to(word: str, place: str) -> None:
+    assert place_in(OUTPUT, OUTPUT.index(word)) == place
+
+
+@pytest.mark.parametrize(("name", "there"), [("x" * 157 + ".go", True), ("x" * 158 + ".go", False)])
+def test_the_name_of_a_file_in_a_diff_is_read_to_its_end(name: str, there: bool) -> None:
+    name = name[:80] + "/" + name[81:]
+    output = f"\n+++ b/{name}\n+line"
+    assert (place_in(output, len(output) - 1) == name) is there
+
+
+@pytest.mark.parametrize(("between", "place"), [(19_960, "src/new.rs"), (20_000, "")])
+def test_the_head_of_a_diff_is_looked_for_near_by(between: int, place: str) -> None:
+    output = "\n+++ b/src/new.rs\n" + "+\n" * (between // 2) + "+line"
+    assert place_in(output, len(output) - 1) == place
+
+
+@pytest.mark.parametrize(
+    ("path", "folder", "inside"),
+    [
+        ("/w/a/b", "/w", "a/b"),
+        ("/w/a", "/w/", "a"),
+        ("/wx/a", "/w", "/wx/a"),
+        ("/w/a", "", "/w/a"),
+        ("/a", "", "/a"),
+    ],
+)
+def test_a_path_in_the_project_is_relative_to_it(path: str, folder: str, inside: str) -> None:
+    assert relative(path, folder) == inside
+
+
+@pytest.mark.parametrize(
     ("command", "place"),
     [
         ("(cd web && npm test)", "npm test"),
@@ -121,6 +237,13 @@ def test_what_a_command_does(command: str, kinds: list[str]) -> None:
 )
 def test_where_a_command_is_at_work(command: str, place: str) -> None:
     assert place_of("", command) == place
+    assert place_of("the/file.py", command) == "the/file.py"
+
+
+def test_a_long_place_is_cut() -> None:
+    path = "a/" * 90 + "b.py"
+    assert place_of(path, "") == place_of("", f"cat {path}") == path[:160]
+    assert place_of("", "run-" + "x" * 200) == "run-" + "x" * 156
 
 
 @pytest.mark.parametrize(

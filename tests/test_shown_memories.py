@@ -22,6 +22,7 @@ WRITTEN: dict[str, Any] = {
 HIT: dict[str, Any] = {
     "score": 0.649, "categoryId": "jc:operations", "collection": "observations", "timestamp": "2026-09-21T12:13:20Z",
     "source": "manual", "path": "", "writeVerdict": "allow", "id": "m1", "observation": "it retries",
+    "origin": "user",
 }  # fmt: skip
 FOUND: dict[str, Any] = {
     "query": "gateway", "rewrittenQuery": "gateway", "count": 2, "found": 5, "backend": "sqlite",
@@ -53,6 +54,12 @@ def test_a_written_memory() -> None:
     assert [line.split()[0] for line in drawn(memory.write, plain)[1:]] == ["id", "category", "why"]
     assert styles(memory.write, WRITTEN)["[hold]"] == "yellow"
     assert styles(memory.write, plain)["[allow]"] == "green"
+
+
+def test_on_a_narrow_terminal_the_names_stay_whole() -> None:
+    lines = drawn(memory.write, WRITTEN, columns=14)
+    for name in ("id", "category", "why", "tags", "merged", "redacted"):
+        assert any(line.startswith(f"{name}  ") for line in lines), name
 
 
 def test_recent_memories() -> None:
@@ -200,10 +207,10 @@ def test_hits() -> None:
         "writeVerdict": "hold", "title": "A [title]",
     }  # fmt: skip
     assert drawn(recall.hits, {**FOUND, "hits": [HIT, other]}, STEP) == [
-        " 1  ██████░░░░ 0.65  operations  2 h ago  manual  m1",
+        " 1  ██████░░░░ 0.65  operations  2 h ago  user  manual  m1",
         "    it retries",
         "",
-        " 2  ░░░░░░░░░░ 0.04  operations  episodes  src/a.py  hold  m1",
+        " 2  ░░░░░░░░░░ 0.04  operations  episodes  user  src/a.py  hold  m1",
         "    A [title]",
         "    it retries",
         "",

@@ -42,7 +42,7 @@ def project(tmp_path: Path) -> Path:
 @pytest.fixture
 def under_way(run: Run, project: Path) -> None:
     """A memory, and a session with one prompt in the warm zone."""
-    run("memory", "write", MEMORY, env=at(0))
+    run("memory", "write", MEMORY, "--project", project.name, env=at(0))
     hook(run, project, "prompt", prompt=TASK, percent=45)
 
 

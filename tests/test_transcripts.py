@@ -704,3 +704,11 @@ def test_codex_a_compaction_leaves_the_users_messages_and_the_summary() -> None:
         ("user", "Fix the queue"),
         ("compaction_summary", "The queue is half fixed"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(1, 1), (1.9, 1), (0, 0), (-1, 0), (10**12, 10**12), (10**12 + 1, 0), (True, 0), ("7", 0), (None, 0), (0.5, 0)],
+)
+def test_a_number_of_tokens(value: object, number: int) -> None:
+    assert content.whole(value) == number

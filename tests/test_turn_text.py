@@ -18,6 +18,8 @@ from memory.observe import turn_text
         ("assistant: So:\nRead\n1 import os", "assistant", "So:"),
         ("assistant: So:\nRead a/b\n1 import os", "assistant", "So:"),
         ("assistant: So:\nRead b.py\n1 import os", "assistant", "So:"),
+        ("assistant: So:\nRead b.c\n1 import os", "assistant", "So:"),
+        ("assistant: So:\nRead b. now\nthe rest.", "assistant", "So:\nRead b. now\nthe rest."),
         ("assistant: So:\nRead a/b then\nthe rest.", "assistant", "So:\nRead a/b then\nthe rest."),
         ("assistant: So:\nRead it.\nAll of it.", "assistant", "So:\nRead it.\nAll of it."),
         ("assistant: So:\nmcp__linear__get\n{}", "assistant", "So:"),
@@ -40,4 +42,6 @@ def test_what_of_an_episode_was_said(episode: str, role: str, text: str) -> None
 
 
 def test_a_turn_is_bounded() -> None:
-    assert len(turn_text.said("user: " + "x" * 100_000)[1]) == turn_text.LONGEST
+    most = 4600
+    assert turn_text.said("user: " + "x" * most) == ("user", "x" * most)
+    assert turn_text.said("user: " + "x" * (most + 1)) == ("user", "x" * (most - 1) + "…")

@@ -147,8 +147,15 @@ def test_another_decision_is_no_match(run: Run, notes: Path, reference: str) -> 
         (["project voice agent"], "Projects/12-voice-agent/index.md"),
     ],
 )
-def test_a_project(read: Any, words: list[str], note: str) -> None:
+def test_a_project(read: Any, notes: Path, words: list[str], note: str) -> None:
+    write(notes / "About/this vault.md", "# A note that stands before all projects\n")
     assert names(read(*words)) == [(note, "project")]
+
+
+def test_a_note_that_is_found_by_its_name_alone_has_no_line(run: Run, notes: Path) -> None:
+    write(notes / "kiwi.md", "nothing of it here\n")
+    hit = search(run, notes, "kiwi")["hits"][0]
+    assert (hit["line"], hit["snippet"]) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -223,24 +230,35 @@ def test_a_question_about_nothing_is_no_match(run: Run, notes: Path) -> None:
     assert "vault search" in spawned.json["fix"]
 
 
+def test_an_error_repeats_the_beginning_of_a_long_question(run: Run, notes: Path) -> None:
+    run("knowledge", "sync", str(notes))
+    spawned = run("vault", "read", "why " + "ß" * 300, env={"VAULT_PATH": str(notes)}, ok=False)
+    assert spawned.json["error"]["message"].count("ß") == 196
+    assert f"joelclaw vault search 'why {'ß' * 76}'" in spawned.json["fix"]
+    outside = run("vault", "read", "../" + "ß" * 300, env={"VAULT_PATH": str(notes)}, ok=False)
+    assert outside.json["error"]["message"].count("ß") == 197
+
+
 def test_a_long_note_is_cut(read: Any) -> None:
     note = read("daily/2026-03-04.md")["resolved"][0]
     assert (note["total_lines"], note["truncated"]) == (1200, True)
     assert note["content"].splitlines() == [f"line {n}" for n in range(500)]
 
 
-@pytest.mark.parametrize(("lines", "truncated"), [(0, False), (1, False), (500, False), (501, True)])
+@pytest.mark.parametrize(("lines", "truncated"), [*((lines, False) for lines in (*range(12), 499, 500)), (501, True)])
 def test_where_a_note_is_cut(lines: int, truncated: bool) -> None:
     for end in ("\n", ""):
         text = "\n".join(["x"] * lines) + (end if lines else "")
         cut = notes_module.cut("p", text)
         assert (cut.total_lines, cut.truncated) == (lines, truncated)
-        assert text.startswith(cut.content)
+        assert text.startswith(cut.content) if truncated else cut.content == text
 
 
-def test_raw_prints_the_note_alone(run: Run, notes: Path) -> None:
+def test_raw_prints_the_note_below_its_file(run: Run, notes: Path) -> None:
     spawned = run("vault", "read", RECOVERY, "--raw", env={"VAULT_PATH": str(notes)})
-    assert spawned.out == (notes / RECOVERY).read_text()
+    assert spawned.out == f"[file {notes / RECOVERY}]\n" + (notes / RECOVERY).read_text()
+    verbatim = run("vault", "read", RECOVERY, "--verbatim", env={"VAULT_PATH": str(notes)})
+    assert verbatim.out == (notes / RECOVERY).read_text()
 
 
 def test_what_is_no_text_is_no_match(run: Run, notes: Path) -> None:

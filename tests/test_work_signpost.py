@@ -303,16 +303,162 @@ def test_files_that_only_tests_make_up_are_not_shown() -> None:
     assert shown == [("x/real.go", []), ("", ["committed.go"])]
 
 
+@pytest.mark.parametrize(
+    ("commands", "shown"),
+    [
+        (["make a", "make b", "make c", "make d"], "`make d` ok, `make c` ok, `make b` ok"),
+        (["make a", "git push", "ls", "rm b", "echo c"], "`make a` ok"),
+        (["make " + "x" * 85], f"`make {'x' * 85}` ok"),
+        (["make " + "x" * 86], ""),
+        (["make a | tail"], "`make a | tail`"),
+        (["make `a`", "make b"], "`make b` ok"),
+        # within 110 characters, each with two for what parts it from the next
+        (["make " + "a" * 45, "make " + "b" * 45], f"`make {'b' * 45}` ok"),
+        (["make " + "a" * 44, "make " + "b" * 45], f"`make {'b' * 45}` ok"),
+        (["make " + "a" * 42, "make " + "b" * 42], f"`make {'b' * 42}` ok, `make {'a' * 42}` ok"),
+    ],
+)  # fmt: skip
+def test_the_commands_that_are_shown(run: Run, tmp_path: Path, commands: list[str], shown: str) -> None:
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user(TASK)
+    for number in range(5):
+        made.call(f"r{number}", "Read", file_path=f"{CWD}/src/tide_import.py")
+        made.outcome(f"r{number}", SOURCE)
+    for number, command in enumerate(commands):
+        for _ in range(1 + 3 * number):  # what was run most and last goes first, so that the order is plain
+            made.call(f"c{made.count}", "Bash", command=command)
+            made.outcome(f"c{made.count - 1}", "fine")
+    lines = [line for line in compacted(run, made.path).splitlines() if line.startswith("**Run before:**")]
+    assert lines == ([f"**Run before:** {shown}"] if shown else [])
+
+
+def test_four_calls_are_no_work_to_point_to(run: Run, tmp_path: Path) -> None:
+    for count in (4, 5):
+        made = Transcript(tmp_path / str(count) / f"{SESSION}.jsonl")
+        made.user(TASK)
+        for number in range(count):
+            made.call(f"r{number}", "Read", file_path=f"{CWD}/src/tide_import.py")
+            made.outcome(f"r{number}", SOURCE)
+        text = compacted(run, made.path) if count == 5 else ""
+        if count == 5:
+            assert "**At work, by file:**" in text
+
+
+def test_the_working_set_takes_its_room_to_the_letter() -> None:
+    names = [name("highWater", "src/tide.py"), name("lowWater", "src/tide.py", weight=2.0)]
+    first = len("highWater") + 1 + len("tide.py") + 4 + len("src") + 4
+    both = first + len("lowWater") + 1
+    for room, shown in (
+        (first - 1, ["lowWater"]),
+        (first, ["highWater"]),
+        (both - 1, ["highWater"]),
+        (both, ["highWater", "lowWater"]),
+    ):
+        found = work.working_set(names, 10, without=(), characters=room)
+        assert [one for _, inside in found for one in inside] == shown, room
+
+
+def test_the_working_set_has_so_many_files_and_names() -> None:
+    names = [
+        name(f"{letter}Name{number}", f"src/{letter}.py", weight=40.0 - 10 * at - number)
+        for at, letter in enumerate("abc")
+        for number in range(3)
+    ]
+    names += [name("lateName", "src/b.py", weight=0.5), name("nowhereName", "", weight=0.4)]
+    found = work.working_set(names, 10, without=(), characters=900, most_files=2, most_names=4)
+    assert found == [
+        ("src/a.py", ["aName0", "aName1", "aName2"]),
+        ("src/b.py", ["bName0", "bName1", "bName2", "lateName"]),
+        ("", ["nowhereName"]),
+    ]
+    del names[-2:]
+    found = work.working_set(names, 10, without=(), characters=900, most_files=2, most_names=2)
+    assert found == [("src/a.py", ["aName0", "aName1"]), ("src/b.py", ["bName0", "bName1"])]
+    every = work.working_set(names, 10, without=(), characters=900)
+    assert [place for place, _ in every] == ["src/a.py", "src/b.py", "src/c.py"]
+    assert {len(inside) for _, inside in every} == {3}
+
+
+def test_what_stands_in_a_longer_name_is_not_repeated() -> None:
+    names = [name("tideTable", "src/a.py", weight=9.0), name("tideTab", "src/b.py"), name("Table", "src/a.py")]
+    assert work.working_set(names, 10, without=(), characters=900) == [("src/a.py", ["tideTable"])]
+
+
+@pytest.mark.parametrize(
+    ("place", "shown"),
+    [
+        ("src/a.py", "src/a.py"),
+        ("a.py", "a.py"),
+        ("/etc/a.py", ""),
+        ("~/a.py", ""),
+        ("../a.py", ""),
+        ("main:src/a.py", ""),
+        ("src/a b.py", ""),
+        ("make test", ""),
+        ("", ""),
+    ],
+)
+def test_names_stand_below_files_of_the_project(place: str, shown: str) -> None:
+    assert work.working_set([name("tideTable", place)], 10, without=(), characters=900) == [(shown, ["tideTable"])]
+
+
+def test_names_at_work_no_more_are_not_shown() -> None:
+    for last, shown in ((10, True), (-110, False)):
+        found = work.working_set([name("tideTable", "a.py", last=last, weight=1.0)], 10, without=(), characters=99)
+        assert bool(found) is shown
+
+
+@pytest.mark.parametrize(
+    ("places", "asked"),
+    [
+        (["src/deep/tide.py"], ["tide.py"]),
+        (["src/deep/tide.py", "src/deep/gauge.py"], ["src/deep/"]),
+        (["tide.py", "make test"], ["tide.py make test"]),
+        (["make test"], []),
+        (["src/ti de.py"], []),
+        (["odd dir/tide.py"], ["tide.py"]),
+        (["x" * 45 + ".py"], ["x" * 45 + ".py"]),
+        (["x" * 46 + ".py"], []),
+        (["a.py", "b.py", "c.py", "d.py", "e.py"], ["a.py b.py c.py", "d.py e.py"]),
+        ([f"{letter * 10}.py" for letter in "abcdefghijkl"], 3),
+    ],
+)
+def test_what_the_queries_of_a_signpost_are_made_of(places: list[str], asked: list[str] | int) -> None:
+    names = [name(f"name{at}{number}Of", place) for at, place in enumerate(places) for number in range(4)]
+    found = work_queries.queries(names, 10, told=(), shown=(), extras=[])
+    assert found == asked or len(found) == asked
+    assert all(len(query.split()) <= 4 for query in found)
+
+
+def test_commands_and_decisions_are_asked_for_though_no_name_is_missing() -> None:
+    names = [name("tideTable", "src/tide.py"), name("gaugeTable", "lib/gauge.py", weight=9.0)]
+    shown = {one["name"] for one in names}
+    assert work_queries.queries(names, 10, told=(), shown=shown, extras=["commands", "decisions"]) == [
+        "gauge.py commands decisions"
+    ]
+    long = [name("tideTable", f"src/{'x' * 22}.py", weight=9.0), name("otherTable", "src/b.py")]
+    assert work_queries.queries(long, 10, told=(), shown={"tideTable", "otherTable"}, extras=["commands"]) == [
+        "src/ commands"
+    ]
+    assert work_queries.queries(names, 10, told=(), shown=shown, extras=[]) == []
+
+
 def test_a_process_of_pi_that_comes_after_gets_the_signpost_that_the_ended_one_took_along(run: Run) -> None:
     payload = {"session_id": "s-1", "cwd": CWD, "messages": [TASK], "prompt": TASK}
     run("hook", "pi", "prompt", stdin=json.dumps(payload), env=NOW)
     run("hook", "pi", "before_compaction", stdin=json.dumps(payload), env=NOW)
 
-    def after(**more: Any) -> list[str]:
-        out = run("hook", "pi", "after_compaction", stdin=json.dumps({**payload, **more}), env=NOW).out
+    def after(later: int = 0, **more: Any) -> list[str]:
+        env = {"JOELCLAW_NOW_MS": str(NOW_MS + later)}
+        out = run("hook", "pi", "after_compaction", stdin=json.dumps({**payload, **more}), env=env).out
         return [one["content"] for one in json.loads(out)["messages"]]
 
     first = after()
     assert len(first) == 1
     assert after() == [], "a second compaction within the minute"
     assert after(source="owed") == first
+    assert after(59_999, source="owed") == first
+    assert after(60_000, source="owed") == first
+    told = run("otel", "search", "compaction", "--hours", "1", env={"JOELCLAW_NOW_MS": str(NOW_MS + 61_000)})
+    actions = [event["action"] for event in told.result["events"][::-1] if "inject" in event["action"]]
+    assert actions[-3:] == ["compaction.inject.repeated"] * 2 + ["compaction.inject"], "a minute later it is a new one"

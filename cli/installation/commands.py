@@ -1,4 +1,4 @@
-"""What `install`, `uninstall`, `status` and `completion` take."""
+"""What `install`, `uninstall`, `status`, `trust` and `completion` take."""
 
 from __future__ import annotations
 
@@ -44,6 +44,18 @@ COMMANDS: tuple[Command, ...] = (
         "cli.installation.status:run",
         "Store, counts, versions, sessions and last events. Exit 0 even if `healthy` is false: see `problems`.",
         view="cli.installation.view:overview",
+    ),
+    Command(
+        "trust",
+        "cli.installation.trust:run",
+        "Let a project's files choose what is recalled, also from memories of no project.",
+        (
+            P("folder", (), "a folder of the project (default: the current one)", metavar="FOLDER", file=True),
+            P("list", ("--list",), "show the folders that are trusted", kind="flag"),
+            P("revoke", ("--revoke",), "trust the folder no more", kind="flag"),
+        ),
+        code="TRUST_INVALID_ARGS",
+        view="cli.installation.view:trust",
     ),
     Command(
         "completion",

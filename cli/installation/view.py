@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from cli.terminal import console, next_steps, pairs, rows_table, safe, size, visible
+from cli.terminal import console, next_steps, pairs, rows_table, safe, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ def difference(diffs: Sequence[str]) -> None:
 def _diff(screen: Console, diff: str) -> None:
     for line in diff.splitlines():
         style = "bold" if line.startswith(("+++ ", "--- ")) else _COLOURS.get(line[:1], "dim")
-        screen.print(Text(visible(line), style=style), soft_wrap=True)
+        screen.print(safe(line, style), soft_wrap=True)
 
 
 def changes(answer: Answer) -> None:
@@ -116,3 +116,28 @@ def _cluster(store: dict[str, Any]) -> dict[str, object]:
     count = waiting["documents"] + waiting["events"]
     since = f", the oldest since {waiting['oldest']}" if count and waiting["oldest"] else ""
     return {"cluster": f"{store['backend']} answers; {count:,} waiting{since}; carried at {waiting['syncedAt'] or '–'}"}
+
+
+_MEANS = (
+    "What its files choose (queries, scores, scopes, descriptions) is recalled from all that is global, too.",
+    "What its files choose (queries, scores, scopes, descriptions) is recalled from its own memories alone.",
+)
+
+
+def trust(answer: Answer) -> None:
+    """The folder and what holds for it now; or all that are trusted."""
+    result: Any = answer.result
+    screen = console()
+    if isinstance(result["trusted"], list):
+        rows = [
+            {"folder": row["path"], "since": row["at"][:10], "stands": "" if row["stands"] else "no: another folder"}
+            for row in result["trusted"]
+        ]
+        screen.print(rows_table(rows) if rows else safe("No folder is trusted.", "dim"))
+        return
+    now = "trusted" if result["trusted"] else "not trusted any more"
+    if not result["changed"]:
+        now = "trusted already"
+    screen.print(safe(f"{result['path']} is {now}.", "green"))
+    screen.print(safe(_MEANS[0] if result["trusted"] else _MEANS[1], "dim"))
+    next_steps(answer, screen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.parameter import RAW, Command
+from cli.parameter import RAW, VERBATIM, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 _LIMIT = P("limit", ("--limit", "-n"), "most hits to return", kind="whole", default=10, low=1, high=100)
@@ -39,6 +39,7 @@ COMMANDS: tuple[Command, ...] = (
         (
             P("ref", (), "what to read; several words are one reference", many=True, required=True, metavar="REF"),
             RAW,
+            VERBATIM,
         ),
         code="VAULT_INVALID_ARGS",
         view="cli.knowledge.view:vault_read",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from cli.answer import Answer
+from cli.answer import Answer, refuse_terminal, write_verbatim
 from memory.vault import notes, reference
 from memory.vault import search as finding
 
@@ -13,15 +13,19 @@ if TYPE_CHECKING:
     from core.envelope import NextAction
 
 
-def read(options: dict[str, Any]) -> Answer:
+def read(options: dict[str, Any]) -> Answer | int:
     """The notes that a reference means, each with its first 500 lines.
 
     Raises:
-        Failure: CAPABILITY_NOT_CONFIGURED without a vault; NO_MATCH.
+        Failure: CAPABILITY_NOT_CONFIGURED without a vault; NO_MATCH; VAULT_INVALID_ARGS for `--verbatim` to a terminal.
     """
+    if options["verbatim"]:
+        refuse_terminal("VAULT_INVALID_ARGS")
     asked = " ".join(options["ref"])
     root = reference.root()
     found = notes.find(root, asked)
+    if options["verbatim"]:
+        return write_verbatim("".join(content.content for _, content in found))
     return Answer(
         {
             "ref": asked,
@@ -30,7 +34,9 @@ def read(options: dict[str, Any]) -> Answer:
             "resolution": [asdict(one) for one, _ in found],
         },
         [],
-        "\n".join(content.content.rstrip("\n") for _, content in found) if options["raw"] else None,
+        "\n".join(f"[file {one.path}]\n" + content.content.rstrip("\n") for one, content in found)
+        if options["raw"]
+        else None,
     )
 
 

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any
+import sys
 
-from cli import progress
 from cli.answer import Answer
 from clients import registry
 from core import clock, config
 from core.errors import Failure, usage
 from core.store import sqlite
-from memory.archive import transcript_files
-from session.state.state_file import identity
+from memory.archive import known_files
+from memory.archive.known_files import Archived, KnownFiles
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from memory.archive.known_files import File
 
 
 def run(options: dict[str, Any]) -> Answer:
     """Archive the files named, or with `--all` those that lie where the clients keep them.
+
+    A file that the archive has as it is is not opened.
 
     Raises:
         Failure: MEMORY_INVALID_ARGS for a path that is not there or none at all; ARCHIVE_FAILED when none of the files
@@ -29,20 +36,18 @@ def run(options: dict[str, Any]) -> Answer:
             "no transcript is named",
             "name files or folders, or give --all for those that the clients keep",
         )
-    paths = transcript_files.find(options["paths"], agent, every=options["all"])
-    settings = config.load()
-    db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
-    total = sum(os.stat(path).st_size for path in paths if os.path.isfile(path))
-    with progress.in_bytes("archiving", total) as advance:
-        report = transcript_files.ingest_all(
-            db,
-            paths,
-            agent=agent,
-            identity=identity,
-            now=clock.now_ms(),
-            vectors=sqlite.load_vectors(db),
-            progress=advance,
-        )
+    now = clock.now_ms()
+    files = known_files.find(options["paths"], agent, every=options["all"])
+    known = KnownFiles(sqlite.open_reading(), agent, now)
+    seen = {file.key: known.of(file) for file in files}
+    new = [file for file in files if seen[file.key] is None]
+    report = _archived(new, known, agent, now, files if options["all"] and not agent else None) if new else Archived()
+    for file in files:
+        one = seen[file.key]
+        if one is not None and one["client"]:
+            report.take(one["client"], unchanged=True)
+        elif one is not None:
+            report.leave_out(file.path, one["reason"])
     if report.skipped and not report.transcripts and not options["all"]:
         first = report.skipped[0]
         raise Failure(
@@ -63,3 +68,33 @@ def run(options: dict[str, Any]) -> Answer:
         "skipped": report.skipped,
     }
     return Answer(result, [{"command": "joelclaw recall <query>", "description": "find what was said"}])
+
+
+def _archived(new: Sequence[File], known: KnownFiles, agent: str, now: int, every: Sequence[File] | None) -> Archived:
+    """Take in files that are new or have changed; `every` file that there is, where that is known."""
+    from memory.archive import transcript_files
+    from session.state.state_file import identity
+
+    db = sqlite.open_writing(busy_ms=config.load().whole("store.busy_ms"), durable=False)
+
+    def ingest(advance: Callable[[int], None]) -> Archived:
+        return transcript_files.ingest_all(
+            db,
+            new,
+            agent=agent,
+            identity=identity,
+            now=now,
+            vectors=sqlite.load_vectors(db),
+            progress=advance,
+            note=known.note,
+        )
+
+    if sys.stderr.isatty():
+        from cli import progress
+
+        with progress.in_bytes("archiving", sum(file.size for file in new)) as advance:
+            report = ingest(advance)
+    else:
+        report = ingest(lambda _: None)
+    known.save(db, every)
+    return report

@@ -18,7 +18,7 @@ from memory import import_export
 from recall import index as contextual_index
 
 _LONGEST_LINE = 16 * 1024 * 1024
-_BLOCK = 1024 * 1024
+_BLOCK = 256 * 1024
 _CODE = "MEMORY_INVALID_ARGS"
 _HOLDS = "JSON lines"
 
@@ -55,7 +55,9 @@ def import_(options: dict[str, Any]) -> Answer:
 
 
 def export(options: dict[str, Any]) -> int:
-    """Print every memory as a JSON line, oldest first; `memory import` takes them.
+    """Print every memory as a JSON line, oldest first; `memory import` takes them. Holds a block of them at a time.
+
+    Returns 1, and says so on stderr, where stdout does not take all of them; a reader that went away is no error.
 
     Raises:
         Failure: MEMORY_INVALID_ARGS for an unknown collection; or what the store says.
@@ -63,22 +65,33 @@ def export(options: dict[str, Any]) -> int:
     names = collections(options["collection"] or "", _CODE)
     try:
         db = sqlite.open_reading()
-        if db is None:
+        if db is None or sys.stdout is None:  # None: it was closed when we began
             return 0
         block = bytearray()
+        most = 0  # who reads along gets the first line at once
         for line in import_export.export_lines(db, names):
             block += line
-            if len(block) >= _BLOCK:
-                sys.stdout.buffer.write(block)
+            if len(block) >= most:
+                _print(block)
                 block.clear()
-        sys.stdout.buffer.write(block)
-        sys.stdout.buffer.flush()
+                most = _BLOCK
+        _print(block)
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
     except BrokenPipeError:
-        # The reader has gone; Python would complain once more when it flushes stdout at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # where Python would meet it once more at its exit
+    except OSError as error:  # nor is there room for an envelope
+        sys.stderr.write(f"joelclaw memory export: stdout takes no more: {error.strerror}\n")
+        sys.stderr.write("  what was printed is not all; free some space and export again\n")
+        return 1
     return 0
+
+
+def _print(block: bytearray) -> None:
+    with memoryview(block) as left:
+        done = 0
+        while done < len(left):
+            done += os.write(1, left[done:])
 
 
 def index(options: dict[str, Any]) -> Answer:

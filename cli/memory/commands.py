@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.parameter import COLLECTIONS, HITS, HOURS, RAW, Command
+from cli.parameter import COLLECTIONS, HITS, HOURS, RAW, VERBATIM, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 from clients import registry
 
@@ -55,7 +55,7 @@ COMMANDS: tuple[Command, ...] = (
         "memory show",
         "cli.memory.reports:show",
         "One memory with everything known of it.",
-        (P("id", (), "its id", required=True, metavar="ID"),),
+        (P("id", (), "its id", required=True, metavar="ID"), VERBATIM),
         view="cli.memory.view:show",
     ),
     Command(

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from cli.answer import Answer
+from cli.answer import Answer, refuse_terminal, write_verbatim
 from core import clock, config
 from core.errors import Failure, usage
-from core.store import observed, sqlite
+from core.store import sqlite
 from core.store.sqlite import apsw
-from memory import forget as forgetting
-from memory import json_form, reports
-from recall.by_name import session_calls
+from memory import reports
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 
 def recent(options: dict[str, Any]) -> Answer:
@@ -34,26 +32,38 @@ def stats(_options: dict[str, Any]) -> Answer:
     return Answer(_reading(reports.stats))
 
 
-def show(options: dict[str, Any]) -> Answer:
+def show(options: dict[str, Any]) -> Answer | int:
     """One memory with everything known of it, forgotten or not; or a tool call, `call:<session>:<number>`.
 
     Raises:
-        Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS.
+        Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS; MEMORY_INVALID_ARGS for `--verbatim` to a terminal.
     """
+    from core.store import observed
+    from memory import forget as forgetting
+    from memory import json_form
+    from recall.by_name import session_calls
+
+    if options["verbatim"]:
+        refuse_terminal("MEMORY_INVALID_ARGS")
     if options["id"].startswith(session_calls.PREFIX):
-        return _show_call(options["id"])
+        call = _show_call(options["id"])
+        return write_verbatim(call.result["passage"]) if options["verbatim"] else call  # type: ignore[index]
 
     def read(db: apsw.Connection | None) -> dict[str, Any]:
         document = forgetting.find(db, options["id"])
         return {**json_form.to_view(document), "evidence": observed.evidence(db, document["id"]) if db else []}
 
     view = _reading(read)
+    if options["verbatim"]:
+        return write_verbatim(view["observation"])
     undo = " --undo" if view["forgotten"] else ""
     what = "bring it back" if view["forgotten"] else "take it out of memory"
     return Answer(view, [{"command": f"joelclaw memory forget{undo} {view['id']}", "description": what}])
 
 
 def _show_call(identifier: str) -> Answer:
+    from recall.by_name import session_calls
+
     call = _reading(lambda db: session_calls.view(db, identifier))
     if call is None:
         raise Failure(
@@ -77,6 +87,8 @@ def forget(options: dict[str, Any]) -> Answer:
     Raises:
         Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS, SESSION_NOT_FOUND, MEMORY_INVALID_ARGS; nothing was changed.
     """
+    from memory import forget as forgetting
+
     settings = config.load()
     if options["session"]:
         return _forget_session(options, settings)
@@ -100,6 +112,8 @@ def forget(options: dict[str, Any]) -> Answer:
 def _forget_session(options: dict[str, Any], settings: config.Config) -> Answer:
     if options["ids"] or options["undo"]:
         raise usage("MEMORY_INVALID_ARGS", "--session goes with neither ids nor --undo", "give --session alone")
+    from memory import forget as forgetting
+
     db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
     names, kept = forgetting.forget_session(db, options["session"], now=clock.now_ms(), vectors=sqlite.load_vectors(db))
     result = {"ids": names, "forgotten": names, "unchanged": [], "undo": False, "toolCalls": kept}

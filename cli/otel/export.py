@@ -7,9 +7,10 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from cli.answer import Answer, write_out
+from cli.answer import Answer, write_json
 from core import config, json_text
 from core.errors import Failure, usage
+from core.output.shown import escaped
 from core.process import background_process
 from core.store import sqlite
 from otel import export
@@ -97,7 +98,7 @@ def _into_file(where: str) -> Answer | int:
     db = sqlite.open_reading()
     if where == "-":
         for line in json_lines.every_line(db, json_lines.Written()):
-            write_out(line.decode())
+            write_json(line.decode().rstrip("\n"))
         return 0
     path = os.path.abspath(where)
     try:
@@ -120,7 +121,7 @@ def _into_file(where: str) -> Answer | int:
 
 
 def _line(row: dict[str, Any]) -> None:
-    data = json_text.dumps(row).encode("utf-8", "replace") + b"\n"
+    data = escaped(json_text.dumps(row)).encode("utf-8", "replace") + b"\n"
     while data:
         data = data[os.write(1, data) :]
 

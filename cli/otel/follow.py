@@ -7,6 +7,7 @@ import select
 import sys
 
 from core import json_text
+from core.output.shown import escaped
 from otel import follow, search
 
 TYPE_CHECKING = False
@@ -42,7 +43,7 @@ def run(asked: EventQuery, limit: int) -> int:
 
 def _lines(events: list[Event]) -> None:
     for event in events:
-        view = memoryview((json_text.dumps(search.shown(event)) + "\n").encode("utf-8", "replace"))
+        view = memoryview((escaped(json_text.dumps(search.shown(event))) + "\n").encode("utf-8", "replace"))
         while view:
             view = view[os.write(1, view) :]
 

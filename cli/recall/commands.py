@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.parameter import COLLECTIONS_AND_CALLS, HITS, RAW, Command
+from cli.parameter import COLLECTIONS_AND_CALLS, HITS, RAW, VERBATIM, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 COMMANDS: tuple[Command, ...] = (
@@ -23,6 +23,7 @@ COMMANDS: tuple[Command, ...] = (
                 high=1,
             ),
             RAW,
+            VERBATIM,
             P("include_hold", ("--include-hold",), "also memories that the write gate held back", kind="flag"),
             P("include_discard", ("--include-discard",), "also memories that the write gate discarded", kind="flag"),
             P(

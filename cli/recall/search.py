@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from cli.answer import Answer, write_out
+from cli.answer import Answer, refuse_terminal, write_json, write_verbatim
 from cli.parameter import session_around
 from core import clock, config, json_text, project
 from core.errors import Failure, usage
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from core.envelope import NextAction
-    from recall.engine import Hit, RecallResult
+    from recall.engine import RecallResult
     from session.recorded_recall import RecordedRecall
 
 _STDIN = "-"
@@ -31,23 +31,23 @@ def run(options: dict[str, Any]) -> Answer | int:
         if options["query"] is not None:
             raise usage("RECALL_INVALID_ARGS", "a query and --batch exclude each other", "give one of them")
         return _batch(options, names)
+    if options["verbatim"]:
+        refuse_terminal("RECALL_INVALID_ARGS")
     if options["query"] is None:
         raise usage(
             "RECALL_INVALID_ARGS", "there is no query", 'give one: joelclaw recall "what was decided about retries"'
         )
+    from recall import origin
     from session.recorded_recall import RecordedRecall
 
     recalls = RecordedRecall(config.load())
     asked = _asked(options, names, recalls)
-    result = recalls.ask(options["query"], now=clock.now_ms(), raw=bool(options["raw"]), **asked)
+    result = recalls.ask(options["query"], now=clock.now_ms(), raw=bool(options["raw"] or options["verbatim"]), **asked)
     recalls.save(counting=True)
-    raw = "\n".join(map(_raw, result["hits"])) if options["raw"] else None
+    if options["verbatim"]:
+        return write_verbatim("".join(hit["observation"] + "\n" for hit in result["hits"]))
+    raw = "\n".join(map(origin.line, result["hits"])) if options["raw"] else None
     return Answer(result, _next_actions(result, asked["session"] if recalls.is_unknown(asked["session"]) else ""), raw)
-
-
-def _raw(hit: Hit) -> str:
-    """A hit as a line; what a session was at work on, as its lines."""
-    return hit["observation"] if hit["collection"] == "work" else " ".join(hit["observation"].split())
 
 
 def search(options: dict[str, Any]) -> Answer | int:
@@ -118,7 +118,7 @@ def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
     asked = _asked(options, names, recalls)
     for query in _lines(options["batch"]):
         result = recalls.ask(query, now=clock.now_ms(), **asked)
-        write_out(json_text.dumps(envelope.done("joelclaw recall", result)) + "\n")
+        write_json(json_text.dumps(envelope.done("joelclaw recall", result)))
     recalls.save()
     return 0
 

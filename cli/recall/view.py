@@ -75,8 +75,9 @@ def _heading(rank: int, hit: dict[str, Any], now: int) -> Text:
         (hit["categoryId"].removeprefix("jc:"), "cyan"),
         (hit["collection"] if hit["collection"] != "observations" else "", "magenta"),
         (age(hit["timestamp"], now), ""),
-        (hit["source"], "dim"),
-        (hit["path"] if hit["collection"] != "calls" else "", "dim"),
+        (hit["origin"], "blue"),
+        (hit["source"] if hit["source"] != hit["origin"] else "", "dim"),
+        (hit["path"] if hit["collection"] not in ("calls", "knowledge") else "", "dim"),
         (hit["writeVerdict"] if hit["writeVerdict"] != "allow" else "", "yellow"),
         (hit["id"], "dim"),
     )

@@ -63,4 +63,4 @@ def _answer(result: dict[str, Any], options: dict[str, Any]) -> Answer:
     action = f"joelclaw checkpoint show {quoted(result['sessionId'])}"
     known = result["reason"] != runner.NO_CHECKPOINT
     actions = [{"command": action, "description": "everything known of this session"}] if known else []
-    return Answer(result, actions, result["content"] if options["raw"] else None)  # type: ignore[arg-type]  # as above
+    return Answer(result, actions, result["content"] if options["raw"] else None, framed=True)  # type: ignore[arg-type]  # as above

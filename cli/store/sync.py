@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from cli import execution, progress
-from cli.answer import Answer, print_envelope, write_out
+from cli.answer import Answer, print_envelope, write_json
 from core import config, envelope, json_text
 from core.errors import FAILED, Failure
 from core.process import background_process
@@ -71,7 +71,7 @@ def _watch(settings: config.Config, seconds: float) -> int:
 
 
 def _line(value: dict[str, Any]) -> None:
-    write_out(json_text.dumps(value) + "\n")
+    write_json(json_text.dumps(value))
 
 
 def _live(value: dict[str, Any]) -> None:

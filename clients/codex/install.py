@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-import tomllib
-from typing import Any
 
 from clients.settings import Settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _TRUST = (
     "start `codex` once: it says `Hooks need review`; choose `Trust all and continue`, or trust them later with"
@@ -23,6 +25,8 @@ class _Codex(Settings):
         return [*notes, self.trusted_folder] if project else notes
 
     def _hooks_off(self) -> bool:
+        import tomllib
+
         try:
             with open(os.path.join(self.home(), "config.toml"), "rb") as file:
                 features = tomllib.load(file).get("features")

@@ -1,29 +1,21 @@
 """Takes secrets out of text before anything is stored, logged or sent (issue 2, "Nothing leaked").
 
-Three layers: secrets known by their own form (`core.redaction.shapes`), values under a name that announces one
-(`core.redaction.assignments`), and tokens too random for a word, an identifier or a path. On the hot path: `re` is
-loaded only when a cheap check has found an anchor. Every step is linear in the text and none raises on any str.
+Secrets known by their own form (`forms`, from the table `shapes`), values of a name that announces one, be it assigned
+(`assignments`), told in a sentence (`prose`) or in a field of their own (`labels`), what commands are given
+(`commands`), and tokens too random for a word, an identifier or a path (`tokens`). On the hot path: what looks closely,
+`re` too, is loaded where a cheap check has found an anchor. Every step is linear in the text; none raises on any str.
 """
 
 from __future__ import annotations
 
-from core.redaction.assignments import Span, find_assigned, find_candidates
+from core.redaction.assignments import Span, find_assigned, find_names
+from core.redaction.forms import find_formed
 from core.redaction.names import MARK, family, is_placeholder, is_strong
-from core.redaction.shapes import (
-    ATTACHED_P,
-    BEARER,
-    COOKIE_PAIR,
-    CURL_USER,
-    PEM_BEGIN,
-    PEM_BODY,
-    PEM_END,
-    SHAPES,
-    URL_USER,
-)
-from core.redaction.tokens import MIN_TOKEN, find_random, is_random
+from core.redaction.shapes import CALLS, COMMANDS
+from core.redaction.tokens import MIN_TOKEN, find_random
 
-_PEM_REACH = 20_000
 _PASSES = 6
+_SHORT = 4_000
 
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
@@ -81,6 +73,7 @@ def _begun(item: object, kind: str, work: list[tuple[object, object, str]]) -> o
             if not is_strong(item):
                 return redact(item)[0]
             kind = "api-key"
+        kind = "password" if kind == "pw" else kind
         if kind == "password" and item[0] in "/~" and "/" in item[1:]:
             return redact(item)[0]
         return f"{MARK}{kind}]"
@@ -103,26 +96,25 @@ def _spans(text: str) -> list[Span]:
     lower = text.lower()
     if len(lower) != len(text):  # a letter that lowers to two would shift every position behind it
         lower = "".join(char.lower() if char.isascii() else char for char in text)
-    spans: list[Span] = []
-    for kind, anchors, tail, pattern in SHAPES:
-        for anchor in anchors:
-            if anchor in text and _has_tail(text, anchor, tail):
-                spans += _matches(text, kind, pattern)
-                break
-    if "-----BEGIN" in text:
-        spans += _pem_blocks(text)
-    if "://" in text and "@" in text and _has_userinfo(text):
-        spans += _matches(text, "url-password", URL_USER)
-    if ("bearer" in lower and _has_tail(lower, "bearer ", 8)) or ("basic" in lower and _has_tail(lower, "basic ", 8)):
-        spans += [span for span in _matches(text, "authorization", BEARER) if _is_credential(text[span[0] : span[1]])]
-    if "cookie" in lower:
-        spans += _cookies(text, lower)
-    if "curl" in text or (" -p" in text and _has_attached(text)):
-        spans += _command_line(text)
-    candidates = find_candidates(text, lower)
+    spans = find_formed(text, lower)
+    if " -" in text or any(anchor in text for anchor in COMMANDS):
+        from core.redaction.commands import find_in_commands
+
+        spans += find_in_commands(text)
+    candidates, others = find_names(text, lower)
     if candidates:
         spans += find_assigned(text, candidates)
-    if max(map(len, text.split()), default=0) >= MIN_TOKEN:
+    if others or " it to " in lower:
+        from core.redaction.labels import find_labelled
+        from core.redaction.prose import find_told
+
+        spans += find_labelled(text, others)
+        spans += find_told(text, lower, others)
+    if "identified " in lower or any(call in text for call, _ in CALLS):
+        from core.redaction.labels import find_passed
+
+        spans += find_passed(text, lower)
+    if len(text) > _SHORT or max(map(len, text.split()), default=0) >= MIN_TOKEN:
         spans += find_random(text)
     return spans
 
@@ -131,123 +123,13 @@ def _merged(spans: list[Span]) -> list[Span]:
     """Disjoint spans in order; where some overlap, their union under the kind that was found first (shapes go
     first)."""
     merged: list[tuple[int, int, str, int]] = []
-    for rank, start, end, kind in sorted(
-        ((rank, start, end, kind) for rank, (start, end, kind) in enumerate(spans)), key=lambda item: item[1]
-    ):
-        if merged and start < merged[-1][1]:
+    behind = 0
+    for start, rank, end, kind in sorted([(start, rank, end, kind) for rank, (start, end, kind) in enumerate(spans)]):
+        if start < behind:
             first, last, known, best = merged[-1]
-            merged[-1] = (first, max(last, end), known if best < rank else kind, min(best, rank))
+            behind = max(last, end)
+            merged[-1] = (first, behind, known if best < rank else kind, min(best, rank))
         else:
             merged.append((start, end, kind, rank))
+            behind = end
     return [(start, end, kind) for start, end, kind, _ in merged]
-
-
-def _has_tail(text: str, anchor: str, tail: int) -> bool:
-    """Whether the anchor stands somewhere with `tail` characters without white space behind it."""
-    at = text.find(anchor)
-    while at >= 0:
-        at += len(anchor)
-        behind = text[at : at + tail]
-        if len(behind) == tail and behind.split() == [behind]:
-            return True
-        at = text.find(anchor, at)
-    return False
-
-
-def _matches(text: str, kind: str, pattern: str) -> list[Span]:
-    import re
-
-    compiled = re.compile(pattern)
-    group = 1 if compiled.groups else 0
-    return [
-        (match.start(group), match.end(group), kind)
-        for match in compiled.finditer(text)
-        if not is_placeholder(match.group(group))
-    ]
-
-
-def _pem_blocks(text: str) -> list[Span]:
-    """Private key blocks, whole or cut off; a BEGIN line with nothing behind it stays."""
-    import re
-
-    begin, finish, body = re.compile(PEM_BEGIN), re.compile(PEM_END), re.compile(PEM_BODY)
-    spans: list[Span] = []
-    match = begin.search(text)
-    while match is not None:
-        following = text.find("-----BEGIN", match.end())
-        limit = min(match.end() + _PEM_REACH, following if following >= 0 else len(text))
-        closing = finish.search(text, match.end(), limit)
-        if closing is not None:
-            end = closing.end()
-        else:
-            run = body.match(text, match.end(), limit)
-            end = run.end() if run is not None else match.end()
-        if end - match.end() >= 16:
-            spans.append((match.start(), end, "private-key"))
-        match = begin.search(text, max(end, match.end()))
-    return spans
-
-
-def _has_userinfo(text: str) -> bool:
-    at = text.find("://")
-    while at >= 0:
-        head, found, _ = text[at + 3 : at + 400].partition("@")
-        if found and ":" in head and "/" not in head and len(head.split()) == 1:
-            return True
-        at = text.find("://", at + 3)
-    return False
-
-
-def _is_credential(value: str) -> bool:
-    """Whether the word behind `Bearer` or `Basic` is a credential and not prose ("basic authentication")."""
-    if any(char.isdigit() for char in value):
-        return len(value) >= 12
-    return len(value) >= 16 and not value.islower() and not value.istitle()
-
-
-def _cookies(text: str, lower: str) -> list[Span]:
-    """The values of session-like cookies in `Cookie:` and `Set-Cookie:` lines."""
-    at = lower.find("cookie")
-    spans: list[Span] = []
-    pairs = None
-    while at >= 0:
-        behind = text[at + 6 : at + 12].lstrip("\"'\\")
-        following = at + 6
-        if behind[:1] in (":", "=") or (behind[:1] == "," and lower.startswith("set-", max(0, at - 4))):
-            import re
-
-            pairs = pairs or re.compile(COOKIE_PAIR)
-            line = text.find("\n", at)
-            following = line if line >= 0 else len(text)
-            for match in pairs.finditer(text, at + 6, following):
-                name, value = match.group(1).lower(), match.group(2)
-                named = any(
-                    part in name
-                    for part in ("sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "login", "remember")
-                )
-                if ((named and len(value) >= 6) or is_random(value)) and not is_placeholder(value):
-                    spans.append((match.start(2), match.end(2), "cookie"))
-        at = lower.find("cookie", following)
-    return spans
-
-
-def _has_attached(text: str) -> bool:
-    """Whether something follows a ` -p` without a space; `mkdir -p` is what agents run most."""
-    return any(part[:1] not in ("", " ", "\n", "\t") for part in text.split(" -p")[1:])
-
-
-def _command_line(text: str) -> list[Span]:
-    """`-pVALUE` attached as mysql takes it (unquoted only behind such a command), and `curl -u USER:VALUE`."""
-    import re
-
-    spans: list[Span] = []
-    if "curl" in text:
-        spans += _matches(text, "password", CURL_USER)
-    if " -p" in text:
-        for match in re.finditer(ATTACHED_P, text):
-            group = match.lastindex or 1
-            before = text[max(0, match.start() - 200) : match.start()].rsplit("\n", 1)[-1]
-            known = any(command in before for command in ("mysql", "mariadb", "sshpass"))
-            if (group < 3 or known) and not is_placeholder(match.group(group)):
-                spans.append((match.start(group), match.end(group), "password"))
-    return spans

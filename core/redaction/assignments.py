@@ -6,80 +6,121 @@ around.
 
 from __future__ import annotations
 
-from core.redaction.names import family, is_placeholder, is_strong
+from core.redaction.names import MARK, family, is_placeholder, is_prose, is_strong, may_be_told, names_password
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
 
 Span = tuple[int, int, str]
+Name = tuple[int, int, str]
+"""Where the name of a secret stands, and its family."""
+_Case = tuple[str, str, bool, bool, bool, str]
+"""What `_accept` is asked: each case is looked at once a text."""
 
-_KEYWORDS = ("pass", "pwd", "secret", "token", "key", "auth", "credential", "sig")
+_KEYWORDS = ("pass", "pw", "kennwort", "secret", "token", "key", "auth", "credential", "sig", "_salt")
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _DIGITS = frozenset("0123456789")
 _REACH = 48
 _JUDGED = 256
+_LINE = 200
+_LONG = 32
+_NAME_CHARS = frozenset(_NAME)
+_SKIPPED = frozenset(" \t\"'`\\]?")
+_TELLING = frozenset(" ?&:\\")
+_BEHIND_QUOTE = frozenset(")],;+} ")
+_SETTERS = frozenset(
+    "define set setproperty setitem setenv putenv setdefault put putstring hset add append header values".split()
+)
+# Prose and manuals behind the name of a flag: `--password via the CLI`, `--token TOKEN`.
+_FLAG_PROSE = frozenset(
+    "to and or on for with via as at at by of option flag argument must can if when instead".split()
+)
 
 _SEPARATOR = (
     r"\\{0,3}[\"'`]?\]?\??[ \t]{0,8}(?::[ \t]{0,4}[A-Za-z][\w.\[\]|]{0,30}[ \t]{0,4}(?==)|:(?==))?"
     r"(=>|={1,3}|:(?!:)|,(?=[ \t]{0,4}\\{0,3}[\"'])|>)[ \t]{0,16}"
 )
-_QUOTE = r"[rbuf]?(\\{0,3}[\"'`])"
+_QUOTE = r"[rbufN]?(\\{0,3}[\"'`])"
 # A separator inside a bare value ends it only where the next field or white space follows: `p@ss,word` is one value.
 _BARE = r"(?:[^\s\"'`<>,;&\\]|\\(?![nrt\"'])|[,;&](?!\s|\Z|&|[\w.\[\]-]{1,30}[=:]|[\w-]{1,20} [\w-]{1,20}=))*+"
 _SCHEME = r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|splunk|key)[ \t]{1,4})?+"
+# Behind it the value stands on the next line, indented further: YAML, perhaps as a block.
+_NEXT_LINE = r"[ \t]*(?:[|>][-+]?)?[ \t]*(?:\n|(?<!\\)\\n)"
 _WHOLE_LINE = r"(?i:(?:digest|aws4-hmac-sha256|hmac|signature|oauth)[ \t])[^\n]{1,4096}"
 
 
-def find_candidates(text: str, lower: str) -> list[tuple[int, int, str]]:
-    """(start of the name, end of the name, family) of each name of a secret behind which an assignment may follow."""
-    found: dict[int, tuple[int, int, str]] = {}
+def find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:
+    """Each name of a secret, as (start, end, family): those behind which an assignment may follow, and the others."""
+    found: dict[int, Name] = {}
+    others: list[Name] = []
     known: dict[str, str] = {}
     for keyword in _KEYWORDS:
+        size = len(keyword)
+        end = 0
         at = lower.find(keyword)
         while at >= 0:
-            behind = at + len(keyword)
-            ahead = text[behind : behind + _REACH]
-            rest = ahead.lstrip(_NAME)
-            end = behind + len(ahead) - len(rest)
-            sign = rest.lstrip(" \t\"'`\\]?")[:1]
-            head = text[max(0, at - _REACH) : at]
-            left = len(head.rstrip(_NAME))
-            start = at - (len(head) - left)
-            if text.startswith(("n--", "r--", "t--"), start) and text[start - 1 : start] == "\\":
-                start += 1
-            if end not in found and sign:
-                flag = text.startswith("--", start)
-                if sign in "=:>," or (flag and rest[:1] == " "):
-                    kind = _kind(text, start, end, known)
-                    if kind and (sign != ">" or text[start - 1 : start] == "<" or "=" in rest[:6]):
+            end = at + size
+            if text[end : end + 1] in _NAME_CHARS:
+                ahead = text[end : end + _REACH]
+                end += len(ahead) - len(ahead.lstrip(_NAME))
+            sign = text[end : end + 1]
+            if sign in _SKIPPED:
+                sign = text[end : end + _REACH].lstrip(" \t\"'`\\]?")[:1]
+            if sign and end not in found:
+                start = _begin(text, at) if at and text[at - 1] in _NAME_CHARS else at
+                name = text[start:end]
+                kind = known.get(name)
+                if kind is None:
+                    kind = known[name] = family(name.strip("-."))
+                before = text[start - 1] if start else ""
+                if before in _TELLING:
+                    kind = _kind(text, start, end, kind)
+                if kind:
+                    flag = name[0] == "-" and text[end] == " " and (name[1] == "-" or kind == "password")
+                    if (
+                        sign in "=:,"
+                        or (sign == ">" and (before == "<" or "=" in text[end : end + 6]))
+                        or (flag and sign != "-")
+                    ):
                         found[end] = (start, end, kind)
-            at = lower.find(keyword, max(behind, end))
-    return sorted(found.values())
+                    if sign not in "=:" and not flag and may_be_told(text, lower, start, end):
+                        others.append((start, end, kind))
+            at = lower.find(keyword, end)
+    return sorted(found.values()), sorted(others)
 
 
-def _kind(text: str, start: int, end: int, known: dict[str, str]) -> str:
-    """The family of the name at start..end, by itself or with the word before it (`API key`)."""
+def _begin(text: str, at: int) -> int:
+    """Where the name begins in which the keyword at `at` stands."""
+    head = text[max(0, at - _REACH) : at]
+    start = at - len(head) + len(head.rstrip(_NAME))
+    return start + (text.startswith(("n--", "r--", "t--"), start) and text[start - 1 : start] == "\\")
+
+
+def _kind(text: str, start: int, end: int, kind: str) -> str:
+    """The family of the name at start..end by what stands before it, where it has `kind` by itself."""
     name = text[start:end]
-    low = name.lower()
-    before = text[start - 1] if start else ""
-    if before and before in "?&" and low in ("key", "sig", "signature", "auth", "x-amz-signature", "x-goog-signature"):
-        return "query"
-    if before == ":":
+    before = text[start - 1]
+    if before == " ":
+        low = name.lower()
+        if low in ("key", "token"):  # `API key`
+            head = text[max(0, start - 24) : start].rstrip(" ")
+            return family((head[len(head.rstrip(_NAME)) :] + "_" + low).strip("-."))
+    elif before in "?&":
+        if name.lower() in ("key", "sig", "signature", "auth", "x-amz-signature", "x-goog-signature"):
+            return "query"
+    elif before == ":":
         head = text[max(0, start - 64) : start]
+        if head.endswith(MARK):
+            return ""
         if "arn:" in head and "arn:" in head.split()[-1]:
             return ""
-    if before == " " and low in ("key", "token"):
-        head = text[max(0, start - 24) : start].rstrip(" ")
-        name = head[len(head.rstrip(_NAME)) :] + "_" + low
-    if name not in known:
-        known[name] = family(name.strip("-."))
-    if before == "\\" and name[0] in "nrt" and not known[name]:  # a literal backslash-n before the name
+    elif name[0] in "nrt" and not kind:  # a literal backslash-n before the name
         return family(name[1:].strip("-."))
-    return known[name]
+    return kind
 
 
-def find_assigned(text: str, candidates: list[tuple[int, int, str]]) -> list[Span]:
+def find_assigned(text: str, candidates: list[Name]) -> list[Span]:
     """The (start, end, kind) of each secret value behind the candidates; linear in the text."""
     import re
 
@@ -88,50 +129,85 @@ def find_assigned(text: str, candidates: list[tuple[int, int, str]]) -> list[Spa
     bare = re.compile(_BARE)
     scheme = re.compile(_SCHEME)
     whole_line = re.compile(_WHOLE_LINE)
-    verdicts: dict[tuple[str, str, bool, bool, bool, str], bool] = {}
-
-    def accept(*case: *tuple[str, str, bool, bool, bool, str]) -> bool:
-        if case not in verdicts:
-            verdicts[case] = _accept(*case)
-        return verdicts[case]
-
+    next_line = re.compile(_NEXT_LINE)
+    verdicts: dict[_Case, bool] = {}
     spans: list[Span] = []
-    done = 0
+    done = judged = 0
     for start, name_end, kind in candidates:
-        if name_end < done:
-            continue
-        placed = _separated(text, start, name_end, separator)
+        placed = _separated(text, start, name_end, separator) if name_end >= done else None
         if placed is None:
             continue
         sign, at, tight = placed
-        opened = quote.match(text, at)
-        mark, at = (opened.group(1), opened.end()) if opened else ("", at)
-        line = whole_line.match(text, at) if kind == "authorization" else None
-        if line is not None:
-            close = text.find(mark, at, line.end()) if mark else -1
-            done = close if close > 0 else line.end()
-            spans.append((at, done, kind))
-            continue
-        after = _behind_scheme(text, at, kind, scheme)
-        schemed, at = after > at, after
-        if mark and not (schemed and kind == "authorization"):
-            end = _closing(text, at, mark, min(len(text), at + _JUDGED))
-            if not accept(kind, text[at:end], True, tight, True, sign):
-                continue
-            end = _closing(text, at, mark, len(text))
+        if text.startswith("**", at):  # `**Password:** …`
+            at += 2 + (text[at + 2 : at + 3] == " ")
+        below = next_line.match(text, at) if sign == ":" else None
+        if below is not None:
+            at, end = _below(text, start, below.end(), kind)
         else:
-            shown = bare.match(text, at, min(len(text), at + _JUDGED))
-            value = _trimmed(shown[0] if shown else "")
-            alone = _stands_alone(text, at + len(value))
-            if not accept("schemed" if schemed else kind, value, False, tight, alone, sign):
+            opened = quote.match(text, at)
+            mark, at = (opened.group(1), opened.end()) if opened else ("", at)
+            line = whole_line.match(text, at) if kind == "authorization" else None
+            if line is not None:
+                close = text.find(mark, at, line.end()) if mark else -1
+                done = close if close > 0 else line.end()
+                spans.append((at, done, kind))
                 continue
-            full = bare.match(text, at)
-            end = at + len(_trimmed(full.group() if full else ""))
+            after = _behind_scheme(text, at, kind, scheme)
+            schemed, at = after > at, after
+            if mark and not (schemed and kind == "authorization"):
+                end = _quoted_end(text, (start, name_end, kind), at, mark, sign, tight, verdicts)
+            else:
+                if at > judged - _JUDGED // 2:
+                    shown = bare.match(text, at, min(len(text), at + _JUDGED))
+                    judged = shown.end() if shown else at
+                # a name within a value that was no secret: its own value ends where that did
+                case = ("schemed" if schemed else kind, text[at:judged], tight, sign)
+                end = _bare_end(text, case, at, bare, verdicts)
         # Behind `>` only the text of an element counts, not what follows a placeholder such as `<password>`.
         if end > at and (sign != ">" or text[end : end + 1] == "<"):
-            spans.append((at, end, "api-key" if kind in ("key", "query") else "password" if kind == "pass" else kind))
+            spans.append((at, end, _label(kind)))
             done = end
     return spans
+
+
+def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: bool, verdicts: dict[_Case, bool]) -> int:
+    """Where the quoted value ends that begins at `at`; 0 where it is no secret."""
+    start, name_end, kind = name
+    own = mark in text[name_end : at - len(mark)]
+    if text[at : at + 1] in _BEHIND_QUOTE and not own and _is_within(text, start, mark):
+        return 0  # the quote ends a string in which the name stands: `print("Password: ")`
+    end = _closing(text, at, mark, min(len(text), at + _JUDGED))
+    if sign == "," and _is_set(text, start):
+        sign = "="
+        if kind == "key" and end - at >= _LONG and not is_placeholder(text[at:end]):
+            return end  # the keys and salts of a site, of any characters
+    if not _is_accepted((kind, text[at:end], True, tight, True, sign), verdicts):
+        return 0
+    return _closing(text, at, mark, len(text)) if end == at + _JUDGED else end
+
+
+def _bare_end(
+    text: str, case: tuple[str, str, bool, str], at: int, bare: re.Pattern[str], verdicts: dict[_Case, bool]
+) -> int:
+    """Where the value without quotes ends that begins at `at`; 0 where it is no secret."""
+    kind, shown, tight, sign = case
+    value = _trimmed(shown)
+    alone = _stands_alone(text, at + len(value))
+    if not _is_accepted((kind, value, False, tight, alone, sign), verdicts):
+        return 0
+    full = bare.match(text, at)
+    return at + len(_trimmed(full.group() if full else ""))
+
+
+def _is_accepted(case: _Case, verdicts: dict[_Case, bool]) -> bool:
+    if case not in verdicts:
+        verdicts[case] = _accept(*case)
+    return verdicts[case]
+
+
+def _label(kind: str) -> str:
+    """What the mark says of a family."""
+    return "api-key" if kind in ("key", "query") else "password" if kind in ("pass", "pw") else kind
 
 
 def _separated(text: str, start: int, end: int, separator: re.Pattern[str]) -> tuple[str, int, bool] | None:
@@ -140,9 +216,45 @@ def _separated(text: str, start: int, end: int, separator: re.Pattern[str]) -> t
     if match is not None and text[match.start(1) - 1] != "!":
         sign = match.group(1)
         return sign, match.end(), sign[0] == "=" and match.end() - end == len(sign)
-    if text.startswith("--", start) and text[end : end + 1] == " ":
+    if text[start] == "-" and text[end : end + 1] == " ":
         return " ", end + 1, True
     return None
+
+
+def _is_within(text: str, start: int, mark: str) -> bool:
+    """Whether a string in these quotes is open where the name begins."""
+    head = text[max(0, start - _LINE) : start].rsplit("\n", 1)[-1].rsplit("\\n", 1)[-1]
+    return (head.count(mark) - (head.count("\\" + mark) if len(mark) == 1 else 0)) % 2 == 1
+
+
+def _is_set(text: str, start: int) -> bool:
+    """Whether the name is the first argument of a call that sets it to the next: `define('DB_PASSWORD', '…')`."""
+    head = text[max(0, start - 64) : start].rstrip("\"'\\ \t")
+    if head[-1:] != "(":
+        return False
+    head = head[:-1].rstrip()
+    return head[len(head.rstrip(_NAME)) :].rpartition(".")[2].lower() in _SETTERS
+
+
+def _below(text: str, start: int, at: int, kind: str) -> tuple[int, int]:
+    """Where the value on the line at `at` stands, for a name with nothing but `:` behind it; (0, 0) for none."""
+    line = text[at : at + _LINE].split("\n", 1)[0].split("\\n", 1)[0]
+    value = line.strip(" \t\r\"'`,")
+    if not value or value[-1] in ":{[(>" or len(value.split()) > 1 or is_placeholder(value) or _is_code(value):
+        return 0, 0
+    head = text[max(0, start - _LINE) : start].rsplit("\n", 1)[-1].rsplit("\\n", 1)[-1]
+    own = len(head) - len(head.lstrip(" \t"))
+    indented = not head.strip(" -\t\"'") and len(line) - len(line.lstrip(" \t")) > own
+    if not is_mixed(value) or value[0] in "-#/~" or "://" in value:
+        return 0, 0
+    if kind == "password":
+        signs = not value.isalnum() or (value.upper() != value and value.lower() != value)
+        if len(value) < 6 or not (indented or (signs and 8 <= len(value) <= 64)):
+            return 0, 0
+    elif not indented or not _accept(kind, value, False, False, True, ":"):
+        return 0, 0
+    begin = at + line.index(value)
+    return begin, begin + len(value)
 
 
 def _behind_scheme(text: str, at: int, kind: str, scheme: re.Pattern[str]) -> int:
@@ -188,38 +300,57 @@ def _is_code(value: str) -> bool:
         head, found, _ = value.partition(sign)
         if found and head.replace(".", "a").replace("_", "a").isalnum() and not head[:1].isdigit():
             return True
+    head, found, _ = value.partition("::")
+    if found and head.replace("_", "a").isalnum():
+        return True
     parts = value.split(".")
     return len(parts) > 1 and all(part.replace("_", "a").isalpha() and part.isascii() for part in parts)
+
+
+def is_mixed(value: str) -> bool:
+    """Whether a value has digits, and letters or length."""
+    digits = not _DIGITS.isdisjoint(value)
+    return digits and (value.upper() != value.lower() or not value.isascii() or len(value) >= 16)
 
 
 def _accept(kind: str, value: str, quoted: bool, tight: bool, alone: bool, sign: str) -> bool:
     """Whether the value of an assignment is a secret, by how much its name, its form and its surroundings say."""
     if is_placeholder(value):
         return False
+    if sign == " " and not quoted and value.isalpha() and (value.isupper() or value.lower() in _FLAG_PROSE):
+        return False
     if kind == "schemed":
         return len(value) >= 6 and (alone or not value.isalpha())
     if kind in ("key", "auth", "query"):
         return is_strong(value) and not (kind == "auth" and value.startswith("http"))
     if sign == "," or kind == "authorization":
+        if kind == "password" and quoted and len(value) >= 8 and is_mixed(value):
+            from core.redaction.terms import is_technical
+
+            return " " not in value and value[0] not in "./~" and not is_technical(value)
         return is_strong(value) or (quoted and len(value) >= 8 and " " not in value and sign != ",")
     if not quoted and _is_code(value):
         return False
-    digits = not _DIGITS.isdisjoint(value)
-    letters = value.upper() != value.lower() or not value.isascii()
-    mixed = digits and (letters or len(value) >= 16)
-    if kind == "pass":
-        return mixed and len(value) >= 6 and "/" not in value and "::" not in value and (quoted or sign[0] == "=")
+    if kind in ("pass", "pw"):
+        if kind == "pw" and quoted and value.isalpha():
+            return len(value) >= 6
+        plain = sign[0] == "=" or kind == "pw" or (len(value) >= 8 and value[0].isalpha() and "_" not in value)
+        return is_mixed(value) and len(value) >= 6 and "/" not in value and "::" not in value and (quoted or plain)
     if kind == "password":
-        return _accept_password(value, quoted, tight, alone, mixed)
+        return _accept_password(value, quoted, tight, alone, is_mixed(value))
     return _accept_token(value, quoted, tight, alone, sign)
 
 
 def _accept_password(value: str, quoted: bool, tight: bool, alone: bool, mixed: bool) -> bool:
     """A password may be any word, so that only a path, the name of another variable and prose are spared."""
-    if value[0] in "/~" and "/" in value[1:]:
+    if (value[0] in "/~" and "/" in value[1:]) or value.startswith(("./", "../")):
         return False
-    if family(value) == "password" and value.replace("_", "a").isalpha() and not quoted:
+    if not quoted and value.replace("_", "a").isalpha() and names_password(value):
         return False
+    if len(value) < 4 and not any(char.isalnum() for char in value):
+        return False
+    if quoted and not tight and " " in value:
+        return not is_prose(value)
     if quoted or tight:
         return quoted or value[0] != "("
     if alone:

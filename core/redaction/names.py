@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-_PASSWORDS = ("password", "passwd", "passwort", "passphrase", "passcode", "userpwd")
+_PASSWORDS = ("password", "passwd", "passwort", "kennwort", "passphrase", "passcode", "userpwd")
+# Ends that no other word has: `compass` and `bypass` end in `pass` too.
+_PASSES = (
+    "requirepass", "userpass", "dbpass", "adminpass", "rootpass", "smtppass", "mailpass", "ftppass", "authpass",
+    "sudopass", "storepass", "keypass", "sshpass",
+)  # fmt: skip
+# What is done with a password or said of it: `forgotPassword`, `resetPassword`, `invalidPassword`.
+_ACTIONS = frozenset(
+    (
+        "forgot forgotten reset change show hide toggle enter check verify validate compare hash generate lost invalid "
+        "wrong incorrect missing require requires has is use uses need needs no without weak get read ask"
+    ).split()
+)
+# With one of these a name such as `my-secret-token` or `your_password_here` says what to write in its place.
+_FILLERS = frozenset(
+    "my your the some a an this is here put insert enter goes example sample dummy fake placeholder value".split()
+)
+_FILLED = _FILLERS | frozenset(
+    "secret super password passwd pass token key api access auth login user username".split()
+)
 _KEY_OWNERS = frozenset(
-    [
-        "api",
-        "access",
-        "secret",
-        "private",
-        "auth",
-        "account",
-        "master",
-        "signing",
-        "signature",
-        "encryption",
-        "encrypt",
-        "crypto",
-        "shared",
-        "service",
-        "admin",
-        "anon",
-        "role",
-        "subscription",
-        "license",
-        "session",
-        "hmac",
-        "jwt",
-        "deploy",
-        "webhook",
-        "app",
-        "write",
-        "host",
-        "hmac1",
-        "storage",
-    ]
+    (
+        "api access secret private auth account master signing signature encryption encrypt crypto shared service "
+        "admin anon role subscription license session hmac jwt deploy webhook app write host hmac1 storage"
+    ).split()
 )
 _ONE_WORD_KEYS = (
     "apikey", "secretkey", "privatekey", "accesskey", "authkey", "masterkey", "accountkey", "signingkey",
@@ -42,166 +34,73 @@ _ONE_WORD_KEYS = (
 )  # fmt: skip
 # Counts, limits, paging and vocabulary: a token in the sense of text or of a cursor.
 _TEXT_TOKENS = frozenset(
-    [
-        "max",
-        "min",
-        "per",
-        "num",
-        "total",
-        "next",
-        "page",
-        "continuation",
-        "eos",
-        "bos",
-        "pad",
-        "unk",
-        "sep",
-        "cls",
-        "mask",
-        "special",
-        "stop",
-        "first",
-        "last",
-        "each",
-        "text",
-        "word",
-        "one",
-        "single",
-        "output",
-        "input",
-        "prompt",
-        "completion",
-        "cached",
-        "current",
-    ]
+    (
+        "max min per num total next page continuation eos bos pad unk sep cls mask special stop first last each text "
+        "word one single output input prompt completion cached current"
+    ).split()
 )
-_QUALIFIERS = frozenset(
-    [
-        "prod",
-        "production",
-        "dev",
-        "staging",
-        "test",
-        "live",
-        "old",
-        "new",
-        "value",
-        "plain",
-        "plaintext",
-        "raw",
-        "b64",
-        "base64",
-        "v",
-    ]
-)
+_QUALIFIERS = frozenset("prod production dev staging test live old new value plain plaintext raw b64 base64 v".split())
 _PUBLIC_KEYS = frozenset(
-    [
-        "primary",
-        "foreign",
-        "cache",
-        "sort",
-        "partition",
-        "public",
-        "dict",
-        "idempotency",
-        "object",
-        "row",
-        "index",
-        "unique",
-        "lookup",
-        "map",
-        "routing",
-        "group",
-        "publishable",
-        "hot",
-        "short",
-        "arrow",
-        "registry",
-        "verify",
-        "dedupe",
-        "merge",
-        "event",
-    ]
+    (
+        "primary foreign cache sort partition public dict idempotency object row index unique lookup map routing group "
+        "publishable hot short arrow registry verify dedupe merge event"
+    ).split()
 )
 _NOT_VALUES = frozenset(
-    [
-        "none",
-        "null",
-        "nil",
-        "undefined",
-        "true",
-        "false",
-        "yes",
-        "no",
-        "on",
-        "off",
-        "empty",
-        "missing",
-        "required",
-        "optional",
-        "unset",
-        "set",
-        "invalid",
-        "valid",
-        "expired",
-        "wrong",
-        "str",
-        "string",
-        "bytes",
-        "int",
-        "integer",
-        "number",
-        "bool",
-        "boolean",
-        "any",
-        "text",
-        "varchar",
-        "char",
-        "object",
-        "unknown",
-        "never",
-        "void",
-        "optional",
-        "secretstr",
-        "redacted",
-        "hidden",
-        "masked",
-        "removed",
-        "changeme",
-        "change-me",
-        "change_me",
-        "replaceme",
-        "replace-me",
-        "placeholder",
-        "todo",
-        "tbd",
-        "example",
-        "dummy",
-        "fake",
-        "sample",
-        "n/a",
-        "na",
-        "default",
-        "prompt",
-        "ask",
-        "stdin",
-        "env",
-        "see",
-        "the",
-        "a",
-        "an",
-        "is",
-        "are",
-        "was",
-        "in",
-        "from",
-    ]
+    (
+        "none null nil undefined true false yes no on off empty missing required optional unset set invalid valid "
+        "expired wrong str string bytes int integer number bool boolean any text varchar char object unknown "
+        "never void secretstr redacted masked removed changeme changeit change-me change_me replaceme replace-me "
+        "placeholder hidden todo tbd example dummy fake sample n/a na default prompt ask stdin env see the a an "
+        "is are was in from x-oauth-basic hashed encrypted passwort kennwort password passwd passphrase pass pwd "
+        "pw secret token key apikey api-key api_key my your value here"
+    ).split()
+)
+# Words that stand in sentences and not in a password of several words.
+_SENTENCE = frozenset(
+    (
+        "password passwords passwort kennwort passcode token your you my our the is are was must should may can cannot "
+        "please enter invalid forgot for of with than least characters not no does do something same it its "
+        "this that be ihr ihre ein eingeben bitte"
+    ).split()
 )
 _HOLLOW = frozenset("*x.•-_#?X ")
 
 _DIGITS = frozenset("0123456789")
 
 MARK = "[redacted:"
+_LEAST = 4
+# How a reference begins: of a shell, a template, a store of secrets, Terraform, CloudFormation, YAML, a program.
+_REFERENCES = (
+    MARK, "${", "$(", "{{", "<", "#{", "%(", "%{", "@{", "op://", "vault:", "env:", "file:", "secrets.", "ENC[",
+    "!vault", "!ref", "!Ref", "!Sub", "!GetAtt", "!secret", "!env", "var.", "local.", "module.", "each.",
+    "data.aws", "data.azurerm", "data.google", "random_password.", "azurerm_", "aws_", "google_", "kubernetes_",
+    "self.", "this.", "ctx.", "import.meta",
+)  # fmt: skip
+_SAYINGS = (
+    "your-", "your_", "my-api-key", "insert-", "process.env", "os.environ", "required|", "nullable|", "string|",
+    "sometimes|",
+)  # fmt: skip
+
+# Behind these the value follows, perhaps after another of them.
+LINKS = frozenset(
+    (
+        "is was are be being been has had will should to from now still just simply currently again also always only "
+        "changed set reset rotated updated switched renamed became becomes reads says called into exactly literally "
+        "actually temporarily ist war lautet lautete wurde auf = : | - -- – — → -> => is: was: be: lautet: ist: to:"
+    ).split()
+)
+# With these begins what says which password it is: "for the webhook on staging", "I got from the portal".
+OPENERS = frozenset(
+    (
+        "for of on at from in to i we you he she they that which with und für von zum zur der des am im here below "
+        "used given shared field"
+    ).split()
+)
+BEFORE = (" as ", " as the ", " as my ", " as your ", " as its ", " as a ", " is the ", " is my ", " is your ")
+"""What stands between a value and a name behind it."""
+_LEADING = LINKS | OPENERS
+_WORD = 40
 
 
 def words_of(name: str) -> list[str]:
@@ -228,8 +127,9 @@ def words_of(name: str) -> list[str]:
 def family(name: str) -> str:
     """The kind of secret that a name announces, or "" for none.
 
-    One of `password`, `secret`, `token`, `api-key`, `private-key`, `authorization`; and `key`, `auth`, `pass`, which
-    announce one only where the value looks the part. `tokens`, `maxTokens`, `token_count` announce none.
+    One of `password`, `secret`, `token`, `api-key`, `private-key`, `authorization`; and `key`, `auth`, `pass`, `pw`,
+    which announce one only where the value looks the part. `tokens`, `maxTokens`, `token_count`, `forgotPassword`
+    announce none.
     """
     if len(name) > 128:
         return ""
@@ -241,10 +141,14 @@ def family(name: str) -> str:
     last = words[-1].rstrip("0123456789")
     before = words[-2] if len(words) > 1 else ""
     if last == "pwd" or last.endswith(_PASSWORDS):
+        return "" if before in _ACTIONS else "password"
+    if last in ("pass", "pw"):
+        return "password" if before else last
+    if last in _PASSES:
         return "password"
-    if last == "pass":
-        return "password" if before else "pass"
-    if last.endswith("secret") or last in ("credential", "credentials"):
+    if last.endswith("secret") or last in ("credential", "credentials", "secretstring"):
+        return "secret"
+    if before == "secret" and last in ("string", "binary"):
         return "secret"
     if last.endswith("token"):
         return "" if before in _TEXT_TOKENS or last == "subtoken" else "token"
@@ -255,12 +159,18 @@ def family(name: str) -> str:
     return _key_family(last, before, name)
 
 
+def names_password(name: str) -> bool:
+    """Whether a name speaks of a password, be it of one or of what is done with it: `readPassword`."""
+    last = words_of(name)[-1:]
+    return bool(last) and (last[0] in ("pwd", "pass", "pw") or last[0].endswith(_PASSWORDS))
+
+
 def _key_family(last: str, before: str, name: str) -> str:
     if last.endswith(_ONE_WORD_KEYS):
         return "private-key" if last.endswith("privatekey") else "api-key"
     if last == "key" and before in _KEY_OWNERS:
         return "private-key" if before == "private" else "api-key"
-    if last == "key" and before and before not in _PUBLIC_KEYS and name.upper() == name:
+    if last in ("key", "salt") and before and before not in _PUBLIC_KEYS and name.upper() == name:
         return "key"
     return ""
 
@@ -275,20 +185,44 @@ def is_placeholder(value: str) -> bool:
     does.
     """
     value = value.strip()
-    if not value or value.startswith((MARK, "${", "$(", "{{", "<", "op://", "vault:", "env:", "file:", "secrets.")):
+    if not value or value.startswith(_REFERENCES):
         return True
     low = value.lower()
-    if low in _NOT_VALUES or low.startswith(
-        ("your-", "your_", "my-api-key", "insert-", "<", "process.env", "os.environ")
-    ):
+    if low in _NOT_VALUES or low.startswith(_SAYINGS):
         return True
-    if low.startswith("your") and low.isalpha():
+    if low.startswith(("your", "put your")) and low.replace(" ", "a").isalpha():
         return True
-    if value[0] == "$" and value[1:].replace("_", "a").isalnum() and not value[1:2].isdigit():
+    if "-" in low or "_" in low:
+        words = low.replace("_", "-").split("-", 8)
+        if not _FILLERS.isdisjoint(words) and _FILLED.issuperset(words):
+            return True
+    if not value[0].isalnum() and _is_variable(value):
         return True
-    if value[0] == "%" and value[-1] == "%":
-        return True
-    return _HOLLOW.issuperset(value)
+    return _HOLLOW.issuperset(value) or ("{" in value and _is_template(value))
+
+
+def _is_variable(value: str) -> bool:
+    """Whether a value is a variable: `$X`, `$x[…`, `$x.y`, `$x->…`, `$1` and `:x` of SQL, `%X%`, `{x}`."""
+    name = value[1:].replace("_", "a")
+    if value[0] == "$":
+        if name.isalnum():
+            return name.isdigit() or not name[0].isdigit()
+        return (
+            "->" in value or name.replace(".", "a").isalpha() or (name[-1:] in ("[", "-", "(") and name[:-1].isalnum())
+        )
+    if value[0] in ":@":
+        return name.isalpha()
+    return value[0] == value[-1] == "%"
+
+
+def _is_template(value: str) -> bool:
+    """Whether names in braces are all of a value, but for a few characters: `{header}.{payload}`."""
+    rest = ""
+    for part in value.split("{"):
+        name, closed, behind = part.partition("}")
+        plain = name.replace(".", "a").replace("_", "a").isalnum()
+        rest += behind if closed and plain else part
+    return len(rest) < len(value) and sum(char.isalnum() for char in rest) < _LEAST
 
 
 def is_strong(value: str) -> bool:
@@ -297,3 +231,30 @@ def is_strong(value: str) -> bool:
     if len(value) < 16 or len(value.split()) != 1 or value[0] in "/.~" or "://" in value:
         return False
     return not _DIGITS.isdisjoint(value) and value.upper() != value.lower()
+
+
+def is_prose(value: str) -> bool:
+    """Whether several words are a sentence rather than a passphrase."""
+    return any(word.strip("?!.:,;()").lower() in _SENTENCE for word in value.split())
+
+
+def may_be_told(text: str, lower: str, start: int, end: int) -> bool:
+    """Whether a sentence or a field could give a value to the name at start..end: hardly any does."""
+    char = text[end]
+    if char in ");]}":
+        return False
+    words = lower[end + 1 : end + _WORD].split(None, 1) if char == " " else ()
+    if not words or not words[0].rstrip(".,;:!?").isalpha() or words[0] in _LEADING:
+        return True
+    return is_stated(text, lower, start, True) or lower.endswith(BEFORE, max(0, start - 12), start)
+
+
+def is_stated(text: str, lower: str, start: int, loose: bool) -> bool:
+    """Whether the word behind the name is its value: in a netrc, `ENV NAME VALUE`, `set -x NAME VALUE`.
+
+    `loose` says that it is the name of a password.
+    """
+    if text.endswith(("ENV ", "setenv ", "set -x ", "set -gx ", "set -Ux "), max(0, start - 8), start):
+        return True
+    head = lower[max(0, start - 120) : start]
+    return loose and "login " in head and ("machine " in head or "default " in head)

@@ -112,6 +112,9 @@ SHAPES: tuple[Shape, ...] = (
 )
 """(kind, anchors, tail, pattern): `tail` is how many characters without white space must follow the anchor."""
 
+INNER = frozenset(["azure-client-secret", "telegram-token", "terraform-token"])
+"""Kinds whose anchor does not stand at the beginning."""
+
 PEM_BEGIN = r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
 PEM_END = r"-----END (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
 # The body of a block that was cut off: RFC 1421 header lines, then runs of base64. A run is 16 characters or longer, so
@@ -123,7 +126,17 @@ PEM_BODY = (
 )
 
 BEARER = r"(?i:(?<![a-z0-9])(?:bearer|basic)[ \t]{1,4})([A-Za-z0-9._~+/=-]{8,}+)"
-URL_USER = r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s/@:\"'<>]{0,128}:([^\s/\"'<>]{1,256})@(?=[^\s@])"
-CURL_USER = r"(?<=\s)(?:-u|--user)[ =]?[\"']?[^\s:\"'/]{1,100}:([^\s\"']{1,200})"
-ATTACHED_P = r"(?<=\s)-p(?:'([^'\n]{1,200})'|\"([^\"\n]{1,200})\"|([^\s'\"-][^\s'\"]{2,200}))"
+URL_USER = r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s/@:\"'<>\[]{0,128}:([^\s/\"'<>]{1,256})@(?=[^\s@])"
+DSN_USER = r"(?<![\w.-])[\w.-]{1,64}:([^\s:@\"'/\]]{1,128})@(?:tcp|unix)\("
+PGPASS = r"(?m)^[^\s:#]{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{3,128})$"
+CURL_USER = r"(?:-u|--user|-U|--proxy-user)[ =]?[\"']?[^\s:\"'/]{1,100}:([^\s\"']{1,200})"
+ATTACHED_P = r"-p(?:'([^'\n]{1,200})'|\"([^\"\n]{1,200})\"|([^\s'\"-][^\s'\"]{2,200}))"
 COOKIE_PAIR = r"(?<![^\s;:\"',])([A-Za-z0-9_.$-]{1,64})=([^\s;,\"']{1,4096})"
+
+# (how a call begins, which of its arguments is a password)
+CALLS = (
+    ("mysqli(", 3), ("mysqli_connect(", 3), ("mysql_connect(", 3), ("getConnection(", 3), ("PDO(", 3), (".login(", 2),
+    ("BasicAuth(", 2), ("basic_auth(", 2), ("auth=(", 2), ("PasswordCredentials(", 2), ("NetworkCredential(", 2),
+)  # fmt: skip
+COMMANDS = ('"-', "'-", "chpasswd", "op read ", "pass show ", "keyvault secret show")
+"""What besides an option a command that is given or prints a secret has in it."""

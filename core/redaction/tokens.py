@@ -28,24 +28,34 @@ _PUBLIC_PREFIXES = (
     "pk_live_", "pk_test_", "toolu_", "msg_", "call_", "req_", "resp_", "chatcmpl-", "fc_", "rs_", "run_", "thread_",
     "asst_",
 )  # fmt: skip
-_PUBLIC_LABELS = ("sha256:", "sha384:", "sha512:", "sha256=", "sha384=", "sha512=", "h1:")
+_PUBLIC_LABELS = ("sha256:", "sha384:", "sha512:", "sha256=", "sha384=", "sha512=", "h1:", ";base64,")
+# What Stripe calls its things by; its keys begin otherwise, and a client secret has a second `_`.
+_STRIPE_IDS = frozenset(
+    "acct ba card ch cus evt fee il in mandate pi plan pm po price prod pst re seti si sli sub txn vs we".split()
+)
+# How images, fonts, sounds, PDF and archives begin in base64: of `_LEAST_FILE` characters they are files.
+_FILES = (
+    "iVBORw0KGgo", "/9j/4", "R0lGOD", "UklGR", "d09GMg", "d09GRg", "T1RUTw", "AAABAA", "SUQz", "JVBERi0", "UEsDB",
+    "H4sIA", "PHN2Zy",
+)  # fmt: skip
+_LEAST_FILE = 64
+# What is made anew in every run is named by chance; a secret among such folders is longer than their names.
+_TEMPORARY = ("/tmp/", "/tmp.", "/var/folders/", "\\Temp\\", "/Temp/")  # noqa: S108 - nothing is written there
+_LEAST_IN_TEMPORARY = 40
+_LONGEST_NUMBER = 8
+_LEAST_HASH = 6
+_LONGEST_HASH = 64
+_LEAST_UNWORDED = 17
+"""Characters outside of the words and numbers between `-`, `_`, `/`: fewer are the random end of a name."""
 
 
-class _Separators(dict[int, int]):
-    """Maps what cannot be part of a base64 token to a space, one for one, so that positions stay."""
-
-    def __missing__(self, code: int) -> int:
-        kept = code < 128 and (chr(code).isalnum() or chr(code) in "+/_-")
-        self[code] = code if kept else 32
-        return self[code]
-
-
-_SEPARATORS = _Separators()
+# What cannot be part of a base64 token becomes a space, one for one, so that positions stay.
+_SEPARATORS = bytes(c if c < 128 and (chr(c).isalnum() or chr(c) in "+/_-") else 32 for c in range(256))
 
 
 def find_random(text: str) -> list[tuple[int, int, str]]:
     """Tokens that chance made: see `MIN_TOKEN`, `MIN_ENTROPY`, `MAX_WORD_SHARE`. The path of a URL is left alone."""
-    mapped = text.translate(_SEPARATORS)
+    mapped = text.encode("ascii", "replace").translate(_SEPARATORS).decode("ascii")
     spans: list[tuple[int, int, str]] = []
     at = 0
     # a long word is part of no shorter one, so that it stands where it is found behind the long one before
@@ -57,24 +67,50 @@ def find_random(text: str) -> list[tuple[int, int, str]]:
             if text[at + 7 : at + 8] == "." and " " not in mapped[at + 1 : at + 7] and len(signature) >= 27:
                 spans.append((start, at + 8 + len(signature), "discord-token"))
                 continue
-        if len(word) < MIN_TOKEN or word.startswith(_PUBLIC_PREFIXES):
+        if (
+            len(word) < MIN_TOKEN
+            or _is_public(word)
+            or text[max(0, start - 8) : start].lower().endswith(_PUBLIC_LABELS)
+        ):
             continue
-        if text[max(0, start - 8) : start].lower().endswith(_PUBLIC_LABELS):
+        if len(word) >= _LEAST_FILE and word.startswith(_FILES):
             continue
         if "/" in word:
-            if word.startswith("//") or _in_url(text, start):
-                continue
-            if word.count("/") <= 1 + len(word) // 16 and word[0] not in "/-" and is_random(word):
-                spans.append((start, at, "high-entropy"))
-                continue
-            offset = start
-            for part in word.split("/"):
-                if len(part) >= MIN_TOKEN and not part.startswith(_PUBLIC_PREFIXES) and is_random(part):
-                    spans.append((offset, offset + len(part), "high-entropy"))
-                offset += len(part) + 1
-        elif is_random(word):
+            if not word.startswith("//") and not _in_url(text, start):
+                spans += _in_path(text, word, start)
+        elif is_random(word) and (len(word) >= _LEAST_IN_TEMPORARY or not _in_temporary(text, start, word)):
             spans.append((start, at, "high-entropy"))
     return spans
+
+
+def _in_path(text: str, word: str, start: int) -> list[tuple[int, int, str]]:
+    """A token with slashes that is base64 as a whole; or what is random between the slashes of a path."""
+    temporary = _in_temporary(text, start, word)
+    parts = word.split("/")
+    whole = word[0] not in "/-" and not temporary and len(parts) <= 2 + len(word) // 16
+    if whole and is_random(word) and not any(map(_is_public, parts)):
+        return [(start, start + len(word), "high-entropy")]
+    least = _LEAST_IN_TEMPORARY if temporary else MIN_TOKEN
+    spans = []
+    for part in parts:
+        if len(part) >= least and not _is_public(part) and is_random(part):
+            spans.append((start, start + len(part), "high-entropy"))
+        start += len(part) + 1
+    return spans
+
+
+def _is_public(word: str) -> bool:
+    """Whether a token is public by how it begins: an id, a hash, a key to publish."""
+    head, _, rest = word.partition("_")
+    return word.startswith(_PUBLIC_PREFIXES) or (head in _STRIPE_IDS and rest.isalnum() and len(rest) <= 40)
+
+
+def _in_temporary(text: str, start: int, word: str) -> bool:
+    """Whether the token at `start` belongs to a path through a folder for temporary files."""
+    before = text[max(0, start - 120) : start]
+    head = before.split()[-1] if before[-1:].strip() else ""
+    path = head + word
+    return any(folder in path for folder in _TEMPORARY)
 
 
 def _in_url(text: str, start: int) -> bool:
@@ -114,7 +150,43 @@ def is_random(token: str) -> bool:
     most = MAX_WORD_SHARE if numbers > 1 else MAX_WORD_SHARE_ONE_NUMBER
     if not digits or digits * 3 > size * 2 or wordlike > size * most:
         return False
-    return _entropy(counts, size) >= MIN_ENTROPY
+    return _entropy(counts, size) >= MIN_ENTROPY and not _is_worded(token)
+
+
+def _is_worded(token: str) -> bool:
+    """Whether a token is words between `-`, `_`, `/` with too little of chance behind them: `index-BkX3qT9z`."""
+    parts = token.replace("/", "-").replace("_", "-").split("-")
+    return len(parts) > 1 and sum(len(part) for part in parts if not _is_word(part)) < _LEAST_UNWORDED
+
+
+def _is_word(part: str) -> bool:
+    """Whether a part is of words, a number, a time or a short hash.
+
+    Words: letters in runs of three and more of one case, each perhaps with a capital, and a number behind them.
+    """
+    if part.replace("T", "").replace("Z", "").lstrip("v").isdigit():
+        return len(part) <= _LONGEST_NUMBER or "T" in part
+    if not part.strip("0123456789abcdef") and part:
+        return _LEAST_HASH <= len(part) <= _LONGEST_HASH
+    letters = part.rstrip("0123456789")
+    if len(part) - len(letters) <= _LONGEST_NUMBER:
+        part = letters
+    run = 0
+    before = ""
+    for char in part:
+        now = "a" if char.islower() else "A" if char.isupper() else ""
+        if not now:
+            return False
+        if now == before:
+            run += 1
+        elif before == "A" and run == 1:
+            run = 2
+        elif before and run < 3:
+            return False
+        else:
+            run = 1
+        before = now
+    return run >= 3 or not part
 
 
 def _entropy(counts: dict[str, int], size: int) -> float:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     import apsw
 
+    from core.store.admitted import Admitted
     from core.store.interface import Candidate, Document, Filters, Traits
 
 # Columns of the lexical index: text, neighbouring turns, identifier parts.
@@ -27,12 +28,8 @@ _AFFORDABLE = 20_000
 """Matching documents that BM25 may be computed for: about 20 ms."""
 _ENOUGH = 50
 _SMALL = 64
-_WIDER = 4
-"""So many times the best of all are looked at first for those of one project.
-
-To narrow a search to its rows all of them are gathered, three times for the vectors: over 13,000 documents 33 ms a
-recall instead of 8.
-"""
+_SCANNED = 15_000
+"""So many vectors are compared one by one no later than signatures are searched for so many rows: 17 ms."""
 
 
 class LocalCandidates:
@@ -55,14 +52,15 @@ class LocalCandidates:
     ) -> list[Candidate]:
         """See `core.store.interface.CandidateSource`."""
         size = self.size()
+        admitted = self._admitted(filters, size)
         scores: dict[int, float] = {}
         if terms and size <= _SMALL:
-            scores = self._lexical_small(terms, filters)
+            scores = self._lexical_small(terms, filters, admitted)
         elif terms:
-            scores = self._lexical(self._selective(terms), filters, lexical)
+            scores = self._lexical(self._selective(terms), filters, lexical, admitted)
         if not (vector and self._vectors):
             return [{"rowid": rowid, "bm25": score, "cosine": None} for rowid, score in scores.items()]
-        for rowid in self._nearest(vector, filters, semantic):
+        for rowid in self._nearest(vector, filters, semantic, admitted):
             scores.setdefault(rowid, 0.0)
         near = cosines(self._db, documents.STATIC_SPACE, list(scores), vector)
         return [{"rowid": rowid, "bm25": score, "cosine": near.get(rowid)} for rowid, score in scores.items()]
@@ -88,14 +86,26 @@ class LocalCandidates:
         """See `core.store.interface.CandidateSource`."""
         return documents.traits(self._db, rowids)
 
-    def _lexical(self, match: str, filters: Filters, limit: int) -> dict[int, float]:
-        if _is_by_project_alone(filters):
-            best = self._scored(*_where({**filters, "projects": ()}), match, limit * _WIDER)
-            of_project = self._admitted(list(best), filters)[:limit]
-            if len(of_project) == limit or len(best) < limit * _WIDER:
-                return {rowid: best[rowid] for rowid in of_project}
-        where, parameters = _where(filters)
-        return self._scored(where, parameters, match, limit)
+    def _admitted(self, filters: Filters, size: int) -> Admitted | None:
+        """The rows that a filter admits; None where it leaves out nothing but collections."""
+        others = filters["projects"] and filters["others"]
+        if not (others or filters["session"] or filters["category"] or filters["verdicts"]):
+            return None
+        from core.store.admitted import Admitted
+
+        return Admitted(self._db, filters, size)
+
+    def _lexical(self, match: str, filters: Filters, limit: int, admitted: Admitted | None) -> dict[int, float]:
+        where, parameters = _of_collections(filters)
+        if admitted is None:
+            return self._scored(where, parameters, match, limit)
+        wide = admitted.looked_at(limit)
+        if wide:
+            best = self._scored(where, parameters, match, wide)
+            chosen = admitted.among(list(best))[:limit]
+            if len(chosen) == limit or len(best) < wide:
+                return {rowid: best[rowid] for rowid in chosen}
+        return self._scored(where + admitted.where("+rowid"), parameters, match, limit)
 
     def _scored(self, where: str, parameters: Sequence[Any], match: str, limit: int) -> dict[int, float]:
         rows = self._db.execute(
@@ -105,28 +115,27 @@ class LocalCandidates:
         )
         return {int(rowid): max(float(score), 0.0) for rowid, score in rows}
 
-    def _lexical_small(self, terms: Sequence[str], filters: Filters) -> dict[int, float]:
+    def _lexical_small(self, terms: Sequence[str], filters: Filters, admitted: Admitted | None) -> dict[int, float]:
         """BM25 for a store of few documents: FTS5 gives a word that half of them hold no weight at all.
 
         So the first memories of a user would score nothing. This is BM25 with the idf that stays positive (Lucene's,
         ln(1 + (N - df + .5) / (df + .5))) and without term frequency, which short notes hardly have.
         """
-        where, parameters = _where(filters)
         size = self.size()
         scores: dict[int, float] = {}
         for term in terms:
             found: dict[int, float] = {}
             for columns, weight in (("{text parts}", 1.0), ("{context}", _CONTEXT_WEIGHT)):
                 match = f"{columns} : {_quoted(term)}"
-                for (rowid,) in self._db.execute(
-                    f"SELECT rowid FROM lexicon WHERE lexicon MATCH ?{where}", (match, *parameters)
-                ):
+                for (rowid,) in self._db.execute("SELECT rowid FROM lexicon WHERE lexicon MATCH ?", (match,)):
                     found.setdefault(rowid, weight)
             frequency = len(found)
             for rowid, weight in found.items():
                 idf = log(1 + (max(size - frequency, 0) + 0.5) / (frequency + 0.5))
                 scores[rowid] = scores.get(rowid, 0.0) + weight * idf
-        return scores
+        codes = _codes(filters)
+        chosen = [rowid for rowid in scores if rowid >> COLLECTION_SHIFT in codes]
+        return {rowid: scores[rowid] for rowid in (chosen if admitted is None else admitted.among(chosen))}
 
     def _selective(self, terms: Sequence[str]) -> str:
         """The match expression: any of the terms, in a large memory as many of the rarest as can be afforded.
@@ -165,63 +174,44 @@ class LocalCandidates:
             ).get
         )
 
-    def _nearest(self, vector: bytes, filters: Filters, limit: int) -> list[int]:
-        inner, parameters = _document_filter(filters)
-        narrowed = f" AND rowid IN (SELECT rowid FROM document WHERE {inner})" if inner else ""
+    def _nearest(self, vector: bytes, filters: Filters, limit: int, admitted: Admitted | None) -> list[int]:
         codes = _codes(filters)
         every = [""] if len(codes) == len(COLLECTIONS) else [f" AND collection = {code}" for code in codes]
-        if _is_by_project_alone(filters):
-            near = [found for one in every for found in self._signatures(one, vector, limit * _WIDER)]
-            nearest = [rowid for _, rowid in sorted(near)[: limit * _WIDER]]
-            of_project = self._admitted(nearest, filters)[:limit]
-            if len(of_project) == limit or len(nearest) < limit * _WIDER:
-                return of_project
-        # sqlite-vec 0.1.9 lets rows of other partitions through `rowid IN` when it searches several, so that one at a
-        # time is searched with it, and what it finds is held to the filter again.
-        passes = [f" AND collection = {code}" for code in codes] if narrowed else every
+        if admitted is None:
+            return self._signatures(every, vector, limit)[:limit]
+        wide = admitted.looked_at(limit)
+        if wide:
+            nearest = self._signatures(every, vector, wide)[:wide]
+            chosen = admitted.among(nearest)[:limit]
+            if len(chosen) == limit or len(nearest) < wide:
+                return chosen
+        if admitted.gather() <= _SCANNED:
+            return self._scanned(admitted.where("document"), codes, vector, limit)
+        # sqlite-vec 0.1.9 compares the rows of `rowid IN` by their lower 32 bits, which those of two collections share.
+        passes = [f" AND collection = {code}{admitted.where('rowid', code)}" for code in codes]
+        return self._signatures(passes, vector, limit)[:limit]
+
+    def _scanned(self, where: str, codes: Sequence[int], vector: bytes, limit: int) -> list[int]:
+        """What `_signatures` finds among the rows that were gathered: few are read sooner than all signatures."""
+        rows = self._db.execute(
+            "SELECT document, vec_distance_hamming(vec_quantize_binary(vec_int8(value)),"
+            f" vec_quantize_binary(vec_int8(?))) AS distance FROM vector WHERE space = ?{where} AND"
+            f" document >> {COLLECTION_SHIFT} IN ({', '.join(map(str, codes))}) ORDER BY distance, document LIMIT ?",
+            (vector, documents.STATIC_SPACE, limit),
+        )
+        return [int(rowid) for rowid, _ in rows]
+
+    def _signatures(self, passes: Sequence[str], vector: bytes, limit: int) -> list[int]:
+        """The rows with the nearest signatures, nearest first; a pass for each of the further conditions."""
         found: list[tuple[float, int]] = []
-        for one in passes:
-            found += self._signatures(f"{one}{narrowed}", vector, limit, parameters)
-        found.sort()
-        if narrowed:
-            marks = ", ".join("?" * len(found))
-            rowids = [rowid for _, rowid in found]
-            admitted = self._db.execute(
-                f"SELECT rowid FROM document WHERE {inner} AND rowid IN ({marks})", (*parameters, *rowids)
+        for where in passes:
+            rows = self._db.execute(
+                "SELECT distance, rowid FROM signature WHERE bits MATCH vec_quantize_binary(vec_int8(?)) AND k = ?"
+                + where,
+                (vector, limit),
             )
-            kept = {int(rowid) for (rowid,) in admitted}
-            return [rowid for rowid in rowids if rowid in kept][:limit]
-        return [rowid for _, rowid in found[:limit]]
-
-    def _signatures(
-        self, where: str, vector: bytes, limit: int, parameters: Sequence[Any] = ()
-    ) -> list[tuple[float, int]]:
-        rows = self._db.execute(
-            "SELECT distance, rowid FROM signature WHERE bits MATCH vec_quantize_binary(vec_int8(?)) AND k = ?" + where,
-            (vector, limit, *parameters),
-        )
-        return sorted((float(distance), int(rowid)) for distance, rowid in rows)
-
-    def _admitted(self, rowids: Sequence[int], filters: Filters) -> list[int]:
-        """Those of a few rows that belong to the projects; `+` keeps SQLite from walking an index of all rows."""
-        named = [name for name in filters["projects"] if name]
-        marks = ", ".join("?" * len(named))
-        none = ""
-        if len(named) < len(filters["projects"]):
-            none = f" OR +project = '' AND +session_id NOT IN ({_of_others(len(named))})"
-        rows = self._db.execute(
-            f"SELECT rowid FROM document WHERE rowid IN ({', '.join('?' * len(rowids))})"
-            f" AND (+project IN ({marks}){none})",
-            (*rowids, *named, *(named if none else ())),
-        )
-        kept = {int(rowid) for (rowid,) in rows}
-        return [rowid for rowid in rowids if rowid in kept]
-
-
-def _is_by_project_alone(filters: Filters) -> bool:
-    """Whether rows of other projects are left out, and nothing else but collections."""
-    more = (filters["session"], filters["category"], filters["verdicts"])
-    return bool(filters["projects"] and filters["others"]) and not any(more)
+            found += [(float(distance), int(rowid)) for distance, rowid in rows]
+        return [rowid for _, rowid in sorted(found)]
 
 
 def cosines(db: apsw.Connection, number: int, rowids: Sequence[int], vector: bytes) -> dict[int, float]:
@@ -249,55 +239,11 @@ def _codes(filters: Filters) -> list[int]:
     return [COLLECTIONS[name] for name in filters["collections"]] or list(COLLECTIONS.values())
 
 
-def _document_filter(filters: Filters) -> tuple[str, list[Any]]:
-    clauses: list[str] = []
-    parameters: list[Any] = []
-    for column, value in (("session_id", filters["session"]), ("category_id", filters["category"])):
-        if value:
-            clauses.append(f"{column} = ?")
-            parameters.append(value)
-    if filters["projects"] and filters["others"]:
-        named = [name for name in filters["projects"] if name]
-        clauses.append(f"rowid IN ({_of_projects(len(named), none=len(named) < len(filters['projects']))})")
-        parameters += [*named, *named] if len(named) < len(filters["projects"]) else named
-    if filters["verdicts"]:
-        clauses.append(f"write_verdict IN ({', '.join('?' * len(filters['verdicts']))})")
-        parameters.extend(filters["verdicts"])
-    return " AND ".join(clauses), parameters
-
-
-def _of_projects(names: int, *, none: bool) -> str:
-    """The rows of so many projects; with `none` those that belong to none too.
-
-    A memory that names no project belongs to that of its session, and to none where that is not known. Three queries,
-    each with an index of its own: one condition of all three stops SQLite 3.54 with "internal query planner error".
-    """
-    marks = ", ".join("?" * names)
-    rows = f"SELECT rowid FROM document WHERE project <> '' AND project IN ({marks})"
-    if none:
-        rows += " UNION ALL SELECT rowid FROM document WHERE project = '' AND session_id = ''"
-        rows += " UNION ALL SELECT rowid FROM document WHERE project = '' AND session_id <> ''"
-        rows += f" AND session_id NOT IN ({_of_others(names)})"
-    return rows
-
-
-def _of_others(names: int) -> str:
-    """The sessions that are known to belong to another project than so many."""
-    return f"SELECT id FROM session WHERE project <> '' AND project NOT IN ({', '.join('?' * names)})"
-
-
-def _where(filters: Filters) -> tuple[str, list[Any]]:
+def _of_collections(filters: Filters) -> tuple[str, list[Any]]:
     """Conditions on the lexical index. `+rowid` keeps FTS5 from looking each row up by itself."""
-    clauses = ""
-    parameters: list[Any] = []
     codes = _codes(filters)
     if len(codes) == 1:
-        clauses += " AND rowid BETWEEN ? AND ?"
-        parameters += [codes[0] << COLLECTION_SHIFT, ((codes[0] + 1) << COLLECTION_SHIFT) - 1]
-    elif len(codes) < len(COLLECTIONS):
-        clauses += f" AND (+rowid >> {COLLECTION_SHIFT}) IN ({', '.join(map(str, codes))})"
-    inner, more = _document_filter(filters)
-    if inner:
-        clauses += f" AND +rowid IN (SELECT rowid FROM document WHERE {inner})"
-        parameters += more
-    return clauses, parameters
+        return " AND rowid BETWEEN ? AND ?", [codes[0] << COLLECTION_SHIFT, ((codes[0] + 1) << COLLECTION_SHIFT) - 1]
+    if len(codes) < len(COLLECTIONS):
+        return f" AND (+rowid >> {COLLECTION_SHIFT}) IN ({', '.join(map(str, codes))})", []
+    return "", []

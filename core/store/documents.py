@@ -251,25 +251,6 @@ def every(db: apsw.Connection, *, forgotten: bool = False, collection: str = "")
         yield _from_row(row)
 
 
-def counts(db: apsw.Connection) -> dict[str, dict[str, int]]:
-    """Per collection: how many documents by verdict, how many forgotten."""
-    result: dict[str, dict[str, int]] = {
-        name: {"total": 0, "allow": 0, "hold": 0, "discard": 0, "forgotten": 0} for name in COLLECTIONS
-    }
-    rows = db.execute(
-        f"SELECT rowid >> {COLLECTION_SHIFT}, write_verdict, forgotten_at IS NOT NULL, count(*)"
-        " FROM document GROUP BY 1, 2, 3"
-    )
-    for code, verdict, gone, number in rows:
-        entry = result[_NAME_OF[code]]
-        if gone:
-            entry["forgotten"] += number
-        else:
-            entry["total"] += number
-            entry[verdict] = entry.get(verdict, 0) + number
-    return result
-
-
 def merge_index(db: apsw.Connection) -> None:
     """Merge the parts that many writes have left in the lexical index: searching one takes a fifth less than ten.
 

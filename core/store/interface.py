@@ -53,7 +53,8 @@ class Filters(TypedDict):
     projects: Sequence[str]
     """The names of a project, and "" for what belongs to none, nor to a session: see `core.project`."""
     others: Sequence[str]
-    """The names in use that mean other projects; where there are none, nothing has to be left out."""
+    """The names in use that mean other projects, with "" where what is of none is left out too; where there are none,
+    nothing has to be left out."""
     category: str
     verdicts: Sequence[str]
 

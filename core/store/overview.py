@@ -1,30 +1,42 @@
-"""What is in the store, in numbers: for `joelclaw status`, `memory stats` and the scorecard."""
+"""What is in the store, in numbers: for `joelclaw status`, `memory stats` and the scorecard. Imports nothing dear."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
-
 from core import clock
-from core.store import documents, events, sqlite
+from core.store import events, sqlite
 from core.store.migrations import COLLECTIONS, row_range
 from core.store.sqlite import apsw
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypedDict
+
+    class Overview(TypedDict):
+        """Counts of everything that a store holds."""
+
+        schema: int
+        counts: dict[str, dict[str, int]]
+        vectors: dict[str, int]
+        events: dict[str, Any]
+
+    class Span(TypedDict):
+        """Oldest and newest time (ms since the epoch, None without a document), and how often texts were merged."""
+
+        oldest: int | None
+        newest: int | None
+        merges: int
 
 
-GROUPS = ("category_id", "source", "project")
+GROUPS = ("category", "source", "project")
 _EVENTS_LISTED = 5
 _VERDICTS = ("total", "allow", "hold", "discard", "forgotten")
-
-
-class Overview(TypedDict):
-    """Counts of everything that a store holds."""
-
-    schema: int
-    counts: dict[str, dict[str, int]]
-    vectors: dict[str, int]
-    events: dict[str, Any]
+_NAME_OF = {code: name for name, code in COLLECTIONS.items()}
+_COUNTED_ANEW = (
+    "(SELECT rowid >> 40 AS collection, forgotten_at IS NOT NULL AS forgotten, write_verdict AS verdict,"
+    " category_id AS category, source, project, count(*) AS documents, sum(merged_count) AS merges FROM document"
+    " GROUP BY 1, 2, 3, 4, 5, 6)"
+)
+"""What the table `tally` holds, read from the documents: an older store that cannot be written has no such table."""
 
 
 def read(db: apsw.Connection, *, now: int) -> Overview:
@@ -37,7 +49,7 @@ def read(db: apsw.Connection, *, now: int) -> Overview:
         spaces = db.execute("SELECT name, (SELECT count(*) FROM vector WHERE space = code) FROM vector_space")
         return {
             "schema": int(db.execute("PRAGMA user_version").get),
-            "counts": documents.counts(db),
+            "counts": counts(db, _COUNTED_ANEW),  # so that a damaged page is met
             "vectors": dict(spaces),
             "events": _events(db, now - clock.DAY_MS),
         }
@@ -81,38 +93,54 @@ def vector_extension() -> str | None:
         db.close()
 
 
-class Span(TypedDict):
-    """The oldest and the newest time (ms since the epoch, None without a document), and how often texts were merged."""
-
-    oldest: int | None
-    newest: int | None
-    merges: int
+def counts(db: apsw.Connection, tally: str = "") -> dict[str, dict[str, int]]:
+    """Per collection: how many documents by verdict, how many forgotten. `tally`: what else is counted from."""
+    result = {name: dict.fromkeys(_VERDICTS, 0) for name in COLLECTIONS}
+    rows = db.execute(
+        f"SELECT collection, forgotten, verdict, sum(documents) FROM {tally or _tally(db)} GROUP BY 1, 2, 3"
+    )
+    for code, forgotten, verdict, number in rows:
+        entry = result[_NAME_OF[code]]
+        if forgotten:
+            entry["forgotten"] += number
+        else:
+            entry["total"] += number
+            entry[verdict] = entry.get(verdict, 0) + number
+    return result
 
 
 def span(db: apsw.Connection) -> Span:
     """Over all collections, without forgotten documents."""
-    found = db.execute(
-        "SELECT min(created_at), max(created_at), coalesce(sum(merged_count), 0) FROM document"
-        " WHERE forgotten_at IS NULL"
-    )
-    oldest, newest, merges = next(iter(found))
-    return {"oldest": oldest, "newest": newest, "merges": int(merges)}
+    ends = [
+        db.execute(
+            f"SELECT created_at FROM document WHERE forgotten_at IS NULL ORDER BY created_at {order} LIMIT 1"
+        ).get
+        for order in ("ASC", "DESC")
+    ]
+    merges = db.execute(f"SELECT coalesce(sum(merges), 0) FROM {_tally(db)} WHERE forgotten = 0").get
+    return {"oldest": ends[0], "newest": ends[1], "merges": int(merges)}
 
 
-def largest(db: apsw.Connection, column: str, most: int) -> dict[str, int]:
+def largest(db: apsw.Connection, group: str, most: int) -> dict[str, int]:
     """The largest groups by one of GROUPS, largest first; documents without a value do not count.
 
     Raises:
-        ValueError: the column is none of GROUPS.
+        ValueError: the group is none of GROUPS.
     """
-    if column not in GROUPS:
-        raise ValueError(column)
+    if group not in GROUPS:
+        raise ValueError(group)
     rows = db.execute(
-        f"SELECT {column}, count(*) FROM document WHERE forgotten_at IS NULL AND {column} <> ''"
-        " GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?",
+        f"SELECT {group}, sum(documents) AS number FROM {_tally(db)} WHERE forgotten = 0 AND {group} <> ''"
+        " GROUP BY 1 HAVING number > 0 ORDER BY 2 DESC, 1 LIMIT ?",
         (most,),
     )
     return {str(name): int(number) for name, number in rows}
+
+
+def _tally(db: apsw.Connection) -> str:
+    """What is counted from: the table that triggers keep."""
+    known = db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'tally'").get
+    return "tally" if known else _COUNTED_ANEW
 
 
 def verdicts_since(db: apsw.Connection, collection: str, since: int) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Archived transcripts: how far each was read, and what the turns of one session said.
+"""Archived transcripts: how far each was read, how its file was then, and what the turns of one session said.
 
 How far is kept in the transaction that stores the episodes, so that neither is without the other.
 """
@@ -11,7 +11,21 @@ from core.store.migrations import row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import TypedDict
+
     import apsw
+
+    class SeenFile(TypedDict):
+        """A file as the archive saw it: see the table `seen_file` in `core.store.migrations`."""
+
+        path: str
+        stamp: str
+        asked: str
+        client: str
+        reason: str
+        seen_at: int
+
 
 SHORTEST_BEGINNING = 8
 """Characters of a session's id that may stand for it: as many as are shown of a UUID."""
@@ -103,3 +117,27 @@ def sources_naming(db: apsw.Connection, session: str) -> list[str]:
     """The transcripts whose path has the id of a session in it."""
     rows = db.execute("SELECT source FROM transcript WHERE instr(source, ?) ORDER BY updated_at DESC", (session,))
     return [str(row[0]) for row in rows]
+
+
+def seen_files(db: apsw.Connection) -> dict[str, SeenFile]:
+    """The files that the archive has seen, by the fingerprint of their path."""
+    if not db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'seen_file'").get:
+        return {}  # an older store that cannot be written
+    rows = db.execute("SELECT path, stamp, asked, client, reason, seen_at FROM seen_file")
+    return {
+        path: {"path": path, "stamp": stamp, "asked": asked, "client": client, "reason": reason, "seen_at": seen_at}
+        for path, stamp, asked, client, reason, seen_at in rows
+    }
+
+
+def note_seen(db: apsw.Connection, seen: Iterable[SeenFile]) -> None:
+    """Keep how files were seen, inside the caller's transaction."""
+    db.executemany(
+        "INSERT OR REPLACE INTO seen_file (path, stamp, asked, client, reason, seen_at) VALUES (?, ?, ?, ?, ?, ?)",
+        [(one["path"], one["stamp"], one["asked"], one["client"], one["reason"], one["seen_at"]) for one in seen],
+    )
+
+
+def forget_seen(db: apsw.Connection, paths: Iterable[str]) -> None:
+    """Forget that files were seen, inside the caller's transaction."""
+    db.executemany("DELETE FROM seen_file WHERE path = ?", [(path,) for path in paths])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from core import clock, ids, words
 from core.store import call_search, transcripts
+from recall import origin
 from recall.by_name import passage
 
 TYPE_CHECKING = False
@@ -60,7 +61,7 @@ class Match:
             "categoryId": "", "categoryConfidence": 0.0, "session": call["session"],
             "timestamp": _time(call), "recallCount": 0,
             "retrievalPriority": 0.0, "privacy": "", "path": call["file"], "title": "", "tags": [],
-            "project": call["project"], "context": "",
+            "project": call["project"], "context": "", "origin": origin.of_call(call["tool"]),
         }  # fmt: skip
 
 
@@ -181,6 +182,7 @@ def view(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
         "client": call["client"], "project": call["project"], "number": call["number"], "prompt": call["prompt"],
         "at": _time(call), "tool": call["tool"], "file": call["file"], "command": call["command"],
         "outcome": call["outcome"], "error": call["error"], "passage": call["passage"],
+        "origin": origin.of_call(call["tool"]),
     }  # fmt: skip
 
 

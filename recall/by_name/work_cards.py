@@ -14,6 +14,7 @@ from core.names import is_file, names_in
 from core.project import same
 from core.store import call_search, transcripts
 from core.store import calls as store
+from recall import origin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def hit(cards: Cards) -> Hit:
         "type": "work", "source": about["client"], "collection": COLLECTION, "writeVerdict": "allow", "categoryId": "",
         "categoryConfidence": 0.0, "session": about["id"], "timestamp": clock.iso(about["updated_at"]),
         "recallCount": 0, "retrievalPriority": 0.0, "privacy": "", "path": cards["file"], "title": "", "tags": [],
-        "project": about["project"], "context": "",
+        "project": about["project"], "context": "", "origin": origin.TOOL,
     }  # fmt: skip
 
 

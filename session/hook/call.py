@@ -54,6 +54,10 @@ class Call:
         self._deadline = Deadline(self._seconds(), self._late)
         try:
             self._config = config.load()
+            if self._config.dropped:
+                from session import dropped_files
+
+                spool.keep(dropped_files.events(self._config.dropped, clock.now_ms()))
         except Failure as failure:
             spool.keep([self._about("hook.config_invalid", "warn", {}, error=failure.message)])
         self._deadline.seconds = self._seconds()

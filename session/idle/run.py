@@ -52,9 +52,7 @@ class Outcome:
         self.sessions = [*self.sessions, result][-_KEPT:]
 
 
-def run(
-    config: Config, interrupts: Interrupts, report: Report, *, once: bool = False, until_empty: bool = False
-) -> Outcome:
+def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, until_empty: bool) -> Outcome:
     """Wait for timers and compact what is due, until interrupted.
 
     Args:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.config import Config
+    from core.repository.project_file import Unusable
     from recall.engine import Hit
     from session.inject.runner import Composed, Moment, Text
     from session.inject.scope import Scope
@@ -33,12 +34,17 @@ TEXT_CHARS = 200
 
 def due(state: SessionState, moment: Moment) -> str:
     """Where a file belongs to a scope that the session has not had; the first of them is the subject."""
-    scopes = _scopes(moment.files, moment.cwd or state["cwd"], moment.context.config)
+    faults: list[Unusable] = []
+    scopes = _scopes(moment.files, moment.cwd or state["cwd"], moment.context.config, faults)
+    if faults:
+        from session import dropped_files
+
+        moment.context.note(dropped_files.events([(one.path, one.reason) for one in faults], moment.context.now))
     fresh = [found for found in scopes if found["name"] not in state["injectedScopes"]]
     if not fresh:
         moment.about = {"scope": scopes[0]["name"] if scopes else None}
         return ALREADY if scopes else NO_SCOPE
-    moment.subject = fresh[0]["name"]
+    moment.subject, moment.foreign = fresh[0]["name"], fresh[0]["foreign"]
     moment.about = {"scope": fresh[0]["name"], "query": fresh[0]["query"]}
     return ""
 
@@ -84,7 +90,7 @@ def text_of(name: str, memories: Sequence[Memory]) -> Composed | None:
     return None
 
 
-def _scopes(files: Sequence[str], cwd: str, config: Config) -> list[Scope]:
+def _scopes(files: Sequence[str], cwd: str, config: Config, faults: list[Unusable]) -> list[Scope]:
     """The scopes of the files, each once."""
     if not cwd:
         try:
@@ -93,7 +99,7 @@ def _scopes(files: Sequence[str], cwd: str, config: Config) -> list[Scope]:
             return []
     found: dict[str, Scope] = {}
     for path in files[: schema.FILES_KEPT]:
-        known = scope.of_file(path, cwd, config.scopes) if path else None
+        known = scope.of_file(path, cwd, config, faults) if path else None
         if known is not None:
             found.setdefault(known["name"], known)
     return list(found.values())

@@ -83,7 +83,7 @@ class Moment:
 
     __slots__ = (
         *("about", "active_at", "context", "cwd", "files"),
-        *("kept", "message", "percent", "project", "query", "skipped_event", "subject"),
+        *("foreign", "kept", "message", "percent", "project", "query", "skipped_event", "subject"),
     )
 
     def __init__(
@@ -110,6 +110,8 @@ class Moment:
         """What the client has left in the context word for word, beside its summary."""
         self.subject = ""
         """What the text is on, where an injection has several; what was composed on one is not injected for another."""
+        self.foreign = False
+        """The query is somebody else's: it is asked of the project's own memories alone."""
         self.about: dict[str, Any] = {}
         """What result and event say of the occasion."""
         self.skipped_event = ""
@@ -170,7 +172,9 @@ class InjectionStep(Step):
         found = None
         if self._query:
             project = moment.project_of(state)
-            found = moment.context.store.recall(self._query, project=project, least=self._injection.LEAST)
+            found = moment.context.store.recall(
+                self._query, project=project, least=self._injection.LEAST, strictly=moment.foreign
+            )
         if found is not None or not self._query or not self._injection.NEEDS_RECALL:
             self._text = self._injection.compose(state, moment, found or ())
             self._reason = "" if self._text is not None else NO_RESULTS

@@ -2,27 +2,32 @@
 
 The configuration's table `[scopes]` says it first; else the nearest package manifest at or above the file, never above
 the project. A manifest comes with a repository that somebody else wrote: what is taken from it is little, one line,
-redacted, and no more than data.
+redacted, and no more than data. What it asks for is asked of that project's own memories, until the user trusts it.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 
 from core import json_text
 from core.quoting import clip, one_line
+from core.repository import trust
+from core.repository.project_file import MANIFEST_BYTES, Unusable, is_below, read, root_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import TypedDict
 
+    from core.config import Config
+
     class Scope(TypedDict):
         """A part of a project: its name, and what is recalled for it."""
 
         name: str
         query: str
+        foreign: bool
+        """Somebody else chose the query: it is asked of the project's own memories."""
 
     Described = tuple[str, str]
     """A package's name and what it says of itself; "" where it does not tell."""
@@ -30,61 +35,47 @@ if TYPE_CHECKING:
 
 NAME_CHARS = 60
 QUERY_CHARS = 120
-_READ_BYTES = 65_536
+_ABOUT_CHARS = 2_000
 _MOST_LEVELS = 40
 _UNSAFE = {ord(character): " " for character in '"\\$`'}
 
 
-def of_file(path: str, cwd: str, scopes: Mapping[str, str]) -> Scope | None:
+def of_file(path: str, cwd: str, config: Config, faults: list[Unusable]) -> Scope | None:
     """The scope of a file, which need not exist yet; None for one outside the project, or without a scope.
 
     Args:
         path: absolute, or relative to `cwd`.
         cwd: where the agent works; the project is the repository around it, else this folder.
-        scopes: folder of the project → query; an empty query means no scope.
+        config: with the scopes, folder of the project → query; an empty query means no scope.
+        faults: gets the manifests that cannot be used.
     """
     try:
         folder = os.path.realpath(cwd)
         found = os.path.realpath(os.path.join(folder, path))
-        root = _root(folder)
+        root = root_of(folder)
     except (OSError, ValueError):
         return None
-    if not _is_below(found, root):
+    if not is_below(found, root):
         return None
-    mapped = _mapped(found, (root, folder), scopes)
+    mapped = _mapped(found, (root, folder), config.scopes)
     if mapped is not None:
-        name, query = mapped
+        entry, name, query = mapped
+        foreign = entry in config.foreign_scopes
     else:
-        name, query = _packaged(os.path.dirname(found), root)
+        at, name, query = _packaged(os.path.dirname(found), root, faults)
+        foreign = bool(name) and not trust.is_trusted(root_of(at))
     name = clip(_plain(name), NAME_CHARS)
     query = _cut(_plain(query.translate(_UNSAFE)), QUERY_CHARS)
-    return {"name": name, "query": query} if name and len(query) > 1 else None
-
-
-def _root(folder: str) -> str:
-    """The repository around a folder, else the folder; the user's home and what is above it are no repository."""
-    home = _home()
-    at = folder
-    for _ in range(_MOST_LEVELS):
-        if at == home or at == os.path.dirname(at):
-            break
-        if os.path.lexists(os.path.join(at, ".git")):
-            return at
-        at = os.path.dirname(at)
-    return folder
+    return {"name": name, "query": query, "foreign": foreign} if name and len(query) > 1 else None
 
 
 def _home() -> str:
     return os.path.realpath(os.path.expanduser("~"))
 
 
-def _is_below(path: str, folder: str) -> bool:
-    return path.startswith(folder.rstrip("/") + "/")
-
-
-def _mapped(path: str, bases: Sequence[str], scopes: Mapping[str, str]) -> tuple[str, str] | None:
-    """The entry of the table with the longest folder that the file is in."""
-    best: tuple[str, str] | None = None
+def _mapped(path: str, bases: Sequence[str], scopes: Mapping[str, str]) -> tuple[str, str, str] | None:
+    """The entry of the table with the longest folder that the file is in: its key, the folder and the query."""
+    best: tuple[str, str, str] | None = None
     for folder, query in scopes.items():
         name = folder.strip()
         while name.endswith(("/*", "/**", "/")):
@@ -92,51 +83,42 @@ def _mapped(path: str, bases: Sequence[str], scopes: Mapping[str, str]) -> tuple
         name = name.removeprefix("./")
         if not name or name.startswith("/") or ".." in name.split("/"):
             continue
-        inside = any(_is_below(path + "/", os.path.join(base, name)) for base in bases)
-        if inside and (best is None or len(name) > len(best[0])):
-            best = name, query
+        inside = any(is_below(path + "/", os.path.join(base, name)) for base in bases)
+        if inside and (best is None or len(name) > len(best[1])):
+            best = folder, name, query
     return best
 
 
-def _packaged(folder: str, root: str) -> tuple[str, str]:
-    """Name and query of the nearest package with a name; empty without one."""
+def _packaged(folder: str, root: str, faults: list[Unusable]) -> tuple[str, str, str]:
+    """Folder, name and query of the nearest package with a name; empty without one."""
     home = _home()
     at = folder
     for _ in range(_MOST_LEVELS):
         for manifest, describe in _MANIFESTS:
-            text = _read(os.path.join(at, manifest))
-            if text is not None:
-                name, about = describe(text, at)
-                if name:  # an npm scope or a vendor says nothing of the package
-                    return name, f"{name.rpartition('/')[2]} {about}"
-        if at in (root, home) or not _is_below(at, root):
+            path = os.path.join(at, manifest)
+            try:
+                data = read(path, root, MANIFEST_BYTES)
+                if data is not None:
+                    name, about = describe(data.decode("utf-8", "replace").removeprefix("\ufeff"), at)
+                    if name:  # an npm scope or a vendor says nothing of the package
+                        return at, name, f"{name.rpartition('/')[2]} {about[:_ABOUT_CHARS]}"
+            except Unusable as fault:
+                faults.append(fault)
+            except json_text.InvalidJSON:
+                faults.append(Unusable(path, "is no JSON"))
+        if at in (root, home) or not is_below(at, root):
             break
         at = os.path.dirname(at)
-    return "", ""
-
-
-def _read(path: str) -> str | None:
-    """The start of a manifest; None where there is none, or it is no plain file."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        return os.read(descriptor, _READ_BYTES).decode("utf-8", "replace").removeprefix("\ufeff")
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
+    return "", "", ""
 
 
 def _json(text: str, _: str) -> Described:
-    """package.json and composer.json."""
-    try:
-        value = json_text.loads(text)
-    except (json_text.InvalidJSON, RecursionError):
-        return "", ""
+    """package.json and composer.json.
+
+    Raises:
+        InvalidJSON: it is none.
+    """
+    value = json_text.loads(text)
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return "", ""
     about = value.get("description")
@@ -203,11 +185,8 @@ def _is_version(part: str) -> bool:
 def _pom(text: str, _: str) -> Described:
     """A Maven project's own name: its parent's and its dependencies' are left out."""
     for outer in ("parent", "dependencies", "dependencyManagement", "build", "profiles"):
-        start = text.find(f"<{outer}>")
-        while start >= 0:
-            stop = text.find(f"</{outer}>", start)
-            text = text[:start] + (text[stop:] if stop >= 0 else "")
-            start = text.find(f"<{outer}>", start)
+        first, *inner = text.split(f"<{outer}>")
+        text = first + "".join(part.partition(f"</{outer}>")[2] for part in inner)
     return _element(text, "artifactId"), _element(text, "description")
 
 

@@ -53,13 +53,17 @@ _FADING_CALLS = 120
 def due(state: SessionState, moment: Moment) -> str:
     """Once a session."""
     moment.about = {"query": query(state, moment)}
+    moment.foreign = not moment.query and _setting(state) in moment.context.config.foreign
     return ALREADY if CUSTOM_TYPE in state["injectedKinds"] else ""
 
 
 def query(state: SessionState, moment: Moment) -> str:
     """The one that was asked for, else that of the role."""
-    own = "inject.gateway_query" if state["role"] == GATEWAY else "inject.query"
-    return moment.query or moment.context.config.text(own)
+    return moment.query or moment.context.config.text(_setting(state))
+
+
+def _setting(state: SessionState) -> str:
+    return "inject.gateway_query" if state["role"] == GATEWAY else "inject.query"
 
 
 def compose(state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | None:

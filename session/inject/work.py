@@ -96,7 +96,8 @@ def opening(prompt: str, characters: int = TASK_CHARS) -> str:
         before = head.rpartition(end)[0]
         if len(before) >= _SENTENCE_LEAST and not before[-1].isdigit():
             return before + end[0]
-    return head[: characters - 1].rpartition(" ")[0] + "…"
+    head = head[: characters - 1]
+    return (head.rpartition(" ")[0] or head) + "…"
 
 
 def demands(prompts: Sequence[str], most: int) -> list[str]:

@@ -157,4 +157,5 @@ def cut(text: str) -> str:
     line = " ".join(text.split())
     if len(line) <= TEXT_CHARS:
         return line
-    return line[:TEXT_CHARS].rpartition(" ")[0].rstrip(" ,;:") + _ELLIPSIS
+    head = line[:TEXT_CHARS]
+    return (head.rpartition(" ")[0] or head[:-1]).rstrip(" ,;:") + _ELLIPSIS

@@ -161,7 +161,9 @@ def filter_by(filters: Filters) -> str:
         for field, value in (("session_id", filters["session"]), ("category_id", filters["category"]))
         if value
     ]
-    if filters["others"]:  # the server cannot ask for an empty field, and what is of no project has one
+    if filters["projects"] and "" not in filters["projects"]:
+        parts.append(f"project:=[{','.join(map(_value, filters['projects']))}]")
+    elif filters["others"]:  # the server cannot ask for an empty field, and what is of no project has one
         parts.append(f"project:!=[{','.join(map(_value, filters['others'][:_MOST_OTHERS]))}]")
     if filters["verdicts"]:
         parts.append(f"write_verdict:=[{','.join(map(_value, filters['verdicts']))}]")

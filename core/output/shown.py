@@ -1,0 +1,135 @@
+"""The one way out: what is printed of stored text, on a terminal, as `--raw`, in JSON or by MCP. Hot path.
+
+A memory may hold what a web page or a tool said, and that may hold anything. Printed as it is it moves the cursor,
+writes to the clipboard (OSC 52), turns the order of letters round, hides words in characters that show nothing, or ends
+the result that it stands in. `shown` leaves what a reader sees and nothing else; a text that has none of that comes out
+as it went in. `escaped` does the same to JSON text, by escapes that change no value.
+"""
+
+from __future__ import annotations
+
+from core.output.markup import without_markup
+
+REPLACED = "\ufffd"
+"""Stands for a run of characters that act or hide."""
+
+_ZWNJ, _ZWJ, _TEXT_STYLE, _EMOJI_STYLE = "\u200c", "\u200d", "\ufe0e", "\ufe0f"
+_JOINING = frozenset((_ZWNJ, _ZWJ, _TEXT_STYLE, _EMOJI_STYLE))
+_FIRST_JOINED = "\u0600"
+"""From here on are the scripts and emoji that joiners are made for; between Latin letters they only hide."""
+# Letters that show nothing: the empty Braille cell, Hangul fillers. They stand where a space would.
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+# Line breaks beside `\n`, and the four separators that Python takes for white space.
+_BREAKS = frozenset("\r\x0b\x0c\x85\u2028\u2029")
+_SEPARATORS = frozenset("\x1c\x1d\x1e\x1f")
+# Marks that texts hold for good reasons and show nothing: they go without a trace.
+_SOFT = ((0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x200B, 0x200F),
+         (0x2060, 0x2064), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF))  # fmt: skip
+# What acts or hides: controls, bidirectional overrides and isolates, interlinear marks, lone surrogates, tags, the
+# selectors that carry bytes.
+_HARD = ((0, 8), (14, 27), (127, 132), (134, 159), (0x202A, 0x202E), (0x2065, 0x206F), (0xD800, 0xDFFF),
+         (0xFDD0, 0xFDEF), (0xFFF0, 0xFFFB), (0xFFFE, 0xFFFF), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A),
+         (0xE0000, 0xE0FFF))  # fmt: skip
+# Those among all of these that Python takes for printable.
+_PRINTABLE = frozenset(
+    (*_BLANK, "\u034f", "\u17b4", "\u17b5", *map(chr, range(0x180B, 0x1810)), *map(chr, range(0xFE00, 0xFE10)),
+     *map(chr, range(0xE0100, 0xE01F0)))
+)  # fmt: skip
+
+
+def shown(text: str) -> str:
+    """The text as it may be printed, with its line breaks and tabs. Applying it twice changes nothing."""
+    return without_markup(_visible(text))
+
+
+def shown_line(text: str) -> str:
+    """The text as it may be printed, on one line."""
+    return without_markup(" ".join(_visible(text).split()))
+
+
+def escaped(json: str) -> str:
+    r"""JSON text with `\u…` for what `shown` would change in it; what it means is the same.
+
+    Args:
+        json: one value or several, with characters beyond ASCII as they are or escaped.
+    """
+    if not _is_plain(json):
+        json = "".join(map(_escape, json))
+    return without_markup(json, "\\u003c")
+
+
+def _is_plain(text: str) -> bool:
+    """Whether nothing has to be looked at one by one: 2 µs a KB of ASCII."""
+    if "\n" in text or "\t" in text:
+        text = text.replace("\n", "").replace("\t", "")
+    return text.isprintable() and (text.isascii() or _PRINTABLE.isdisjoint(text))
+
+
+def _visible(text: str) -> str:
+    if _is_plain(text):
+        return text
+    if "\x1b[" in text or "\x9b" in text:
+        text = _without_styles(text)
+    if "\r\n" in text:
+        text = text.replace("\r\n", "\n")
+    kept: list[str] = []
+    last = ""
+    for at, character in enumerate(text):
+        if not character.isprintable() or character in _PRINTABLE:
+            character = _instead(character, last, text[at + 1 : at + 2])
+            if not character or (character == REPLACED == last):
+                continue
+        kept.append(character)
+        last = character
+    return "".join(kept)
+
+
+def _instead(character: str, last: str, following: str) -> str:
+    """What is printed for a character that Python cannot print, or that shows nothing."""
+    if character in _BREAKS:
+        return "\n"
+    if character in _SEPARATORS or character in _BLANK:
+        return " "
+    if character in _JOINING and _joins(character, last, following):
+        return character
+    code = ord(character)
+    if _is_in(code, _SOFT):
+        return ""
+    return REPLACED if _is_in(code, _HARD) else character
+
+
+def _joins(character: str, last: str, following: str) -> bool:
+    """Whether a joiner, or a selector of an emoji's style, stands where one belongs."""
+    if not last or last == REPLACED or not (last.isprintable() and last >= _FIRST_JOINED):
+        return False
+    if character in (_TEXT_STYLE, _EMOJI_STYLE):
+        return last not in _JOINING
+    return following.isprintable() and following >= _FIRST_JOINED and following not in _PRINTABLE
+
+
+def _is_in(code: int, ranges: tuple[tuple[int, int], ...]) -> bool:
+    return any(low <= code <= high for low, high in ranges)
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    if character == "\n" or (character.isprintable() and character not in _PRINTABLE):
+        return character
+    if not (character in _PRINTABLE or character in _BREAKS or _is_in(code, _SOFT) or _is_in(code, _HARD)):
+        return character
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+
+
+def _without_styles(text: str) -> str:
+    """Colours and movements of the cursor (CSI) go as a whole: what they stand around is to be read."""
+    first, *parts = text.replace("\x9b", "\x1b[").split("\x1b[")
+    kept = [first]
+    for part in parts:
+        end = 0
+        while end < len(part) and " " <= part[end] <= "?":
+            end += 1
+        kept.append(part[end + 1 :] if part[end : end + 1] and "@" <= part[end] <= "~" else REPLACED + part)
+    return "".join(kept)

@@ -1,0 +1,258 @@
+"""Finds the secret that somebody tells in a sentence: "the password for staging is …", "I set the pw to …". Hot path.
+
+No `re`: a name of a secret is followed word by word, a dozen words at most, so that the time is linear in the text.
+"""
+
+from __future__ import annotations
+
+from core.redaction.names import BEFORE, LINKS, OPENERS, is_placeholder, is_prose, is_stated
+from core.redaction.terms import is_technical
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from core.redaction.assignments import Name, Span
+
+_REACH = 220
+_NAME_PARTS = ("pass", "pw", "secret", "token", "key", "auth", "credential")
+_MOST_WORDS = 12
+_DIGITS = frozenset("0123456789")
+_SIGNS = frozenset("!#$%^&*+=@~?")
+_QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "„": "“", "«": "»"}
+_BEHIND = frozenset(" \t'’,\"`*)(")
+_MARKS = frozenset("\"'`()[]{}<>\\$")
+_FAMILIES = frozenset(["password", "pw", "pass", "secret", "token", "api-key", "private-key"])
+
+# Behind the verb "pass" others of them stand: "options to pass to the linker".
+_PLAIN_LINKS = frozenset(["is", "was", "=", ":", "->", "→"])
+_DATABASE = ("role ", "user ", "login ", "identified", "alter ", "create ", "machine ", "connect ", "set password ")
+
+
+def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
+    """The (start, end, kind) of each value that a sentence, or SQL, gives to one of the names."""
+    spans = _changed(text, lower)
+    done = 0
+    for start, end, kind in names:
+        if kind not in _FAMILIES or start < done or text[end : end + 1] not in _BEHIND or text[start] == "-":
+            continue
+        if text[end + 1 : end + 2] == "-" and text[end + 2 : end + 3] not in "- >":
+            continue  # an option
+        loose = kind in ("password", "pw", "pass")
+        label = "password" if loose else kind
+        at, stop = _value_behind(text, lower, start, end, loose, kind != "pass")
+        if stop:
+            spans.append((at, stop, label))
+            done = stop
+            follow = text[stop : stop + 24].lstrip("\"'`”’*")
+            if follow.startswith((" to ", " auf ")):  # "changed from … to …"
+                at = text.index(follow, stop) + follow.index(" ", 1) + 1
+                at, stop = _told(text, at, loose, linked=True)
+                if stop:
+                    spans.append((at, stop, label))
+                    done = stop
+        elif loose and kind != "pass" and text.endswith(" ", 0, start):
+            at, stop = _value_before(text, lower, start)
+            if stop:
+                spans.append((at, stop, label))
+    return spans
+
+
+def _changed(text: str, lower: str) -> list[Span]:
+    """What somebody "changed it to" who has just spoken of a password."""
+    spans: list[Span] = []
+    at = lower.find(" it to ")
+    while at >= 0:
+        at += 7
+        head = lower[max(0, at - 170) : at - 7]
+        if head.endswith(("change", "changed", "set", "reset", "update", "updated", "rotated")) and "passw" in head:
+            start, stop = _told(text, at, True, linked=True)
+            if stop:
+                spans.append((start, stop, "password"))
+        at = lower.find(" it to ", at)
+    return spans
+
+
+def _value_behind(text: str, lower: str, start: int, end: int, loose: bool, juxtaposed: bool) -> tuple[int, int]:
+    """Where the value behind a name stands, (0, 0) for none."""
+    if text[end] == "(":  # SQL: `PASSWORD('…')`
+        called = lower[start:end] == "password" and text[end + 1 : end + 2] == "'" and _is_sql(lower, start, "'")
+        return _told(text, end + 1, loose, linked=True, any_word=True) if called else (0, 0)
+    at, linked = _behind_name(text, end, loose)
+    stated = is_stated(text, lower, start, loose)
+    rest = lower[at : end + _REACH].split("\n", 1)[0].split("\\n", 1)[0].replace("\t", " ")
+    words = []
+    for word in rest.split(" ", _MOST_WORDS):
+        if word:
+            words.append((at, word))
+        at += len(word) + 1
+    if not words or (not juxtaposed and words[0][1] not in _PLAIN_LINKS):
+        return 0, 0
+    at, word = words[0]
+    if stated:
+        if _MARKS.isdisjoint(word):
+            return (at, at + len(word)) if len(word) > 3 and not is_placeholder(word) else (0, 0)
+        return _told(text, at, loose, True, any_word=True)
+    if juxtaposed and not linked and _may_be_told(word):
+        found = _told(text, at, loose, False, loose and _is_sql(lower, start, word))
+        if found[1]:
+            return found
+    return _followed(text, lower, start, end, loose, linked, words)
+
+
+def _behind_name(text: str, at: int, loose: bool) -> tuple[int, bool]:
+    """Where the words behind a name begin, and whether the first is the value: behind "password's", "**password**:"."""
+    if text.startswith(("'s ", "’s "), at):
+        return at + 3, True
+    if text[at] == "*" and text[at : at + 6].lstrip("*").startswith(":"):
+        return text.index(":", at) + 1, True
+    if text[at] in "\"'`*)" and text[at + 1 : at + 2] in " ,\t":
+        at += 1  # "the `password` is …"
+    return at + (loose and text[at : at + 1] == ","), False
+
+
+def _followed(
+    text: str, lower: str, start: int, end: int, loose: bool, linked: bool, words: list[tuple[int, str]]
+) -> tuple[int, int]:
+    """Where the value stands that words such as "is", "was changed to", "for the server is" lead to."""
+    opened = False
+    for number, (at, word) in enumerate(words):
+        if word in LINKS and (linked or word != "from"):
+            linked = True
+            if word == "to" and not _is_changed(lower, start, end, at):
+                linked, opened = False, True
+            continue
+        if linked and _may_be_told(word):
+            found = _told(text, at, loose, True)
+            if found[1]:
+                return found
+        if (not number and word in OPENERS) or (linked and opened):
+            opened, linked = True, False
+        elif not opened:
+            break
+        if word[-1] in ".!?;" or any(part in word for part in _NAME_PARTS):
+            break  # what follows another name is looked for there, so that no word is visited by many
+        linked = word[-1] == ":"
+    return 0, 0
+
+
+def _may_be_told(word: str) -> bool:
+    return not word.isalpha() and word[0] != "-"
+
+
+def _is_changed(lower: str, start: int, end: int, at: int) -> bool:
+    """Whether the "to" at `at` says what something was changed to: such a verb stands before the name or behind it."""
+    around = lower[max(0, start - 48) : start].rsplit(".", 1)[-1] + lower[end:at]
+    return any(verb in around for verb in ("chang", "set", "updat", "rotat", "switch", "renam", "geändert", "gesetzt"))
+
+
+def _is_sql(lower: str, start: int, word: str) -> bool:
+    """Whether the name stands in a statement or a netrc that gives any word behind it to a user."""
+    if word[:1] != "'" and _DIGITS.isdisjoint(word):
+        return False
+    head = lower[max(0, start - 160) : start]
+    return any(word in head for word in _DATABASE)
+
+
+def _told(text: str, at: int, loose: bool, linked: bool, any_word: bool = False) -> tuple[int, int]:
+    """Where the value that begins at `at` stands without its quotes, if it looks like a secret."""
+    while text[at : at + 1] in ("*", "(", "_") and text[at + 1 : at + 2] not in ("*", ""):
+        at += 1
+    if text.startswith("**", at):
+        stop = text.find("**", at + 2, at + 80)
+        value = text[at + 2 : stop]
+        plain = value.isalpha() or not value.isascii() or "\n" in value
+        if stop > 0 and not plain and _is_quoted_secret(value, loose, linked, any_word):
+            return at + 2, stop
+        at += 2
+    slashes = 0
+    while slashes < 3 and text[at + slashes : at + slashes + 1] == "\\":
+        slashes += 1
+    mark = text[at + slashes : at + slashes + 1]
+    if mark in _QUOTES and mark:
+        at += slashes + 1
+        closing = text[at - slashes - 1 : at - 1] + _QUOTES[mark]
+        stop = text.find(closing, at, at + 160)
+        value = text[at:stop] if stop > 0 else ""
+        if value and "\n" not in value and _is_quoted_secret(value, loose, linked, any_word):
+            return at, stop
+        return 0, 0
+    words = text[at : at + 160].split(None, 1)
+    value = words[0] if words else ""
+    for end in ('"', "<", "`", "\\", "&quot", "&#", "&lt"):
+        if end in value:
+            value = value.partition(end)[0]
+    value = value.rstrip(".,;:)*?>")
+    if value.endswith(("'", "!'")):
+        value = value.rstrip("'")
+    if value and text[at + len(value) : at + len(value) + 1] != "(" and _is_bare_secret(value, loose, linked, any_word):
+        return at, at + len(value)
+    return 0, 0
+
+
+def _is_quoted_secret(value: str, loose: bool, linked: bool, any_word: bool) -> bool:
+    if (
+        is_placeholder(value)
+        or value[0] in "/~.{<-$ \t%,)"
+        or "](" in value
+        or not any(char.isalnum() for char in value)
+    ):
+        return False
+    if " " in value:
+        many = len(value.split()) + (not _DIGITS.isdisjoint(value))
+        return loose and many > (2 if linked or any_word else 3) and not is_prose(value)
+    if any_word:
+        return True
+    if is_technical(value):
+        return False
+    digits = not _DIGITS.isdisjoint(value)
+    if not loose:
+        return digits and _is_token(value)
+    if digits or not _SIGNS.isdisjoint(value[1:]):
+        return len(value) >= 6
+    return linked and len(value) >= 6 and value.isalpha() and value.islower()
+
+
+def _is_bare_secret(value: str, loose: bool, linked: bool, any_word: bool) -> bool:
+    if len(value) < 5 or is_placeholder(value) or value[0] in "/~.{<-$[(|" or is_technical(value):
+        return False
+    digits = not _DIGITS.isdisjoint(value)
+    cased = value.upper() != value and value.lower() != value
+    if not loose:
+        return digits and _is_token(value) and (linked or (cased and len(value) >= 16 and value.isalnum()))
+    letters = value.upper() != value.lower()
+    signs = not _SIGNS.isdisjoint(value[1:-1])
+    if any_word:
+        return digits and letters
+    if not linked:
+        return digits and len(value) >= 7 and (cased or signs)
+    if digits:
+        return letters and (len(value) >= 6 or signs)
+    if signs:
+        return letters and len(value) >= 8
+    parts = value.split("-")
+    return len(parts) > 3 and all(len(part) > 2 and part.isalpha() for part in parts) and not is_prose(" ".join(parts))
+
+
+def _is_token(value: str) -> bool:
+    """Whether a value is long enough, with digits enough, for a token, a key or a secret."""
+    return len(value) >= 12 and sum(char in _DIGITS for char in value) > 1 and value.upper() != value.lower()
+
+
+def _value_before(text: str, lower: str, start: int) -> tuple[int, int]:
+    """Where the value in `use "…" as the password` stands: quoted, or bare where it has digits and signs."""
+    head = lower[max(0, start - 12) : start]
+    if not head.endswith(BEFORE):
+        return 0, 0
+    found = next(before for before in BEFORE if head.endswith(before))
+    stop = start - len(found)
+    closing = text[stop - 1 : stop]
+    if closing in _QUOTES.values() and closing:
+        marks = [mark for mark, end in _QUOTES.items() if end == closing]
+        at = max(text.rfind(mark, max(0, stop - 80), stop - 1) for mark in marks) + 1
+        value = text[at : stop - 1]
+        if at and value and "\n" not in value and _is_quoted_secret(value, True, False, False):
+            return at, stop - 1
+        return 0, 0
+    at = max(text.rfind(" ", max(0, stop - 80), stop), text.rfind("\n", max(0, stop - 80), stop)) + 1
+    if at and _is_bare_secret(text[at:stop], True, False, False):
+        return at, stop
+    return 0, 0

@@ -1,0 +1,109 @@
+"""The one way in: a file of a project is read where it lies in the project, is a regular one and of a fair size.
+
+A repository may hold links to anywhere, pipes that nobody writes to, devices that never end. None of them is opened:
+what is no plain file within the project is a fault of that file, which is left out. Hot path.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+SETTINGS_BYTES = 65_536
+MANIFEST_BYTES = 1_048_576
+_MOST_LEVELS = 40
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+class Unusable(Exception):
+    """A file of a project that is not read; `reason` says why, without its content."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} {reason}")
+        self.path = path
+        self.reason = reason
+
+
+def root_of(folder: str) -> str:
+    """The real path of the project around a folder: its repository, else itself.
+
+    The user's home and what is above it are no repository.
+    """
+    real = os.path.realpath(folder)
+    home = os.path.realpath(os.path.expanduser("~"))
+    at = real
+    for _ in range(_MOST_LEVELS):
+        if at == home or at == os.path.dirname(at):
+            break
+        if os.path.lexists(os.path.join(at, ".git")):
+            return at
+        at = os.path.dirname(at)
+    return real
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether a real path is below a real folder."""
+    return path.startswith(folder.rstrip("/") + "/")
+
+
+def status_of(path: str, root: str) -> tuple[str, os.stat_result] | None:
+    """The real path of a project's file and its status; None where there is none.
+
+    Args:
+        root: the project's real path.
+
+    Raises:
+        Unusable: it is a link out of the project, no regular file, or cannot be looked at.
+    """
+    try:
+        os.lstat(path)
+        real = os.path.realpath(path)
+        status = os.lstat(real)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise Unusable(path, f"cannot be read: {error.strerror}") from None
+    except ValueError:  # a path that no file can have
+        return None
+    if not is_below(real, root):
+        raise Unusable(path, "is a link out of the project")
+    if not stat.S_ISREG(status.st_mode):
+        raise Unusable(path, "is no regular file")
+    return real, status
+
+
+def read(path: str, root: str, most: int) -> bytes | None:
+    """The content of a project's file; None where there is none.
+
+    Args:
+        root: the project's real path.
+        most: bytes; a larger file is not read at all.
+
+    Raises:
+        Unusable: as `status_of`; it is too large.
+    """
+    found = status_of(path, root)
+    if found is None:
+        return None
+    if found[1].st_size > most:
+        raise Unusable(path, f"is larger than {most // 1024} KiB")
+    try:
+        descriptor = os.open(found[0], _FLAGS)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Unusable(path, f"cannot be read: {error.strerror}") from None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # it was replaced meanwhile
+            raise Unusable(path, "is no regular file")
+        data = b""
+        while len(data) <= most:
+            block = os.read(descriptor, most + 1 - len(data))
+            if not block:
+                return data
+            data += block
+    except OSError as error:
+        raise Unusable(path, f"cannot be read: {error.strerror}") from None
+    finally:
+        os.close(descriptor)
+    raise Unusable(path, f"is larger than {most // 1024} KiB")

@@ -1,0 +1,153 @@
+"""The documents that a filter admits: gathered where they are few, asked about once they are found where they are many.
+
+A search in one session or one project shall cost no more than one in everything. The rows of a session come from its
+index and those of a project from three, into a table of this connection by which both searches are narrowed. Where a
+third of all is admitted, or more, to gather them takes longer than to look among the best of all.
+"""
+
+from __future__ import annotations
+
+from core.store.migrations import COLLECTION_SHIFT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    import apsw
+
+    from core.store.interface import Filters
+
+    Condition = tuple[str, list[Any]]
+    """SQL, and its parameters."""
+
+_FEW = 4_096
+"""So many rows are never many: to gather them takes a millisecond."""
+_MANY = 1 / 3
+_GUESSED = 1 / 4
+"""The share of a category or a verdict, which no index counts."""
+_ROOM = 1.5
+"""So many times as many of the best are looked at as would do if the share among them were that among all."""
+_MOST = 400
+"""The nearest 200 of 100,000 signatures take three times as long as the nearest 50, and the nearest 1,000 25 times."""
+
+
+class Admitted:
+    """The rows that a filter admits, whatever it says of collections: those are a range of rows each.
+
+    One at a time on a connection: the next has its rows in the same place.
+
+    Args:
+        filters: at least a session, a category, verdicts, or projects of which there are others.
+        size: how many documents there are, roughly.
+    """
+
+    __slots__ = ("_asked", "_count", "_db", "_indexed", "_share")
+
+    def __init__(self, db: apsw.Connection, filters: Filters, size: int) -> None:
+        session, category, verdicts = filters["session"], filters["category"], filters["verdicts"]
+        names = filters["projects"] if filters["others"] else ()
+        self._db = db
+        self._count = -1
+        self._indexed: Condition | None = None
+        asked: list[Condition] = []
+        if session:
+            asked.append(("+session_id = ?", [session]))
+            # without its second condition SQLite does not take the index of sessions, which has no row without one
+            self._indexed = "SELECT rowid FROM document WHERE session_id = ? AND session_id <> ''", [session]
+        if names:
+            asked.append(_is_of(names))
+            self._indexed = self._indexed or _rows_of(names)
+        if category:
+            asked.append(("+category_id = ?", [category]))
+        if verdicts:
+            asked.append((f"+write_verdict IN ({_marks(verdicts)})", [*verdicts]))
+        self._asked = asked
+        self._share = 0.0
+        if size > _FEW and not session:
+            rows = self._counted() if names else size
+            if rows > max(_FEW, size * _MANY):
+                self._share = rows / size * (_GUESSED if category or verdicts else 1)
+
+    def looked_at(self, limit: int) -> int:
+        """How many of the best of all are to be looked at for `limit` admitted ones; 0 where `gather` is quicker."""
+        if not self._share or self._count >= 0:
+            return 0
+        wide = int(limit / self._share * _ROOM) + 1
+        return wide if wide <= _MOST else 0
+
+    def among(self, rows: Sequence[int]) -> list[int]:
+        """Those of a few rows that are admitted, in their order."""
+        where, parameters = self._conditions()
+        found = self._db.execute(
+            f"SELECT rowid FROM document WHERE rowid IN ({_marks(rows)}) AND {where}", (*rows, *parameters)
+        )
+        kept = {int(row) for (row,) in found}
+        return [row for row in rows if row in kept]
+
+    def where(self, row: str, code: int | None = None) -> str:
+        """A condition that admitted rows alone fulfil; `row` has their number. With `code`, those of one collection."""
+        self.gather()
+        of_one = "" if code is None else f" WHERE id >> {COLLECTION_SHIFT} = {code}"
+        return f" AND {row} IN (SELECT id FROM temp.admitted{of_one})"
+
+    def gather(self) -> int:
+        """Put the rows where `where` finds them, at the first call; returns how many they are."""
+        if self._count < 0:
+            rows, parameters = self._indexed or ("", [])
+            if not rows or len(self._asked) > 1:
+                where, more = self._conditions()
+                rows = f"SELECT rowid FROM document WHERE {f'rowid IN ({rows}) AND ' if rows else ''}{where}"
+                parameters = [*parameters, *more]
+            self._db.execute("PRAGMA temp_store = MEMORY")
+            self._db.execute("CREATE TABLE IF NOT EXISTS temp.admitted (id INTEGER PRIMARY KEY)")
+            self._db.execute("DELETE FROM temp.admitted")
+            self._db.execute(f"INSERT INTO temp.admitted {rows}", parameters)
+            self._count = self._db.changes()
+        return self._count
+
+    def _conditions(self) -> Condition:
+        return " AND ".join(sql for sql, _ in self._asked), [value for _, values in self._asked for value in values]
+
+    def _counted(self) -> int:
+        rows, parameters = self._indexed or ("", [])
+        return int(self._db.execute(f"SELECT count(*) FROM ({rows})", parameters).get)
+
+
+def _is_of(names: Sequence[str]) -> Condition:
+    """Whether a row belongs to one of the projects; `+` keeps SQLite from walking an index of all rows."""
+    named, none = _named(names)
+    if not none:
+        return f"+project IN ({_marks(named)})", named
+    of_others = f"+project = '' AND +session_id NOT IN ({_of_others(named)})"
+    return f"(+project IN ({_marks(named)}) OR {of_others})", [*named, *named]
+
+
+def _rows_of(names: Sequence[str]) -> Condition:
+    """The rows of the projects; where "" is among the names, also those that belong to none.
+
+    A memory that names no project belongs to that of its session, and to none where that is not known. Three queries,
+    each with an index of its own: one condition of all three stops SQLite 3.54 with "internal query planner error".
+    """
+    named, none = _named(names)
+    rows = f"SELECT rowid FROM document WHERE project <> '' AND project IN ({_marks(named)})"
+    if not none:
+        return rows, named
+    rows += " UNION ALL SELECT rowid FROM document WHERE project = '' AND session_id = ''"
+    rows += " UNION ALL SELECT rowid FROM document WHERE project = '' AND session_id <> ''"
+    return f"{rows} AND session_id NOT IN ({_of_others(named)})", [*named, *named]
+
+
+def _of_others(named: Sequence[str]) -> str:
+    """The sessions that are known to belong to another project than these."""
+    return f"SELECT id FROM session WHERE project <> '' AND project NOT IN ({_marks(named)})"
+
+
+def _named(names: Sequence[str]) -> tuple[list[str], bool]:
+    """The names of projects, and whether what belongs to none is admitted too."""
+    named = [name for name in names if name]
+    return named, len(named) < len(names)
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))

@@ -1,0 +1,214 @@
+"""The files of transcripts: found with one look at each, and told whether the archive has them as they are.
+
+A file that is as it was when the archive had all of it is not opened. As it was means: its size, its times of change
+and its number in the file system. What changed less than two seconds before it was read may change again within the
+same tick of a coarse clock: it is read once more.
+"""
+
+from __future__ import annotations
+
+import os
+
+from clients import registry
+from core import clock, ids
+from core.errors import usage
+from core.store import sqlite, transcripts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import apsw
+
+    from core.store.transcripts import SeenFile
+
+MOST_LISTED = 20
+SUBAGENT = "a subagent's transcript"
+_SETTLED_NS = 2_000_000_000
+_REGULAR, _KIND = 0o100000, 0o170000  # of a file's mode; `stat` is an import
+
+
+class File:
+    """A file, and how it was when it was found.
+
+    Args:
+        path: as it was given or found.
+        real: without links.
+        status: None where it was gone by then.
+    """
+
+    __slots__ = ("changed", "key", "path", "settles", "size", "stamp")
+
+    def __init__(self, path: str, real: str, status: os.stat_result | None) -> None:
+        self.path = path
+        self.key = ids.fingerprint(real)
+        self.changed, self.settles, self.size, self.stamp = 0, 0, 0, ""
+        if status is not None:
+            self.changed = status.st_mtime_ns
+            self.settles = max(status.st_mtime_ns, status.st_ctime_ns) + _SETTLED_NS
+            if status.st_mode & _KIND == _REGULAR:
+                self.size = status.st_size
+                self.stamp = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+
+
+class Archived:
+    """What became of the files. The first MOST_LISTED of those that were left out are listed with their reason."""
+
+    __slots__ = (
+        *("added", "agents", "bad_lines", "bytes", "calls", "skipped", "skipped_count"),
+        *("subagents", "transcripts", "unchanged", "updated"),
+    )
+
+    def __init__(self) -> None:
+        self.transcripts = self.unchanged = self.added = self.updated = self.calls = self.bytes = 0
+        self.bad_lines = self.subagents = self.skipped_count = 0
+        self.agents: dict[str, int] = {}
+        self.skipped: list[dict[str, str]] = []
+
+    def take(self, client: str, *, unchanged: bool) -> None:
+        """Count a transcript of a client."""
+        self.transcripts += 1
+        self.unchanged += unchanged
+        self.agents[client] = self.agents.get(client, 0) + 1
+
+    def leave_out(self, path: str, reason: str) -> None:
+        """Count a file that was left out."""
+        if reason == SUBAGENT:
+            self.subagents += 1
+            return
+        self.skipped_count += 1
+        if len(self.skipped) < MOST_LISTED:
+            self.skipped.append({"path": path, "reason": reason})
+
+
+class KnownFiles:
+    """What the archive has seen of files.
+
+    Args:
+        db: the store, None where there is none yet.
+        agent: the client that is named as their writer, "" where each file tells.
+        now: ms since the epoch, before the files are read.
+
+    Raises:
+        Failure: what the store says.
+    """
+
+    __slots__ = ("_agent", "_new", "_now", "_seen")
+
+    def __init__(self, db: apsw.Connection | None, agent: str, now: int) -> None:
+        self._agent = agent
+        self._now = now
+        self._new: dict[str, SeenFile] = {}
+        try:
+            self._seen = transcripts.seen_files(db) if db is not None else {}
+        except sqlite.StoreError as error:
+            raise sqlite.as_failure(error) from None
+
+    def of(self, file: File) -> SeenFile | None:
+        """What is known of a file that is as it was; one that was left out is looked at again after a day.
+
+        By then a later version may know whose it is.
+        """
+        seen = self._seen.get(file.key)
+        if seen is None or not file.stamp or (seen["stamp"], seen["asked"]) != (file.stamp, self._agent):
+            return None
+        return seen if seen["client"] or 0 <= self._now - seen["seen_at"] < clock.DAY_MS else None
+
+    def note(self, file: File, client: str, reason: str) -> None:
+        """Note that the archive has all of a client's transcript, or for what reason it left a file out."""
+        if file.stamp and file.settles <= self._now * 1_000_000:
+            self._new[file.key] = {
+                "path": file.key, "stamp": file.stamp, "asked": self._agent, "client": client, "reason": reason,
+                "seen_at": self._now,
+            }  # fmt: skip
+
+    def save(self, db: apsw.Connection, every: Iterable[File] | None) -> None:
+        """Store what was noted; with `every` file that there is, forget the others.
+
+        Raises:
+            Failure: what the store says.
+        """
+        gone = set() if every is None else self._seen.keys() - {file.key for file in every}
+        if self._new or gone:
+            with sqlite.transaction(db):
+                transcripts.note_seen(db, self._new.values())
+                transcripts.forget_seen(db, gone)
+
+
+def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
+    """The transcripts that a call means, the one that was changed last first: who stops early has what is fresh.
+
+    Args:
+        given: files, and folders of which every `.jsonl` file counts.
+        agent: with `every`, the only client whose transcripts are meant; "" for all clients.
+        every: also those that lie where the clients keep them.
+
+    Raises:
+        Failure: MEMORY_INVALID_ARGS for a path that is not there.
+    """
+    found: dict[str, File] = {}
+    if every:
+        for name in [agent] if agent else registry.KEEPING_FILES:
+            settings = registry.row(name).settings()
+            found.update((file.key, file) for file in _matching(settings.home(), settings.transcripts))
+    for path in given:
+        if os.path.isdir(path):
+            found.update((file.key, file) for file in _matching(path, "**/*.jsonl"))
+        elif os.path.exists(path):
+            file = at(path)
+            found[file.key] = file
+        else:
+            raise usage("MEMORY_INVALID_ARGS", f"there is no {path}", "name a transcript, or a folder of transcripts")
+    return sorted(found.values(), key=lambda file: file.changed, reverse=True)
+
+
+def at(path: str) -> File:
+    """The file at a path, be it there or not."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        status = None
+    return File(path, os.path.realpath(path), status)
+
+
+def _matching(folder: str, pattern: str) -> Iterator[File]:
+    """The files below a folder by a pattern such as `a/*/b/**/c-*.jsonl`: one star a part, two for any folders."""
+    *above, last = pattern.split("/")
+    folders = [folder]
+    for part in above:
+        if part == "*":
+            folders = [entry.path for one in folders for entry in _entries(one) if entry.is_dir()]
+        elif part != "**":
+            folders = [os.path.join(one, part) for one in folders]
+    begin, _, end = last.partition("*")
+    waiting = [(one, os.path.realpath(one)) for one in folders]
+    while waiting:
+        here, real = waiting.pop()
+        for entry in _entries(here):
+            if entry.name.startswith(begin) and entry.name.endswith(end) and _is_file(entry):
+                inside = os.path.realpath(entry.path) if entry.is_symlink() else os.path.join(real, entry.name)
+                yield File(entry.path, inside, _status(entry))
+            elif "**" in above and entry.is_dir(follow_symlinks=False):
+                waiting.append((entry.path, os.path.join(real, entry.name)))
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return list(found)
+    except OSError:
+        return []
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
+
+
+def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
+    try:
+        return entry.stat()
+    except OSError:
+        return None

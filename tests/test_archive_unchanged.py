@@ -1,0 +1,265 @@
+"""`memory archive` opens no file that it has as it is: a look at each, and of a session that grew what is new."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from claude_transcript import SESSION, Transcript
+from conftest import Run
+from secret_samples import POSITIVE
+
+from core.store import sqlite
+from memory.archive import ingest, known_files
+
+HOUR_MS = 3_600_000
+LATER_MS = int(time.time() * 1000) + HOUR_MS
+"""Long after the files of a test were written: the system's time of their last change cannot be set."""
+IDS = [f"{number}{SESSION[1:]}" for number in range(4)]
+
+Archive = Callable[..., Any]
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the transcripts that were opened."""
+    found: list[str] = []
+    whole = os.open
+
+    def watched(path: Any, *more: Any, **named: Any) -> int:
+        if str(path).endswith(".jsonl"):
+            found.append(Path(path).name)
+        return whole(path, *more, **named)
+
+    monkeypatch.setattr(os, "open", watched)
+    return found
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Path:
+    """A person's home with four transcripts, one of a helper, and one of nobody's."""
+    folder = tmp_path / "person" / ".claude" / "projects" / "-w"
+    for number, name in enumerate(IDS):
+        made = Transcript(folder / f"{name}.jsonl", first=number * 100)
+        made.user(f"the question number {number}")
+        made.assistant(f"the answer number {number}")
+    side = Transcript(folder / "agent-1.jsonl")
+    side.write(side.entry("user", "a helper was asked", isSidechain=True))
+    (folder / "nobody.jsonl").write_text('{"a": 1}\n')
+    return tmp_path / "person"
+
+
+@pytest.fixture
+def archive(run: Run, person: Path) -> Archive:
+    unset = dict.fromkeys(("CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR", "GEMINI_CLI_HOME"), "")
+
+    def command(*words: str, now: int = LATER_MS) -> Any:
+        env = {"HOME": str(person), **unset, "JOELCLAW_NOW_MS": str(now)}
+        return run("memory", "archive", *(words or ("--all",)), env=env).result
+
+    return command
+
+
+def path_of(person: Path, number: int) -> Path:
+    return person / ".claude" / "projects" / "-w" / f"{IDS[number]}.jsonl"
+
+
+def replaced_in_place(path: Path, text: str) -> None:
+    """Another content of the same size and time."""
+    before = path.stat()
+    assert len(text) == before.st_size
+    path.write_text(text)
+    while path.stat().st_ctime_ns == before.st_ctime_ns or path.stat().st_mtime_ns != before.st_mtime_ns:
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_what_is_as_it_was_is_not_opened(archive: Archive, opened: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    first = archive()
+    assert (first["transcripts"], first["subagents"], first["skippedCount"]) == (4, 1, 1)
+    assert len(set(opened)) == 6
+    opened.clear()
+    monkeypatch.setattr(sqlite, "open_writing", lambda **_: pytest.fail("nothing is to be written"))
+    again = archive()
+    assert opened == []
+    told = {"unchanged": 4, "episodes": {"added": 0, "updated": 0}, "bytes": 0}
+    assert again == {**first, **told}
+    assert again["agents"] == {"claude": 4} and again["skipped"][0]["reason"] == "no transcript of a known client"
+
+
+def test_of_a_session_that_grew_what_is_new_is_read(archive: Archive, opened: list[str], person: Path) -> None:
+    archive()
+    opened.clear()
+    grown = path_of(person, 2)
+    size = grown.stat().st_size
+    made = Transcript(grown, first=900)
+    for number in range(5):
+        made.user(f"and then question {number}")
+        made.assistant(f"and then answer {number}")
+    result = archive()
+    assert set(opened) == {grown.name}
+    assert result["bytes"] == grown.stat().st_size - size
+    assert (result["transcripts"], result["unchanged"], result["episodes"]["added"]) == (4, 3, 10)
+    opened.clear()
+    assert archive()["unchanged"] == 4 and opened == []
+
+
+def test_half_a_line_is_read_when_it_is_whole(archive: Archive, opened: list[str], person: Path) -> None:
+    made = Transcript(path_of(person, 0), first=900)
+    line = json.dumps(made.entry("user", "the last question")).encode()
+    made.append(line[:30])
+    archive()
+    opened.clear()
+    assert archive()["bytes"] == 0 and opened == []
+    made.append(line[30:] + b"\n")
+    assert archive()["episodes"]["added"] == 1
+
+
+def test_another_content_of_the_same_size_and_time_is_noticed(archive: Archive, person: Path) -> None:
+    """The system keeps a time of its own of each change."""
+    archive()
+    first = path_of(person, 0)
+    replaced_in_place(first, first.read_text().replace("u-000000", "v-000000").replace("question", "riddle->"))
+    result = archive()
+    assert (result["unchanged"], result["episodes"]["added"]) == (3, 2)
+
+
+def test_a_file_that_took_the_place_of_another_is_noticed(archive: Archive, person: Path, tmp_path: Path) -> None:
+    archive()
+    first = path_of(person, 0)
+    before = first.stat()
+    other = tmp_path / "other"
+    other.write_text(first.read_text().replace("u-000000", "v-000000"))
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    other.replace(first)
+    assert (first.stat().st_size, first.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert archive()["episodes"]["added"] == 2
+
+
+def test_what_has_just_changed_is_read_once_more(archive: Archive, opened: list[str], person: Path) -> None:
+    """A coarse clock gives two changes one time: what is younger than two seconds may have changed since."""
+    changed_ms = max(path.stat().st_ctime_ns for path in person.rglob("*.jsonl")) // 1_000_000
+    archive(now=changed_ms + 1_900)
+    opened.clear()
+    assert archive(now=changed_ms + 2_001)["unchanged"] == 4
+    assert len(set(opened)) == 6
+    opened.clear()
+    assert archive(now=changed_ms + 2_001)["unchanged"] == 4
+    assert opened == []
+
+
+def test_what_was_left_out_is_looked_at_again_after_a_day(archive: Archive, opened: list[str]) -> None:
+    """By then a later version may know whose it is. A clock that was put back counts as a day."""
+    first = archive()
+    for hours, looked_at in (
+        (23, set()),
+        (25, {"nobody.jsonl", "agent-1.jsonl"}),
+        (0, {"nobody.jsonl", "agent-1.jsonl"}),
+    ):
+        opened.clear()
+        result = archive(now=LATER_MS + hours * HOUR_MS)
+        assert set(opened) == looked_at, hours
+        assert (result["skipped"], result["subagents"]) == (first["skipped"], first["subagents"])
+
+
+def test_what_cannot_be_read_is_tried_again(archive: Archive, person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = os.open
+    locked = str(path_of(person, 1))
+
+    def refusing(path: Any, *more: Any, **named: Any) -> int:
+        if str(path) == locked:
+            raise PermissionError(13, "Permission denied", locked)
+        return whole(path, *more, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refusing)
+        refused = archive()
+    assert (refused["transcripts"], refused["skippedCount"]) == (3, 2)
+    assert "Permission denied" in {one["reason"] for one in refused["skipped"]}
+    assert archive()["episodes"]["added"] == 2
+
+
+def test_another_writer_is_another_question(archive: Archive, opened: list[str], person: Path) -> None:
+    archive()
+    opened.clear()
+    assert archive(str(path_of(person, 0)), "--agent", "claude")["unchanged"] == 1
+    assert opened
+    opened.clear()
+    archive(str(path_of(person, 0)), "--agent", "claude")
+    assert opened == []
+
+
+def test_what_a_hook_has_read_meanwhile_is_opened_once(
+    archive: Archive, opened: list[str], person: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive()
+    Transcript(path_of(person, 3), first=900).user("one more question")
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    db = sqlite.open_writing(busy_ms=400, durable=False)
+    ingest.ingest_file(db, str(path_of(person, 3)), agent="claude", session=IDS[3], cwd="", now=1, vectors=False)
+    db.close()
+    opened.clear()
+    assert archive()["unchanged"] == 4 and set(opened) == {path_of(person, 3).name}
+    opened.clear()
+    assert archive()["unchanged"] == 4 and opened == []
+
+
+def test_a_file_that_is_gone_is_known_no_more(archive: Archive, person: Path, home: Path) -> None:
+    def known() -> int:
+        db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
+        return int(db.execute("SELECT count(*) FROM seen_file").get)
+
+    archive()
+    assert known() == 6
+    path_of(person, 0).unlink()
+    Transcript(path_of(person, 1), first=900).user("one more question")
+    archive(str(path_of(person, 1)))
+    assert known() == 6, "one file says nothing of the others"
+    Transcript(path_of(person, 1), first=950).user("and another")
+    archive()
+    assert known() == 5
+
+
+def test_no_path_reaches_the_store(archive: Archive, person: Path, home: Path) -> None:
+    secret = next(sample.secret for sample in POSITIVE if "/" not in sample.secret and len(sample.secret) < 100)
+    folder = person / ".claude" / "projects" / secret.replace("\n", "")
+    Transcript(folder / f"{SESSION}.jsonl").user("in a folder with a bad name")
+    archive()
+    stored = b"".join(path.read_bytes() for path in home.glob("store.db*"))
+    assert folder.name.encode() not in stored
+
+
+PATTERNS = ["a/**/*.jsonl", "a/**/r-*.jsonl", "a/*/c/*.jsonl", "**/*.jsonl", "*.jsonl", "no/**/*.jsonl"]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_files_are_found_as_by_pathlib(tmp_path: Path, pattern: str) -> None:
+    root = tmp_path / "root"
+    for name in (
+        "a/x.jsonl",
+        "a/b/r-1.jsonl",
+        "a/b/c/2.jsonl",
+        "a/.hid/3.jsonl",
+        "a/b/4.json",
+        "5.jsonl",
+        "a/d.jsonl/6.jsonl",
+    ):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("{}\n")
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "7.jsonl").write_text("{}\n")
+    (root / "a" / "link").symlink_to(tmp_path / "far")
+    (root / "a" / "b" / "c" / "r-8.jsonl").symlink_to(tmp_path / "far" / "7.jsonl")
+    (root / "a" / "gone.jsonl").symlink_to(root / "nowhere")
+    (root / "a" / "circle").symlink_to(root)
+    found = {file.path: file for file in known_files._matching(str(root), pattern)}
+    assert set(found) == {str(path) for path in root.glob(pattern) if path.is_file()}
+    for path, file in found.items():
+        assert file.key == known_files.at(path).key and file.stamp == known_files.at(path).stamp
+    if "no" not in pattern:
+        assert found

@@ -1,0 +1,86 @@
+"""What an answer offers to do next can be done: it runs as it is filled in."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_transcript import Transcript
+from conftest import NOW_MS, Run
+
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+MEMORY = "The staging queue drains at 14:00 UTC"
+
+
+@pytest.fixture
+def stocked(run: Run, tmp_path: Path) -> Path:
+    """A folder with notes; a memory, a session, an event and a checkpoint."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/queue.md").write_text(
+        "# Queue\n\nThe staging queue is drained by the harbour worker each noon.\n"
+    )
+    made = Transcript(tmp_path / "work/s-1.jsonl")
+    made.user("why does the staging queue drain at noon?")
+    made.call("c", "Read", file_path="/home/u/gateway/src/queue.py")
+    made.outcome("c", "drain_queue()")
+    run("memory", "write", MEMORY, env=NOW)
+    run("otel", "emit", "queue.drained", env=NOW)
+    run("checkpoint", "save", "--session", "s-1", "--percent", "50", "-m", "drain the staging queue", env=NOW)
+    run("memory", "archive", str(made.path), env=NOW)
+    run("knowledge", "sync", str(tmp_path / "notes"), env=NOW)
+    return tmp_path
+
+
+ANSWERS: tuple[tuple[str, ...], ...] = (
+    ("recall", "staging queue"),
+    ("recall", "zebra giraffe"),
+    ("recall", "drain_queue", "--session", "nobody"),
+    ("memory", "search", "staging queue"),
+    ("memory", "recent"),
+    ("memory", "stats"),
+    ("memory", "write", "The harbour worker drains the second queue at 15:00 UTC"),
+    ("memory", "archive", "work"),
+    ("knowledge", "search", "staging queue"),
+    ("knowledge", "sync"),
+    ("vault", "search", "queue"),
+    ("vault", "read", "queue"),
+    ("otel", "emit", "queue.filled"),
+    ("otel", "search", "queue"),
+    ("otel", "export", "--to", "events.jsonl"),
+    ("checkpoint", "show", "s-1"),
+    ("checkpoint", "list"),
+    ("status",),
+)
+
+
+@pytest.mark.parametrize("words", ANSWERS, ids=" ".join)
+def test_what_is_offered_runs_as_it_is_filled_in(run: Run, stocked: Path, words: tuple[str, ...]) -> None:
+    env = {**NOW, "VAULT_PATH": str(stocked / "notes")}
+    done = run(*words, env=env, cwd=stocked)
+    actions: list[dict[str, Any]] = done.json.get("next_actions", [])
+    for action in actions:
+        assert action["description"]
+        params = action.get("params", {})
+        left = set(re.findall(r"<([\w-]+)>", action["command"]))
+        assert set(params) <= left, action
+        filled = action["command"]
+        for name in left:
+            about = params.get(name, {"required": True, "description": "words"})
+            assert about["required"] is True
+            assert about["description"]
+            filled = filled.replace(f"<{name}>", shlex.quote(str(about.get("value", "queue"))))
+        program, *rest = shlex.split(filled)
+        assert program == "joelclaw"
+        if "--follow" not in rest and "import" not in rest:
+            assert run(*rest, env=env, cwd=stocked).code == 0, filled
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [(("recall", "staging queue"), 1), (("recall", "zebra giraffe"), 1), (("otel", "emit", "queue.filled"), 1)],
+)
+def test_there_is_something_to_do_next(run: Run, stocked: Path, words: tuple[str, ...], count: int) -> None:
+    assert len(run(*words, env=NOW).json["next_actions"]) >= count

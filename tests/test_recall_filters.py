@@ -1,0 +1,204 @@
+"""A filter leaves out and changes nothing else: what it finds is what a search of everything finds of the admitted."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import apsw
+import pytest
+from conftest import NOW_MS, Run
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.store import admitted, calls, candidates, documents, migrations, sqlite
+from core.store.admitted import Admitted
+from core.store.candidates import LocalCandidates
+from core.store.migrations import COLLECTIONS
+
+WORDS = ("queue", "drains", "retry", "harbour", "tide", "gauge")
+SESSIONS = {"s-ours": "p", "s-theirs": "q", "s-nowhere": ""}
+"""Known sessions, and their projects; `s-unknown` is in no table."""
+NEAR = {
+    "few": ((0, 2.0), 15_000),
+    "few, by their signatures": ((0, 2.0), -1),
+    "many": ((-1, 0.0), 15_000),
+    "many, by their signatures": ((-1, 0.0), -1),
+}
+"""What counts as many, and how many vectors are compared one by one."""
+ALL: Any = {"collections": [], "session": "", "projects": (), "others": (), "category": "", "verdicts": []}
+
+entries = st.lists(
+    st.fixed_dictionaries(
+        {
+            "collection": st.sampled_from(list(COLLECTIONS)),
+            "words": st.lists(st.sampled_from(WORDS), min_size=1, max_size=5),
+            "vector": st.integers(0, 9),
+            "project": st.sampled_from(["", "", "p", "own/p", "q", "r"]),
+            "session_id": st.sampled_from(["", "", *SESSIONS, "s-unknown"]),
+            "category_id": st.sampled_from(["jc:ops", "jc:people"]),
+            "write_verdict": st.sampled_from(["allow", "hold"]),
+            "forgotten": st.sampled_from([False, False, False, True]),
+        }
+    ),
+    min_size=1,
+    max_size=30,
+)
+filters = st.fixed_dictionaries(
+    {
+        "collections": st.sampled_from([[], ["episodes"], ["observations", "knowledge"]]),
+        "session": st.sampled_from(["", "", "s-ours", "s-theirs", "s-unknown", "s-unheard"]),
+        "projects": st.sampled_from([(), ("p", "own/p", ""), ("p",), ("q", ""), ("unheard", "")]),
+        "category": st.sampled_from(["", "", "jc:ops"]),
+        "verdicts": st.sampled_from([[], [], ["hold"]]),
+    }
+)
+
+
+def vector(seed: int) -> bytes:
+    """One of a few: many documents are equally near."""
+    return bytes(random.Random(seed).choices(range(256), k=256))
+
+
+@contextmanager
+def memory(made: list[dict[str, Any]]) -> Iterator[apsw.Connection]:
+    db = apsw.Connection(":memory:")
+    for step in migrations.STEPS:
+        db.execute(step)
+    assert sqlite.load_vectors(db)
+    documents.ensure_signatures(db)
+    for name, project in SESSIONS.items():
+        calls.save_session(
+            db,
+            {"id": name, "client": "claude", "project": project, "folder": "", "updated_at": NOW_MS, "prompts": 1,
+             "calls": 0, "plan": []},
+        )  # fmt: skip
+    for number, one in enumerate(made):
+        about = {name: one[name] for name in ("project", "session_id", "category_id", "write_verdict")}
+        text = " ".join(one["words"])
+        document: Any = {**documents.blank(one["collection"], f"d{number}", text, NOW_MS), **about}
+        row = documents.insert(db, document, vector(one["vector"]), signatures=True)
+        if one["forgotten"]:
+            documents.forget(db, row, NOW_MS, signatures=True)
+    yield db
+    db.close()
+
+
+def is_meant(one: dict[str, Any], asked: dict[str, Any]) -> bool:
+    """The documented meaning of a filter (docs/recall.md), said once more."""
+    if asked["collections"] and one["collection"] not in asked["collections"]:
+        return False
+    if asked["session"] and one["session_id"] != asked["session"]:
+        return False
+    if asked["projects"]:
+        belongs = one["project"] or SESSIONS.get(one["session_id"], "")
+        none = "" in asked["projects"] and not belongs
+        ours = one["project"] in asked["projects"] and one["project"]
+        of_session = "" in asked["projects"] and not one["project"] and belongs in asked["projects"]
+        if not (none or ours or of_session):
+            return False
+    if asked["category"] and one["category_id"] != asked["category"]:
+        return False
+    return not asked["verdicts"] or one["write_verdict"] in asked["verdicts"]
+
+
+def distances(db: apsw.Connection, rows: list[int], asked: bytes) -> dict[int, float]:
+    """How far the signatures of these documents are from that of a vector."""
+    marks = ", ".join("?" * len(rows))
+    found = db.execute(
+        "SELECT document, vec_distance_hamming(vec_quantize_binary(vec_int8(value)), vec_quantize_binary(vec_int8(?)))"
+        f" FROM vector WHERE document IN ({marks})",
+        (asked, *rows),
+    )
+    return {int(row): float(distance) for row, distance in found}
+
+
+@pytest.mark.parametrize("small", [0, 64])
+@pytest.mark.parametrize("how", NEAR)
+@given(made=entries, asked=filters, limit=st.integers(1, 6))
+def test_a_filter_finds_what_everything_finds_of_the_admitted(
+    how: str, small: int, made: list[dict[str, Any]], asked: dict[str, Any], limit: int
+) -> None:
+    (few, many), scanned = NEAR[how]
+    others = ["q", "r", "x/p"] if asked["projects"] else []
+    narrow: Any = {**asked, "others": others}
+    with (
+        memory(made) as db,
+        patch.object(admitted, "_FEW", few),
+        patch.object(admitted, "_MANY", many),
+        patch.object(candidates, "_SCANNED", scanned),
+        patch.object(candidates, "_SMALL", small),
+    ):
+        meant = {f"d{number}" for number, one in enumerate(made) if is_meant(one, asked)}
+        ids = {row: str(name) for row, name in db.execute("SELECT rowid, id FROM document")}
+        source = LocalCandidates(db, vectors=True)
+        everything = source.candidates(["queue", "tide"], b"", ALL, 99, 99)
+        wanted = sorted((one["bm25"] for one in everything if ids[one["rowid"]] in meant), reverse=True)
+        got = source.candidates(["queue", "tide"], b"", narrow, limit if small == 0 else 99, 99)
+        scores = {one["rowid"]: one["bm25"] for one in everything}
+        assert sorted((one["bm25"] for one in got), reverse=True) == (wanted[:limit] if small == 0 else wanted)
+        assert all(ids[one["rowid"]] in meant and scores[one["rowid"]] == one["bm25"] for one in got)
+
+        near = [one["rowid"] for one in source.candidates([], vector(3), ALL, 99, 99)]
+        away = distances(db, near, vector(3))
+        nearest = source.candidates([], vector(3), narrow, 99, limit)
+        assert (
+            sorted(away[one["rowid"]] for one in nearest)
+            == sorted(away[row] for row in near if ids[row] in meant)[:limit]
+        )
+        assert all(ids[one["rowid"]] in meant for one in nearest)
+
+
+@pytest.mark.parametrize("wanted", [{"projects": ("p", ""), "others": ("q",)}, {"session": "s-ours"}])
+def test_what_few_rows_are_is_read_from_indexes(wanted: dict[str, Any]) -> None:
+    """Not from the documents themselves: those of 100,000 are read for 30 ms."""
+    with memory([]) as db:
+        narrow = Admitted(db, {**ALL, **wanted}, 0)
+        plan = [str(row[3]) for row in db.execute(f"EXPLAIN QUERY PLAN {narrow._indexed[0]}", narrow._indexed[1])]  # type: ignore[index]
+    of_documents = [step for step in plan if "document" in step]
+    assert of_documents and all("USING COVERING INDEX" in step for step in of_documents)
+
+
+def test_a_project_that_holds_nearly_everything_is_not_gathered() -> None:
+    def one(project: str) -> dict[str, Any]:
+        return {
+            "collection": "observations", "words": ["queue"], "vector": 1, "project": project, "session_id": "",
+            "category_id": "", "write_verdict": "allow", "forgotten": False,
+        }  # fmt: skip
+
+    with memory([one("p")] * 20 + [one("q")]) as db, patch.object(admitted, "_FEW", 10):
+        source = LocalCandidates(db, vectors=True)
+        of_p: Any = {**ALL, "projects": ("p", ""), "others": ("q",)}
+        with patch.object(candidates, "_SMALL", 0):
+            assert len(source.candidates(["queue"], vector(1), of_p, 5, 5)) >= 5
+        assert not db.execute("SELECT count(*) FROM temp.sqlite_schema").get, "looked at among the best of all"
+        of_q: Any = {**ALL, "projects": ("q", ""), "others": ("p",)}
+        assert len(source.candidates(["queue"], vector(1), of_q, 5, 5)) == 1
+        assert db.execute("SELECT count(*) FROM temp.admitted").get == 1
+
+
+def test_recall_of_a_project_is_recall_of_all_less_the_others(run: Run) -> None:
+    projects = ["rare", "big", "big", "big", ""]
+    lines = []
+    for number in range(120):
+        project = "rare" if number in (7, 50, 93) else projects[1 + number % 4]
+        text = f"{WORDS[number % 6]} number {number} waits for the {WORDS[number % 5]} and {WORDS[number % 4]}"
+        lines.append(f'{{"text": "{text}", "verdict": "allow", "project": "{project}", "session": "s{number % 9}"}}')
+    run("memory", "import", "-", stdin="\n".join(lines))
+
+    def recalled(*words: str) -> set[tuple[str, float, str, str]]:
+        # a batch does not count as use, which would move the scores
+        said = run("recall", "--batch", "-", "--limit", "100", *words, stdin="which queue waits for the tide")
+        return {(hit["id"], hit["score"], hit["project"], hit["session"]) for hit in said.result["hits"]}
+
+    everything = recalled()
+    for project in ("rare", "big"):
+        narrow = recalled("--project", project)
+        assert {hit[2] for hit in narrow} == {project, ""}
+        assert narrow >= {hit for hit in everything if hit[2] in (project, "")}
+    assert len([hit for hit in recalled("--project", "rare") if hit[2] == "rare"]) == 3
+    of_session = recalled("--session", "s3")
+    assert {hit[3] for hit in of_session} == {"s3"} and of_session >= {hit for hit in everything if hit[3] == "s3"}

@@ -1,0 +1,87 @@
+"""`make redaction-bench`: both halves of the corpus within the bounds, and what it does where they are not kept."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import PATIENCE_S, ROOT
+
+BENCH = ROOT / "bench"
+sys.path.append(str(BENCH))
+
+import redaction as bench  # noqa: E402
+import redaction_corpus as corpus  # noqa: E402
+
+FILES = ("secrets.txt", "harmless.txt")
+
+
+@pytest.mark.parametrize("part", bench.PARTS)
+def test_a_half_is_within_the_bounds(part: str) -> None:
+    secrets, missed, harmless, changed = bench.wrong(part)
+    assert len(secrets) >= 75 and len(harmless) >= 75
+    assert 1 - len(missed) / len(secrets) >= bench.DETECTION
+    assert len(changed) / len(harmless) <= bench.FALSE_POSITIVES
+
+
+def test_the_halves_are_the_corpus_and_share_nothing() -> None:
+    for name in FILES:
+        every = corpus.items(name)
+        work, kept = corpus.halves(every)
+        assert sorted(map(repr, work + kept)) == sorted(map(repr, every))
+        assert {item.text for item in work}.isdisjoint(item.text for item in kept)
+        assert corpus.halves(every) == (work, kept)
+        assert all(bool(item.secrets) == (name == FILES[0]) for item in every)
+
+
+def test_a_stretch_of_a_secret_counts_as_the_secret() -> None:
+    item = corpus.Item("x", "the word abcdefgh stands", ("abcdefgh",))
+    assert not bench.is_out(item) and not bench.is_changed(item)
+    assert corpus.stretches("abcdefgh") == ["abcdef", "bcdefg", "cdefgh"] and corpus.stretches("abc") == ["abc"]
+    told = corpus.Item("x", "password=hunter2horse", ("hunter2horse",))
+    assert bench.is_out(told) and bench.is_changed(told)
+    assert not bench.is_out(corpus.Item("x", "password=hunter2horse and hunter2h", ("hunter2horse",)))
+
+
+def test_a_secret_that_stands_in_its_frame_too_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "FOLDER", tmp_path)
+    (tmp_path / "secrets.txt").write_text("== a\nx «⟦hex 8⟧» y\n== b\nmy hunter and «hunter2»\n")
+    with pytest.raises(ValueError, match="item 1: 'hunter2' stands in its frame too"):
+        corpus.items("secrets.txt")
+    (tmp_path / "secrets.txt").write_text("== a\nx «⟦hex 8⟧» y\n== b\nme and gh⟦⟧p_«hunter2»\n")
+    first, second = corpus.items("secrets.txt")
+    assert first.kind == "a" and first.text == f"x {first.secrets[0]} y" and len(first.secrets[0]) == 8
+    assert second.text == "me and ghp_hunter2"
+    assert corpus.items("secrets.txt") == [first, second]
+
+
+@pytest.mark.parametrize(("bound", "value"), [("DETECTION", 1.01), ("FALSE_POSITIVES", -0.01), ("MS_A_MB", -1)])
+def test_it_fails_where_a_bound_is_not_kept(bound: str, value: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "texts", lambda: {"short": "a" * 1000})
+    monkeypatch.setattr(sys, "argv", ["redaction.py"])
+    monkeypatch.setattr(bench, "MS_A_MB", 1e9)
+    assert bench.main() == 0
+    monkeypatch.setattr(bench, bound, value)
+    assert bench.main() == 1
+
+
+@pytest.mark.spawned
+def test_the_figures_are_written(tmp_path: Path) -> None:
+    """The command as `make redaction-bench` runs it, on a tenth of each text that may take long."""
+    out = tmp_path / "results" / "redaction.json"
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import redaction; redaction.MEGABYTE //= 10;"
+        " redaction.MS_A_MB *= 100; sys.argv = ['redaction.py', '--misses', '--json', sys.argv[2]];"
+        " sys.exit(redaction.main())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(BENCH), str(out)], capture_output=True, text=True, timeout=PATIENCE_S
+    )
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(out.read_text())
+    for part in bench.PARTS:
+        assert f"{part}: detection {figures[part]['detection']:.3f} of {figures[part]['secrets']}" in done.stdout
+    assert set(figures["ms_a_mb"]) == set(bench.texts())
