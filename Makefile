@@ -75,8 +75,8 @@ bench-cluster: $(STAMP)  ## recall over 10,000 and 1,000,000 documents on a Type
 	$(BIN)/python bench/cluster_recall.py --speed 10000
 	$(BIN)/python bench/cluster.py --json bench/results/cluster.json
 
-recall-bench: $(STAMP)  ## recall quality: make recall-bench DATA=locomo.json
-	$(BIN)/python bench/locomo.py --data $(DATA) --json bench/results/locomo.json
+recall-bench: $(STAMP)  ## recall quality: make recall-bench DATA='one-home.json locomo.json' SESSIONS=~/.claude/projects
+	$(BIN)/python bench/recall_quality.py $(DATA) $(if $(SESSIONS),--sessions $(SESSIONS)) --json bench/results/recall.json $(ARGS)
 
 recovery-bench: $(STAMP)  ## what compactions lost and what came back: make recovery-bench DATA=FOLDER ARGS='--split odd'
 	$(BIN)/python bench/recovery.py --from $(DATA) --json bench/results/recovery.json $(ARGS)

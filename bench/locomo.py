@@ -1,32 +1,22 @@
 """Recall quality on LoCoMo conversations: how much of the evidence for a question is in the first k hits.
 
-    python bench/locomo.py --data FILE [--budget lean] [--json OUT]
-
-FILE holds a list of `{sample_id, turns[{id, session, speaker, text}], observations[{text, evidence[], session}],
+The data is a list of `{sample_id, turns[{id, session, speaker, text}], observations[{text, evidence[], session}],
 qa[{question, evidence[]}]}`. For each conversation a throwaway home is filled through `joelclaw memory import`, and
-every question is asked through `joelclaw recall --batch`: the installed command does all the work. Two tasks: turns
-(imported as episodes, both neighbours as context) and observations (a found one counts for the turns it was drawn
-from). Beside it stands plain FTS5 BM25 over the same texts. Left out are questions whose evidence is not in the data
-and, for observations, those whose evidence no observation was drawn from: nothing could find them.
+every question is asked through `joelclaw recall --batch`: the installed command does all the work. No turn has a date.
+Two tasks: turns (imported as episodes, both neighbours as context) and observations (a found one counts for the turns
+it was drawn from). Beside it stands plain FTS5 BM25 over the same texts. Left out are questions whose evidence is not
+in the data and, for observations, those whose evidence no observation was drawn from: nothing could find them.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import apsw
+from throwaway_home import CUTS, Home
 
 from core.words import STOP_WORDS
-
-JOELCLAW = str(Path(sys.executable).parent / "joelclaw")
-CUTS = (1, 5, 10)
 
 
 def turn_lines(sample: dict[str, Any]) -> list[dict[str, Any]]:
@@ -54,29 +44,14 @@ def observation_lines(sample: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def ask(lines: list[dict[str, Any]], questions: list[str], collection: str, budget: str) -> list[list[str]]:
-    """The ids of the hits for each question, from the installed command over a throwaway home."""
-    with tempfile.TemporaryDirectory() as home:
-        environment = {**os.environ, "JOELCLAW_HOME": home}
-        given = "\n".join(json.dumps(line) for line in lines)
-        subprocess.run(
-            [JOELCLAW, "memory", "import", "-"],
-            input=given,
-            text=True,
-            check=True,
-            env=environment,
-            capture_output=True,
-        )
-        words = ["recall", "--batch", "-", "--budget", budget, "--limit", str(max(CUTS)), "--collection", collection]
-        done = subprocess.run(
-            [JOELCLAW, *words],
-            input="\n".join(" ".join(q.split()) for q in questions),
-            text=True,
-            check=True,
-            env=environment,
-            capture_output=True,
-        )
-    return [[hit["id"] for hit in json.loads(line)["result"]["hits"]] for line in done.stdout.splitlines()]
+def ask(
+    lines: list[dict[str, Any]], questions: list[str], collection: str, command: str, budget: str
+) -> list[list[str]]:
+    """The ids of the hits for each question, from the command over a throwaway home."""
+    with Home(command, budget) as home:
+        home.run("memory", "import", "-", given="\n".join(json.dumps(line) for line in lines))
+        answers = home.ask(questions, "--collection", collection, limit=max(CUTS))
+    return [[hit["id"] for hit in hits] for hits in answers]
 
 
 def ask_fts5(lines: list[dict[str, Any]], questions: list[str], stop_words: frozenset[str]) -> list[list[str]]:
@@ -105,7 +80,7 @@ def shares(hits: list[list[str]], evidence: list[set[str]], stands_for: dict[str
     return result
 
 
-def measure(data: list[dict[str, Any]], budget: str) -> dict[str, Any]:
+def measure(data: list[dict[str, Any]], command: str, budget: str) -> dict[str, Any]:
     """The table: task → system → share at each cut, over all questions of all conversations."""
     table: dict[str, Any] = {}
     for task, make, collection in (
@@ -126,7 +101,7 @@ def measure(data: list[dict[str, Any]], budget: str) -> dict[str, Any]:
             questions = [question for question, _ in asked]
             evidence = [wanted for _, wanted in asked]
             for name, hits in (
-                (f"joelclaw {budget}", ask(lines, questions, collection, budget)),
+                (f"joelclaw {budget}", ask(lines, questions, collection, command, budget)),
                 ("FTS5 only", ask_fts5(lines, questions, frozenset())),
                 ("FTS5, no stop words", ask_fts5(lines, questions, STOP_WORDS)),
             ):
@@ -138,25 +113,3 @@ def measure(data: list[dict[str, Any]], budget: str) -> dict[str, Any]:
             for name, cuts in totals.items()
         }
     return table
-
-
-def main() -> int:
-    """Measure, print the table, and with --json keep it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", required=True, type=Path)
-    parser.add_argument("--budget", default="lean", choices=("lean", "balanced", "deep"))
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    table = measure(json.loads(options.data.read_text()), options.budget)
-    print(f"{'':16}{'':22}{'questions':>10}" + "".join(f"{'R@' + str(cut):>8}" for cut in CUTS))
-    for task, systems in table.items():
-        for name, row in systems.items():
-            print(f"{task:16}{name:22}{row['questions']:>10}" + "".join(f"{row[f'R@{cut}']:8.3f}" for cut in CUTS))
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(table, indent=2) + "\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -148,6 +148,7 @@ complete -c joelclaw -n "__joelclaw_at 'memory export'" -l collection -x -d 'obs
 complete -c joelclaw -n "__joelclaw_at 'memory export'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'memory export'" -l help -s h -d 'what this command takes'
 complete -c joelclaw -n "__joelclaw_at 'memory archive'" -l all -d 'every transcript where its client keeps it'
+complete -c joelclaw -n "__joelclaw_at 'memory archive'" -l index -d 'then begin `memory index` in the background'
 complete -c joelclaw -n "__joelclaw_at 'memory archive'" -l agent -x -a 'claude codex gemini pi' -d 'who wrote them (default: told by the file)'
 complete -c joelclaw -n "__joelclaw_at 'memory archive'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'memory archive'" -l help -s h -d 'what this command takes'

@@ -1,24 +1,35 @@
-"""Gives documents their contextual vectors: some 20 ms each, so `memory index` does it and never a hook."""
+"""Gives documents their contextual vectors: some 100 ms each, so `memory index` does it and never a hook.
+
+One process at a time, under a lock: in the foreground, or in the background of `memory archive --index`.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from core import files
 from core.errors import Failure
+from core.process import background_process
 from core.store import spaces, sqlite
 from core.store.sqlite import apsw
 from recall import contextual_vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from core.store.spaces import Pending
 
 _PAGE = 64
 """Documents read at once. Each few are stored in a transaction of their own, so that hooks do not wait for them."""
 _TRANSACTION = 16
+_STOP_S = 24 * 3600
+"""A run in the background is killed after so long; the next one goes on."""
+_NICENESS = 10
+"""Of a run in the background: the agent's own commands go first."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +50,49 @@ def require() -> None:
             f"contextual vectors are not available: {contextual_vectors.unavailable_because()}",
             "pip install 'joelclaw[contextual]'",
         )
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[bool]:
+    """Be the only process that indexes; whether this is one that `begin` started, which holds the lock already.
+
+    Raises:
+        Failure: INDEX_BUSY where another one is.
+    """
+    if background_process.stop_in_time():
+        os.nice(_NICENESS)
+        yield True
+        return
+    try:
+        with files.FileLock(_lock(), wait_s=0):
+            yield False
+    except files.LockTimeout:
+        raise Failure(
+            "INDEX_BUSY", "another process indexes this store", "let it go on: `joelclaw status` says how far it is"
+        ) from None
+
+
+def begin() -> bool:
+    """Start `joelclaw memory index` in a process of its own; whether it runs, now or already."""
+    return background_process.begin(_lock(), ["memory", "index", "--json"], _STOP_S)
+
+
+def counts(db: apsw.Connection) -> tuple[int, int]:
+    """How many documents have a contextual vector, and how many lack one."""
+    number = spaces.code(db, contextual_vectors.SPACE)
+    return spaces.held(db, number), spaces.missing(db, number)
+
+
+def _lock() -> str:
+    return os.path.join(files.home(), "cache", "contextual-index.lock")
+
+
+def index_all(db: apsw.Connection) -> Indexed:
+    """`index` until nothing is left, also of what is written meanwhile; ends where no document can be embedded."""
+    done = index(db)
+    while done.indexed and done.remaining:
+        done = index(db)
+    return done
 
 
 def index(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from cli.answer import Answer
+from cli.answer import Answer, step
 from clients import registry
 from core import clock, config
 from core.errors import Failure, usage
@@ -27,7 +27,7 @@ def run(options: dict[str, Any]) -> Answer:
 
     Raises:
         Failure: MEMORY_INVALID_ARGS for a path that is not there or none at all; ARCHIVE_FAILED when none of the files
-            named is a transcript; or what the store says.
+            named is a transcript; CAPABILITY_NOT_CONFIGURED for `--index` without the extra; or what the store says.
     """
     agent: str = options["agent"] or ""
     if not options["paths"] and not options["all"]:
@@ -36,6 +36,10 @@ def run(options: dict[str, Any]) -> Answer:
             "no transcript is named",
             "name files or folders, or give --all for those that the clients keep",
         )
+    if options["index"]:
+        from recall import index
+
+        index.require()
     now = clock.now_ms()
     files = known_files.find(options["paths"], agent, every=options["all"])
     known = KnownFiles(sqlite.open_reading(), agent, now)
@@ -67,7 +71,24 @@ def run(options: dict[str, Any]) -> Answer:
         "skippedCount": report.skipped_count,
         "skipped": report.skipped,
     }
-    return Answer(result, [{"command": "joelclaw recall <query>", "description": "find what was said"}])
+    steps = [step("joelclaw recall <query>", "find what was said")]
+    if options["index"]:
+        result["index"] = _index()
+        steps.append(step("joelclaw status", "how far the index is"))
+    return Answer(result, steps)
+
+
+def _index() -> dict[str, Any]:
+    """Index in the background what lacks a contextual vector; whether that runs, and how far it is."""
+    from recall import index
+
+    try:
+        db = sqlite.open_reading()
+        indexed, remaining = index.counts(db) if db is not None else (0, 0)
+    except sqlite.apsw.Error as error:
+        raise sqlite.as_failure(error) from None
+    running = bool(remaining) and index.begin()
+    return {"running": running, "indexed": indexed, "remaining": remaining}
 
 
 def _archived(new: Sequence[File], known: KnownFiles, agent: str, now: int, every: Sequence[File] | None) -> Archived:

@@ -98,16 +98,20 @@ def index(options: dict[str, Any]) -> Answer:
     """Embed what lacks a contextual vector. Ctrl-C loses nothing that was stored; the next run goes on.
 
     Raises:
-        Failure: CAPABILITY_NOT_CONFIGURED without the extra `contextual`; or what the store says.
+        Failure: CAPABILITY_NOT_CONFIGURED without the extra `contextual`; INDEX_BUSY; or what the store says.
     """
     contextual_index.require()
     settings = config.load()
-    # The vectors can be made again: no commit needs to wait for the disk.
-    db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
-    with progress.in_items("embedding") as (started, advance):
-        done = contextual_index.index(
-            db, limit=options["limit"], budget_s=options["budget_seconds"], started=started, progress=advance
-        )
+    with contextual_index.alone() as in_background:
+        # The vectors can be made again: no commit needs to wait for the disk.
+        db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
+        if in_background:
+            done = contextual_index.index_all(db)
+        else:
+            with progress.in_items("embedding") as (started, advance):
+                done = contextual_index.index(
+                    db, limit=options["limit"], budget_s=options["budget_seconds"], started=started, progress=advance
+                )
     more = step("joelclaw memory index", "embed the remaining ones")
     deep = step("joelclaw recall <query> --budget deep", "recall by meaning")
     return Answer(asdict(done), [more if done.remaining else deep])

@@ -89,6 +89,7 @@ COMMANDS: tuple[Command, ...] = (
         (
             P("paths", (), "transcripts, or folders of them", many=True, metavar="PATH", file=True),
             P("all", ("--all",), "every transcript where its client keeps it", kind="flag"),
+            P("index", ("--index",), "then begin `memory index` in the background", kind="flag"),
             P(
                 "agent",
                 ("--agent",),

@@ -152,12 +152,18 @@ def archive(answer: Answer) -> None:
         "read": size(result["bytes"]),
         "bad lines": result["badLines"],
         "subagents left out": result["subagents"],
+        "contextual index": _index(result["index"]) if "index" in result else "",
     }
     screen.print(pairs({name: value for name, value in rows.items() if value or name == "transcripts"}))
     if result["skipped"]:
         screen.print(safe("left out", "bold yellow"))
         first_rows(screen, result["skipped"], ("path", "reason"), result["skippedCount"])
     next_steps(answer, screen)
+
+
+def _index(state: dict[str, Any]) -> str:
+    how = "in the background" if state["running"] else "not running" if state["remaining"] else "complete"
+    return f"{how}, {state['indexed']} of {state['indexed'] + state['remaining']}"
 
 
 def stats(answer: Answer) -> None:

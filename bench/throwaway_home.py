@@ -1,0 +1,129 @@
+"""A home for one measurement: the installed command fills it and is asked in it; nothing of the user's is touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+CUTS = (1, 5, 10)
+LIKELY = 0.3
+"""`--min-score` as the documentation gives it: what most answers reach."""
+_KEPT = ("LC_ALL", "LANG", "TZ", "TMPDIR", "JOELCLAW_NOW_MS")
+
+
+class CommandFailed(SystemExit):
+    """A command of the bench ended with another status than 0."""
+
+
+@dataclass
+class Home:
+    """A temporary folder (0700) as the user's home, removed at the end.
+
+    Args:
+        command: the `joelclaw` that is measured.
+        budget: of every recall; for `deep` what lacks a contextual vector is indexed first, once.
+    """
+
+    command: str
+    budget: str = "lean"
+    indexed_s: float = field(init=False, default=0.0)
+    """What indexing took, in seconds."""
+
+    def __enter__(self) -> Self:
+        self._temporary = tempfile.TemporaryDirectory(prefix="recall-bench-", ignore_cleanup_errors=True)
+        self.path = Path(self._temporary.name)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._temporary.cleanup()
+
+    def run(self, *words: str, given: str = "") -> str:
+        """What a command prints.
+
+        Raises:
+            CommandFailed: it ended with another status than 0.
+        """
+        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        environment = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+            **kept,
+            "HOME": str(self.path),
+            "JOELCLAW_HOME": str(self.path / ".joelclaw"),
+        }
+        done = subprocess.run(
+            [self.command, *words],
+            check=False,
+            input=given,
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=self.path,
+        )
+        if done.returncode:
+            raise CommandFailed(f"{self.command} {' '.join(words)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def ask(self, questions: Sequence[str], *more: str, limit: int = 50) -> list[list[dict[str, Any]]]:
+        """The hits for each question, at most `limit`, best first.
+
+        Args:
+            more: further words for `recall`.
+
+        Raises:
+            CommandFailed: the command says that it failed, or answers another number of questions.
+        """
+        if self.budget == "deep" and not self.indexed_s:
+            began = time.monotonic()
+            self.run("memory", "index")
+            self.indexed_s = time.monotonic() - began
+        words = ("recall", "--batch", "-", "--limit", str(limit), "--budget", self.budget, "--everywhere", *more)
+        given = "".join(" ".join(question.split()) + "\n" for question in questions)
+        answers = [json.loads(line)["result"]["hits"] for line in self.run(*words, given=given).splitlines() if line]
+        if len(answers) != len(questions):
+            raise CommandFailed(f"{len(questions)} questions, {len(answers)} answers")
+        return answers
+
+
+def best_score(hits: Sequence[dict[str, Any]]) -> float:
+    """The highest score of an answer; 0 for none."""
+    return max((float(hit["score"]) for hit in hits), default=0.0)
+
+
+def share(of: Sequence[bool | float]) -> float:
+    """Their mean, to four places; 0 of none."""
+    return round(sum(of) / len(of), 4) if of else 0.0
+
+
+def write_transcript(
+    path: Path, session: str, turns: Sequence[tuple[str, str, str]], folder: str = "/home/a/talk"
+) -> None:
+    """Write turns as a transcript of Claude Code.
+
+    Args:
+        turns: of each when (ISO 8601), `user` or `assistant`, and the text.
+        folder: in which the session worked.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8") as out:
+        for number, (at, role, text) in enumerate(turns):
+            entry = {
+                "type": role,
+                "isSidechain": False,
+                "sessionId": session,
+                "uuid": f"{session}-{number}",
+                "cwd": folder,
+                "timestamp": at,
+                "message": {"role": role, "content": text if role == "user" else [{"type": "text", "text": text}]},
+            }
+            out.write(json.dumps(entry) + "\n")
