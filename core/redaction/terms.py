@@ -13,7 +13,7 @@ _TECHNIQUES = (
 _SHORT_TECHNIQUES = frozenset(
     (
         "sha md crc hmac hs rs es ps aes rsa x p ed utf latin ascii base b iso rfc oidc saml auth http https ipv tls "
-        "ssl ssh fa mfa k s ec i l log win arm node boto vue uuid uuidv v gpt claude llama qwen h u mp id t q c ie"
+        "ssl ssh fa mfa k s ec i l log win arm node boto vue uuid uuidv v gpt llama qwen h u mp id t q c ie"
     ).split()
 )
 _UNITS = frozenset(
