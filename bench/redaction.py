@@ -34,7 +34,8 @@ PARTS = ("work", "held out", "held out later")
 HOSTILE = (
     "a", '"\\', "'\"`", "\n", " ", "=", "password: ", "password:\n", "password=", "--token ", "key=", "://", "a:b@",
     "https://a@", "the password is ", "password changed to ", "identified by ", "<key>password</key>", "machine ",
-    "-a ", "--value ", "sshpass -p ", "define('PASSWORD', ", "secret_string", "bearer ", "cookie: a=b; ",
+    "-a ", "--value ", "sshpass -p ", "sshpass -p a1b ", "redis-cli -a a1b ", "pw: ", "pw=",
+    "name: password value ", "define('PASSWORD', ", "secret_string", "bearer ", "cookie: a=b; ",
 )  # fmt: skip
 
 
@@ -75,10 +76,22 @@ def texts() -> dict[str, str]:
     return made
 
 
-def ms_a_mb(text: str) -> float:
-    """Milliseconds of processor time a megabyte of the text: the better of two."""
+def slowness() -> float:
+    """How much slower the machine is now than a quiet one, which takes 50 ms for a million rounds of a loop."""
     best = float("inf")
-    for _ in range(2):
+    for _ in range(5):
+        began = time.process_time()
+        total = 0
+        for number in range(1_000_000):
+            total += number
+        best = min(best, time.process_time() - began)
+    return max(1.0, best / 0.05)
+
+
+def ms_a_mb(text: str) -> float:
+    """Milliseconds of processor time a megabyte of the text: the best of three."""
+    best = float("inf")
+    for _ in range(3):
         began = time.process_time()
         redact(text)
         best = min(best, time.process_time() - began)
@@ -113,7 +126,9 @@ def main() -> int:
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    kept &= max(costs.values(), default=0) <= MS_A_MB
+    slower = slowness()
+    print(f"at most {MS_A_MB} ms on a quiet machine; this one takes {slower:.2f} times as long now")
+    kept &= max(costs.values(), default=0) <= MS_A_MB * slower
     return 0 if kept else 1
 
 

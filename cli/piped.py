@@ -10,6 +10,10 @@ from core import json_text
 _CHUNK = 65_536
 _WAIT_S = 1.0
 """How long the first byte, and each later one, may take; three times that in all."""
+_PAUSE_S = 0.05
+_PAUSES = 8
+"""So often a pause is taken for the end of an object that may have come."""
+_LOOKS = 4
 
 
 class TooLong(ValueError):
@@ -28,20 +32,38 @@ def read_object(limit: int) -> bytes:
     import select
 
     data = bytearray()
+    looked = pauses = 0
+    doubtful = False
+    last = b""
     end = time.monotonic() + 3 * _WAIT_S
     try:
         if os.isatty(0):
             return b""
         while True:
             left = min(_WAIT_S, end - time.monotonic())
-            if left <= 0 or not select.select([0], [], [], left)[0]:
+            if left <= 0:
+                break
+            if doubtful and pauses < _PAUSES and not select.select([0], [], [], min(left, _PAUSE_S))[0]:
+                pauses += 1
+                doubtful = False
+                if _is_object(bytes(data)):
+                    break
+            if not select.select([0], [], [], left)[0]:
                 break
             chunk = os.read(0, _CHUNK)
             data += chunk
             if len(data) > limit:
                 raise TooLong
-            if not chunk or _is_object(bytes(data)):
+            if not chunk:
                 break
+            last = chunk.rstrip()[-1:] or last
+            doubtful = last == b"}"
+            # So often only that all looks together cost as much as a few over the whole, however small the pieces are.
+            if doubtful and looked <= _LOOKS * len(data):
+                looked += len(data)
+                doubtful = False
+                if _is_object(bytes(data)):
+                    break
     except OSError:  # closed, or no file that can be read
         pass
     return bytes(data)
@@ -49,8 +71,6 @@ def read_object(limit: int) -> bytes:
 
 def _is_object(data: bytes) -> bool:
     """Whether a whole object has come, so that a pipe that stays open costs no wait."""
-    if not data.rstrip().endswith(b"}"):
-        return False
     try:
         json_text.loads(data.decode("utf-8", "replace"))
     except json_text.InvalidJSON:

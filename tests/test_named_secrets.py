@@ -99,6 +99,8 @@ ldapsearch -x -D "cn=a" -w «poplar» -b "dc=b"
 7z x -p«Onyx.Barley» a.7z
 unzip -P «simple» a.zip
 http -a ann:«pintail» GET h
+curl -fsS -u 'ci:«Teasel Garth 4»' https://h
+curl --user "ann:«Teasel'Garth»" https://h
 smbclient //h/s -U ann%«pintail»
 openssl enc -in a -pass pass:«gravelDove»
 echo "«Larkspur9»" | docker login --password-stdin h

@@ -1,4 +1,4 @@
-"""`make redaction-bench`: both halves of the corpus within the bounds, and what it does where they are not kept."""
+"""`make redaction-bench`: every part of the corpus within the bounds, and what it does where they are not kept."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ FILES = ("secrets.txt", "harmless.txt")
 
 
 @pytest.mark.parametrize("part", bench.PARTS)
-def test_a_half_is_within_the_bounds(part: str) -> None:
+def test_a_part_is_within_the_bounds(part: str) -> None:
     secrets, missed, harmless, changed = bench.wrong(part)
-    least = 40 if part == bench.PARTS[-1] else 75  # the last was written later, and is smaller
+    least = 40 if part == "held out later" else 75
     assert len(secrets) >= least and len(harmless) >= least
     assert 1 - len(missed) / len(secrets) >= bench.DETECTION
     assert len(changed) / len(harmless) <= bench.FALSE_POSITIVES

@@ -16,6 +16,7 @@ from core.redaction.tokens import MIN_TOKEN, find_random
 
 _PASSES = 6
 _SHORT = 4_000
+_NAMED = ("password", "secret", "token", "api-key", "private-key", "authorization", "url-password", "cookie")
 
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
@@ -96,6 +97,9 @@ def _spans(text: str) -> list[Span]:
     lower = text.lower()
     if len(lower) != len(text):  # a letter that lowers to two would shift every position behind it
         lower = "".join(char.lower() if char.isascii() else char for char in text)
+    if MARK in text:
+        for kind in _NAMED:  # no name stands in a mark
+            lower = lower.replace(f"{MARK}{kind}]", MARK + "." * len(kind) + "]")
     spans = find_formed(text, lower)
     if " -" in text or '"-' in text or "'-" in text or "op read " in text or "pass show " in text or "chpasswd" in text:
         from core.redaction.commands import find_in_commands

@@ -25,6 +25,7 @@ _REACH = 48
 _JUDGED = 256
 _LINE = 200
 _LONG = 32
+_SHOWN = 64
 _NAME_CHARS = frozenset(_NAME)
 _SKIPPED = frozenset(" \t\"'`\\]?")
 _TELLING = frozenset(" ?&:\\")
@@ -137,6 +138,8 @@ def find_assigned(text: str, candidates: list[Name]) -> list[Span]:
     spans: list[Span] = []
     done = judged = 0
     for start, name_end, kind in candidates:
+        if kind in ("pw", "pass") and not _has_digit_or_quote(text[name_end : name_end + _SHOWN]):
+            continue
         placed = _separated(text, start, name_end, separator) if name_end >= done else None
         if placed is None:
             continue
@@ -171,6 +174,10 @@ def find_assigned(text: str, candidates: list[Name]) -> list[Span]:
             spans.append((at, end, _label(kind)))
             done = end
     return spans
+
+
+def _has_digit_or_quote(text: str) -> bool:
+    return not _DIGITS.isdisjoint(text) or '"' in text or "'" in text or "`" in text
 
 
 def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: bool, verdicts: dict[_Case, bool]) -> int:

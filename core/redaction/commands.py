@@ -312,8 +312,10 @@ def _by_pattern(text: str) -> list[Span]:
     if "curl" in text:
         pattern = re.compile(CURL_USER)
         for option in ("-u", "-U", "--user", "--proxy-user"):
-            found = [match for match in _matched(text, option, pattern) if not is_placeholder(match.group(1))]
-            spans += [(match.start(1), match.end(1), "password") for match in found]
+            for match in _matched(text, option, pattern):
+                group = match.lastindex or 1
+                if not is_placeholder(match.group(group)):
+                    spans.append((match.start(group), match.end(group), "password"))
     pattern = re.compile(ATTACHED_P)
     known = any(command in text for command in _ATTACHING)
     for option in ("-p",) if known else ("-p'", '-p"'):

@@ -6,7 +6,7 @@ _PASSWORDS = ("password", "passwd", "passwort", "kennwort", "passphrase", "passc
 # Ends that no other word has: `compass` and `bypass` end in `pass` too.
 _PASSES = (
     "requirepass", "userpass", "dbpass", "adminpass", "rootpass", "smtppass", "mailpass", "ftppass", "authpass",
-    "sudopass", "storepass", "keypass", "sshpass",
+    "sudopass", "storepass", "keypass",
 )  # fmt: skip
 # What is done with a password or said of it: `forgotPassword`, `resetPassword`, `invalidPassword`.
 _ACTIONS = frozenset(

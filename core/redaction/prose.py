@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from core.redaction.assignments import Name, Span
 
 _REACH = 220
+_AHEAD = 48
+_SURE = frozenset(["is", "was", "are", "will", "should", "has", "were", "be"])
 _NAME_PARTS = ("pass", "pw", "secret", "token", "key", "auth", "credential")
 _MOST_WORDS = 12
 _DIGITS = frozenset("0123456789")
@@ -77,6 +79,9 @@ def _value_behind(text: str, lower: str, start: int, end: int, loose: bool, juxt
         called = lower[start:end] == "password" and text[end + 1 : end + 2] == "'" and _is_sql(lower, start, "'")
         return _told(text, end + 1, loose, linked=True, any_word=True) if called else (0, 0)
     at, linked = _behind_name(text, end, loose)
+    ahead = lower[at : at + _AHEAD].split(None, 2)
+    if len(ahead) > 1 and ahead[0] in _SURE and ahead[1].isalpha() and ahead[1] not in LINKS:
+        return 0, 0  # "password is required", as most are
     stated = is_stated(text, lower, start, loose)
     rest = lower[at : end + _REACH].split("\n", 1)[0].split("\\n", 1)[0].replace("\t", " ")
     words = []
