@@ -348,7 +348,7 @@ complete -c joelclaw -n "__joelclaw_at 'install'" -l all -d 'every agent that is
 complete -c joelclaw -n "__joelclaw_at 'install'" -l project -d 'for the project in this folder instead of the user'
 complete -c joelclaw -n "__joelclaw_at 'install'" -l dry-run -d 'show what would change, and change nothing'
 complete -c joelclaw -n "__joelclaw_at 'install'" -l yes -s y -d 'do not ask'
-complete -c joelclaw -n "__joelclaw_at 'install'" -l mcp -d 'also our MCP server, for claude, codex and gemini'
+complete -c joelclaw -n "__joelclaw_at 'install'" -l mcp -d 'also our MCP server, in a client that starts such'
 complete -c joelclaw -n "__joelclaw_at 'install'" -l list -d 'show what is installed where'
 complete -c joelclaw -n "__joelclaw_at 'install'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'install'" -l help -s h -d 'what this command takes'
