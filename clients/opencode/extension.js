@@ -145,7 +145,13 @@ export const Joelclaw = async ({ client, directory } = {}) => {
     tell(known, found);
   };
 
+  const tools = Object.entries(TOOLS).map(([name, { description, takes }]) => {
+    const execute = (given, about) => use(name, given, about?.sessionID, about?.directory ?? directory);
+    return [name, { description, args: takes, execute }];
+  });
+
   return {
+    tool: Object.fromEntries(tools),
     "chat.message": on(async ({ sessionID }, { parts }) => {
       if (!sessionID) return;
       const known = of(sessionID);

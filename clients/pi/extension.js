@@ -11,6 +11,17 @@ export default function (pi) {
 
   const on = (name, handler) => pi.on(name, quiet(handler));
 
+  for (const [name, { description, takes }] of Object.entries(TOOLS)) {
+    const parameters = { type: "object", properties: takes, required: Object.keys(takes) };
+    const execute = async (_call, given, _signal, _update, ctx) => {
+      const text = await use(name, given, ctx?.sessionManager?.getSessionId(), ctx?.cwd);
+      return { content: [{ type: "text", text }], details: {} };
+    };
+    try {
+      pi.registerTool({ name, label: name, description, promptSnippet: description.split(/[:.,]/)[0], parameters, execute });
+    } catch {} // a pi without tools of extensions, or another tool of that name
+  }
+
   const identity = (ctx) => ({
     session_id: ctx.sessionManager.getSessionId(),
     transcript_path: ctx.sessionManager.getSessionFile() ?? null,

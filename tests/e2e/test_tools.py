@@ -1,4 +1,4 @@
-"""What an agent has in hand: it runs a command of ours unasked, calls the server's tool, and is offered the skill."""
+"""What an agent has in hand: it runs a command of ours unasked, calls our tool, and is offered the skill."""
 
 from __future__ import annotations
 
@@ -16,8 +16,15 @@ from .session import AGENTS, RUN_S, Request
 
 FACT = "The gauge of Husum is read in UTC because its clock never changes"
 USAGE = {"input": 900, "output": 5}
-SHELL = {"claude": ("Bash", "command"), "codex": ("exec_command", "cmd"), "gemini": ("run_shell_command", "command")}
+EXTENSION = ("pi", "opencode")
+SHELL = {
+    **dict.fromkeys(EXTENSION, ("bash", "command")),
+    "claude": ("Bash", "command"),
+    "codex": ("exec_command", "cmd"),
+    "gemini": ("run_shell_command", "command"),
+}
 TOOL = {"claude": "mcp__joelclaw__recall", "codex": "mcp__joelclaw/recall", "gemini": "mcp_joelclaw_recall"}
+TOOL |= dict.fromkeys(EXTENSION, "recall")
 LOGIN_SHELL = {"codex"}
 DESCRIBED = "Memory of this user's sessions. Use it after a compaction"
 
@@ -44,7 +51,10 @@ def test_recall_by_the_shell_and_by_the_tool(agent: str, tmp_path: Path) -> None
     (commands / "joelclaw").symlink_to(JOELCLAW)
     path = f"{commands}{os.pathsep}/usr/bin{os.pathsep}/bin"
     environment = {**clean_environment(memory), "HOME": str(home), "PATH": path}
-    for words in (["memory", "write", FACT], ["install", agent, "--mcp", "--yes"]):
+    for words in (
+        ["memory", "write", FACT],
+        ["install", agent, "--yes", *(["--mcp"] if agent not in EXTENSION else [])],
+    ):
         subprocess.run(
             ["joelclaw", *words], executable=commands / "joelclaw", env=environment, cwd=project, check=True,
             stdin=subprocess.DEVNULL, capture_output=True,
@@ -52,7 +62,7 @@ def test_recall_by_the_shell_and_by_the_tool(agent: str, tmp_path: Path) -> None
     word = JOELCLAW if agent in LOGIN_SHELL else "joelclaw"
     script = {
         "prompts": ["what clock does the gauge of Husum use, look it up"],
-        "rules": [],
+        "rules": [{"match": "title generator", "no_tools": True, "reply": {"text": "Gauges", "usage": USAGE}}],
         "facts": [],
         "steps": replies(agent, f'{word} recall "gauge of Husum" --raw'),
     }
@@ -68,5 +78,6 @@ def test_recall_by_the_shell_and_by_the_tool(agent: str, tmp_path: Path) -> None
     assert len(requests) == 3, done.stdout
     before, ran, called = requests
     assert (before.count(FACT), ran.count(FACT), called.count(FACT)) == (0, 1, 2)
-    assert any(FACT in frame and 'source="joelclaw mcp"' in frame for frame in called.frames())
-    assert before.count(DESCRIBED) == 1
+    source = "recall" if agent in EXTENSION else "joelclaw mcp"
+    assert any(FACT in frame and f'source="{source}"' in frame for frame in called.frames())
+    assert agent in EXTENSION or before.count(DESCRIBED) == 1
