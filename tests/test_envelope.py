@@ -171,9 +171,7 @@ def test_a_reader_that_goes_away_is_no_error(run: Run, home: Path) -> None:
     assert (child.wait(PATIENCE_S), told) == (0, b""), sys.platform
 
 
-@pytest.mark.parametrize(
-    "words", ["otel emit build.ok", "status", "recall x --raw", "memory export", "hook pi prompt", "--help"]
-)
+@pytest.mark.parametrize("words", ["otel emit build.ok", "status", "recall x --raw", "hook pi prompt", "--help"])
 def test_a_stdout_that_is_closed_is_no_error(home: Path, words: str) -> None:
     """Descriptor 1 may be that of any file by then: nothing is written to it."""
     env = clean_environment(home)

@@ -604,7 +604,8 @@ def test_errors_that_no_success_has_answered_stand_first_and_each_once() -> None
         ("", "''"),
     ],
 )
-def test_a_printed_query(name: str, query: str) -> None:
+def test_a_printed_query(name: str, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("session.own_command.word", lambda _="": "joelclaw")
     assert by_name(name, "s 1") == f"joelclaw recall {query} --session 's 1' --limit 3"
     assert by_id("a b") == "joelclaw memory show 'a b'"
 

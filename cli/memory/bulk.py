@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from dataclasses import asdict
@@ -65,8 +66,10 @@ def export(options: dict[str, Any]) -> int:
     names = collections(options["collection"] or "", _CODE)
     try:
         db = sqlite.open_reading()
-        if db is None or sys.stdout is None:  # None: it was closed when we began
+        if db is None:
             return 0
+        if sys.stdout is None:  # it was closed when we began, and descriptor 1 may be any file's by now
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         block = bytearray()
         most = 0  # who reads along gets the first line at once
         for line in import_export.export_lines(db, names):
