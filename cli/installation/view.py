@@ -40,7 +40,7 @@ def changes(answer: Answer) -> None:
         if result["dryRun"]:
             _diff(screen, one["diff"])
         screen.print(safe(one["agent"], "bold"), safe(_outcome(one, result)), safe(one["path"], "dim"))
-        for other in one["also"]:
+        for other in one.get("also", ()):
             if result["dryRun"]:
                 _diff(screen, other["diff"])
             else:
