@@ -17,6 +17,7 @@ from typing import Any
 
 import apsw
 from throwaway_home import CUTS, LIKELY, Home, best_score, share, write_transcript
+from unanswered import SOFTWARE
 
 from core import clock
 from core.words import STOP_WORDS, split
@@ -96,36 +97,30 @@ class Corpus:
 
 
 def measure(data: dict[str, Any], command: str, budget: str) -> dict[str, Any]:
-    """The tables: where the sessions lie → system → half → figures."""
+    """The tables: where the sessions lie → system → half → figures; of `deep`, whose index takes its time, one home."""
     corpus = Corpus.of(data)
-    today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC)
     system = f"joelclaw {budget}"
-    answers, indexed_s = _ask(corpus.talks, corpus.questions, command, budget)
-    moved, _ = _ask(corpus.moved(today).talks, corpus.questions, command, budget)
-    each = [_ask(talks, asked, command, budget)[0] for talks, asked in _by_conversation(corpus)]
-    alone = {question: hits for one in each for question, hits in one.items()}
-    return {
-        "one home": {
-            system: _figures(corpus, answers),
-            f"{system}, the newest session today": _figures(corpus, moved),
-            "FTS5 only": _figures(corpus, _ask_fts5(corpus.talks, corpus.questions)),
-        },
-        "one conversation a home": {
-            system: _figures(corpus, alone),
-            "FTS5 only": _figures(
-                corpus,
-                {
-                    question: found
-                    for talks, asked in _by_conversation(corpus)
-                    for question, found in _ask_fts5(talks, asked).items()
-                },
-            ),
-        },
+    answers = _ask(corpus.talks, corpus.questions, command, budget)
+    about: dict[str, Any] = {
         "halves": corpus.halves(),
         "sessions": len(corpus.talks),
         "turns": sum(len(talk.turns) for talk in corpus.talks),
-        **({"index seconds": round(indexed_s, 1)} if indexed_s else {}),
     }
+    one_home = {system: _figures(corpus, answers.found)}
+    about["unanswered"] = {"questions": len(SOFTWARE), "likely": answers.unanswered}
+    if budget == "deep":
+        return {**about, "index seconds": round(answers.indexed_s, 1), "one home": one_home}
+    today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC)
+    moved = _ask(corpus.moved(today).talks, corpus.questions, command, budget).found
+    one_home[f"{system}, the newest session today"] = _figures(corpus, moved)
+    one_home["FTS5 only"] = _figures(corpus, _ask_fts5(corpus.talks, corpus.questions))
+    alone: dict[Question, _Found] = {}
+    plain: dict[Question, _Found] = {}
+    for talks, asked in _by_conversation(corpus):
+        alone |= _ask(talks, asked, command, budget).found
+        plain |= _ask_fts5(talks, asked)
+    each = {system: _figures(corpus, alone), "FTS5 only": _figures(corpus, plain)}
+    return {**about, "one home": one_home, "one conversation a home": each}
 
 
 def _by_conversation(corpus: Corpus) -> Iterable[tuple[list[Talk], list[Question]]]:
@@ -140,9 +135,15 @@ _Found = tuple[list[str], list[tuple[str, str]], float | None]
 """Sessions in the order of their first hit, the turns of the first ten hits, and what the best one scored."""
 
 
-def _ask(
-    talks: Sequence[Talk], questions: Sequence[Question], command: str, budget: str
-) -> tuple[dict[Question, _Found], float]:
+@dataclass(frozen=True)
+class _Answers:
+    found: dict[Question, _Found]
+    unanswered: float
+    """The share of `unanswered.SOFTWARE` that gets a likely answer."""
+    indexed_s: float
+
+
+def _ask(talks: Sequence[Talk], questions: Sequence[Question], command: str, budget: str) -> _Answers:
     with Home(command, budget) as home:
         turn_at = {}
         for talk in talks:
@@ -154,15 +155,16 @@ def _ask(
                 turn_at[(talk.id, at)] = turn
             write_transcript(home.path / _FOLDER / f"{talk.id}.jsonl", talk.id, said)
         home.run("memory", "archive", "--all")
-        answers = home.ask([question.text for question in questions])
+        answers = home.ask([*(question.text for question in questions), *SOFTWARE])
         indexed_s = home.indexed_s
     found: dict[Question, _Found] = {}
-    for question, hits in zip(questions, answers, strict=True):
+    for question, hits in zip(questions, answers, strict=False):
         sessions = list(dict.fromkeys(hit["session"] for hit in hits))
         places = [(hit["session"], hit["timestamp"]) for hit in hits[:_FIRST_HITS]]
         turns = [(session, turn_at.get((session, at), "")) for session, at in places]
         found[question] = sessions, turns, best_score(hits)
-    return found, indexed_s
+    foreign = [best_score(hits) >= LIKELY for hits in answers[len(questions) :]]
+    return _Answers(found, share(foreign), indexed_s)
 
 
 def _ask_fts5(talks: Sequence[Talk], questions: Sequence[Question]) -> dict[Question, _Found]:

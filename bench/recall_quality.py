@@ -59,9 +59,11 @@ def show_halves(table: dict[str, Any]) -> None:
         print(f"indexed in {table['index seconds']} s")
     for place in ("one home", "one conversation a home"):
         for half in (one_home.TUNED, one_home.UNTUNED, "all"):
-            rows = {system: halves[half] for system, halves in table[place].items() if half in halves}
+            rows = {system: halves[half] for system, halves in table.get(place, {}).items() if half in halves}
             if rows:
                 show(f"{place}, {half}", rows)
+        if place == "one home":
+            show("one home, questions that nothing answers", {"joelclaw": table["unanswered"]})
 
 
 def show(title: str, rows: dict[str, dict[str, float]]) -> None:

@@ -90,6 +90,7 @@ def test_without_the_extra_memory_index_says_what_to_install(run: Run, home: Pat
     assert not (home / "store.db").exists()
 
 
+@without_extra  # what PYTHONPATH names is looked at last, so that the real one would be found first
 @pytest.mark.parametrize(
     ("weights", "engine"),
     [
