@@ -8,6 +8,7 @@ import sys
 from cli import commands
 from cli.answer import Answer, print_answer, print_envelope, step
 from core import envelope as envelopes
+from core import files
 from core.errors import FAILED, Failure
 
 TYPE_CHECKING = False
@@ -41,6 +42,9 @@ def load(target: str) -> Callable[..., Any]:
 def run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
     """Run one command, print its answer, and start the background jobs that are due; returns the exit code."""
     code = _run(command, options, as_json=as_json)
+    corrected = files.take_corrected()
+    if corrected:
+        _tell_corrected(corrected, quiet=command.path == "hook")
     if code == 0 and not command.path.startswith(_ALONE):
         start_due()
     return code
@@ -71,6 +75,21 @@ def _tell_dropped(dropped: tuple[tuple[str, str], ...]) -> None:
     made = dropped_files.events(dropped, clock.now_ms())
     if made and spool.keep(made):
         sys.stderr.write(shown("".join(f"joelclaw: left out: {event.get('error')}\n" for event in made)))
+
+
+def _tell_corrected(paths: list[str], *, quiet: bool) -> None:
+    """Say, once, that others could use files of the home: as an event, and to who runs a command by hand."""
+    from core import clock
+    from otel import spool
+    from otel.event import new_event
+
+    number = len(paths)
+    about = {"count": number, "first": paths[:5]}
+    now = clock.now_ms()
+    told = new_event("home.modes.corrected", source="joelclaw", component="home", level="warn", metadata=about, now=now)
+    spool.keep([told])
+    if not quiet:
+        sys.stderr.write(f"joelclaw: others could use {number} files or folders in {files.home()}; now only you can\n")
 
 
 def _run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:

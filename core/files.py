@@ -1,12 +1,14 @@
 """Private files: where they lie, how they are written whole, and how a damaged one is set aside.
 
-Folders are 0700 and files 0600 whatever the umask (they hold what people said).
+Folders are 0700 and files 0600 whatever the umask (they hold what people said); where a backup that was copied back
+made them wider, the next write puts them right.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import stat
 import time
 
 from core import clock
@@ -16,6 +18,14 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _UNSAFE_LIMIT = 120
+_OTHERS = 0o077
+"""What a mode gives to anybody but the owner."""
+# What we put into a home: it may be a folder that holds other things too.
+_OURS = frozenset("cache config.toml install.lock installs knowledge.json outbox.lock sessions spool workspace".split())
+_STORE = "store.db"
+_STALE_S = 3600
+"""No writer takes so long: its temporary file was left by one that was killed."""
+_corrected: list[str] = []
 
 
 def home() -> str:
@@ -45,7 +55,10 @@ def private_folder(path: str) -> str:
 
 def touch_private(path: str) -> None:
     """Create an empty 0600 file unless it is there; the folder is made too."""
-    if not os.path.exists(path):
+    if os.path.exists(path):
+        _look(path)
+    else:
+        _look()
         private_folder(os.path.dirname(path))
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
         os.fchmod(descriptor, 0o600)
@@ -58,7 +71,8 @@ def write_whole(path: str, data: bytes) -> None:
     Raises:
         OSError: nothing was replaced.
     """
-    private_folder(os.path.dirname(path))
+    folder = private_folder(os.path.dirname(path))
+    _look(folder)
     temporary = f"{path}.{os.getpid()}.{time.monotonic_ns()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -76,6 +90,98 @@ def write_whole(path: str, data: bytes) -> None:
         except OSError:
             pass
         raise
+
+
+def take_corrected() -> list[str]:
+    """What others could use and now cannot, by its path in the home: of this process, each told once."""
+    found = _corrected[:]
+    _corrected.clear()
+    return found
+
+
+def _look(*paths: str) -> None:
+    """Put the home right where it, or one of these in it, is open to others."""
+    root = home()
+    for path in (root, *paths):
+        if path != root and not path.startswith(root + os.sep):
+            continue
+        try:
+            mode = os.stat(path).st_mode
+        except OSError:
+            continue
+        if mode & _OTHERS and root != os.path.expanduser("~"):
+            _put_right(root, path)
+            return
+
+
+def _put_right(root: str, seen: str) -> None:
+    """Take from others what they may do with the home and what is ours in it; links are left alone.
+
+    Args:
+        seen: what was found to be open. Where its mode cannot be changed (a file system without modes) nothing else is
+            looked at.
+    """
+    _close(root, seen)
+    if os.stat(seen).st_mode & _OTHERS:
+        return
+    _close(root, root)
+    try:
+        names = os.listdir(root)
+    except OSError:
+        return
+    for name in names:
+        if name in _OURS or name.startswith(_STORE):
+            top = os.path.join(root, name)
+            _close(root, top)
+            for folder, folders, files in os.walk(top):
+                for entry in (*folders, *files):
+                    _close(root, os.path.join(folder, entry))
+
+
+def _close(root: str, path: str) -> None:
+    try:
+        mode = os.lstat(path).st_mode
+        if mode & _OTHERS and not stat.S_ISLNK(mode):
+            os.chmod(path, stat.S_IMODE(mode) & ~_OTHERS)
+            _corrected.append(os.path.relpath(path, root))
+    except OSError:  # somebody else's, or gone by now
+        pass
+
+
+def sweep_temporary() -> int:
+    """Remove what killed writers left in the home, older than an hour; how many files."""
+    root = home()
+    return sum(_sweep(os.path.join(root, name)) for name in ("", "sessions", "cache", "installs"))
+
+
+def sweep_beside(path: str) -> int:
+    """Remove what killed writers of this file left beside it, older than an hour; how many files."""
+    return _sweep(os.path.dirname(path), os.path.basename(path) + ".")
+
+
+def _sweep(folder: str, prefix: str = "") -> int:
+    swept = 0
+    before = time.time() - _STALE_S
+    try:
+        entries = os.scandir(folder)
+    except OSError:
+        return 0
+    with entries:
+        for entry in entries:
+            if not entry.name.endswith(".tmp") or not entry.name.startswith(prefix) or not _is_ours(entry.name):
+                continue
+            try:
+                if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < before:
+                    os.unlink(entry.path)
+                    swept += 1
+            except OSError:  # another sweeps, too
+                pass
+    return swept
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a name ends as those of our temporary files do: `.PID.tmp`, `.PID.NANOSECONDS.tmp`."""
+    return name.split(".")[-2].isdigit()
 
 
 def set_aside(path: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cli.answer import Answer
-from core import clock, config
+from core import clock, config, files
 from core.errors import usage
 from core.store import sqlite
 from otel import log
@@ -71,6 +71,7 @@ def prune(options: dict[str, Any]) -> Answer:
         days = settings.number("otel.retention_days")
     before = max(0, clock.now_ms() - int(days * clock.DAY_MS))
     deleted = kept = 0
+    files.sweep_temporary()
     if sqlite.open_reading() is not None:  # nothing to drop where there is no store
         db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
         deleted, kept = log.prune(db, before)

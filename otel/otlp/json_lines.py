@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from core import clock
+from core import clock, files
 from core.store import events as stored
 from core.store import export_cursor, sqlite
 
@@ -43,6 +43,7 @@ def write_file(db: apsw.Connection | None, path: str) -> Written:
         Failure: the store cannot be read.
     """
     written = Written()
+    files.sweep_beside(path)
     temporary = f"{path}.{os.getpid()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:

@@ -111,6 +111,7 @@ def _replace(plan: Plan, data: bytes) -> None:
         mode = 0o666 & ~_umask() if plan.project else 0o600
     else:
         mode = os.stat(plan.target).st_mode & 0o7777
+    files.sweep_beside(plan.target)
     temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"
     _create(temporary, data, mode)
     try:

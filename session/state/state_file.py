@@ -180,7 +180,10 @@ def write(state: SessionState) -> None:
     Raises:
         OSError: nothing was replaced.
     """
-    files.write_whole(path_of(state["sessionId"]), json_text.dumps(state).encode())
+    path = path_of(state["sessionId"])
+    if not os.path.exists(path):
+        files.sweep_temporary()  # once a session
+    files.write_whole(path, json_text.dumps(state).encode())
 
 
 def remove(session_id: str) -> bool:

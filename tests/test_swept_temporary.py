@@ -1,0 +1,79 @@
+"""What a writer that was killed left behind is swept, and nothing that may still be written (issue 13)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Run, clean_environment
+
+from core import files
+
+KILLED = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+from core import files
+os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+files.write_whole(os.path.join(files.home(), "sessions", "x.json"), b"{}")
+"""
+
+
+def aged(path: Path, seconds: int = 7200) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"half")
+    at = time.time() - seconds
+    os.utime(path, (at, at))
+    return path
+
+
+def test_a_killed_writer_leaves_one_and_the_next_session_sweeps_it(run: Run, home: Path) -> None:
+    run("checkpoint", "save", "--session", "a", "--percent", "5")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(ROOT)], env=clean_environment(home), capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    (left,) = home.rglob("*.tmp")
+    run("checkpoint", "save", "--session", "b", "--percent", "5")
+    assert left.exists()  # it might be written still
+    aged(left)
+    run("checkpoint", "save", "--session", "b", "--percent", "6")
+    assert left.exists()  # a session looks once
+    run("checkpoint", "save", "--session", "c", "--percent", "5")
+    assert list(home.rglob("*.tmp")) == []
+
+
+@pytest.mark.parametrize("words", [("checkpoint", "save", "--session", "n", "--percent", "5"), ("otel", "prune")])
+def test_what_is_swept_and_what_is_not(run: Run, home: Path, words: tuple[str, ...]) -> None:
+    swept = [
+        aged(home / name)
+        for name in ("cache/config-x.json.12.345.tmp", "sessions/s.json.9.9.tmp", "knowledge.json.7.8.tmp")
+    ]
+    kept = [
+        aged(home / "sessions" / "s.json"),
+        aged(home / "sessions" / "notes.tmp"),
+        aged(home / "workspace" / "x.1.2.tmp"),
+        aged(home / "sessions" / "s.json.9.10.tmp", seconds=1800),
+    ]
+    outside = aged(home.parent / "outside.1.2.tmp")
+    link = home / "sessions" / "link.1.2.tmp"
+    link.symlink_to(outside)
+    run(*words)
+    assert [path for path in swept if path.exists()] == []
+    assert all(path.exists() for path in (*kept, outside, link))
+
+
+def test_beside_a_file_only_its_own_are_swept(tmp_path: Path) -> None:
+    mine, other = aged(tmp_path / "settings.json.5.6.tmp"), aged(tmp_path / "settings.jsonc.5.6.tmp")
+    assert files.sweep_beside(str(tmp_path / "settings.json")) == 1
+    assert not mine.exists() and other.exists()
+    assert files.sweep_beside(str(tmp_path / "no" / "folder.json")) == 0
+
+
+def test_an_export_sweeps_beside_its_file(run: Run, tmp_path: Path) -> None:
+    run("otel", "emit", "a.b")
+    left = aged(tmp_path / "events.jsonl.77.tmp")
+    run("otel", "export", "--to", str(tmp_path / "events.jsonl"))
+    assert not left.exists() and (tmp_path / "events.jsonl").exists()
