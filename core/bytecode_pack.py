@@ -176,8 +176,11 @@ def _sweep(path: str, before: float) -> None:
     for entry in os.listdir(folder):
         if entry.startswith(name + ".") and entry.endswith(".tmp"):
             left = os.path.join(folder, entry)
-            if os.stat(left).st_mtime < before:
-                os.unlink(left)
+            try:
+                if os.stat(left).st_mtime < before:
+                    os.unlink(left)
+            except OSError:  # another sweeps, too
+                pass
 
 
 def _write(path: str, modules: dict[str, tuple[bool, int, int, bytes]]) -> None:
