@@ -11,7 +11,7 @@ from __future__ import annotations
 from core.redaction.assignments import Span, find_assigned, find_names
 from core.redaction.forms import find_formed
 from core.redaction.names import MARK, family, is_placeholder, is_strong
-from core.redaction.shapes import CALLS
+from core.redaction.shapes import CALLS, COMMANDS
 from core.redaction.tokens import MIN_TOKEN, find_random
 
 _PASSES = 6
@@ -101,10 +101,12 @@ def _spans(text: str) -> list[Span]:
         for kind in _NAMED:  # no name stands in a mark
             lower = lower.replace(f"{MARK}{kind}]", MARK + "." * len(kind) + "]")
     spans = find_formed(text, lower)
-    if " -" in text or '"-' in text or "'-" in text or "op read " in text or "pass show " in text or "chpasswd" in text:
-        from core.redaction.commands import find_in_commands
+    for anchor in COMMANDS:
+        if anchor in text:
+            from core.redaction.commands import find_in_commands
 
-        spans += find_in_commands(text)
+            spans += find_in_commands(text)
+            break
     candidates, others = find_names(text, lower)
     if candidates:
         spans += find_assigned(text, candidates)

@@ -6,7 +6,6 @@ search each.
 
 from __future__ import annotations
 
-from core.redaction.labels import value_at
 from core.redaction.names import is_placeholder
 from core.redaction.shapes import ATTACHED_P, CURL_USER
 
@@ -21,6 +20,7 @@ _REACH = 600
 _MOST_WORDS = 40
 _LINE = 400
 _LONGEST = 4096
+_VALUE = 240
 _AHEAD = frozenset(" \t\n/;|&($`\"'")
 _BEHIND = frozenset(" \"'")
 _CLOSING = frozenset(",])}")
@@ -242,6 +242,22 @@ def _by_rule(text: str, words: list[tuple[int, int]], spans: list[Span]) -> int:
                 last = start
         option = word
     return last
+
+
+def value_at(text: str, at: int) -> tuple[int, int]:
+    """Where the value that begins at `at` stands, without its quotes; (0, 0) for none."""
+    slashes = 0
+    while slashes < 3 and text[at + slashes : at + slashes + 1] == "\\":
+        slashes += 1
+    mark = text[at + slashes : at + slashes + 1]
+    if mark in ("'", '"', "`"):
+        stop = text.find(text[at : at + slashes] + mark, at + slashes + 1, at + _VALUE)
+        return (at + slashes + 1, stop) if stop > 0 and "\n" not in text[at:stop] else (0, 0)
+    stop = at
+    limit = min(len(text), at + _VALUE)
+    while stop < limit and not text[stop].isspace() and text[stop] not in "\"'<>,}\\":
+        stop += 1
+    return (at, stop) if stop > at and text[stop - 1 : stop] not in "({[" else (0, 0)
 
 
 def _is_secret(value: str) -> bool:
