@@ -146,7 +146,8 @@ CALLS = (
 COMMANDS = (
     "curl", " login", "sshpass", "redis-cli", "mysql", "mariadb", "mongo", "ldap", "cqlsh", "twine", "7z", "unrar",
     "zip", "sqlcmd", "bcp", "http -", "https -", " -a ", "keyvault", "SecureString", "secretsmanager", "secret",
-    "smbclient", "rclone", "htpasswd", "pulumi", "-pass", " -p'", ' -p"', "chpasswd", "--password-stdin", "sudo -S", "--with-token",
+    "smbclient", "rclone", "htpasswd", "pulumi", "-pass", " -p'", ' -p"', "chpasswd", "--password-stdin", "sudo -S",
+    "--with-token",
     "--passphrase-fd", "op read ", "vault ", "versions access", "find-generic", "pass show ",
 )  # fmt: skip
 """What a command that is given or prints a secret has in it."""
