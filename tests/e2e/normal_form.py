@@ -51,7 +51,7 @@ def normal(value: Any, session: Session, key: str = "") -> Any:
     if key in IDS and (value is None or isinstance(value, str)):
         return "ID"
     if isinstance(value, list):
-        parts = [normal(part, session) for part in value]
+        parts = [normal(part, session) for part in value if not is_own_tool(part)]
         return ["ID"] if set(map(str, parts)) == {"ID"} else parts  # how many are listed depends on hooks' entries
     if isinstance(value, str):
         return text(value, session)
@@ -60,11 +60,33 @@ def normal(value: Any, session: Session, key: str = "") -> Any:
     return value
 
 
+OWN_TOOLS = ("recall", "remember")
+"""What the extension adds to a client's tools, whether our command answers or not."""
+
+
+def is_own_tool(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.get("type") == "function"
+        and ((value.get("function") or value).get("name") in OWN_TOOLS)
+    )
+
+
+def without_own_tools(told: str) -> str:
+    """A system prompt without the lines that list them."""
+    return "".join(
+        line
+        for line in told.splitlines(keepends=True)
+        if not line.startswith(tuple(f"- {name}: " for name in OWN_TOOLS))
+    )
+
+
 def text(told: str, session: Session) -> str:
     """A text without paths, ids and times."""
     folder = str(session.folder)
     told = (
-        told.replace(folder, "FOLDER")
+        without_own_tools(told)
+        .replace(folder, "FOLDER")
         .replace(folder.lstrip("/"), "FOLDER")
         .replace(re.sub(r"\W", "-", folder), "FOLDER")
     )
