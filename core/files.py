@@ -100,16 +100,17 @@ def take_corrected() -> list[str]:
 
 
 def _look(*paths: str) -> None:
-    """Put the home right where it, or one of these in it, is open to others."""
+    """Put the home right where it, or one of these in it, is open to others.
+
+    What was open in a home that was closed is closed without a word: nobody else could get at it.
+    """
     root = home()
+    if not os.path.isdir(root):
+        return
     for path in (root, *paths):
         if path != root and not path.startswith(root + os.sep):
             continue
-        try:
-            mode = os.stat(path).st_mode
-        except OSError:
-            continue
-        if mode & _OTHERS and root != os.path.expanduser("~"):
+        if _open_to_others(path) and root != os.path.expanduser("~"):
             _put_right(root, path)
             return
 
@@ -121,10 +122,11 @@ def _put_right(root: str, seen: str) -> None:
         seen: what was found to be open. Where its mode cannot be changed (a file system without modes) nothing else is
             looked at.
     """
-    _close(root, seen)
+    reachable = _open_to_others(root)
+    closed = _close(root, seen)
     if os.stat(seen).st_mode & _OTHERS:
         return
-    _close(root, root)
+    closed += _close(root, root)
     try:
         names = os.listdir(root)
     except OSError:
@@ -132,20 +134,31 @@ def _put_right(root: str, seen: str) -> None:
     for name in names:
         if name in _OURS or name.startswith(_STORE):
             top = os.path.join(root, name)
-            _close(root, top)
+            closed += _close(root, top)
             for folder, folders, files in os.walk(top):
                 for entry in (*folders, *files):
-                    _close(root, os.path.join(folder, entry))
+                    closed += _close(root, os.path.join(folder, entry))
+    if reachable:
+        _corrected.extend(closed)
 
 
-def _close(root: str, path: str) -> None:
+def _open_to_others(path: str) -> bool:
+    try:
+        return bool(os.stat(path).st_mode & _OTHERS)
+    except OSError:
+        return False
+
+
+def _close(root: str, path: str) -> list[str]:
+    """Take from others what they may do with this; its path in the home, where there was something to take."""
     try:
         mode = os.lstat(path).st_mode
         if mode & _OTHERS and not stat.S_ISLNK(mode):
             os.chmod(path, stat.S_IMODE(mode) & ~_OTHERS)
-            _corrected.append(os.path.relpath(path, root))
+            return [os.path.relpath(path, root)]
     except OSError:  # somebody else's, or gone by now
         pass
+    return []
 
 
 def sweep_temporary() -> int:

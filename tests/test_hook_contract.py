@@ -215,7 +215,8 @@ def test_what_waits_in_the_spool_is_taken_in_once(run: Run, home: Path) -> None:
 
 
 def test_a_damaged_spool_is_dropped_with_what_it_holds(run: Run, home: Path) -> None:
-    (home / "spool").mkdir(parents=True, mode=0o700)
+    home.mkdir(mode=0o700)
+    (home / "spool").mkdir(mode=0o700)
     (home / "spool" / "events.jsonl").write_bytes(b'\xff\x00{"id": 1}\n[]\nhalf')
     assert events(run, "hook.failed") == []
     assert os.listdir(home / "spool") == []
