@@ -21,6 +21,7 @@ _MOST = 20
 _NAME_CHARS = 80
 _PATH_CHARS = 300
 _ALIKE = 0.75
+_PREFIX = "JOELCLAW_"
 
 
 def events(unknown: Sequence[tuple[str, str]], now: int) -> list[Event]:
@@ -59,8 +60,14 @@ def sentence(where: str, name: str) -> str:
 
 def meant(name: str) -> str:
     """The setting that a name resembles most, spelled as it would have to be there; "" where it resembles none."""
-    spelled = config.variable if name.startswith("JOELCLAW_") else str
-    names = [spelled(one) for one in config.SETTINGS]
+    if name.startswith(_PREFIX):
+        variables = [config.variable(one).removeprefix(_PREFIX) for one in config.SETTINGS]
+        found = _nearest(name.removeprefix(_PREFIX), variables)
+        return _PREFIX + found if found else ""
+    return _nearest(name, list(config.SETTINGS))
+
+
+def _nearest(name: str, names: Sequence[str]) -> str:
     plain = {_plain(one): one for one in names}
     if _plain(name) in plain:
         return plain[_plain(name)]
