@@ -155,7 +155,7 @@ class Client:
 
     def compaction(self, folder: str) -> CompactionSettings:
         """What its own settings say of compactions, for a session in a folder."""
-        if not self.tells_compactions or not folder:
+        if not self.tells_compactions or not folder or "\0" in folder:
             return {"reserve": None, "keep": None, "enabled": True, "dropped": ()}
         found: CompactionSettings = _module(self.name, "compaction_settings").read(folder)
         return found

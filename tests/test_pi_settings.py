@@ -139,6 +139,15 @@ def test_a_project_switches_off_and_on_only_where_it_is_trusted(pi: Folders) -> 
     assert pi.ask("decide")["enabled"] is True
 
 
+@pytest.mark.parametrize("folder", ["", "/gone/long/ago", "a\0b", "relative"])
+def test_a_session_of_no_folder_has_the_users(pi: Folders, tmp_path: Path, folder: str) -> None:
+    pi.own(reserveTokens=9_000)
+    session = PiSession(tmp_path / "other.jsonl", cwd=folder)
+    session.user("Mend the tide tables.")
+    found = pi.run("compaction", "prepare", str(session.path), env=pi.env).result
+    assert found["settings"]["reserveTokens"] == (16_384 if "\0" in folder else 9_000)
+
+
 def test_they_are_pis_alone(pi: Folders, run: Run) -> None:
     pi.own(reserveTokens=9_000, enabled=False)
     transcript = Path(__file__).parent / "agents" / "payloads" / "claude" / "session.jsonl"

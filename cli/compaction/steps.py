@@ -197,7 +197,11 @@ def _read(options: dict[str, Any]) -> Transcript:
 def _settings(transcript: Transcript) -> tuple[Config, CompactionSettings]:
     """Ours, and what the client's own say of compactions, which holds where nobody has said otherwise to us."""
     settings = config.load()
-    client = registry.row(transcript.client).compaction(transcript.cwd or os.getcwd())
+    try:
+        folder = transcript.cwd or os.getcwd()
+    except OSError:  # the current folder was removed
+        folder = ""
+    client = registry.row(transcript.client).compaction(folder)
     settings.suggest("compaction.reserve_tokens", client["reserve"])
     settings.suggest("compaction.keep_recent_tokens", client["keep"])
     return settings, client
