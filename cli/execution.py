@@ -59,6 +59,9 @@ def start_due() -> None:
         settings = config.load()
         if settings.dropped:
             _tell_dropped(settings.dropped)
+        unknown = (*settings.unknown, *config.unknown_variables())
+        if unknown:
+            _tell_unknown(unknown)
         background_jobs.start_due(settings)
     except Exception:  # the command is done, and what waits goes with the next one
         if os.environ.get("JOELCLAW_DEBUG"):
@@ -75,6 +78,18 @@ def _tell_dropped(dropped: tuple[tuple[str, str], ...]) -> None:
     made = dropped_files.events(dropped, clock.now_ms())
     if made and spool.keep(made):
         sys.stderr.write(shown("".join(f"joelclaw: left out: {event.get('error')}\n" for event in made)))
+
+
+def _tell_unknown(unknown: tuple[tuple[str, str], ...]) -> None:
+    """Names in settings that no setting has, once: on stderr and as events."""
+    from core import clock
+    from core.output.shown import shown
+    from otel import spool
+    from session import unknown_settings
+
+    made = unknown_settings.events(unknown, clock.now_ms())
+    if made and spool.keep(made):
+        sys.stderr.write(shown("".join(f"joelclaw: {event['metadata']['message']}\n" for event in made)))
 
 
 def _tell_corrected(paths: list[str], *, quiet: bool) -> None:

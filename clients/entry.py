@@ -133,6 +133,8 @@ class Transcript:
     """the model that answered last, "" where the file does not tell"""
     measured: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
     """sizes of entries that were asked for, by id"""
+    cwd: str = ""
+    """the folder in which the session began, "" where the file does not tell"""
     problems: tuple[str, ...] = ()
     """what could not be read; the rest is what a partial result is made from"""
 

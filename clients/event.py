@@ -119,7 +119,18 @@ class Started(TypedDict):
 Item = Said | Outcome | Ended | Queue | Compaction | Summary | Plan | Usage | Started
 
 
-Kind = Literal["start", "prompt", "tool", "turn", "before_compaction", "summary", "after_compaction", "end", "ignored"]
+Kind = Literal[
+    "start",
+    "prompt",
+    "tool",
+    "turn",
+    "before_compaction",
+    "before_branch",
+    "summary",
+    "after_compaction",
+    "end",
+    "ignored",
+]
 
 
 class HookEvent(TypedDict):
@@ -142,6 +153,10 @@ class HookEvent(TypedDict):
     """What was said, from a client without a transcript file."""
     summary: str
     """What the client's summariser has written for a compaction that goes on."""
+    instructions: str
+    """What the user wants of the summary of a compaction."""
+    said: int | None
+    """Messages since the last compaction, where there was one."""
     percent: float | None
     tokens: int | None
     window: int | None

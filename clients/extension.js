@@ -21,7 +21,7 @@ let pausedUntil = 0;
  * What a command of ours prints, its exit status (null: not started, or killed), and whether its time was over. Never
  * rejects.
  */
-function command(words, given, ms, about = {}) {
+function command(words, given, ms, { signal, ...about } = {}) {
   return new Promise((resolve) => {
     try {
       const group = process.platform !== "win32";
@@ -51,6 +51,7 @@ function command(words, given, ms, about = {}) {
         child.unref();
       };
       const timer = setTimeout(() => kill(true), ms);
+      signal?.addEventListener("abort", () => over || kill(false), { once: true });
       child.on("error", () => finish(null, false));
       child.on("close", (code) => finish(code, false));
       child.stdin?.on("error", () => {}); // it may end before it has read all
@@ -130,16 +131,22 @@ function noted(out) {
   return `${result.merged ? "merged into" : "remembered as"} ${result.id} (${result.verdict}: ${result.reason})`;
 }
 
-/** Only what has the form of our own answer; with `notice`, what the user is to see. */
+/**
+ * Only what has the form of our own answer; with `notice`, what the user is to see; `cancel`, why a compaction is to be
+ * left out; `summary`, how many ms a summary of ours may take.
+ */
 function texts(out) {
   try {
-    const { messages, notice } = JSON.parse(out);
+    const { messages, notice, cancel, summary } = JSON.parse(out);
     if (!Array.isArray(messages)) return null;
     const found = messages
       .filter((one) => one && typeof one.customType === "string" && one.customType)
       .filter((one) => typeof one.content === "string" && one.content.startsWith(MARK))
       .map(({ customType, content }) => ({ customType, content, display: false }));
-    return typeof notice === "string" ? Object.assign(found, { notice: notice.slice(0, MAX_NOTICE) }) : found;
+    if (typeof notice === "string") found.notice = notice.slice(0, MAX_NOTICE);
+    if (typeof cancel === "string") found.cancel = cancel;
+    if (Number(summary) > 0) found.summary = Number(summary);
+    return found;
   } catch {
     return null;
   }

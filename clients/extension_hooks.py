@@ -18,11 +18,18 @@ KINDS: dict[str, Kind] = {
     "tool": "tool",
     "turn_end": "turn",
     "before_compaction": "before_compaction",
+    "before_branch": "before_branch",
     "after_compaction": "after_compaction",
     "session_end": "end",
 }
 NOTICE = "compaction-notice"
 """The kind of text that the extension shows to the user (`session.compaction.notice`)."""
+CANCEL = "compaction-cancelled"
+"""Of one that is the reason why the client is to leave the compaction out (`session.compaction.client_compaction`)."""
+SUMMARY = "compaction-summary"
+"""Of one that lets the extension ask for a summary of ours: how long it may wait, in ms."""
+_FIELDS = {NOTICE: "notice", CANCEL: "cancel", SUMMARY: "summary"}
+"""Those that are no texts for the model, and the fields in which they stand."""
 _MOST_ENTRIES = 400
 _LONGEST_ID = 200
 
@@ -38,6 +45,8 @@ def reader(agent: str) -> Callable[[dict[str, Any], str], HookEvent]:
         event["percent"] = fields.number(payload, "percent")
         event["tokens"] = fields.whole(payload, "tokens")
         event["window"] = fields.whole(payload, "window")
+        event["said"] = fields.whole(payload, "said")
+        event["instructions"] = fields.text(payload, "instructions")
         entries = payload.get("entries")
         for entry in entries[-_MOST_ENTRIES:] if isinstance(entries, list) else ():
             if isinstance(entry, dict):
@@ -48,12 +57,12 @@ def reader(agent: str) -> Callable[[dict[str, Any], str], HookEvent]:
 
 
 def answer(_event: HookEvent, texts: Sequence[Text]) -> str:
-    """One line of JSON, with an empty list where nothing is to be said; `notice` is for the user's eyes only."""
+    """One line of JSON, with an empty list where nothing is to be said; the other fields are for the extension."""
     from core import json_text
 
-    notices = [text["content"] for text in texts if text["customType"] == NOTICE]
-    messages = [{**text, "display": False} for text in texts if text["customType"] != NOTICE]
-    return json_text.dumps({"messages": messages, **({"notice": notices[0]} if notices else {})})
+    told = {_FIELDS[text["customType"]]: text["content"] for text in reversed(texts) if text["customType"] in _FIELDS}
+    messages = [{**text, "display": False} for text in texts if text["customType"] not in _FIELDS]
+    return json_text.dumps({"messages": messages, **told})
 
 
 def _items(entry: dict[str, Any], agent: str) -> list[Item]:

@@ -26,6 +26,8 @@ def event(payload: dict[str, Any], name: str, kind: Kind) -> HookEvent:
         "files": [],
         "items": [],
         "summary": "",
+        "instructions": "",
+        "said": None,
         "percent": None,
         "tokens": None,
         "window": None,

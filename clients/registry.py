@@ -2,7 +2,8 @@
 
 A further client is one folder here and one row below. In its folder: `hooks.py` (its events and our answers),
 `transcript.py` (the file in which it keeps a session), `entries.py` (that file as a tree, for compactions of our own),
-`install.py` (where its settings lie), and `extension.js` where our own extension runs in it.
+`install.py` (where its settings lie), `extension.js` where our own extension runs in it, `compaction_settings.py` where
+its settings say when it compacts.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from core.errors import usage
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any, Protocol
+    from typing import Any, Protocol, TypedDict
 
     from clients.entry import Entry, Message
     from clients.event import HookEvent, Item, Kind, Text
@@ -54,6 +55,18 @@ if TYPE_CHECKING:
         messages: Callable[[dict[str, Any], Entry], Iterable[Message]]
         size: Callable[[dict[str, Any], Entry], int]
 
+    class CompactionSettings(TypedDict):
+        """What a client's own settings say of its compactions; None where they do not say."""
+
+        reserve: int | None
+        """Tokens kept free for the answer."""
+        keep: int | None
+        """Tokens of the newest messages that stay as they are."""
+        enabled: bool
+        """It compacts unasked."""
+        dropped: tuple[tuple[str, str], ...]
+        """A project's file that was left out, and what is wrong with it."""
+
 
 class Client:
     """A coding agent.
@@ -74,6 +87,8 @@ class Client:
         long_window: the window of a session that does not fit into `window`; 0 where there is none.
         compact_command: compacts a session from outside, where that was seen to work.
         login_shell: it runs commands in a login shell, whose PATH is the user's profile's, not that of its hooks.
+        tells_compactions: `compaction_settings.py` reads what its settings say of compactions.
+        takes_summary: it can be handed a summary of ours for a compaction, and told to leave one out.
     """
 
     def __init__(
@@ -93,6 +108,8 @@ class Client:
         long_window: int = 0,
         compact_command: str = "",
         login_shell: bool = False,
+        tells_compactions: bool = False,
+        takes_summary: bool = False,
     ) -> None:
         self.name = name
         self.title = title
@@ -108,6 +125,8 @@ class Client:
         self.long_window = long_window
         self.compact_command = compact_command
         self.login_shell = login_shell
+        self.tells_compactions = tells_compactions
+        self.takes_summary = takes_summary
 
     @property
     def empty_answer(self) -> str:
@@ -134,6 +153,13 @@ class Client:
         found: Entries = _module(self.name, "entries")
         return found
 
+    def compaction(self, folder: str) -> CompactionSettings:
+        """What its own settings say of compactions, for a session in a folder."""
+        if not self.tells_compactions or not folder or "\0" in folder:
+            return {"reserve": None, "keep": None, "enabled": True, "dropped": ()}
+        found: CompactionSettings = _module(self.name, "compaction_settings").read(folder)
+        return found
+
     def settings(self) -> Settings:
         """Where its settings lie."""
         found: Settings = _module(self.name, "install").SETTINGS
@@ -151,6 +177,8 @@ CLIENTS: dict[str, Client] = {
             extension=True,
             lists_files=True,
             whole_turns=True,
+            tells_compactions=True,
+            takes_summary=True,
         ),
         Client(
             "claude",

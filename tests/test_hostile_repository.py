@@ -262,6 +262,7 @@ def test_what_waits_costs_or_switches_something_on_needs_trust(
     text = "".join(f"[{section}]\n{line}\n" for section, line in lines.items())
     (repo / ".joelclaw/config.toml").write_text(text + '[notify]\ncommand = "touch x"\n')
     names = {f"{section}.{line.partition(' ')[0]}" for section, line in lines.items()} - {"inject.max_tokens"}
+    names = {config.FORMERLY.get(name, name) for name in names}
     found = config.load(str(repo))
     assert set(found.withheld) == names
     assert found.number("hook.deadline_ms") == config.SETTINGS["hook.deadline_ms"].default

@@ -8,6 +8,7 @@ import pytest
 
 from core import config
 from core.config import SETTINGS, Config, Setting
+from core.config.value import ENVIRONMENT, checked
 from core.errors import Failure
 
 WHOLE = Setting(5, "", 1, 100)
@@ -17,7 +18,7 @@ CHOICE = Setting("a", "", choices=("a", "b"))
 
 def refused(setting: Setting, given: Any, where: str = "config.toml") -> str:
     with pytest.raises(Failure) as raised:
-        config._value("x.y", setting, given, where)
+        checked("x.y", setting, given, where)
     wanted = raised.value.fix.removeprefix("set x.y to ")
     assert raised.value.code == "CONFIG_INVALID"
     assert raised.value.message == f"{where}: x.y is {given!r}, which is not {wanted}"
@@ -33,7 +34,7 @@ def refused(setting: Setting, given: Any, where: str = "config.toml") -> str:
     ],
 )  # fmt: skip
 def test_what_fits(setting: Setting, given: Any, value: Any) -> None:
-    found = config._value("x.y", setting, given, "config.toml")
+    found = checked("x.y", setting, given, "config.toml")
     assert found == value and type(found) is type(value)
 
 
@@ -55,9 +56,9 @@ def test_texts_and_choices() -> None:
 def test_true_and_false_are_words_in_the_environment_alone() -> None:
     setting = Setting(False, "")
     for word, value in (("1", True), (" YES ", True), ("on", True), ("true", True), ("off", False), ("0", False)):
-        assert config._value("x.y", setting, word, config._ENVIRONMENT) is value
+        assert checked("x.y", setting, word, ENVIRONMENT) is value
         assert refused(setting, word) == "true or false"
-    assert refused(setting, "maybe", config._ENVIRONMENT) == "true or false"
+    assert refused(setting, "maybe", ENVIRONMENT) == "true or false"
     assert refused(setting, 1) == "true or false"
 
 

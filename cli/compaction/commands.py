@@ -33,7 +33,7 @@ _WINDOW = P(
 _RESERVE = P(
     "reserve",
     ("--reserve",),
-    "tokens kept free for the answer (default: compaction.reserve_tokens)",
+    "tokens kept free for the answer (default: compaction.reserve_tokens, else as the client's settings have it)",
     kind="whole",
     low=0,
     metavar="N",
@@ -41,10 +41,13 @@ _RESERVE = P(
 _KEEP_RECENT = P(
     "keep_recent",
     ("--keep-recent",),
-    "tokens of the newest messages that stay as they are (default: compaction.keep_recent_tokens)",
+    "tokens of the newest messages that stay (default: compaction.keep_recent_tokens, else by the client's settings)",
     kind="whole",
     low=0,
     metavar="N",
+)
+_AT = P(
+    "at", ("--at",), "id of the entry that the session stands at (default: the newest)", default="", metavar="ENTRY"
 )
 _SUMMARY = (
     P("instructions", ("--instructions",), "what the summary should attend to", default="", metavar="TEXT"),
@@ -62,7 +65,7 @@ COMMANDS: tuple[Command, ...] = (
         "compaction decide",
         "cli.compaction.steps:decide",
         "Whether a session should be compacted now, and why.",
-        (_TRANSCRIPT, _WINDOW, _RESERVE, _CLIENT),
+        (_TRANSCRIPT, _WINDOW, _RESERVE, _AT, _CLIENT),
         code=_CODE,
         view="cli.compaction.view:decide",
     ),
@@ -70,7 +73,7 @@ COMMANDS: tuple[Command, ...] = (
         "compaction prepare",
         "cli.compaction.steps:prepare",
         "Where a compaction cuts a session: what it summarises, what it keeps, which files it lists.",
-        (_TRANSCRIPT, _KEEP_RECENT, _RESERVE, _WINDOW, _CLIENT),
+        (_TRANSCRIPT, _KEEP_RECENT, _RESERVE, _WINDOW, _AT, _CLIENT),
         code=_CODE,
         view="cli.compaction.view:prepare",
     ),
@@ -105,6 +108,7 @@ COMMANDS: tuple[Command, ...] = (
             _KEEP_RECENT,
             _RESERVE,
             _WINDOW,
+            _AT,
             _CLIENT,
             RAW,
         ),

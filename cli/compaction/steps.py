@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer, step
+from clients import registry
 from core import config
 from core.errors import usage
 from core.process import model_command
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from clients.entry import Entry, Transcript
     from clients.file_operations import FileOperations
+    from clients.registry import CompactionSettings
     from core.config import Config
     from core.envelope import NextAction
     from session.compaction.context import Limits
@@ -32,8 +35,10 @@ def decide(options: dict[str, Any]) -> Answer:
         Failure: what `session_file.read` says of a file; COMPACTION_INVALID_ARGS for a reserve that leaves no window.
     """
     transcript = _read(options)
-    limits = _limits(transcript, options, config.load())
-    decision = context.decide(transcript, window=limits.window, reserve=limits.reserve)
+    settings, client = _settings(transcript)
+    limits = _limits(transcript, options, settings)
+    enabled = client["enabled"]
+    decision = context.decide(transcript, window=limits.window, reserve=limits.reserve, enabled=enabled)
     size = decision.size
     result = {
         "transcript": transcript.path,
@@ -51,7 +56,8 @@ def decide(options: dict[str, Any]) -> Answer:
         "window": limits.window,
         "windowFrom": limits.window_from,
         "reserve": limits.reserve,
-        "problems": list(transcript.problems),
+        "enabled": enabled,
+        "problems": _problems(transcript, client),
     }
     return Answer(result, [_next(transcript, "prepare", "where it would be cut")] if decision.compact else [])
 
@@ -62,8 +68,8 @@ def prepare(options: dict[str, Any]) -> Answer:
     Raises:
         Failure: as `decide`.
     """
-    settings = config.load()
     transcript = _read(options)
+    settings, client = _settings(transcript)
     limits = _limits(transcript, options, settings)
     prepared = _prepared(transcript, options, limits, settings)
     result = {
@@ -79,7 +85,7 @@ def prepare(options: dict[str, Any]) -> Answer:
         "fileOps": _files(prepared.file_ops),
         "settings": prepared.settings,
         "windowFrom": limits.window_from,
-        "problems": list(transcript.problems),
+        "problems": _problems(transcript, client),
     }
     return Answer(result, [_next(transcript, "summarize", "the summary")] if prepared.reason == "ready" else [])
 
@@ -98,7 +104,7 @@ def serialize(options: dict[str, Any]) -> Answer:
     elif part == "branch":
         entries = [entry for entry in transcript.entries if entry.kind != "compaction"]
     else:
-        settings = config.load()
+        settings, _ = _settings(transcript)
         prepared = _prepared(transcript, options, _limits(transcript, {}, settings), settings)
         entries = prepared.entries_to_summarize if part == "summarize" else prepared.turn_prefix_entries
     text = serialization.serialize(session_file.messages(transcript, entries))
@@ -121,11 +127,11 @@ def summarize(options: dict[str, Any]) -> Answer:
         Failure: TRANSCRIPT_* for what cannot be read; MODEL_NOT_FOUND or MODEL_NOT_CONFIGURED where `--command` names
             what cannot be run. What else goes wrong with a model is told with the extractive summary.
     """
-    settings = config.load()
     transcript = _read(options)
+    settings, client = _settings(transcript)
     prepared = _prepared(transcript, options, _limits(transcript, options, settings), settings)
     ready = prepared.reason == "ready"
-    problems = list(transcript.problems)
+    problems = _problems(transcript, client)
     model = _model(options, settings)
     if ready:
         made = summary.summarize(prepared, **model)
@@ -153,8 +159,8 @@ def branch(options: dict[str, Any]) -> Answer:
     if not options["to"]:
         message, fix = "--to is missing", "give --to ID, the entry that the session goes back to"
         raise usage("COMPACTION_INVALID_ARGS", message, fix)
-    settings = config.load()
     transcript = _read(options)
+    settings, client = _settings(transcript)
     budget = options["budget"]
     if budget is None:
         limits = _limits(transcript, {}, settings)
@@ -172,7 +178,7 @@ def branch(options: dict[str, Any]) -> Answer:
         "budget": budget,
         "fileOps": _files(found.file_ops),
     }
-    problems = [*transcript.problems, *found.problems]
+    problems = [*_problems(transcript, client), *found.problems]
     if found.chosen:
         reserve = settings.whole("compaction.reserve_tokens")
         made = summary.summarize_branch(found, reserve=reserve, **_model(options, settings))
@@ -185,7 +191,25 @@ def branch(options: dict[str, Any]) -> Answer:
 
 
 def _read(options: dict[str, Any]) -> Transcript:
-    return session_file.read(options["transcript"], options["client"] or "")
+    return session_file.read(options["transcript"], options["client"] or "", options.get("at") or "")
+
+
+def _settings(transcript: Transcript) -> tuple[Config, CompactionSettings]:
+    """Ours, and what the client's own say of compactions, which holds where nobody has said otherwise to us."""
+    settings = config.load()
+    try:
+        folder = transcript.cwd or os.getcwd()
+    except OSError:  # the current folder was removed
+        folder = ""
+    client = registry.row(transcript.client).compaction(folder)
+    settings.suggest("compaction.reserve_tokens", client["reserve"])
+    settings.suggest("compaction.keep_recent_tokens", client["keep"])
+    return settings, client
+
+
+def _problems(transcript: Transcript, client: CompactionSettings) -> list[str]:
+    left_out = [f"{path} is left out: it {reason}" for path, reason in client["dropped"]]
+    return [*transcript.problems, *left_out]
 
 
 def _limits(transcript: Transcript, options: dict[str, Any], settings: Config) -> Limits:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _REASONS = {
     "above-threshold": "the context holds more than the threshold",
     "below-threshold": "the context is below the threshold",
+    "switched-off": "the client's own settings switch compactions off",
     "nothing-since-compaction": "nothing was said since the last compaction",
     "empty": "nothing was said",
     "nothing-to-summarize": "all of it is kept",

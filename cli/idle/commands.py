@@ -28,7 +28,7 @@ COMMANDS: tuple[Command, ...] = (
             P(
                 "minutes",
                 ("--minutes",),
-                "how long (default compaction.idleTriggerMinutes)",
+                "how long (default compaction.idle_trigger_minutes)",
                 kind="whole",
                 low=1,
                 high=525_600,

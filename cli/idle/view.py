@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from cli.answer import Answer
 
 _WHY = {
-    "off": "compaction.idleTriggerMinutes is not set, and no --minutes is given",
+    "switched-off": "the agent's own settings switch compactions off",
+    "off": "compaction.idle_trigger_minutes is not set, and no --minutes is given",
     "percent-unknown": "how full its context is is not known",
     "below-threshold": "its context is not full enough",
     "waiting": "waiting",

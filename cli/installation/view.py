@@ -84,6 +84,8 @@ def overview(answer: Answer) -> None:
     screen.print(safe("healthy", "bold green") if result["healthy"] else safe("something is wrong", "bold red"))
     for problem in result["problems"]:
         screen.print(Text.assemble(("  ✗ ", "red"), safe(problem["message"]), "\n    → ", safe(problem["fix"], "cyan")))
+    for unknown in result["config"].get("unknown", ()):
+        screen.print(Text.assemble(("  ! ", "yellow"), safe(unknown)))
     store, sessions, events = result["store"], result["sessions"], result["events"]
     newest = sessions["newest"]
     screen.print(

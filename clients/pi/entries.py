@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 NEWEST_VERSION = 3
 """The newest form of session files that is known here; a later one is read as this one."""
 
+BY = "joelclaw"
+"""Stands in the details of a summary that our extension handed over."""
 _UNFINISHED = ("aborted", "error")
 _ROLES: dict[str, Role] = {
     "user": "user",
@@ -42,6 +44,7 @@ class Reader:
         self.version = 0
         self.model = ""
         self.window = 0
+        self.cwd = ""
         self._previous = ""
         self._ids: dict[int, str] = {}
         """Version 1 has no ids; entries are named by their place, as its compactions name them."""
@@ -74,6 +77,7 @@ class Reader:
         return path_to(entries[-1].id, tree, problems) if entries else []
 
     def _header(self, value: dict[str, Any], problems: Problems) -> None:
+        self.cwd = string(value.get("cwd"))
         version = value.get("version")
         self.version = version if isinstance(version, int) else 1
         if self.version > NEWEST_VERSION:
@@ -116,8 +120,9 @@ class Reader:
     def _of_other_text(self, line: Line, value: dict[str, Any], identifier: str, parent: str) -> Entry:
         kind: EntryKind = value["type"]
         summary = string(value.get("summary"))
-        # An extension's own list has a form of its own (`fromHook` is pi's name for it).
-        files = NONE if value.get("fromHook") else _listed(value.get("details"))
+        # Another extension's list has a form of its own (`fromHook` is pi's name for it).
+        details = table(value.get("details"))
+        files = NONE if value.get("fromHook") and details.get("by") != BY else _listed(details)
         where = (line.number, line.offset, line.size)
         if kind == "compaction":
             compaction = Compaction(summary, self._first_kept(value), whole(value.get("tokensBefore")))

@@ -1,6 +1,7 @@
 // For pi: an extension.
 const AGENT = "pi";
 const WRITES = new Set(["edit", "write"]);
+const SAID = new Set(["user", "assistant", "toolResult", "bashExecution"]);
 
 export default function (pi) {
   const paths = new Map(); // tool call: the file it is to write
@@ -126,11 +127,53 @@ export default function (pi) {
   on("session_before_compact", async (event, ctx) => {
     const until = Date.now() + WAIT_MS;
     for (const name of ["messagesToSummarize", "turnPrefixMessages"]) unspoken(event.preparation?.[name]);
-    const payload = state(ctx);
+    const instructions = plain(event.customInstructions);
+    const payload = { ...state(ctx), instructions, said: saidSince(event.branchEntries) };
     await within(WAIT_MS / 2, reports.running);
     const found = await hook("before_compaction", payload, until - Date.now());
-    if (found?.notice) ctx.ui.notify(found.notice, "info"); // on the screen only: neither in the context nor in the session's file
+    try {
+      if (found?.notice) ctx.ui.notify(found.notice, "info"); // on the screen only: neither in the context nor in the session's file
+    } catch {}
+    if (found?.cancel) return { cancel: true };
+    const at = event.branchEntries?.at(-1)?.id;
+    if (!found?.summary || !at) return;
+    const made = await summary("summarize", ["--at", at], instructions, found.summary, ctx, event.signal);
+    const { firstKeptEntryId, tokensBefore } = made?.result ?? {};
+    if (!event.branchEntries.some((one) => one.id === firstKeptEntryId)) return;
+    return { compaction: { summary: made.summary, firstKeptEntryId, tokensBefore, details: made.details } };
   });
+
+  on("session_before_tree", async ({ preparation, signal }, ctx) => {
+    const { targetId, oldLeafId, entriesToSummarize, userWantsSummary, replaceInstructions } = preparation;
+    if (!userWantsSummary || replaceInstructions || !entriesToSummarize?.length) return;
+    const instructions = plain(preparation.customInstructions);
+    const found = await hook("before_branch", { ...identity(ctx), instructions }, WAIT_MS);
+    if (!found?.summary) return;
+    const words = ["--from", oldLeafId, "--to", targetId];
+    const made = await summary("branch", words, instructions, found.summary, ctx, signal);
+    if (made) return { summary: { summary: made.summary, details: made.details } };
+  });
+
+  /** A summary of ours, or null: pi makes its own then, and an event says why. */
+  const summary = async (kind, words, instructions, ms, ctx, signal) => {
+    const { session_id, transcript_path, cwd } = identity(ctx);
+    if (!transcript_path || signal?.aborted) return null;
+    const asked = ["compaction", kind, transcript_path, "--client", AGENT, ...words, `--instructions=${instructions}`];
+    const { code, late, out } = await command([...asked, "--json"], "", ms, { cwd, signal });
+    let why = late ? `it took longer than ${ms / 1000} s` : "it failed";
+    try {
+      const { result, error } = JSON.parse(out);
+      const { summary: text, source, readFiles, modifiedFiles } = result ?? {};
+      if (code === 0 && typeof text === "string" && text.trim())
+        return { result, summary: text, details: { by: "joelclaw", source, readFiles, modifiedFiles } };
+      why = error?.message ?? "it is empty";
+    } catch {}
+    if (signal?.aborted) return null;
+    const about = ["--source", "interactive", "--component", "session-lifecycle", "--level", "warn", "--success", "false"];
+    const event = ["otel", "emit", "compaction.summary.failed", ...about, `--error=${cut(why, MAX_NOTICE)}`];
+    await command(event, "", KILL_MS, { env: { ...process.env, JOELCLAW_SESSION_ID: session_id } });
+    return null;
+  };
 
   const recover = async (payload, ctx) => {
     deliver(await hook("after_compaction", payload, WAIT_MS), ctx, payload.session_id);
@@ -164,6 +207,13 @@ function owed(branch) {
     if (type === "custom_message" && plain(content).startsWith(MARK)) return false;
   }
   return false;
+}
+
+/** How many messages were said since the session's last compaction; null where there was none. */
+function saidSince(branch) {
+  const at = Array.isArray(branch) ? branch.findLastIndex((one) => one.type === "compaction") : -1;
+  if (at < 0) return null;
+  return branch.slice(at + 1).filter((one) => one.type === "message" && SAID.has(one.message?.role)).length;
 }
 
 /** Takes our own texts out of what is summarised, so that no memory is taken for something said in this session. */

@@ -64,12 +64,14 @@ def keep(path: str, key: list[Any], value: dict[str, Any]) -> None:
 
 
 def flat(tables: dict[str, Any]) -> dict[str, Any]:
-    """`section.key` → value; only what has a JSON form: dates and nested tables have none."""
+    """`section.key` → value; None for what is no single value: a date, a list, a table within a table."""
     found: dict[str, Any] = {}
     for section, inner in tables.items():
         if isinstance(inner, dict):
             found.update({f"{section}.{key}": value for key, value in inner.items()})
-    return {name: value for name, value in found.items() if isinstance(value, (str, int, float, bool))}
+        else:
+            found[section] = inner
+    return {name: value if isinstance(value, (str, int, float, bool)) else None for name, value in found.items()}
 
 
 def _place(path: str) -> str:

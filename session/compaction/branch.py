@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from clients.entry import path_to
 from clients.file_operations import FileOperations, together
 from clients.lines import Problems
-from core.errors import usage
 from session.compaction import session_file
 
 if TYPE_CHECKING:
@@ -54,11 +53,7 @@ def prepare(transcript: Transcript, leaf: str, target: str, *, budget: int) -> B
     leaf = leaf or (transcript.entries[-1].id if transcript.entries else "")
     for identifier in (leaf, target):
         if identifier not in transcript.tree:
-            raise usage(
-                "ENTRY_UNKNOWN",
-                f"{transcript.path} has no entry {identifier[:80]!r}",
-                "name the id of an entry; `joelclaw compaction prepare` shows some",
-            )
+            raise session_file.unknown_entry(transcript.path, identifier)
     problems = Problems()
     left = path_to(leaf, transcript.tree, problems)
     there = {entry.id for entry in path_to(target, transcript.tree, problems)}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clients.entry import Entry, Transcript
     from core.config import Config
 
-    Reason = Literal["above-threshold", "below-threshold", "nothing-since-compaction", "empty"]
+    Reason = Literal["above-threshold", "below-threshold", "switched-off", "nothing-since-compaction", "empty"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +83,20 @@ def limits(transcript: Transcript, config: Config, *, window: int | None = None,
     return Limits(found, source, reserve)
 
 
-def decide(transcript: Transcript, *, window: int, reserve: int) -> Decision:
+def decide(transcript: Transcript, *, window: int, reserve: int, enabled: bool = True) -> Decision:
     """Compact where the context holds more than the window less the reserve, and something was said since last time.
 
     Args:
         transcript: the session.
         window: size of the model's context in tokens.
         reserve: tokens of it that are kept free for the answer.
+        enabled: the client's settings let it compact unasked.
     """
     tokens = size(transcript)
     said = said_since_compaction(transcript)
     reason: Reason = "above-threshold" if tokens.total > window - reserve else "below-threshold"
+    if reason == "above-threshold" and not enabled:
+        reason = "switched-off"
     if said == 0:
         reason = "empty" if transcript.last_compaction() < 0 else "nothing-since-compaction"
     return Decision(reason, tokens, said, window - reserve)

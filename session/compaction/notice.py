@@ -23,21 +23,21 @@ _MOST_CHARS = 500
 
 
 def text(config: Config) -> str:
-    """`compaction.notifyOnStartText` on one line, at most 500 characters."""
+    """`compaction.notify_on_start_text` on one line, at most 500 characters."""
     from core.quoting import clip, one_line
 
-    return clip(one_line(config.text("compaction.notifyOnStartText")), _MOST_CHARS)
+    return clip(one_line(config.text("compaction.notify_on_start_text")), _MOST_CHARS)
 
 
 def begin(agent: str, config: Config) -> list[Text]:
     """Announce a compaction; returns the text that the agent's extension shows, where it is the one to do it.
 
-    Only where `compaction.notifyOnStart` is set, and not in a compaction that `joelclaw idle run` has announced.
+    Only where `compaction.notify_on_start` is set, and not in a compaction that `joelclaw idle run` has announced.
     """
     from clients import registry
     from session.idle import timers
 
-    if not config.flag("compaction.notifyOnStart") or os.environ.get(timers.RUNNING):
+    if not config.flag("compaction.notify_on_start") or os.environ.get(timers.RUNNING):
         return []
     if registry.row(agent).extension:
         from clients.extension_hooks import NOTICE

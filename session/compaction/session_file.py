@@ -25,16 +25,17 @@ _PEEK_BYTES = 32 * 1024 * 1024
 """Bytes that are read to find out whose file it is."""
 
 
-def read(path: str, client: str = "") -> Transcript:
+def read(path: str, client: str = "", leaf: str = "") -> Transcript:
     """Read a session file. Damaged lines are left out and listed in `problems`.
 
     Args:
         path: a session file of a client that has `entries.py`.
         client: whose it is; "" looks at its first lines.
+        leaf: id of the entry that the active branch ends in; "" is the newest.
 
     Raises:
-        Failure: TRANSCRIPT_NOT_FOUND (exit 2); TRANSCRIPT_UNREADABLE, TRANSCRIPT_EMPTY, TRANSCRIPT_UNKNOWN for what
-            no client wrote, TRANSCRIPT_UNSUPPORTED for a client without compaction entries.
+        Failure: TRANSCRIPT_NOT_FOUND, ENTRY_UNKNOWN (exit 2); TRANSCRIPT_UNREADABLE, TRANSCRIPT_EMPTY,
+            TRANSCRIPT_UNKNOWN for what no client wrote, TRANSCRIPT_UNSUPPORTED for a client without compaction entries.
     """
     with _opened(path) as handle, _without_collection():
         problems = Problems()
@@ -51,10 +52,29 @@ def read(path: str, client: str = "") -> Transcript:
                 problems.add(f"line {entry.line} has the id of line {tree[entry.id].line}, and takes its place")
             entries.append(entry)
             tree[entry.id] = entry
+        if leaf:
+            entries = entries[: _place_of(leaf, entries, path) + 1]
         branch = reader.branch(entries, tree, problems)
         for entry in branch:
             tree[entry.id] = entry
-    return Transcript(whose, path, tuple(branch), tree, reader.window, reader.model, problems=problems.all())
+    cwd = getattr(reader, "cwd", "")
+    return Transcript(whose, path, tuple(branch), tree, reader.window, reader.model, cwd=cwd, problems=problems.all())
+
+
+def unknown_entry(path: str, identifier: str) -> Failure:
+    """That a session has no entry of this id."""
+    return usage(
+        "ENTRY_UNKNOWN",
+        f"{path} has no entry {identifier[:80]!r}",
+        "name the id of an entry; `joelclaw compaction prepare` shows some",
+    )
+
+
+def _place_of(leaf: str, entries: list[Entry], path: str) -> int:
+    for place in range(len(entries) - 1, -1, -1):
+        if entries[place].id == leaf:
+            return place
+    raise unknown_entry(path, leaf)
 
 
 def messages(transcript: Transcript, entries: Iterable[Entry]) -> Iterator[Message]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from clients import file_operations
+from clients.content import OURS
 from core.errors import Failure
 from core.quoting import cost
 from core.redaction import redact
@@ -186,7 +187,12 @@ def _room(reserve: int) -> int:
 
 
 def _spoken(messages: Iterable[Message]) -> Sequence[Message]:
-    return tuple(message for message in messages if not message.excluded)
+    """What a summary may show: not what the user kept from the model, nor what we put into the context ourselves."""
+    return tuple(message for message in messages if not message.excluded and not _is_ours(message))
+
+
+def _is_ours(message: Message) -> bool:
+    return message.role == "custom" and message.text.startswith(OURS)
 
 
 class _Work:

@@ -58,6 +58,10 @@ class Call:
                 from session import dropped_files
 
                 spool.keep(dropped_files.events(self._config.dropped, clock.now_ms()))
+            if self._config.unknown:
+                from session import unknown_settings
+
+                spool.keep(unknown_settings.events(self._config.unknown, clock.now_ms()))
         except Failure as failure:
             spool.keep([self._about("hook.config_invalid", "warn", {}, error=failure.message)])
         self._deadline.seconds = self._seconds()

@@ -55,6 +55,10 @@ def answer(event: HookEvent, context: Context, *, silent: bool, until: float) ->
     if kind == "summary":
         context.store.keep_summary(context.session_id, event["summary"])
         return []
+    if kind == "before_branch":
+        from session.compaction import client_compaction
+
+        return client_compaction.summary(event, context)
     if kind in _IN_A_TURN:
         return _turn(event, context, items, silent=silent)
     steps = _feedback(context, items)
@@ -157,12 +161,20 @@ def _kept(event: HookEvent, context: Context) -> str:
 
 
 def _before_compaction(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
-    texts: list[Text] = []
-    if context.config.flag("compaction.notifyOnStart"):
+    from session.compaction import client_compaction
+
+    texts = client_compaction.cancelled(event, context)
+    if texts:
+        if steps:
+            run(context, steps)
+        return texts
+    with fault_boundary(context.faults, "summary"):
+        texts = client_compaction.summary(event, context)
+    if context.config.flag("compaction.notify_on_start"):
         from session.compaction import notice
 
         with fault_boundary(context.faults, "notify"):
-            texts = notice.begin(context.agent, context.config)
+            texts += notice.begin(context.agent, context.config)
     _flush(event, context, _usage(event, context), steps, in_background=True)
     return texts
 
@@ -206,7 +218,7 @@ def _feedback(context: Context, items: Sequence[Item], *, ended: bool = True) ->
 
 def _idle_timer(event: HookEvent, context: Context, usage: ContextUsage | None) -> list[Step]:
     """The timer of idle compaction, where that is switched on."""
-    if not context.config.whole("compaction.idleTriggerMinutes"):
+    if not context.config.whole("compaction.idle_trigger_minutes"):
         return []
     from session.idle.timers import IdleTimer
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     Status = Literal["none", "waiting", "due", "turn-running", "in-progress"]
 
 SCHEDULED, OFF, UNKNOWN, BELOW = "scheduled", "off", "percent-unknown", "below-threshold"
+SWITCHED_OFF = "switched-off"
+"""The client's own settings let it compact only when it is told to."""
 NONE, WAITING, DUE, TURN_RUNNING, IN_PROGRESS = "none", "waiting", "due", "turn-running", "in-progress"
 MINUTE_MS = 60_000
 STALE_MS = 60 * MINUTE_MS
@@ -41,6 +43,7 @@ def schedule(
     minutes: int,
     least: float,
     now: int,
+    enabled: bool = True,
     cwd: str = "",
     transcript: str = "",
 ) -> tuple[SessionState, str]:
@@ -51,9 +54,12 @@ def schedule(
         minutes: silence after which the timer is due; 0 switches timers off.
         least: the smallest share for which a timer is set.
         now: ms since the epoch.
+        enabled: the client may be compacted unasked.
     """
     if not minutes:
         return state, OFF
+    if not enabled:
+        return cancel(state), SWITCHED_OFF
     if used is None or used + _ROUNDING < least:
         return {**state, "idleTimer": None}, UNKNOWN if used is None else BELOW
     timer = {

@@ -110,7 +110,7 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, report: Rep
         _record(store, "started", current, {**about, "command": words[0]})
         attempt.confirm()
         report("started", {**result, "command": words, "cwd": folder})
-        if config.flag("compaction.notifyOnStart"):
+        if config.flag("compaction.notify_on_start"):
             notice.start_command(config)
         size = transcript_check.size(timer["transcript"])
         ended = process_group.run(
@@ -230,6 +230,7 @@ def _command(current: SessionState, timer: IdleTimer, config: Config) -> tuple[l
 
     Raises:
         Failure: there is no command, no folder, or no id that the agent would know.
+        NotNow: the agent's own settings have been changed meanwhile: it is not to be compacted unasked.
     """
     session_id, agent = current["sessionId"], current["agent"]
     template = config.text("idle.command").strip() or registry.row(agent).compact_command
@@ -239,6 +240,8 @@ def _command(current: SessionState, timer: IdleTimer, config: Config) -> tuple[l
     if session_id.startswith(("-", "hash-")):
         raise Failure("IDLE_NO_ID", f"{session_id[:80]!r} is no id that a command could be given", "set none for it")
     folder = timer["cwd"] or current["cwd"]
+    if not registry.row(agent).compaction(folder)["enabled"]:
+        raise NotNow(rules.SWITCHED_OFF)
     # Claude Code finds a session by the folder where it began, and tells its hooks the one where its shell is.
     folder = transcript_check.begun_in(timer["transcript"], agent) or folder
     if not folder or not os.path.isdir(folder):

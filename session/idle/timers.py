@@ -1,12 +1,13 @@
 """Sets, removes and lists the timers of idle compaction, which lie in the state of their sessions.
 
-Hooks import this only where `compaction.idleTriggerMinutes` is set.
+Hooks import this only where `compaction.idle_trigger_minutes` is set.
 """
 
 from __future__ import annotations
 
 import os
 
+from clients import registry
 from core import clock, files, json_text
 from session.faults import fault_boundary
 from session.idle import rules
@@ -49,7 +50,7 @@ class IdleTimer(Step):
         if event["kind"] == "turn" and usage is not None:
             with fault_boundary(self._context.faults, self.name):
                 used = rules.ratio(usage["percent"], usage["tokens"], usage["window"])
-                where = event["cwd"], event["transcript"]
+                where = self._context.agent, event["cwd"], event["transcript"]
                 state, _ = _scheduled(state, used, 0, *where, self._context.config, now)
         return state
 
@@ -69,7 +70,7 @@ def schedule(
 
     Args:
         percent: context usage; without it and tokens, the session's last known one.
-        minutes: 0 for `compaction.idleTriggerMinutes`.
+        minutes: 0 for `compaction.idle_trigger_minutes`.
 
     Raises:
         Failure: the state cannot be read or written (STATE_...).
@@ -84,7 +85,9 @@ def schedule(
             used = rules.ratio(last, None, None)
         old = current["idleTimer"]
         transcript = old["transcript"] if old else ""
-        after, reason = _scheduled(current, used, minutes, cwd or current["cwd"] or _here(), transcript, config, now)
+        agent = agent or current["agent"]
+        where = agent, cwd or current["cwd"] or _here(), transcript
+        after, reason = _scheduled(current, used, minutes, *where, config, now)
         after = {**after, "agent": agent or after["agent"]}
         if after != current:
             state_file.write(after)
@@ -94,7 +97,7 @@ def schedule(
         "scheduled": scheduled,
         "reason": reason,
         "ratio": used,
-        "threshold": config.number("compaction.idleTriggerPercent"),
+        "threshold": config.number("compaction.idle_trigger_percent"),
         "replaced": scheduled and old is not None,
         "dueAt": after["idleTimer"]["dueAt"] if scheduled and after["idleTimer"] else None,
     }
@@ -122,13 +125,22 @@ def longest_ms(config: Config) -> int:
 
 
 def _scheduled(
-    current: SessionState, used: float | None, minutes: int, cwd: str, transcript: str, config: Config, now: int
+    current: SessionState,
+    used: float | None,
+    minutes: int,
+    agent: str,
+    cwd: str,
+    transcript: str,
+    config: Config,
+    now: int,
 ) -> tuple[SessionState, str]:
+    folder = cwd or current["cwd"]
     return rules.schedule(
         current,
         used=used,
-        minutes=minutes or config.whole("compaction.idleTriggerMinutes"),
-        least=config.number("compaction.idleTriggerPercent"),
+        enabled=registry.row(agent).compaction(folder)["enabled"],
+        minutes=minutes or config.whole("compaction.idle_trigger_minutes"),
+        least=config.number("compaction.idle_trigger_percent"),
         now=now,
         cwd=_path(cwd) or current["cwd"],
         transcript=_path(transcript),

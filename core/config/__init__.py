@@ -14,42 +14,20 @@ from __future__ import annotations
 import os
 
 from core import files
+from core.config.value import ENVIRONMENT, Setting, checked
 from core.errors import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    Value = str | int | float | bool
+    from core.config.value import Value
 
 
-_ENVIRONMENT = "the environment"
 _REASON_CHARS = 200
-_TRUE = ("true", "1", "yes", "on")
-_FALSE = ("false", "0", "no", "off")
-
-
-class Setting:
-    """One setting: its type is that of `default`; numbers are held to `low`..`high`."""
-
-    __slots__ = ("choices", "default", "high", "low", "trusted", "what")
-
-    def __init__(
-        self,
-        default: Value,
-        what: str,
-        low: float = 0,
-        high: float = 1e12,
-        choices: tuple[str, ...] = (),
-        trusted: bool = False,
-    ) -> None:
-        self.default = default
-        self.what = what
-        self.low = low
-        self.high = high
-        self.choices = choices
-        self.trusted = trusted
-
+_SCOPES = "scopes."
+_OTHER_VARIABLES = ("JOELCLAW_IDLE_RUN",)
+"""Variables of ours that begin like those of settings."""
 
 SETTINGS: dict[str, Setting] = {
     "store.busy_ms": Setting(10_000, "how long a write waits for another process, in ms", 1, 600_000),
@@ -116,14 +94,22 @@ SETTINGS: dict[str, Setting] = {
     "compaction.keep_recent_tokens": Setting(
         20_000, "tokens of the newest messages that a compaction keeps as they are (pi compaction.md)", 0, 100_000_000
     ),
-    "compaction.idleTriggerMinutes": Setting(
+    "compaction.summary": Setting(
+        "client",
+        "who writes the summary of a compaction: the client, or joelclaw where the client can be handed one",
+        choices=("client", "joelclaw"),
+        trusted=True,
+    ),
+    "compaction.idle_trigger_minutes": Setting(
         0, "a session idle this long may be compacted by `joelclaw idle run`; off unless set", 1, 525_600
     ),
-    "compaction.idleTriggerPercent": Setting(
+    "compaction.idle_trigger_percent": Setting(
         0.7, "share of the context window that must be used for it, at least", 0.1, 0.95
     ),
-    "compaction.notifyOnStart": Setting(False, "tell the user when a compaction starts"),
-    "compaction.notifyOnStartText": Setting("🧹 Context compacting, back in a moment…", "what is told", trusted=True),
+    "compaction.notify_on_start": Setting(False, "tell the user when a compaction starts"),
+    "compaction.notify_on_start_text": Setting(
+        "🧹 Context compacting, back in a moment…", "what is told", trusted=True
+    ),
     "idle.command": Setting(
         "",
         "what compacts a session from outside, with {session} {cwd} {transcript} {agent}; by default that of its agent",
@@ -154,10 +140,18 @@ SETTINGS: dict[str, Setting] = {
 }
 
 
+FORMERLY = {
+    "compaction.idleTriggerMinutes": "compaction.idle_trigger_minutes",
+    "compaction.idleTriggerPercent": "compaction.idle_trigger_percent",
+    "compaction.notifyOnStart": "compaction.notify_on_start",
+    "compaction.notifyOnStartText": "compaction.notify_on_start_text",
+}
+"""Names that settings had before all were spelled alike; they are still read."""
+
 _HARMLESS = ("inject.", "recall.", "refresh.", "checkpoint.", "context.")
 _HARMLESS_TOO = (
     *("compaction.reserve_tokens", "compaction.keep_recent_tokens"),
-    *("compaction.notifyOnStart", "compaction.idleTriggerPercent"),
+    *("compaction.notify_on_start", "compaction.idle_trigger_percent"),
 )
 """What is recalled, shown and counted; not what waits, costs, or switches something on."""
 
@@ -170,7 +164,7 @@ def is_harmless(name: str) -> bool:
 class Config:
     """The settings in force."""
 
-    __slots__ = ("_values", "dropped", "foreign", "foreign_scopes", "scopes", "withheld")
+    __slots__ = ("_values", "dropped", "foreign", "foreign_scopes", "scopes", "unknown", "withheld")
 
     def __init__(self, values: dict[str, Value], scopes: dict[str, str] | None = None) -> None:
         self._values = values
@@ -184,11 +178,18 @@ class Config:
         """What such a project's file says besides, and what would hold if its folder were trusted."""
         self.dropped: tuple[tuple[str, str], ...] = ()
         """The project's file and what is wrong with it, where it was left out."""
+        self.unknown: tuple[tuple[str, str], ...] = ()
+        """Files, and names in them that no setting has."""
 
     def say(self, name: str, value: Value) -> None:
         """Set one as the user says it."""
         self._values[name] = value
         self.foreign -= {name}
+
+    def suggest(self, name: str, value: Value | None) -> None:
+        """Set one where nobody has said it; None is nothing."""
+        if value is not None:
+            self._values.setdefault(name, value)
 
     def lay(self, values: dict[str, Value], scopes: dict[str, str]) -> None:
         """Lay other settings over these."""
@@ -222,6 +223,7 @@ def load(cwd: str | None = None) -> Config:
     own = os.path.join(files.home(), "config.toml")
     table = _read(own)
     made = Config(_checked(table, own, trusted=True), _scopes(table, own))
+    made.unknown = _unknown(table, own)
     try:
         folder = cwd or os.getcwd()
         project = os.path.join(folder, ".joelclaw", "config.toml")
@@ -229,11 +231,25 @@ def load(cwd: str | None = None) -> Config:
             _add_project(made, project, folder)
     except OSError:  # the current folder was removed
         pass
-    for name, setting in SETTINGS.items():
-        given = os.environ.get("JOELCLAW_" + name.upper().replace(".", "_"))
+    for name in (*FORMERLY, *SETTINGS):
+        given = os.environ.get(variable(name))
         if given:
-            made.say(name, _value(name, setting, given, _ENVIRONMENT))
+            known = FORMERLY.get(name, name)
+            made.say(known, checked(name, SETTINGS[known], given, ENVIRONMENT))
     return made
+
+
+def variable(name: str) -> str:
+    """The environment variable that sets a setting."""
+    return "JOELCLAW_" + name.upper().replace(".", "_")
+
+
+def unknown_variables() -> tuple[tuple[str, str], ...]:
+    """Variables of the environment that begin as those of settings do, and are none."""
+    sections = tuple({variable(name.partition(".")[0]) + "_" for name in SETTINGS})
+    ours = [name for name in os.environ if name.startswith(sections) and name not in _OTHER_VARIABLES]
+    known = {variable(name) for name in (*FORMERLY, *SETTINGS)} if ours else set()
+    return tuple((ENVIRONMENT, name) for name in ours if name not in known)
 
 
 def _is_same(project: str, own: str) -> bool:
@@ -258,6 +274,7 @@ def _add_project(made: Config, path: str, folder: str) -> None:
     except Failure as failure:
         made.dropped = ((path, "is wrong: " + failure.message.removeprefix(f"{path}: ")[:_REASON_CHARS]),)
         return
+    made.unknown += _unknown(table, path)
     if not trust.is_trusted(root):
         made.withheld = tuple(name for name in values if not is_harmless(name))
         values = {name: value for name, value in values.items() if is_harmless(name)}
@@ -296,12 +313,19 @@ def _parse(path: str) -> dict[str, Any]:
 
 def _checked(table: dict[str, Any], path: str, *, trusted: bool) -> dict[str, Value]:
     values: dict[str, Value] = {}
-    for name, value in table.items():
-        setting = SETTINGS.get(name)
+    for name in sorted(table, key=SETTINGS.__contains__):  # a name of today beats that of old
+        setting = SETTINGS.get(FORMERLY.get(name, name))
         if setting is None or (setting.trusted and not trusted):
-            continue  # a newer version's key, or one that a project may not set
-        values[name] = _value(name, setting, value, path)
+            continue  # `_unknown`, or one that a project may not set
+        values[FORMERLY.get(name, name)] = checked(name, setting, table[name], path)
     return values
+
+
+def _unknown(table: dict[str, Any], path: str) -> tuple[tuple[str, str], ...]:
+    """Names of no setting: misspelled, or of a newer version."""
+    return tuple(
+        (path, name) for name in table if name not in SETTINGS and name not in FORMERLY and not name.startswith(_SCOPES)
+    )
 
 
 def _scopes(table: dict[str, Any], path: str) -> dict[str, str]:
@@ -316,48 +340,3 @@ def _scopes(table: dict[str, Any], path: str) -> dict[str, str]:
                 )
             scopes[folder] = value
     return scopes
-
-
-def _value(name: str, setting: Setting, given: Value, where: str) -> Value:
-    kind = type(setting.default)
-    wrong = Failure("CONFIG_INVALID", "", "")
-    try:
-        if kind is str:
-            if not isinstance(given, str) or (setting.choices and given not in setting.choices):
-                raise ValueError
-            return given
-        if kind is bool:
-            return _truth(given, where)
-        if isinstance(given, bool):
-            raise ValueError
-        number = float(given)
-        if not setting.low <= number <= setting.high or (kind is int and number != int(number)):
-            raise ValueError
-        return int(number) if kind is int else number
-    except ValueError:
-        wanted = (
-            "one of " + ", ".join(setting.choices)
-            if setting.choices
-            else "text"
-            if kind is str
-            else "true or false"
-            if kind is bool
-            else f"{'a whole number' if kind is int else 'a number'} from {setting.low:.12g} to {setting.high:.12g}"
-        )
-        wrong.message = f"{where}: {name} is {given!r}, which is not {wanted}"
-        wrong.fix = f"set {name} to {wanted}"
-        raise wrong from None
-
-
-def _truth(given: Value, where: str) -> bool:
-    """A boolean of TOML, or a word of the environment, which holds text only.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    if isinstance(given, bool):
-        return given
-    word = given.strip().lower() if isinstance(given, str) and where == _ENVIRONMENT else ""
-    if word not in _TRUE + _FALSE:
-        raise ValueError
-    return word in _TRUE

@@ -1,0 +1,171 @@
+"""pi's own compactions, asked for by its own commands: the second is left out, and the summary may be ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import JOELCLAW, clean_environment
+
+from .session import AGENTS, RUN_S, Request, unhurried
+
+OURS = '[compaction]\nsummary = "joelclaw"\n'
+COMMANDS = """
+export default (pi) => {
+  const done = (start) => new Promise((resolve) => start({onComplete: resolve, onError: resolve}));
+  pi.registerCommand("shrink", {handler: (focus, ctx) =>
+    done((more) => ctx.compact({...(focus ? {customInstructions: focus} : {}), ...more}))});
+  pi.registerCommand("leave", {handler: async (_given, ctx) => {
+    const branch = ctx.sessionManager.getBranch();
+    const target = branch.find((one) => one.type === "message" && one.message.role === "assistant");
+    await ctx.navigateTree(target.id, {summarize: true});
+  }});
+  pi.on("session_compact", () => pi.appendEntry("cache-ttl", {}));
+};
+"""
+"""What `/compact` and `/tree` do, and the entry of another extension that makes pi forget that it has compacted."""
+FACT = "Decision: the gauge of Husum is read in UTC because its clock never changes"
+KEPT = "Now write the report of the week, and mention the harbour of Tromsø"
+MODELS = "THE MODEL OF THE CLIENT WROTE THIS"
+USAGE = {"input": 900, "output": 20}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    chosen = metafunc.config.getoption("--agent")
+    metafunc.parametrize("agent", ["pi"] if chosen in ("pi", "all") else [])
+
+
+class Played:
+    """A session of pi: what it wrote, what its model was asked, and our memory of it."""
+
+    def __init__(self, folder: Path, *prompts: str, settings: str = "", hooks: bool = True) -> None:
+        self.memory = folder / "memory"
+        home, project, commands = (folder / name for name in ("home", "project", "bin"))
+        for made in (home, project, commands, self.memory):
+            made.mkdir(mode=0o700)
+        (commands / "joelclaw").symlink_to(JOELCLAW)
+        (self.memory / "config.toml").write_text("[hook]\ndeadline_ms = 60000\n" + settings)
+        path = f"{commands}{os.pathsep}/usr/bin{os.pathsep}/bin"
+        self.environment = {**clean_environment(self.memory), "HOME": str(home), "PATH": path}
+        if hooks:
+            subprocess.run(
+                ["joelclaw", "install", "pi", "--yes"], executable=commands / "joelclaw", env=self.environment,
+                cwd=project, check=True, stdin=subprocess.DEVNULL, capture_output=True,
+            )  # fmt: skip
+            unhurried(home)
+        rule = {"name": "compact", "match": "context summarization assistant", "no_tools": True}
+        script = {
+            "client": {"contextWindow": 100_000, "reserveTokens": 2000, "keepRecentTokens": 100},
+            "prompts": list(prompts),
+            "facts": [],
+            "rules": [{**rule, "reply": {"text": f"## Goal\n{MODELS}", "usage": USAGE}}],
+            "steps": [
+                {"text": f"{FACT}. I note it.", "usage": USAGE},
+                {"text": "The report stands. " * 20, "usage": USAGE},
+            ],
+            "default": {"text": "Done.", "usage": USAGE},
+        }
+        (folder / "script.json").write_text(json.dumps(script))
+        (folder / "commands.ts").write_text(COMMANDS)
+        words = ["run", "pi", "--script", str(folder / "script.json"), "--timeout", str(RUN_S), "--home", str(home)]
+        words += ["--workdir", str(project), "--out", str(folder / "out"), "--path-prefix", str(commands)]
+        words += ["--extension", str(folder / "commands.ts"), "--env", f"JOELCLAW_HOME={self.memory}"]
+        done = subprocess.run(
+            [sys.executable, str(AGENTS / "agents.py"), *words],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=RUN_S + 60,
+        )  # fmt: skip
+        self.told = done.stdout
+        lines = [json.loads(line) for line in (folder / "out" / "requests.jsonl").read_text().splitlines()]
+        self.requests = [Request(one["rule"], one["body"]) for one in lines if "n" in one]
+        (transcript,) = (folder / "out" / "transcripts").glob("*.jsonl")
+        self.entries = [json.loads(line) for line in transcript.read_text().splitlines()]
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        """Its entries of a kind."""
+        return [entry for entry in self.entries if entry["type"] == kind]
+
+    def asked_for_summaries(self) -> int:
+        """How often pi's own model was."""
+        return sum(request.rule == "compact" for request in self.requests)
+
+    def events(self, action: str) -> list[dict[str, Any]]:
+        """Events with this action."""
+        done = subprocess.run(
+            [JOELCLAW, "otel", "search", action, "--hours", "24", "--json"],
+            env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, check=True,
+        )  # fmt: skip
+        return [event for event in json.loads(done.stdout)["result"]["events"] if event["action"] == action]
+
+
+TALK = ("Which clock does the gauge of Husum have?", KEPT)
+
+
+@pytest.mark.parametrize("focus", ["", " the harbours"])
+def test_a_second_compaction_with_nothing_between_is_cancelled(agent: str, tmp_path: Path, focus: str) -> None:
+    assert agent == "pi"
+    played = Played(tmp_path, *TALK, "/shrink", f"/shrink{focus}", "And now?")
+    assert len(played.of("compaction")) == 1, played.told
+    assert played.asked_for_summaries() == 1
+    assert [event["metadata"]["reason"] for event in played.events("compaction.cancelled")] == [
+        "nothing-since-compaction"
+    ]
+    assert played.requests[-1].texts.count(KEPT) == 1, "what the first compaction kept is still there"
+
+
+def test_without_the_guard_the_model_is_asked_again(agent: str, tmp_path: Path) -> None:
+    """What the one above is measured by."""
+    assert agent == "pi"
+    played = Played(tmp_path, *TALK, "/shrink", "/shrink", "And now?", hooks=False)
+    assert len(played.of("compaction")) == 2
+    assert played.asked_for_summaries() == 2
+
+
+def test_on_request_the_summary_is_ours(agent: str, tmp_path: Path) -> None:
+    assert agent == "pi"
+    played = Played(tmp_path, *TALK, "/shrink", "And now?", settings=OURS)
+    (compaction,) = played.of("compaction")
+    assert played.asked_for_summaries() == 0
+    assert compaction["fromHook"] is True and compaction["details"]["by"] == "joelclaw"
+    assert FACT in compaction["summary"] and "## Key Decisions" in compaction["summary"]
+    (kept,) = [entry for entry in played.entries if entry.get("id") == compaction["firstKeptEntryId"]]
+    assert kept["message"]["role"] == "user" and KEPT in json.dumps(kept, ensure_ascii=False)
+    last = played.requests[-1]
+    assert last.count(compaction["summary"]) == 1
+    assert [last.texts.count(said) for said in TALK] == [0, 1], "as a message of its own"
+    assert not played.events("compaction.summary.failed")
+
+
+def test_the_entry_is_kept_that_pi_itself_would_keep(agent: str, tmp_path: Path) -> None:
+    """Without a setting of ours, the tokens are those of pi's `settings.json`."""
+    assert agent == "pi"
+    kept = []
+    for name, settings in (("ours", OURS), ("its", "")):
+        (tmp_path / name).mkdir()
+        played = Played(tmp_path / name, *TALK, "/shrink", settings=settings)
+        (compaction,) = played.of("compaction")
+        ids = [entry["id"] for entry in played.of("message")]
+        kept.append((ids.index(compaction["firstKeptEntryId"]), compaction["tokensBefore"]))
+    assert kept[0] == kept[1]
+
+
+def test_a_focus_without_a_model_of_ours_is_pis_own(agent: str, tmp_path: Path) -> None:
+    assert agent == "pi"
+    played = Played(tmp_path, *TALK, "/shrink the harbours", settings=OURS)
+    (compaction,) = played.of("compaction")
+    assert MODELS in compaction["summary"] and played.asked_for_summaries() == 1
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_the_summary_of_a_branch_that_is_left(agent: str, tmp_path: Path, ours: bool) -> None:
+    assert agent == "pi"
+    played = Played(tmp_path, *TALK, "/leave", "And now?", settings=OURS if ours else "")
+    (branch,) = played.of("branch_summary")
+    assert branch.get("fromHook", False) is ours
+    assert (KEPT in branch["summary"], MODELS in branch["summary"]) == (ours, not ours)
+    assert (played.asked_for_summaries() == 0) is ours
+    assert played.requests[-1].count(branch["summary"]) == 1

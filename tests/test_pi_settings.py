@@ -1,0 +1,200 @@
+"""pi's own `settings.json` says how much a compaction keeps and whether there is any, where ours do not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
+from pi_session import PiSession
+
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+LATER = {"JOELCLAW_NOW_MS": str(NOW_MS + 600_000)}
+
+
+class Folders:
+    """Where pi's settings lie, and a session of pi in a repository."""
+
+    def __init__(self, run: Run, home: Path, folder: Path) -> None:
+        self.run, self.home = run, home
+        self.agent, self.repo = folder / "agent", folder / "repo"
+        (self.repo / ".git").mkdir(parents=True)
+        (self.repo / ".pi").mkdir()
+        self.agent.mkdir()
+        self.session = PiSession(folder / "session.jsonl", cwd=str(self.repo))
+        self.session.user("Mend the tide tables.")
+        self.session.answer("They are mended.", tokens=900)
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {"PI_CODING_AGENT_DIR": str(self.agent)}
+
+    def own(self, **compaction: Any) -> None:
+        (self.agent / "settings.json").write_text(json.dumps({"theme": "dark", "compaction": compaction}))
+
+    def project(self, **compaction: Any) -> None:
+        (self.repo / ".pi" / "settings.json").write_text(json.dumps({"compaction": compaction}))
+
+    def ours(self, text: str) -> None:
+        self.home.mkdir(mode=0o700, exist_ok=True)
+        (self.home / "config.toml").write_text(text)
+
+    def ask(self, command: str, *words: str, **env: str) -> Any:
+        return self.run("compaction", command, str(self.session.path), *words, env={**self.env, **env}).result
+
+    def tokens(self, *words: str, **env: str) -> tuple[int, int]:
+        settings = self.ask("prepare", *words, **env)["settings"]
+        return settings["reserveTokens"], settings["keepRecentTokens"]
+
+
+@pytest.fixture
+def pi(run: Run, home: Path, tmp_path: Path) -> Folders:
+    return Folders(run, home, tmp_path)
+
+
+def test_flags_beat_ours_that_beat_the_projects_that_beat_the_users(pi: Folders) -> None:
+    assert pi.tokens() == (16_384, 20_000)
+    pi.own(reserveTokens=9_000, keepRecentTokens=7_000)
+    assert pi.tokens() == (9_000, 7_000)
+    pi.project(reserveTokens=8_000)
+    assert pi.tokens() == (8_000, 7_000)
+    pi.ours("[compaction]\nkeep_recent_tokens = 6000\n")
+    assert pi.tokens() == (8_000, 6_000)
+    assert pi.tokens(JOELCLAW_COMPACTION_RESERVE_TOKENS="5000") == (5_000, 6_000)
+    assert pi.tokens("--reserve", "4000", "--keep-recent", "3000") == (4_000, 3_000)
+
+
+def test_they_decide_when_to_compact(pi: Folders) -> None:
+    assert pi.ask("decide", "--window", "20000")["reason"] == "below-threshold"
+    pi.own(reserveTokens=19_500)
+    decided = pi.ask("decide", "--window", "20000")
+    assert (decided["reason"], decided["compact"], decided["reserve"]) == ("above-threshold", True, 19_500)
+    assert pi.ask("decide", "--window", "20000", "--reserve", "100")["compact"] is False
+
+
+def test_in_pis_usual_folder(pi: Folders, tmp_path: Path) -> None:
+    home = tmp_path / "user"
+    (home / ".pi").mkdir(parents=True)
+    pi.own(reserveTokens=9_000)
+    pi.agent.rename(home / ".pi" / "agent")
+    found = pi.run("compaction", "prepare", str(pi.session.path), env={"HOME": str(home)}).result
+    assert found["settings"]["reserveTokens"] == 9_000
+
+
+@pytest.mark.parametrize("value", ["many", True, -1, 1e12, None, [5], {"a": 1}])
+def test_a_value_that_is_none_is_passed_over(pi: Folders, value: Any) -> None:
+    pi.own(reserveTokens=9_000)
+    pi.project(reserveTokens=value, keepRecentTokens=value, enabled=value if value is not True else "no")
+    assert pi.tokens() == (9_000, 20_000)
+    assert pi.ask("decide")["enabled"] is True
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"compaction": 7}', "\0", '{"a":' * 5000])
+def test_a_file_of_the_user_that_is_damaged_says_nothing(pi: Folders, text: str) -> None:
+    (pi.agent / "settings.json").write_text(text)
+    assert pi.tokens() == (16_384, 20_000)
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "device", "large", "damaged", "folder"])
+def test_a_projects_file_that_is_no_plain_one_is_left_out(pi: Folders, tmp_path: Path, kind: str) -> None:
+    pi.own(reserveTokens=9_000)
+    at = pi.repo / ".pi" / "settings.json"
+    if kind == "link":
+        (tmp_path / "elsewhere.json").write_text('{"compaction": {"reserveTokens": 1}}')
+        at.symlink_to(tmp_path / "elsewhere.json")
+    elif kind == "pipe":
+        os.mkfifo(at)
+    elif kind == "device":
+        at.symlink_to("/dev/zero")
+    elif kind == "large":
+        at.write_text('{"compaction": {"reserveTokens": 1}}' + " " * 70_000)
+    elif kind == "folder":
+        at.mkdir()
+    else:
+        at.write_text('{"compaction": {"reserveTokens": 1}')
+    found = pi.ask("prepare")
+    assert found["settings"]["reserveTokens"] == 9_000
+    (problem,) = found["problems"]
+    assert problem.startswith(f"{at} is left out: it ")
+
+
+def test_switched_off_is_never_above_the_threshold(pi: Folders) -> None:
+    pi.own(enabled=False)
+    decided = pi.ask("decide", "--window", "1000", "--reserve", "500")
+    assert (decided["compact"], decided["reason"], decided["enabled"]) == (False, "switched-off", False)
+
+
+def test_a_project_switches_off_and_on_only_where_it_is_trusted(pi: Folders) -> None:
+    pi.project(enabled=False)
+    assert pi.ask("decide")["enabled"] is False
+    pi.own(enabled=False)
+    pi.project(enabled=True)
+    assert pi.ask("decide")["enabled"] is False
+    pi.run("trust", str(pi.repo), env=NOW)
+    assert pi.ask("decide")["enabled"] is True
+
+
+@pytest.mark.parametrize("folder", ["", "/gone/long/ago", "a\0b", "relative"])
+def test_a_session_of_no_folder_has_the_users(pi: Folders, tmp_path: Path, folder: str) -> None:
+    pi.own(reserveTokens=9_000)
+    session = PiSession(tmp_path / "other.jsonl", cwd=folder)
+    session.user("Mend the tide tables.")
+    found = pi.run("compaction", "prepare", str(session.path), env=pi.env).result
+    assert found["settings"]["reserveTokens"] == (16_384 if "\0" in folder else 9_000)
+
+
+def test_they_are_pis_alone(pi: Folders, run: Run) -> None:
+    pi.own(reserveTokens=9_000, enabled=False)
+    transcript = Path(__file__).parent / "agents" / "payloads" / "claude" / "session.jsonl"
+    decided = run("compaction", "decide", str(transcript), "--window", "200000", env=pi.env).result
+    assert (decided["reserve"], decided["enabled"]) == (16_384, True)
+
+
+def hook(pi: Folders, event: str) -> None:
+    payload = {"session_id": "s", "cwd": str(pi.repo), "messages": ["Mend it."], "percent": 80}
+    pi.run("hook", "pi", event, stdin=json.dumps(payload), env={**pi.env, **NOW})
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_an_idle_session_is_not_compacted_where_that_is_switched_off(pi: Folders, enabled: bool) -> None:
+    pi.own(enabled=enabled)
+    pi.ours("[compaction]\nidle_trigger_minutes = 5\n")
+    hook(pi, "turn_end")
+    assert len(pi.run("idle", "list", env={**pi.env, **NOW}).result["timers"]) == enabled
+    scheduled = pi.run(
+        "idle", "schedule", "--session", "s", "--percent", "80", "--cwd", str(pi.repo), "--agent", "pi",
+        env={**pi.env, **NOW},
+    ).result  # fmt: skip
+    assert (scheduled["scheduled"], scheduled["reason"]) == (enabled, "scheduled" if enabled else "switched-off")
+    other = pi.run("idle", "schedule", "--session", "t", "--percent", "80", "--agent", "claude", env={**pi.env, **NOW})
+    assert other.result["scheduled"]
+
+
+def test_nor_where_it_was_switched_off_meanwhile(pi: Folders, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    pi.ours(f'[compaction]\nidle_trigger_minutes = 5\n[idle]\ncommand = "touch {log}"\n')
+    hook(pi, "turn_end")
+    pi.own(enabled=False)
+    ran = pi.run("idle", "run", "--once", env={**pi.env, **LATER}).result
+    assert (ran["completed"], ran["failed"], log.exists()) == (0, 0, False)
+    found = pi.run("otel", "search", "compaction idle", "--hours", "1", env=LATER).result["events"]
+    assert [event["action"] for event in found] == ["compaction.idle.cancelled"]
+
+
+@pytest.mark.spawned
+def test_a_hook_does_not_read_them_without_need(pi: Folders) -> None:
+    """A turn of every session pays for what is switched on in few."""
+    pi.own(enabled=False)
+    payload = json.dumps({"session_id": "s", "cwd": str(pi.repo), "messages": ["Mend it."], "percent": 80})
+    for settings, is_read in (("", False), ("[compaction]\nidle_trigger_minutes = 5\n", True)):
+        pi.ours(settings)
+        done = subprocess.run(
+            [sys.executable, "-X", "importtime", JOELCLAW, "hook", "pi", "turn_end"],
+            input=payload.encode(), capture_output=True, timeout=PATIENCE_S, env=clean_environment(pi.home, **pi.env),
+        )  # fmt: skip
+        assert (b"compaction_settings" in done.stderr) is is_read

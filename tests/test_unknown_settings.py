@@ -1,0 +1,151 @@
+"""A name in settings that no setting has is told, once, with the one that was meant; nothing stops for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import NOW_MS, ROOT, Run
+
+from core import config
+from session import unknown_settings
+
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+
+
+def put(folder: Path, text: str) -> str:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (folder / "config.toml").write_text(text, encoding="utf-8")
+    return str(folder / "config.toml")
+
+
+def changed(run: Run, **env: str) -> dict[str, Any]:
+    """The settings of compactions that differ from their defaults."""
+    about = run("status", env={**NOW, **env}).result["config"]["changed"]
+    return {name: value for name, value in about.items() if name.startswith("compaction.")}
+
+
+def events(run: Run) -> list[dict[str, Any]]:
+    run("hook", "pi", "turn_end", stdin='{"session_id": "drain"}', env=NOW)  # stores what waits
+    found = run("otel", "search", "config.key_unknown", "--hours", "1", env=NOW).result["events"]
+    return [event for event in found if event["action"] == "config.key_unknown"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("recall.limt", "recall.limit"),
+        ("inject.min_scor", "inject.min_score"),
+        ("compaction.reserveTokens", "compaction.reserve_tokens"),
+        ("checkpoint.warm-percent", "checkpoint.warm_percent"),
+        ("cooldown_seconds", "inject.cooldown_seconds"),
+        ("recall.startup_min_score", "inject.startup_min_score"),
+        ("recall.colour", ""),
+        ("JOELCLAW_RECALL_LIMT", "JOELCLAW_RECALL_LIMIT"),
+        ("JOELCLAW_OTEL_COLOUR", ""),
+    ],
+)
+def test_what_was_meant(name: str, meant: str) -> None:
+    assert unknown_settings.meant(name) == meant
+
+
+def test_it_is_told_once_and_the_command_does_its_work(run: Run, home: Path) -> None:
+    path = put(home, "[inject]\nmin_scor = 0.4\ncooldown_seconds = 5\n")
+    first = run("memory", "write", "the deploy key lies in the vault", env=NOW)
+    assert first.err == f"joelclaw: {path}: inject.min_scor: unknown; did you mean inject.min_score\n"
+    assert first.json["ok"] is True
+    assert run("recall", "deploy key", env=NOW).err == ""
+    (event,) = events(run)
+    assert (event["level"], event["success"], event["component"]) == ("warn", True, "config")
+    assert event["metadata"]["key"] == "inject.min_scor" and event["metadata"]["meant"] == "inject.min_score"
+    put(home, "[inject]\nmin_scor = 0.4\ncooldown = 5\n")
+    assert "inject.min_scor" not in run("recall", "deploy key", env=NOW).err
+    assert len(events(run)) == 2
+
+
+def test_status_names_it_as_long_as_it_lasts_and_is_healthy(run: Run, home: Path) -> None:
+    path = put(home, "[inject]\nmin_scor = 0.4\n")
+    for _ in range(2):
+        status = run("status", env=NOW).result
+        assert status["config"]["unknown"] == [f"{path}: inject.min_scor: unknown; did you mean inject.min_score"]
+        assert (status["healthy"], status["problems"]) == (True, [])
+    put(home, "[inject]\nmin_score = 0.4\n")
+    assert run("status", env=NOW).result["config"]["unknown"] == []
+
+
+def test_a_hook_tells_it_as_an_event_alone(run: Run, home: Path) -> None:
+    put(home, "[inject]\nmin_scor = 0.4\n")
+    payload = json.dumps({"session_id": "s", "messages": ["Mend it."], "percent": 10})
+    for _ in range(2):
+        told = run("hook", "pi", "turn_end", stdin=payload, env=NOW)
+        assert (told.err, json.loads(told.out)) == ("", {"messages": []})
+    assert len(events(run)) == 1
+
+
+def test_variables_that_begin_as_settings_do(run: Run) -> None:
+    env = {**NOW, "JOELCLAW_INJECT_MIN_SCOR": "0.4", "JOELCLAW_IDLE_RUN": "1", "JOELCLAW_COLOUR": "red"}
+    written = run("memory", "write", "the deploy key lies in the vault", env=env)
+    assert written.err == (
+        "joelclaw: the environment: JOELCLAW_INJECT_MIN_SCOR: unknown; did you mean JOELCLAW_INJECT_MIN_SCORE\n"
+    )
+    assert len(run("status", env=env).result["config"]["unknown"]) == 1
+
+
+def test_a_projects_names_are_told_without_what_they_could_do(run: Run, home: Path, tmp_path: Path) -> None:
+    names = [f"key{number}" for number in range(1000)]
+    text = "".join(f"{name} = 1\n" for name in names)
+    put(tmp_path / "repo" / ".joelclaw", f'[inject]\n"\\u001b]52;c;AAAA\\u0007\\u202e" = 1\n{text}')
+    said = run("memory", "write", "the deploy key lies in the vault", env=NOW, cwd=tmp_path / "repo").err
+    assert 1 < said.count("\n") <= 20
+    assert "\x1b" not in said and "\u202e" not in said and "\x07" not in said
+    assert len(events(run)) <= 20
+
+
+@pytest.mark.parametrize("value", ["[5]", "2026-01-01", "{a = 1}"])
+def test_a_value_of_no_kind_is_unknown_or_wrong(run: Run, home: Path, value: str) -> None:
+    put(home, f"[recall]\ncolour = {value}\n")
+    assert "recall.colour: unknown" in run("status", env=NOW).result["config"]["unknown"][0]
+    put(home, f"[recall]\nlimit = {value}\n")
+    failed = run("recall", "deploy", env=NOW, ok=False)
+    assert failed.json["error"]["code"] == "CONFIG_INVALID"
+    assert "recall.limit is a list, a table or a date" in failed.json["error"]["message"]
+
+
+def test_scopes_and_what_was_read_before_are_known(run: Run, home: Path) -> None:
+    old = "[compaction]\nidleTriggerMinutes = 7\nnotifyOnStart = true\nidleTriggerPercent = 0.5\n"
+    put(home, old + 'notifyOnStartText = "Wait."\n[scopes]\n"packages/bus" = "bus worker"\n')
+    assert run("status", env=NOW).result["config"]["unknown"] == []
+    assert changed(run) == {
+        "compaction.idle_trigger_minutes": 7,
+        "compaction.idle_trigger_percent": 0.5,
+        "compaction.notify_on_start": True,
+        "compaction.notify_on_start_text": "Wait.",
+    }
+    assert changed(run, JOELCLAW_COMPACTION_IDLETRIGGERMINUTES="8")["compaction.idle_trigger_minutes"] == 8
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_spellings_that_of_today_holds(run: Run, home: Path, order: int) -> None:
+    lines = ["idle_trigger_minutes = 5", "idleTriggerMinutes = 7"][::order]
+    put(home, "[compaction]\n" + "\n".join(lines) + "\n")
+    assert changed(run) == {"compaction.idle_trigger_minutes": 5}
+    env = {"JOELCLAW_COMPACTION_IDLETRIGGERMINUTES": "8", "JOELCLAW_COMPACTION_IDLE_TRIGGER_MINUTES": "9"}
+    assert changed(run, **env) == {"compaction.idle_trigger_minutes": 9}
+
+
+def test_all_settings_are_spelled_alike_and_so_are_the_documents() -> None:
+    for name in config.SETTINGS:
+        section, _, key = name.partition(".")
+        assert section.isalpha() and key.replace("_", "").isalpha() and key.islower(), name
+    documented = "".join(path.read_text() for path in (ROOT / "docs").glob("*.md"))
+    keys = [old.partition(".")[2] for old in config.FORMERLY]
+    for key in keys:
+        documented = documented.replace(f"`{key}`", "", 1)  # where it says that it is still read
+    assert [key for key in keys if key in documented] == []
+
+
+def test_a_number_that_is_too_large_for_one_is_out_of_range(run: Run, home: Path) -> None:
+    put(home, f"[recall]\nlimit = 1{'0' * 400}\n")
+    assert run("recall", "deploy", env=NOW, ok=False).json["error"]["code"] == "CONFIG_INVALID"
