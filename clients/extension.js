@@ -94,7 +94,7 @@ const TOOLS = {
       "Note a decision with its reason, a rule of the user's or an approach that failed, in one or two sentences that" +
       " can be understood alone.",
     takes: { text: { type: "string", description: "what to note" } },
-    words: ({ text }) => ["memory", "write", "--source", AGENT, "--", text],
+    words: ({ text }) => ["memory", "write", "--source", `assistant ${AGENT}`, "--", text],
   },
 };
 

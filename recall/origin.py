@@ -35,11 +35,13 @@ def of_document(document: Document) -> str:
     if document["collection"] == "episodes":
         return USER if document["text"].startswith("user:") else ASSISTANT
     said = document["source"].partition(" ")[0].partition(":")[0].lower()
+    if said in _FOREIGN:
+        return document["source"]
+    if document["id"].startswith(_IMPORTED):  # whoever wrote that file may call himself the user
+        return IMPORT
     if said in _KINDS:
-        return document["source"] if said in _FOREIGN else said
-    if said in _BY_AGENTS:
-        return ASSISTANT
-    return IMPORT if document["id"].startswith(_IMPORTED) else USER
+        return said
+    return ASSISTANT if said in _BY_AGENTS else USER
 
 
 def line(hit: Hit) -> str:

@@ -134,6 +134,8 @@ def test_what_is_wrong_is_told_with_its_fix_and_the_server_goes_on(home: Path, t
             first, fix = text.split("\n")
             assert first.startswith(f"{code}: "), text
             assert fix.removeprefix("fix: ")
+        text, failed = await call("show", id="x" * 100_000)
+        assert failed and len(text) < 3_000
         assert await call("recall", query="tide tables") == ("nothing was found", False)
 
     serve(home, tmp_path, use)

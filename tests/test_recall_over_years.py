@@ -121,6 +121,26 @@ def test_what_names_no_time(query: str) -> None:
     assert dates.named(query, NOW) is None
 
 
+@pytest.mark.parametrize("query", ["retry 12 times", "the left door", "port 20244", ""])
+def test_a_query_without_such_words_is_not_read_for_a_time(query: str) -> None:
+    assert not may_name_time(query)
+
+
+def test_of_the_same_time_and_score_the_newer_goes_first(run: Run, tmp_path: Path) -> None:
+    told = {"a": "2025-05-11T09:00:00.000Z", "b": "2025-05-12T09:00:00.000Z"}
+    archive(run, tmp_path, {name: (at, HARBOUR.format("once")) for name, at in told.items()})
+    newer, older = hits(run, "harbour crane painted in May 2025")
+    assert newer["score"] == older["score"]
+    assert [newer["session"], older["session"]] == ["b", "a"]
+
+
+def test_days_after_the_last_ones_do_not_count() -> None:
+    span = dates.named("the last 10 days", NOW)
+    assert span is not None
+    assert span.factor(NOW) == 1.0
+    assert span.factor(NOW + 2 * DAY_MS) == span.factor(NOW - 40 * DAY_MS) < 1.0
+
+
 def test_a_day_counts_and_those_beside_it_for_half() -> None:
     span = dates.named("on 8 May 2023", NOW)
     assert span is not None

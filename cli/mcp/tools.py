@@ -26,6 +26,7 @@ SOURCE = "joelclaw mcp"
 HIT_CHARS = 2_000
 SHOWN_CHARS = 16_000
 """Of all lines of one answer."""
+FAILURE_CHARS = 1_000
 _KINDS = {"whole": "integer", "number": "number", "flag": "boolean", "truth": "boolean"}
 
 
@@ -70,7 +71,8 @@ def call(name: str, arguments: dict[str, Any]) -> str:
 
 def failed(failure: Failure) -> str:
     """A failure as an agent reads it."""
-    return enclose(SOURCE, [f"{failure.code}: {one_line(failure.message)}", f"fix: {one_line(failure.fix)}"])
+    told = (f"{failure.code}: {one_line(failure.message)}", f"fix: {one_line(failure.fix)}")
+    return enclose(SOURCE, [clip(line, FAILURE_CHARS) for line in told])
 
 
 def _command(tool: Tool) -> Command:
@@ -176,6 +178,7 @@ def _within(lines: list[str]) -> Iterator[str]:
     room = SHOWN_CHARS
     for line in lines:
         if len(line) > room:
+            yield shown(clip(line, room))
             yield "… cut here: ask for less at once"
             return
         room -= len(line) + 1

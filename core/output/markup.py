@@ -11,16 +11,17 @@ _BEGINNINGS = (
     *("antml:", "joelclaw", "system_", "tool_", "function_", "command_", "local_command_", "bash_", "ide_", "hook_"),
     *("user_instructions", "user_prompt_submit", "user_shell_command", "environment_context", "environment_details"),
     *("session_context", "state_snapshot", "turn_aborted", "subagent_", "task_notification", "teammate_message"),
+    *("task_result", "persisted_output", "new_diagnostics", "available_skills", "project_context", "user_info"),
+    *("start_of_turn", "end_of_turn"),
 )
-# Names that are also ordinary words, in lower case only: `List<System>` is a type.
+# Names that are also ordinary words, in lower case or capitals only: `List<System>` is a type.
 _WORDS = frozenset(
-    ("system", "assistant", "human", "instructions", "important", "thinking", "functions", "invoke", "parameter", "sys")
-)
+    ("system", "assistant", "human", "instructions", "permissions", "important", "thinking", "functions", "invoke",
+     "parameter", "channel", "env", "sys")
+)  # fmt: skip
 _ANY_CASE = frozenset(("sys",))
 _FIRST_TWO = frozenset(name[:2] for name in (*_BEGINNINGS, *_WORDS))
 _LONGEST = 48
-_WHITE = " \t\n\r"
-_WHITE_OR_SLASH = _WHITE + "/"
 _WIDE_BAR = "\uff5c"
 """In `<｜Assistant｜>`, as some models write their own marks."""
 
@@ -36,18 +37,27 @@ def without_markup(text: str, instead: str = "‹") -> str:
 def _is_tag(behind: str) -> bool:
     """Whether what stands behind a `<` makes it a harness's tag."""
     if behind[:1] in ("|", _WIDE_BAR):
-        end = 1 + len(_name(behind[1:]))
-        return behind[:1] == _WIDE_BAR or (end > 1 and behind[end : end + 2] == "|>")
-    inner = behind.lstrip(_WHITE_OR_SLASH)
+        name, end, _ = behind[1:_LONGEST].partition("|>")
+        return behind[:1] == _WIDE_BAR or (bool(end) and _name(name.strip()) == name.strip() != "")
+    inner = behind[_led_by(behind) :]
     if inner[:2].lower() not in _FIRST_TWO:
         return False
     name = _name(inner)
     plain = name.lower().replace("-", "_")
-    if not (plain.startswith(_BEGINNINGS) or name in _WORDS or plain in _ANY_CASE):
+    is_word = plain in _WORDS and (name == plain or name.isupper())
+    if not (plain.startswith(_BEGINNINGS) or is_word or plain in _ANY_CASE):
         return False
     closes = "/" in behind[: len(behind) - len(inner)]
     # `a < system_load` compares; `< system-reminder>` does not
-    return closes or behind[0] not in _WHITE or inner[len(name) :].lstrip(_WHITE)[:1] == ">"
+    return closes or not behind[0].isspace() or inner[len(name) :].lstrip()[:1] == ">"
+
+
+def _led_by(text: str) -> int:
+    """How many characters of white space, of whatever kind, and slashes a text begins with."""
+    at = 0
+    while text[at : at + 1] == "/" or text[at : at + 1].isspace():
+        at += 1
+    return at
 
 
 def _name(text: str) -> str:

@@ -94,8 +94,9 @@ def read(path: str, root: str, most: int) -> bytes | None:
     except OSError as error:
         raise Unusable(path, f"cannot be read: {error.strerror}") from None
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # it was replaced meanwhile
-            raise Unusable(path, "is no regular file")
+        opened = os.fstat(descriptor)
+        if (opened.st_dev, opened.st_ino) != (found[1].st_dev, found[1].st_ino):  # of it or of a folder on the way
+            raise Unusable(path, "was replaced while it was read")
         data = b""
         while len(data) <= most:
             block = os.read(descriptor, most + 1 - len(data))
