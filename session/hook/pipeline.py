@@ -68,7 +68,7 @@ def answer(event: HookEvent, context: Context, *, silent: bool, until: float) ->
     steps += _idle_timer(event, context, None)
     if steps:
         run(context, steps)
-    _observe(context, "session-end")
+    _observe(event, context, "session-end")
     return []
 
 
@@ -181,10 +181,10 @@ def _flush(event: HookEvent, context: Context, usage: ContextUsage, steps: list[
     daily_log.flush(state, context.now, project=context.project_of(state), config=context.config)
     if in_background and not has_work and not query_selection.begin(context.session_id):
         run(context, [query_selection.QuerySelection(context)])
-    _observe(context, "compaction")
+    _observe(event, context, "compaction")
 
 
-def _observe(context: Context, trigger: Trigger) -> None:
+def _observe(event: HookEvent, context: Context, trigger: Trigger) -> None:
     """Let a model note what was said, in the background, where the user has set one."""
     if not context.config.text("model.command"):
         return
@@ -192,7 +192,8 @@ def _observe(context: Context, trigger: Trigger) -> None:
 
     with fault_boundary(context.faults, "observe"):
         if waiting.is_on(context.config):
-            waiting.add(context.config, context.session_id, trigger)
+            path = event["transcript"] if registry.row(context.agent).session_file else ""
+            waiting.add(context.config, context.session_id, trigger, agent=context.agent, transcript=path)
 
 
 def _archive(event: HookEvent, context: Context, until: float) -> Sequence[Item]:

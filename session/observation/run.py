@@ -5,10 +5,12 @@ Sessions that wait to be observed by themselves are taken here, too: by a job th
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections import Counter
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from clients import registry
@@ -33,9 +35,11 @@ if TYPE_CHECKING:
     from core.config import Config
     from core.process.model_command import Model
 
+    Archive = Callable[[apsw.Connection, bool], dict[str, Any]]
+    """Stores what was said and is not archived; returns what came of it, by the names of its keys in the result."""
+
 _BY_HAND = "command"
 """The trigger of an observation that was asked for; those of the others are `waiting.Trigger`."""
-_NOTHING_SAID = "SESSION_NOT_FOUND"
 
 
 def session_of_transcript(path: str) -> str:
@@ -71,10 +75,11 @@ def observe(config: Config, model: Model, session: str, transcript: str, *, lock
         Failure: OBSERVE_BUSY, TRANSCRIPT_UNREADABLE, SESSION_NOT_FOUND, or as `memory.observe.observer.observe`. Ranges
             that were stored before stay.
     """
+    archive = partial(_archive, transcript) if transcript else None
     if locked:
-        return _observe(config, model, session, transcript, _BY_HAND)
+        return _observe(config, model, session, archive, _BY_HAND)
     with _lock_held(session):
-        return _observe(config, model, session, transcript, _BY_HAND)
+        return _observe(config, model, session, archive, _BY_HAND)
 
 
 def observe_waiting(config: Config, *, alone: bool) -> dict[str, Any]:
@@ -96,7 +101,7 @@ def observe_waiting(config: Config, *, alone: bool) -> dict[str, Any]:
     if alone:
         signal.alarm(waiting.seconds(config))
     try:
-        return _observe(config, model, found.name, "", found.trigger)
+        return _observe(config, model, found.name, partial(_archive_rest, found), found.trigger)
     finally:
         found.done()
         background_process.free()
@@ -104,15 +109,12 @@ def observe_waiting(config: Config, *, alone: bool) -> dict[str, Any]:
             waiting.begin(config)
 
 
-def _observe(config: Config, model: Model, session: str, transcript: str, trigger: str) -> dict[str, Any]:
+def _observe(config: Config, model: Model, session: str, archive: Archive | None, trigger: str) -> dict[str, Any]:
     record_event = _event_recorder(config, session, trigger)
     report = observer.Report()
     try:
-        archived = _run(config, model, session, transcript, report, record_event)
+        archived = _run(config, model, session, archive, report, record_event)
     except Failure as failure:
-        if failure.code == _NOTHING_SAID and trigger != _BY_HAND:  # it was opened and closed
-            record_event("memory.observe.unchanged", _counts(report), "")
-            return {"session": session, "unchanged": True, **_counts(report), "ranges": []}
         record_event("memory.observe.failed", _counts(report), f"{failure.code}: {failure.message}")
         if report.ranges:
             count = len(report.ranges)
@@ -131,7 +133,7 @@ def _run(
     config: Config,
     model: Model,
     session: str,
-    transcript: str,
+    archive: Archive | None,
     report: observer.Report,
     record_event: Callable[[str, dict[str, Any], str], None],
 ) -> dict[str, Any]:
@@ -139,11 +141,11 @@ def _run(
     busy_ms = config.whole("store.busy_ms")
     db = sqlite.open_writing(busy_ms=busy_ms, durable=False)
     vectors = sqlite.load_vectors(db)
-    archived = _archive(db, transcript, vectors) if transcript else {}
+    archived = archive(db, vectors) if archive is not None else {}
     sqlite.be_durable(db, True, busy_ms=busy_ms)  # what the model was paid for stays
-    if not transcript and not observer.has_episodes(db, session):
+    if archive is None and not observer.has_episodes(db, session):
         raise Failure(
-            _NOTHING_SAID,
+            "SESSION_NOT_FOUND",
             f"no turns of a session {session[:80]!r} are archived",
             "name its transcript, or take it in with joelclaw memory archive",
         )
@@ -160,13 +162,27 @@ def _run(
     return archived
 
 
-def _archive(db: apsw.Connection, transcript: str, vectors: bool) -> dict[str, Any]:
+def _archive(transcript: str, db: apsw.Connection, vectors: bool) -> dict[str, Any]:
     archived = transcript_files.ingest_all(
         db, [known_files.at(transcript)], identity=state_file.identity, now=clock.now_ms(), vectors=vectors
     )
     if archived.skipped:
         raise _not_a_transcript(transcript, archived.skipped[0]["reason"])
     return {"episodes": {"added": archived.added, "updated": archived.updated}, "badLines": archived.bad_lines}
+
+
+def _archive_rest(found: waiting.Session, db: apsw.Connection, vectors: bool) -> dict[str, Any]:
+    """What the hook had no time for, or found the store busy; as it would have done it."""
+    if found.transcript and os.path.isfile(found.transcript):
+        transcript_files.ingest_all(
+            db,
+            [known_files.at(found.transcript)],
+            agent=found.agent,
+            identity=lambda _: found.name,
+            now=clock.now_ms(),
+            vectors=vectors,
+        )
+    return {}
 
 
 def _event_recorder(config: Config, session: str, trigger: str) -> Callable[[str, dict[str, Any], str], None]:

@@ -29,19 +29,29 @@ SLACK_S = 60
 """Of a job beyond `observe.seconds`: for the store before, and the end of the model's command."""
 LOCK = "observe"
 _WAITING = "observe-waiting"
-_MOST_BYTES = 2_000
+_LINES = 4
+_MOST_BYTES = 20_000
 _LOOK_S = 0.05
 """Longer than another takes to look whether the lock is free."""
 
 
 class Session:
-    """A session that waited; its lock is held until `done`."""
+    """A session that waited; its lock is held until `done`.
 
-    __slots__ = ("_lock", "name", "trigger")
+    Args:
+        name: as its episodes are kept under.
+        trigger: a `Trigger`.
+        agent: its client.
+        transcript: where the client keeps it; "" where it keeps none.
+    """
 
-    def __init__(self, name: str, trigger: str, lock: files.FileLock) -> None:
+    __slots__ = ("_lock", "agent", "name", "transcript", "trigger")
+
+    def __init__(self, name: str, trigger: str, agent: str, transcript: str, lock: files.FileLock) -> None:
         self.name = name
         self.trigger = trigger
+        self.agent = agent
+        self.transcript = transcript
         self._lock = lock
 
     def done(self) -> None:
@@ -59,7 +69,7 @@ def is_on(config: Config) -> bool:
     return bool(config.text("model.command").strip()) and config.flag("observe.auto")
 
 
-def add(config: Config, session: str, trigger: Trigger) -> None:
+def add(config: Config, session: str, trigger: Trigger, *, agent: str, transcript: str) -> None:
     """Let a session be observed in the background, for the event that is told; call it where `is_on`.
 
     One that is being observed is left to the job that does it: what that job leaves is taken once it has ended.
@@ -70,8 +80,9 @@ def add(config: Config, session: str, trigger: Trigger) -> None:
     name = session_name(session)
     path = os.path.join(_folder(), files.safe_name(name))
     files.touch_private(path)
+    lines = name, trigger, agent, os.path.abspath(transcript) if transcript else ""
     with open(path, "wb") as file:
-        file.write(f"{trigger}\n{name}".encode())
+        file.write("\n".join(lines).encode("utf-8", "replace"))
     if background_process.wait(work_lock(name, LOCK), 0):
         begin(config)
 
@@ -95,10 +106,11 @@ def take() -> Session | None:
             lock.__enter__()
         except files.LockTimeout:
             continue
-        trigger, _, name = _read(path).partition("\n")
-        if name:
+        said = _read(path).split("\n", 3)
+        if len(said) == _LINES:
             os.unlink(path)  # an event that is told from here on is a reason to observe it once more
-            return Session(name, trigger, lock)
+            name, trigger, agent, transcript = said
+            return Session(name, trigger, agent, transcript, lock)
         lock.__exit__(None, None, None)
     return None
 
