@@ -272,6 +272,20 @@ def test_switched_off_while_some_wait(run: Run, home: Path, made: Transcript, mo
     assert waiting(home) == [] and model.prompts == []
 
 
+def test_what_is_no_session_among_those_that_wait_is_dropped(
+    run: Run, home: Path, made: Transcript, model: Fake
+) -> None:
+    settings(home, model.command)
+    folder = home / "sessions" / ".work" / "observe-waiting"
+    folder.mkdir(parents=True)
+    (folder / "half").write_text("half\nsession-end")
+    (folder / "begun").touch()  # its writer was killed
+    end(run, made.path)
+    until(lambda: waiting(home) == ["begun"])
+    until(lambda: bool(events(run, "completed")))
+    assert len(model.prompts) == 1
+
+
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGALRM])
 def test_a_job_that_is_killed_leaves_nothing_in_the_way(
     run: Run, home: Path, made: Transcript, tmp_path: Path, model: Fake, ending: signal.Signals

@@ -91,12 +91,12 @@ def observe_waiting(config: Config, *, alone: bool) -> dict[str, Any]:
     Raises:
         Failure: as `observe`; an event has told it.
     """
-    if not waiting.is_on(config):  # it was switched off meanwhile
+    model = model_command.from_config(config) if waiting.is_on(config) else None
+    if model is None:  # it was switched off meanwhile
         waiting.clear()
         return {"session": None}
     found = waiting.take()
-    model = model_command.from_config(config)
-    if found is None or model is None:
+    if found is None:
         return {"session": None}
     if alone:
         signal.alarm(waiting.seconds(config))

@@ -106,9 +106,8 @@ def take() -> Session | None:
             lock.__enter__()
         except files.LockTimeout:
             continue
-        said = _read(path).split("\n", 3)
+        said = _taken(path).split("\n", _LINES - 1)
         if len(said) == _LINES:
-            os.unlink(path)  # an event that is told from here on is a reason to observe it once more
             name, trigger, agent, transcript = said
             return Session(name, trigger, agent, transcript, lock)
         lock.__exit__(None, None, None)
@@ -152,10 +151,13 @@ def _paths() -> list[str]:
     return [path for _, path in sorted(found)]
 
 
-def _read(path: str) -> str:
-    """What such a file says; "" where another has taken it."""
+def _taken(path: str) -> str:
+    """What such a file says, which is gone then; "" where another has taken it, or it is only being written."""
     try:
         with open(path, "rb") as file:
-            return file.read(_MOST_BYTES).decode("utf-8", "replace")
+            said = file.read(_MOST_BYTES).decode("utf-8", "replace")
+        if said:
+            os.unlink(path)  # an event that is told from here on is a reason to observe the session once more
     except OSError:
         return ""
+    return said
