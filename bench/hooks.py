@@ -35,9 +35,12 @@ EVENTS = (
     "PostToolUse of the first edit in a package",
     *("PostToolUse, new task in the warm zone", "PostToolUse, new task in the hot zone"),
     *("Stop", "Stop, new task in the warm zone", "Stop, new task in the hot zone"),
-    *("PreCompact", "PreCompact, new task in the hot zone", "compact"),
+    *("PreCompact", "PreCompact, new task in the hot zone", "PreCompact with a model", "compact"),
+    *("SessionEnd", "SessionEnd with a model"),
 )
 MINUTE_MS = 60_000
+MODEL = {"JOELCLAW_MODEL_COMMAND": "echo '<observations></observations>'"}
+"""For events that let it observe the session."""
 
 
 class Transcript:
@@ -108,9 +111,15 @@ def hook(data: bytes, environment: dict[str, str]) -> float:
 
 def rest(transcript: Transcript, environment: dict[str, str]) -> None:
     """Wait for what a hook has left to processes of their own, which would slow down what is measured next."""
-    for work in ("task", "queries"):
-        lock = Path(environment["JOELCLAW_HOME"]) / "sessions" / ".locks" / work / transcript.session
-        background_process.wait(str(lock), 10)
+    home = Path(environment["JOELCLAW_HOME"])
+    work = home / "sessions" / ".work"
+    waiting = work / "observe-waiting" / transcript.session
+    locks = [work / "task" / transcript.session, work / "queries" / transcript.session, home / "cache/observe-1.lock"]
+    while True:
+        for lock in locks:
+            background_process.wait(str(lock), 10)
+        if not waiting.exists():
+            return
 
 
 def step(event: str, transcript: Transcript, run: int) -> bytes:
@@ -124,6 +133,9 @@ def step(event: str, transcript: Transcript, run: int) -> bytes:
     if event.startswith("PreCompact"):
         transcript.turn(tokens)
         return payload("PreCompact", transcript, trigger="auto")
+    if event.startswith("SessionEnd"):
+        transcript.turn(tokens)
+        return payload("SessionEnd", transcript, reason="other")
     if event == "compact":
         transcript.compacted()
         return payload("SessionStart", transcript, source="compact")
@@ -151,6 +163,8 @@ def measure(event: str, transcript: Transcript, environment: dict[str, str], run
     apart = 60 * MINUTE_MS if event.endswith("refresh") else MINUTE_MS // 4
     for run in range(runs + WARM_UP):
         at = {**environment, "JOELCLAW_NOW_MS": str(now + run * apart)}
+        if event.endswith("with a model"):
+            at.update(MODEL)
         if event.startswith("UserPromptSubmit"):
             hook(step("Stop", transcript, run), at)
             transcript.stopped()

@@ -130,6 +130,7 @@ CALLS: dict[str, tuple[list[str], str | None]] = {
     "hook, edit": (["hook", "claude"], hook("PostToolUse", tool_name="Write", tool_input={"file_path": "a/b.py"})),
     "hook, end of turn": (["hook", "claude"], hook("Stop")),
     "hook, before the compaction": (["hook", "claude"], hook("PreCompact", trigger="auto")),
+    "hook, session end": (["hook", "claude"], hook("SessionEnd", reason="other")),
     "hook, after the compaction": (["hook", "claude"], hook("SessionStart", source="compact")),
     "hook of codex": (
         ["hook", "codex"],
@@ -156,6 +157,8 @@ SWITCHED_ON = """
 idleTriggerMinutes = 5
 notifyOnStart = true
 [notify]
+command = "true"
+[model]
 command = "true"
 """
 
@@ -206,9 +209,11 @@ def test_nor_does_the_first_command_of_a_new_home(tmp_path: Path, name: str) -> 
     assert dear(modules) - NEEDS.get(name, set()) == set()
 
 
-@pytest.mark.parametrize("name", ["hook, prompt", "hook, end of turn", "hook, before the compaction"])
+@pytest.mark.parametrize(
+    "name", ["hook, prompt", "hook, end of turn", "hook, before the compaction", "hook, session end"]
+)
 def test_what_is_switched_off_is_not_imported(lived_in: Path, tmp_path: Path, name: str) -> None:
-    parts = {"session.idle.timers", "session.idle.rules", "session.compaction.notice"}
+    parts = {"session.idle.timers", "session.idle.rules", "session.compaction.notice", "session.observation.waiting"}
     assert parts & set(spawn(lived_in, *CALLS[name])[2].split())
     assert not parts & set(spawn(tmp_path / "home", *CALLS[name])[2].split())
 

@@ -9,7 +9,8 @@ from cli.answer import Answer, quoted
 from core import config
 from core.errors import usage
 from core.process import background_process, model_command
-from session import observation
+from session.observation import run as observation
+from session.observation.waiting import session_name
 
 if TYPE_CHECKING:
     from core.envelope import NextAction
@@ -53,7 +54,7 @@ def _session(options: dict[str, Any]) -> tuple[str, str]:
     if bool(path) == bool(options["session"]):
         raise usage(_CODE, "name either a transcript or a session", "give TRANSCRIPT, or --session ID")
     if not path:
-        return observation.session_name(options["session"]), ""
+        return session_name(options["session"]), ""
     if not os.path.exists(path) or os.path.isdir(path):
         kind = "is a folder" if os.path.isdir(path) else "is not there"
         raise usage(_CODE, f"{path} {kind}", "name a transcript, or give --session ID")

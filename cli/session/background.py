@@ -7,7 +7,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-JOBS = ("task", "queries", "notice")
+JOBS = ("task", "queries", "notice", "observe")
+_OF_NO_SESSION = ("notice", "observe")
 
 
 def run(words: Sequence[str]) -> dict[str, Any] | None:
@@ -19,17 +20,23 @@ def run(words: Sequence[str]) -> dict[str, Any] | None:
     Raises:
         Failure: SESSION_NOT_FOUND, or what the session's state says.
     """
-    if not words or words[0] not in JOBS or len(words) != (1 if words[0] == "notice" else 2):
+    if not words or words[0] not in JOBS or len(words) != (1 if words[0] in _OF_NO_SESSION else 2):
         return None
     from core import config
     from core.process import background_process
 
     holds_lock = background_process.stop_in_time()
+    if words[0] == "observe":
+        _leave_project()
     settings = config.load()
     if words[0] == "notice":
         from session.compaction import notice
 
         return notice.deliver(settings)
+    if words[0] == "observe":
+        from session.observation import run as observation
+
+        return observation.observe_waiting(settings, alone=holds_lock)
     from session.context import Context
     from session.state import state_file
 
@@ -41,3 +48,13 @@ def run(words: Sequence[str]) -> dict[str, Any] | None:
     from session.inject import query_selection
 
     return query_selection.run_in_background(context, holds_lock=holds_lock)
+
+
+def _leave_project() -> None:
+    """Go to the home: nothing that a repository holds is to choose the model, or what that runs or reads."""
+    import os
+
+    from core import files
+
+    os.environ["JOELCLAW_HOME"] = files.private_folder(files.home())
+    os.chdir(os.environ["JOELCLAW_HOME"])

@@ -127,6 +127,11 @@ SETTINGS: dict[str, Setting] = {
         60_000, "estimated tokens, prompts and answers, that one `memory observe` may use", 6_000, 100_000_000
     ),
     "observe.seconds": Setting(300, "one `memory observe` asks the model no longer than this", 1, 86_400),
+    "observe.auto": Setting(
+        True,
+        "where `model.command` is set, a session is observed when it is compacted and when it ends",
+        trusted=True,
+    ),
     "otel.busy_ms": Setting(400, "how long an event waits for another process's write, in ms", 1, 60_000),
     "otel.debug_limit": Setting(12, "debug events kept per minute of one source, component and action", 0, 100_000),
     "otel.export": Setting(

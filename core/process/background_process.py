@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LIMIT = "JOELCLAW_DETACHED_SECONDS"
+_HELD = "JOELCLAW_DETACHED_LOCK"
 _POLL_S = 0.003
+_held: list[int] = []
+"""The descriptor of the lock with which this process was started."""
 
 
 def begin(lock: str, words: Sequence[str], seconds: int) -> bool:
@@ -27,45 +30,70 @@ def begin(lock: str, words: Sequence[str], seconds: int) -> bool:
         lock: path of the lock file that it holds.
         seconds: it is killed after that many (`stop_in_time`).
     """
+    return begin_one((lock,), words, seconds)
+
+
+def begin_one(locks: Sequence[str], words: Sequence[str], seconds: int) -> bool:
+    """As `begin`, under the first of the locks that is free: as many run at a time as there are locks."""
     if not os.path.isfile(sys.argv[0]):
         return False
-    try:
-        files.touch_private(lock)
-        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.set_inheritable(descriptor, True)
-        os.posix_spawn(
-            sys.executable,
-            [sys.executable, sys.argv[0], *words],
-            {**os.environ, LIMIT: str(seconds)},
-            file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
-                (os.POSIX_SPAWN_DUP2, 0, 1),
-                (os.POSIX_SPAWN_DUP2, 0, 2),
-            ],
-            setpgroup=0,  # a client that ends its hook's group does not end this
-        )
-    except BlockingIOError:
+    for lock in locks:
+        try:
+            files.touch_private(lock)
+            descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _spawn(descriptor, words, seconds)
+        except BlockingIOError:
+            continue
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
         return True
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
     return True
+
+
+def _spawn(lock: int, words: Sequence[str], seconds: int) -> None:
+    """Start the command, with the descriptor of the lock."""
+    os.set_inheritable(lock, True)
+    os.posix_spawn(
+        sys.executable,
+        [sys.executable, sys.argv[0], *words],
+        {**os.environ, LIMIT: str(seconds), _HELD: str(lock)},
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
+            (os.POSIX_SPAWN_DUP2, 0, 1),
+            (os.POSIX_SPAWN_DUP2, 0, 2),
+        ],
+        setpgroup=0,  # a client that ends its hook's group does not end this
+    )
 
 
 def stop_in_time() -> bool:
     """In the command: let the kernel end this process when its time is over; whether it was started by `begin`."""
     seconds = os.environ.pop(LIMIT, "")
+    held = os.environ.pop(_HELD, "")
+    if seconds and held.isdecimal():
+        try:
+            os.set_inheritable(int(held), False)
+            _held.append(int(held))
+        except OSError:  # a word of somebody else's: there is no such descriptor
+            pass
     if seconds.isdecimal():
         import signal
 
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(int(seconds))
     return bool(seconds)
+
+
+def free() -> None:
+    """In the command: free the lock with which it was started, before its end."""
+    while _held:
+        os.close(_held.pop())
 
 
 def wait(lock: str, seconds: float) -> bool:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from clients.event import HookEvent, Item, Text
     from session.context import Context
     from session.context_usage import ContextUsage
+    from session.observation.waiting import Trigger
     from session.state.schema import SessionState
     from session.state.zones import Turn
     from session.step import Step
@@ -71,6 +72,7 @@ def answer(event: HookEvent, context: Context, *, silent: bool, until: float) ->
     steps += _idle_timer(event, context, None)
     if steps:
         run(context, steps)
+    _observe(event, context, "session-end")
     return []
 
 
@@ -191,6 +193,19 @@ def _flush(event: HookEvent, context: Context, usage: ContextUsage, steps: list[
     daily_log.flush(state, context.now, project=context.project_of(state), config=context.config)
     if in_background and not has_work and not query_selection.begin(context.session_id):
         run(context, [query_selection.QuerySelection(context)])
+    _observe(event, context, "compaction")
+
+
+def _observe(event: HookEvent, context: Context, trigger: Trigger) -> None:
+    """Let a model note what was said, in the background, where the user has set one."""
+    if not context.config.text("model.command"):
+        return
+    from session.observation import waiting
+
+    with fault_boundary(context.faults, "observe"):
+        if waiting.is_on(context.config):
+            path = event["transcript"] if registry.row(context.agent).session_file else ""
+            waiting.add(context.config, context.session_id, trigger, agent=context.agent, transcript=path)
 
 
 def _archive(event: HookEvent, context: Context, until: float) -> Sequence[Item]:

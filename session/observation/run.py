@@ -1,22 +1,30 @@
-"""Observing one session: its transcript is archived, a model notes what is new, and events record it."""
+"""Observing one session: its transcript is archived, a model notes what is new, and events record it.
+
+Sessions that wait to be observed by themselves are taken here, too: by a job that is started beside a hook.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections import Counter
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from clients import registry
 from core import clock, files
 from core.errors import Failure
-from core.process import background_process
+from core.process import background_process, model_command
 from core.store import sqlite
 from memory.archive import known_files, transcript_files
 from memory.observe import observer
 from otel import log
 from otel.event import new_event
 from session.context import work_lock
+from session.observation import waiting
+from session.observation.waiting import session_name
 from session.state import state_file
 
 if TYPE_CHECKING:
@@ -27,8 +35,11 @@ if TYPE_CHECKING:
     from core.config import Config
     from core.process.model_command import Model
 
-_SLACK_S = 60
-"""Of a run in the background beyond `observe.seconds`: for the archive before, and the end of the model's command."""
+    Archive = Callable[[apsw.Connection, bool], dict[str, Any]]
+    """Stores what was said and is not archived; returns what came of it, by the names of its keys in the result."""
+
+_BY_HAND = "command"
+"""The trigger of an observation that was asked for; those of the others are `waiting.Trigger`."""
 
 
 def session_of_transcript(path: str) -> str:
@@ -43,18 +54,13 @@ def session_of_transcript(path: str) -> str:
         raise _not_a_transcript(path, str(reason)) from None
 
 
-def session_name(session: str) -> str:
-    """A session's id as its episodes are kept under (`memory.archive.session_archive`)."""
-    return " ".join(state_file.identity(session).split())
-
-
 def observe_in_background(config: Config, session: str, words: list[str]) -> None:
     """Start `joelclaw WORDS...`, which observes the session, in a process of its own; one that runs already will do.
 
     Raises:
         Failure: OBSERVE_FAILED.
     """
-    if not background_process.begin(_lock(session), words, config.whole("observe.seconds") + _SLACK_S):
+    if not background_process.begin(_lock(session), words, waiting.seconds(config)):
         raise Failure("OBSERVE_FAILED", "no process of its own could be started", "run it without --detach")
 
 
@@ -69,17 +75,45 @@ def observe(config: Config, model: Model, session: str, transcript: str, *, lock
         Failure: OBSERVE_BUSY, TRANSCRIPT_UNREADABLE, SESSION_NOT_FOUND, or as `memory.observe.observer.observe`. Ranges
             that were stored before stay.
     """
+    archive = partial(_archive, transcript) if transcript else None
     if locked:
-        return _observe(config, model, session, transcript)
+        return _observe(config, model, session, archive, _BY_HAND)
     with _lock_held(session):
-        return _observe(config, model, session, transcript)
+        return _observe(config, model, session, archive, _BY_HAND)
 
 
-def _observe(config: Config, model: Model, session: str, transcript: str) -> dict[str, Any]:
-    record_event = _event_recorder(config, session)
+def observe_waiting(config: Config, *, alone: bool) -> dict[str, Any]:
+    """Observe the session that has waited longest, and start the next job where more wait; what was observed.
+
+    Args:
+        alone: this process was started for nothing else, and is killed `waiting.seconds` from now.
+
+    Raises:
+        Failure: as `observe`; an event has told it.
+    """
+    model = model_command.from_config(config) if waiting.is_on(config) else None
+    if model is None:  # it was switched off meanwhile
+        waiting.clear()
+        return {"session": None}
+    found = waiting.take()
+    if found is None:
+        return {"session": None}
+    if alone:
+        signal.alarm(waiting.seconds(config))
+    try:
+        return _observe(config, model, found.name, partial(_archive_rest, found), found.trigger)
+    finally:
+        found.done()
+        background_process.free()
+        if waiting.any_wait():
+            waiting.begin(config)
+
+
+def _observe(config: Config, model: Model, session: str, archive: Archive | None, trigger: str) -> dict[str, Any]:
+    record_event = _event_recorder(config, session, trigger)
     report = observer.Report()
     try:
-        archived = _run(config, model, session, transcript, report, record_event)
+        archived = _run(config, model, session, archive, report, record_event)
     except Failure as failure:
         record_event("memory.observe.failed", _counts(report), f"{failure.code}: {failure.message}")
         if report.ranges:
@@ -91,8 +125,7 @@ def _observe(config: Config, model: Model, session: str, transcript: str) -> dic
         raise
     counts = _counts(report)
     unchanged = not (report.turns or report.passed_turns or report.left_turns)
-    if not unchanged:
-        record_event("memory.observe.completed", counts, "")
+    record_event("memory.observe.unchanged" if unchanged else "memory.observe.completed", counts, "")
     return {"session": session, "unchanged": unchanged, **counts, "ranges": report.ranges, **archived}
 
 
@@ -100,7 +133,7 @@ def _run(
     config: Config,
     model: Model,
     session: str,
-    transcript: str,
+    archive: Archive | None,
     report: observer.Report,
     record_event: Callable[[str, dict[str, Any], str], None],
 ) -> dict[str, Any]:
@@ -108,9 +141,9 @@ def _run(
     busy_ms = config.whole("store.busy_ms")
     db = sqlite.open_writing(busy_ms=busy_ms, durable=False)
     vectors = sqlite.load_vectors(db)
-    archived = _archive(db, transcript, vectors) if transcript else {}
+    archived = archive(db, vectors) if archive is not None else {}
     sqlite.be_durable(db, True, busy_ms=busy_ms)  # what the model was paid for stays
-    if not transcript and not observer.has_episodes(db, session):
+    if archive is None and not observer.has_episodes(db, session):
         raise Failure(
             "SESSION_NOT_FOUND",
             f"no turns of a session {session[:80]!r} are archived",
@@ -129,7 +162,7 @@ def _run(
     return archived
 
 
-def _archive(db: apsw.Connection, transcript: str, vectors: bool) -> dict[str, Any]:
+def _archive(transcript: str, db: apsw.Connection, vectors: bool) -> dict[str, Any]:
     archived = transcript_files.ingest_all(
         db, [known_files.at(transcript)], identity=state_file.identity, now=clock.now_ms(), vectors=vectors
     )
@@ -138,7 +171,21 @@ def _archive(db: apsw.Connection, transcript: str, vectors: bool) -> dict[str, A
     return {"episodes": {"added": archived.added, "updated": archived.updated}, "badLines": archived.bad_lines}
 
 
-def _event_recorder(config: Config, session: str) -> Callable[[str, dict[str, Any], str], None]:
+def _archive_rest(found: waiting.Session, db: apsw.Connection, vectors: bool) -> dict[str, Any]:
+    """What the hook had no time for, or found the store busy; as it would have done it."""
+    if found.transcript and os.path.isfile(found.transcript):
+        transcript_files.ingest_all(
+            db,
+            [known_files.at(found.transcript)],
+            agent=found.agent,
+            identity=lambda _: found.name,
+            now=clock.now_ms(),
+            vectors=vectors,
+        )
+    return {}
+
+
+def _event_recorder(config: Config, session: str, trigger: str) -> Callable[[str, dict[str, Any], str], None]:
     """What stores an event: its action, its metadata, and an error or ""."""
     began = time.monotonic()
 
@@ -147,10 +194,10 @@ def _event_recorder(config: Config, session: str) -> Callable[[str, dict[str, An
             action,
             source="cli",
             component="observe",
-            level="error" if error else "info",
+            level="error" if error else "debug" if action.endswith("unchanged") else "info",
             success=not error,
             error=error or None,
-            metadata=metadata,
+            metadata={"trigger": trigger, **metadata},
             duration_ms=None if action.endswith("started") else round((time.monotonic() - began) * 1000),
             session=session,
             now=clock.now_ms(),
@@ -196,7 +243,7 @@ def _lock_held(session: str) -> Iterator[None]:
 
 
 def _lock(session: str) -> str:
-    return work_lock(session, "observe")
+    return work_lock(session, waiting.LOCK)
 
 
 def _not_a_transcript(path: str, reason: str) -> Failure:

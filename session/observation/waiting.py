@@ -1,0 +1,163 @@
+"""Sessions that wait to be observed by themselves: those that were compacted or have ended. Hot path.
+
+A hook leaves a file for the session in `sessions/.work/observe-waiting/` and starts a background job, of which at most
+`AT_ONCE` run. A job takes the session that has waited longest and that nobody observes, and when it is done frees its
+place and starts the next one where any wait. So each session is observed once after its last event, by one process at
+a time, and however many end together, two models work. Without a model nothing of this happens.
+"""
+
+from __future__ import annotations
+
+import os
+
+from core import files
+from core.process import background_process
+from session.context import work_lock
+from session.state import state_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from core.config import Config
+
+    Trigger = Literal["compaction", "session-end"]
+
+AT_ONCE = 2
+"""Models that work at the same time, for sessions that nobody asked to observe."""
+SLACK_S = 60
+"""Of a job beyond `observe.seconds`: for the store before, and the end of the model's command."""
+LOCK = "observe"
+_WAITING = "observe-waiting"
+_LINES = 4
+_MOST_BYTES = 20_000
+_LOOK_S = 0.05
+"""Longer than another takes to look whether the lock is free."""
+
+
+class Session:
+    """A session that waited; its lock is held until `done`.
+
+    Args:
+        name: as its episodes are kept under.
+        trigger: a `Trigger`.
+        agent: its client.
+        transcript: where the client keeps it; "" where it keeps none.
+    """
+
+    __slots__ = ("_lock", "agent", "name", "transcript", "trigger")
+
+    def __init__(self, name: str, trigger: str, agent: str, transcript: str, lock: files.FileLock) -> None:
+        self.name = name
+        self.trigger = trigger
+        self.agent = agent
+        self.transcript = transcript
+        self._lock = lock
+
+    def done(self) -> None:
+        """Others may observe it now."""
+        self._lock.__exit__(None, None, None)
+
+
+def session_name(session: str) -> str:
+    """A session's id as its episodes are kept under (`memory.archive.session_archive`)."""
+    return " ".join(state_file.identity(session).split())
+
+
+def is_on(config: Config) -> bool:
+    """Whether sessions are observed by themselves: there is a model, and `observe.auto` is not off."""
+    return bool(config.text("model.command").strip()) and config.flag("observe.auto")
+
+
+def add(config: Config, session: str, trigger: Trigger, *, agent: str, transcript: str) -> None:
+    """Let a session be observed in the background, for the event that is told; call it where `is_on`.
+
+    One that is being observed is left to the job that does it: what that job leaves is taken once it has ended.
+
+    Raises:
+        OSError: the home cannot be written.
+    """
+    name = session_name(session)
+    path = os.path.join(_folder(), files.safe_name(name))
+    files.touch_private(path)
+    lines = name, trigger, agent, os.path.abspath(transcript) if transcript else ""
+    with open(path, "wb") as file:
+        file.write("\n".join(lines).encode("utf-8", "replace"))
+    if background_process.wait(work_lock(name, LOCK), 0):
+        begin(config)
+
+
+def begin(config: Config) -> None:
+    """Start a job where fewer than `AT_ONCE` run."""
+    places = [os.path.join(files.home(), "cache", f"observe-{number}.lock") for number in range(1, AT_ONCE + 1)]
+    background_process.begin_one(places, ["background", "observe"], seconds(config))
+
+
+def seconds(config: Config) -> int:
+    """After which the job of one session is killed."""
+    return config.whole("observe.seconds") + SLACK_S
+
+
+def take() -> Session | None:
+    """The session that has waited longest and that nobody observes, which waits no longer; None where there is none."""
+    for path in _paths():
+        lock = files.FileLock(_lock_beside(path), _LOOK_S)
+        try:
+            lock.__enter__()
+        except files.LockTimeout:
+            continue
+        said = _taken(path).split("\n", _LINES - 1)
+        if len(said) == _LINES:
+            name, trigger, agent, transcript = said
+            return Session(name, trigger, agent, transcript, lock)
+        lock.__exit__(None, None, None)
+    return None
+
+
+def any_wait() -> bool:
+    """Whether a session waits that nobody observes."""
+    return any(background_process.wait(_lock_beside(path), 0) for path in _paths())
+
+
+def clear() -> None:
+    """Let none wait any longer."""
+    for path in _paths():
+        try:
+            os.unlink(path)
+        except OSError:  # another did
+            pass
+
+
+def _lock_beside(path: str) -> str:
+    """The lock of the session whose file this is."""
+    return os.path.join(state_file.work_folder(), LOCK, os.path.basename(path))
+
+
+def _folder() -> str:
+    return os.path.join(state_file.work_folder(), _WAITING)
+
+
+def _paths() -> list[str]:
+    """The files of those that wait, the first one first."""
+    found = []
+    try:
+        with os.scandir(_folder()) as entries:
+            for entry in entries:
+                about = entry.stat()
+                if about.st_size:  # else it is only being written
+                    found.append((about.st_mtime_ns, entry.path))
+    except OSError:
+        pass
+    return [path for _, path in sorted(found)]
+
+
+def _taken(path: str) -> str:
+    """What such a file says, which is gone then; "" where another has taken it, or it is only being written."""
+    try:
+        with open(path, "rb") as file:
+            said = file.read(_MOST_BYTES).decode("utf-8", "replace")
+        if said:
+            os.unlink(path)  # an event that is told from here on is a reason to observe the session once more
+    except OSError:
+        return ""
+    return said

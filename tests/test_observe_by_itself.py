@@ -1,0 +1,405 @@
+"""Where the user has a model, a compaction and the end of a session are observed by themselves, beside the hook."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_transcript import SESSION, Transcript
+from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, clean_environment
+from faults import write_lock
+from test_memory_observe import EACH, Fake, made, model, stored, texts
+from test_memory_observe_detached import holder
+from test_memory_observe_faults import children
+from test_model_command import FAMILY, pids, runs, script, until
+
+from core.process import background_process
+from session.observation.waiting import AT_ONCE
+
+pytestmark = pytest.mark.spawned
+
+__all__ = ["made", "model"]
+
+PAYLOADS = ROOT / "tests" / "agents" / "payloads"
+ALLOWED = "- [gate=allow confidence=0.9] The gateway retries three times, it was agreed."
+HOLDS = """\
+import os, sys, time
+sys.stdin.buffer.read()
+told, go = sys.argv[1:]
+begun = f"{told}/{os.getpid()}"
+open(begun, "x").close()
+open(f"{begun}.saw-{len([name for name in os.listdir(told) if name.isdecimal()])}", "x").close()
+while not os.path.exists(go): time.sleep(0.01)
+os.unlink(begun)
+"""
+"""A model that works until a file is there, and tells how many work at that time."""
+
+
+def settings(home: Path, command: str, observe: str = "") -> None:
+    home.mkdir(mode=0o700, exist_ok=True)
+    (home / "config.toml").write_text(f"[model]\ncommand = {json.dumps(command)}\n[observe]\n{observe}\n")
+
+
+def payload(name: str, path: Path | None, session: str = SESSION, **more: str) -> str:
+    about = {"hook_event_name": name, "session_id": session, "cwd": "/home/u/gateway"}
+    return json.dumps({**about, **({"transcript_path": str(path)} if path else {}), **more})
+
+
+def compaction(run: Run, path: Path) -> None:
+    assert run("hook", "claude", stdin=payload("PreCompact", path, trigger="auto")).out == ""
+
+
+def end(run: Run, path: Path | None, session: str = SESSION) -> None:
+    assert run("hook", "claude", stdin=payload("SessionEnd", path, session, reason="other")).out == ""
+
+
+def at_once(home: Path, payloads: list[str]) -> None:
+    """Hooks beside each other."""
+    with ThreadPoolExecutor(len(payloads)) as pool:
+        done = pool.map(
+            lambda data: (
+                subprocess.run(
+                    [JOELCLAW, "hook", "claude"], input=data.encode(), env=clean_environment(home), timeout=PATIENCE_S
+                ).returncode
+            ),
+            payloads,
+        )
+    assert set(done) == {0}
+
+
+def waiting(home: Path) -> list[str]:
+    folder = home / "sessions" / ".work" / "observe-waiting"
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+def place(home: Path, number: int = 1) -> Path:
+    """The lock of a job."""
+    return home / "cache" / f"observe-{number}.lock"
+
+
+def lock_of(home: Path, session: str = SESSION) -> Path:
+    return home / "sessions" / ".work" / "observe" / session
+
+
+def over(home: Path) -> None:
+    """Wait until none waits and no job runs."""
+    places = [str(place(home, number + 1)) for number in range(AT_ONCE)]
+    until(lambda: not waiting(home) and all(background_process.wait(one, 0) for one in places))
+
+
+def events(run: Run, *actions: str) -> list[dict[str, Any]]:
+    found = run("otel", "search", "memory.observe", "--component", "observe", "--limit", "200").result["events"][::-1]
+    return [event for event in found if event["action"].rpartition(".")[2] in actions]
+
+
+def test_what_is_about_to_be_dropped_is_observed(run: Run, home: Path, made: Transcript, model: Fake) -> None:
+    settings(home, model.command)
+    compaction(run, made.path)
+    over(home)
+    (event,) = events(run, "completed", "failed", "unchanged")
+    about = event["metadata"]
+    assert (event["action"], event["sessionId"], event["success"]) == ("memory.observe.completed", SESSION, True)
+    assert (about["trigger"], about["turns"], about["rangeCount"]) == ("compaction", 3, 1)
+    assert about["observations"]["byVerdict"] == {"allow": 2, "hold": 1, "discard": 1}, "as the gate says"
+    assert event["duration_ms"] > 0
+    assert len(stored(home)) == 4
+    assert "250 ms between" in run("recall", "how often does the gateway retry", "--raw").out
+
+
+def test_so_is_what_was_said_until_the_end(run: Run, home: Path, made: Transcript, model: Fake) -> None:
+    settings(home, model.command)
+    compaction(run, made.path)
+    over(home)
+    made.user("And tell me what the gateway does when Redis is away.")
+    end(run, made.path)
+    over(home)
+    first, second = events(run, "completed")
+    assert [first["metadata"]["trigger"], second["metadata"]["trigger"]] == ["compaction", "session-end"]
+    assert second["metadata"]["turns"] == 1
+    assert "Redis is away" in model.prompts[1] and "250 ms" not in model.prompts[1]
+
+
+def test_what_the_hook_could_not_archive_is_observed_too(run: Run, home: Path, made: Transcript, model: Fake) -> None:
+    settings(home, model.command)
+    run("memory", "write", "The outbox is swept each night.")
+    with write_lock(home):
+        end(run, made.path)
+    over(home)
+    assert "250 ms between them" in model.prompts[0]
+    (event,) = events(run, "completed", "unchanged", "failed")
+    assert (event["action"], event["metadata"]["turns"]) == ("memory.observe.completed", 3)
+
+
+def test_nothing_new_is_told_quietly_and_asks_nobody(run: Run, home: Path, made: Transcript, model: Fake) -> None:
+    settings(home, model.command)
+    compaction(run, made.path)
+    over(home)
+    end(run, made.path)
+    over(home)
+    run("hook", "claude", stdin=payload("SessionStart", None, "opened-and-closed", source="startup"))
+    end(run, None, "opened-and-closed")
+    over(home)
+    assert len(model.prompts) == 1
+    told = events(run, "unchanged", "failed")
+    assert [(one["level"], one["sessionId"]) for one in told] == [("debug", SESSION), ("debug", "opened-and-closed")]
+    assert {one["metadata"]["trigger"] for one in told} == {"session-end"}
+
+
+@pytest.mark.parametrize("agent", ["pi", "claude", "codex", "gemini", "opencode"])
+def test_every_client_tells_of_both(run: Run, home: Path, model: Fake, agent: str) -> None:
+    settings(home, model.command)
+    mine = agent in ("pi", "opencode")
+    more: dict[str, Any] = {"transcript_path": str(PAYLOADS / agent / "session.jsonl")}
+    if agent == "opencode":
+        more = {"entries": [{"id": "1", "role": "user", "text": "Let the gateway retry three times.", "at": 1}]}
+    before = {"claude": "PreCompact", "codex": "PreCompact", "gemini": "BeforeAgent"}.get(agent, "before_compaction")
+    if agent == "gemini":  # its compaction shows in the fall of the tokens
+        run("checkpoint", "save", "--session", "s", "--tokens", "900000", "--window", "1000000")
+    for name in (before, "session_end" if mine else "SessionEnd"):
+        about = {"session_id": "s", "cwd": "/srv", "prompt": "go on", **more}
+        run("hook", agent, name, stdin=json.dumps(about if mine else {**about, "hook_event_name": name}))
+        over(home)
+    first, second = events(run, "completed", "failed", "unchanged")
+    assert (first["action"], first["metadata"]["trigger"]) == ("memory.observe.completed", "compaction")
+    assert (second["action"], second["metadata"]["trigger"]) == ("memory.observe.unchanged", "session-end")
+    assert {first["sessionId"], second["sessionId"]} == {"s"}
+
+
+def test_a_compaction_and_the_end_at_once_observe_each_turn_once(
+    run: Run, home: Path, made: Transcript, model: Fake
+) -> None:
+    settings(home, model.command)
+    run("hook", "claude", stdin=payload("Stop", made.path))
+    at_once(home, [payload("PreCompact", made.path), payload("SessionEnd", made.path)])
+    over(home)
+    assert len(model.prompts) == 1
+    assert len(stored(home)) == 4
+    assert len(events(run, "completed")) == 1
+    assert events(run, "failed") == []
+
+
+def test_a_second_compaction_starts_none_and_what_was_left_is_observed_next(
+    run: Run, home: Path, made: Transcript, tmp_path: Path
+) -> None:
+    told, go = tmp_path / "told", tmp_path / "go"
+    told.mkdir()
+    answer = f"print({EACH.replace('NUMBER', 'one')!r})\n"
+    settings(home, script(tmp_path / "holds.py", HOLDS + answer) + f" {told} {go}")
+    compaction(run, made.path)
+    until(lambda: any(told.iterdir()))
+    made.user("The outbox is swept each night.")
+    compaction(run, made.path)
+    assert not any(background_process.wait(str(one), 0) for one in (place(home), lock_of(home)))
+    assert not place(home, 2).exists(), "no second job"
+    go.touch()
+    over(home)
+    assert sorted(path.suffix for path in told.iterdir()) == [".saw-1", ".saw-1"], "one after the other"
+    assert sum(event["metadata"]["turns"] for event in events(run, "completed")) == 4
+    assert events(run, "failed") == []
+
+
+def test_a_session_that_is_observed_by_hand_waits(run: Run, home: Path, made: Transcript, model: Fake) -> None:
+    settings(home, model.command)
+    lock_of(home).parent.mkdir(parents=True)
+    with lock_of(home).open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        compaction(run, made.path)
+        assert waiting(home) == [SESSION]
+        assert not place(home).exists()
+    end(run, None, "another")
+    over(home)
+    assert len(model.prompts) == 1
+    assert [event["metadata"]["trigger"] for event in events(run, "completed")] == ["compaction"]
+
+
+def test_an_observer_that_hangs_is_ended_at_its_limit(run: Run, home: Path, made: Transcript, tmp_path: Path) -> None:
+    told = tmp_path / "pids"
+    settings(home, script(tmp_path / "model.py", FAMILY + "time.sleep(3600)") + f" {told}", "seconds = 10")
+    compaction(run, made.path)
+    over(home)
+    assert len(pids(told)) == 5
+    assert not [pid for pid in pids(told) if runs(pid)]
+    (failed,) = events(run, "failed")
+    assert "MODEL_TIMEOUT" in failed["error"]
+    assert (failed["metadata"]["trigger"], failed["sessionId"]) == ("compaction", SESSION)
+    assert background_process.wait(str(lock_of(home)), 0)
+
+
+def test_one_that_fails_says_why_and_the_next_time_it_is_asked_again(
+    run: Run, home: Path, made: Transcript, model: Fake
+) -> None:
+    settings(home, "sh -c 'cat > /dev/null; echo no credits left >&2; exit 3'")
+    compaction(run, made.path)
+    over(home)
+    (failed,) = events(run, "failed")
+    assert "MODEL_FAILED" in failed["error"] and "no credits left" in failed["error"]
+    assert (failed["level"], failed["metadata"]["observations"]["added"]) == ("error", 0)
+    settings(home, model.command)
+    end(run, made.path)
+    over(home)
+    assert len(stored(home)) == 4
+
+
+@pytest.mark.parametrize("why", ["no model", "switched off", "by the environment", "within a model"])
+def test_without_a_model_nothing_is_started(
+    run: Run, home: Path, made: Transcript, model: Fake, why: str, tmp_path: Path
+) -> None:
+    settings(home, "" if why == "no model" else model.command, "auto = false" if why == "switched off" else "")
+    variables = {"by the environment": {"JOELCLAW_OBSERVE_AUTO": "0"}, "within a model": {"JOELCLAW_IN_MODEL": "1"}}
+    for name in ("PreCompact", "SessionEnd"):
+        run("hook", "claude", stdin=payload(name, made.path), env=variables.get(why))
+    assert waiting(home) == []
+    assert not place(home).exists() and not lock_of(home).exists()
+    assert model.prompts == [] and events(run, "started", "completed", "failed", "unchanged") == []
+    assert run("hook", "claude", stdin=payload("PreCompact", made.path), cwd=tmp_path).err == ""
+
+
+def test_switched_off_while_some_wait(run: Run, home: Path, made: Transcript, model: Fake) -> None:
+    settings(home, model.command)
+    lock_of(home).parent.mkdir(parents=True)
+    with lock_of(home).open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        compaction(run, made.path)
+    settings(home, model.command, "auto = false")
+    assert run("background", "observe").result == {"session": None}
+    assert waiting(home) == [] and model.prompts == []
+
+
+def test_what_is_no_session_among_those_that_wait_is_dropped(
+    run: Run, home: Path, made: Transcript, model: Fake
+) -> None:
+    settings(home, model.command)
+    folder = home / "sessions" / ".work" / "observe-waiting"
+    folder.mkdir(parents=True)
+    (folder / "half").write_text("half\nsession-end")
+    (folder / "begun").touch()  # its writer was killed
+    end(run, made.path)
+    until(lambda: waiting(home) == ["begun"])
+    until(lambda: bool(events(run, "completed")))
+    assert len(model.prompts) == 1
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGALRM])
+def test_a_job_that_is_killed_leaves_nothing_in_the_way(
+    run: Run, home: Path, made: Transcript, tmp_path: Path, model: Fake, ending: signal.Signals
+) -> None:
+    told = tmp_path / "pids"
+    settings(home, script(tmp_path / "hangs.py", FAMILY + "time.sleep(3600)") + f" {told}")
+    compaction(run, made.path)
+    until(told.exists)
+    job = holder(home)
+    keeper = children(job)
+    os.kill(job, ending)
+    until(lambda: not any(map(runs, [job, *keeper, *pids(told)])))
+    over(home)
+    assert stored(home) == []
+    settings(home, model.command)
+    end(run, made.path)
+    over(home)
+    assert len(stored(home)) == 4
+
+
+def test_it_outlives_a_client_that_kills_its_hooks(home: Path, made: Transcript, tmp_path: Path, run: Run) -> None:
+    told, go = tmp_path / "told", tmp_path / "go"
+    told.mkdir()
+    answer = f"print('<observations><facts>{ALLOWED}</facts></observations>')\n"
+    settings(home, script(tmp_path / "holds.py", HOLDS + answer) + f" {told} {go}")
+    client = f"{JOELCLAW} hook claude; sleep 3600"
+    with subprocess.Popen(
+        ["sh", "-c", client], stdin=-1, stdout=-1, env=clean_environment(home), start_new_session=True
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(payload("SessionEnd", made.path).encode())
+        process.stdin.close()
+        until(lambda: any(told.iterdir()))
+        os.killpg(process.pid, signal.SIGKILL)
+    go.touch()
+    over(home)
+    assert len(events(run, "completed")) == 1
+    assert texts(home) == ["The gateway retries three times, it was agreed."]
+
+
+def test_twenty_sessions_that_end_at_once_let_two_models_work(run: Run, home: Path, tmp_path: Path) -> None:
+    told, go = tmp_path / "told", tmp_path / "go"
+    told.mkdir()
+    settings(home, script(tmp_path / "holds.py", HOLDS + "print('<observations></observations>')") + f" {told} {go}")
+    names = [f"session-{number:02}" for number in range(20)]
+    ends = []
+    for name in names:
+        transcript = Transcript(tmp_path / f"{name}.jsonl")
+        transcript.write({**transcript.entry("user", f"Let gateway {name} retry."), "uuid": name, "sessionId": name})
+        ends.append(payload("SessionEnd", transcript.path, name))
+    at_once(home, ends)
+    until(lambda: sum(path.name.isdecimal() for path in told.iterdir()) == AT_ONCE)
+    assert len(waiting(home)) == len(names) - AT_ONCE
+    go.touch()
+    over(home)
+    saw = [int(path.suffix.removeprefix(".saw-")) for path in told.iterdir() if path.suffix]
+    assert len(saw) == len(names), events(run, "unchanged", "failed")
+    assert max(saw) == AT_ONCE
+    assert sorted(event["sessionId"] for event in events(run, "completed")) == names
+
+
+def test_a_repository_chooses_neither_the_model_nor_where_it_works(
+    run: Run, home: Path, made: Transcript, model: Fake, tmp_path: Path
+) -> None:
+    """Nor with a program that is called as the user's, beside it."""
+    repo, marks = tmp_path / "repo", tmp_path / "marks"
+    (repo / ".joelclaw").mkdir(parents=True)
+    (repo / ".git").mkdir()
+    marks.mkdir()
+    hostile = f"#!/bin/sh\ntouch {marks}/hostile\n"
+    (repo / ".joelclaw" / "config.toml").write_text(f'[model]\ncommand = "touch {marks}/chosen"\n')
+    for name in ("observer", "sitecustomize.py"):
+        (repo / name).write_text(hostile)
+        (repo / name).chmod(0o755)
+    with made.path.open("a") as file:
+        file.write("")
+    settings(home, f"sh -c 'pwd > {marks}/where; exec {model.command}'")
+    run("trust", str(repo))
+    run("hook", "claude", stdin=payload("PreCompact", made.path, cwd=str(repo)), cwd=repo)
+    over(home)
+    assert [path.name for path in marks.iterdir()] == ["where"]
+    assert (marks / "where").read_text().strip() == str(home)
+    assert len(stored(home)) == 4
+
+    made.user("Once more.")
+    settings(home, "./observer")
+    path = {"PATH": f".:{clean_environment(home)['PATH']}", "JOELCLAW_HOME": os.path.relpath(home, repo)}
+    run("hook", "claude", stdin=payload("SessionEnd", made.path, cwd=str(repo)), cwd=repo, env=path)
+    over(home)
+    settings(home, "observer")
+    run("hook", "claude", stdin=payload("SessionEnd", made.path, cwd=str(repo)), cwd=repo, env=path)
+    over(home)
+    assert [path.name for path in marks.iterdir()] == ["where"]
+    assert ["MODEL_NOT_FOUND" in event["error"] for event in events(run, "failed")] == [True, True]
+
+
+def test_without_a_model_a_repository_starts_none(run: Run, home: Path, made: Transcript, tmp_path: Path) -> None:
+    (tmp_path / ".joelclaw").mkdir()
+    text = f'[model]\ncommand = "touch {tmp_path}/chosen"\n[observe]\nauto = true\n'
+    (tmp_path / ".joelclaw" / "config.toml").write_text(text)
+    compaction(run, made.path)
+    end(run, made.path)
+    assert waiting(home) == []
+    assert not place(home).exists() and not (tmp_path / "chosen").exists()
+
+
+def test_a_secret_goes_neither_to_the_observer_nor_into_memory(
+    run: Run, home: Path, made: Transcript, model: Fake
+) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    model.says(f"<observations><facts>- [gate=allow] The gateway's token is {secret}.</facts></observations>")
+    made.user(f"The token is {secret}, put it into the environment.")
+    settings(home, model.command)
+    end(run, made.path)
+    over(home)
+    assert len(stored(home)) == 1
+    assert secret not in model.prompts[0] + "".join(texts(home))
