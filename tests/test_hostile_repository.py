@@ -124,6 +124,9 @@ SETTINGS: dict[str, Callable[[Path], None]] = {
     "a key of many parts": holding(b"a." * 32_000 + b"a = 1\n"),
     "many brackets": holding(b"a = " + b"[" * 60_000),
     "a value out of range": holding(b"[checkpoint]\nwarm_percent = 99\n[inject]\nmin_score = 7\n"),
+    "a number of 360 digits": holding(b"[checkpoint]\nwarm_percent = 99\n[recall]\nlimit = 0x" + b"f" * 300),
+    "a number that cannot be told": holding(b"[checkpoint]\nwarm_percent = 99\n[inject]\nquery = 0x" + b"f" * 6000),
+    "a scope that is a number": holding(b"[checkpoint]\nwarm_percent = 99\n[scopes]\nsrc = 0x" + b"f" * 6000),
     "a scope that is no text": holding(b"[checkpoint]\nwarm_percent = 99\n[scopes]\nsrc = 7\n"),
 }
 

@@ -73,7 +73,7 @@ def checked(name: str, setting: Setting, given: Value | None, where: str) -> Val
             if kind is bool
             else f"{'a whole number' if kind is int else 'a number'} from {setting.low:.12g} to {setting.high:.12g}"
         )
-        found = "a list, a table or a date" if given is None else repr(given)
+        found = "a list, a table, a date or too long a number" if given is None else repr(given)
         wrong.message = f"{where}: {name} is {found}, which is not {wanted}"
         wrong.fix = f"set {name} to {wanted}"
         raise wrong from None

@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_MOST_BITS = 64
 _MOST_DOTS = 100
 """In a line. A key of 32,000 parts takes `tomllib` 24 s and 4 GB."""
 
@@ -64,14 +65,19 @@ def keep(path: str, key: list[Any], value: dict[str, Any]) -> None:
 
 
 def flat(tables: dict[str, Any]) -> dict[str, Any]:
-    """`section.key` → value; None for what is no single value: a date, a list, a table within a table."""
+    """`section.key` → value; None for what is no single value (a date, a list, a table within a table) or too long."""
     found: dict[str, Any] = {}
     for section, inner in tables.items():
         if isinstance(inner, dict):
             found.update({f"{section}.{key}": value for key, value in inner.items()})
         else:
             found[section] = inner
-    return {name: value if isinstance(value, (str, int, float, bool)) else None for name, value in found.items()}
+    return {name: value if _is_single(value) else None for name, value in found.items()}
+
+
+def _is_single(value: Any) -> bool:
+    """Whether a setting can have it. An integer of thousands of digits could not even be told: `repr` refuses it."""
+    return isinstance(value, (str, float)) or (isinstance(value, int) and value.bit_length() <= _MOST_BITS)
 
 
 def _place(path: str) -> str:
