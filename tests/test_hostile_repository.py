@@ -344,3 +344,22 @@ def test_it_cannot_pass_for_another_project(repo: Path, tmp_path: Path, kind: st
         place.mkdir()
         (place / ".git").write_text((repo / ".git").read_text())
         assert project.name_of(str(place)) == "acme/tides"
+
+
+@pytest.mark.parametrize("place", [".claude", ".claude/settings.json", ".mcp.json", ".claude/skills"])
+def test_an_installation_for_a_project_writes_through_no_link(run: Run, repo: Path, tmp_path: Path, place: str) -> None:
+    person = tmp_path / "person"
+    (person / ".claude").mkdir(parents=True)
+    aim = tmp_path / "aim"
+    aim.mkdir()
+    (repo / place).parent.mkdir(parents=True, exist_ok=True)
+    if place.endswith(".json"):
+        (aim / "other.json").write_text("{}")
+        (repo / place).symlink_to(aim / "other.json")
+    else:
+        (repo / place).symlink_to(aim)
+    words = ("install", "claude", "--project", "--mcp", "--yes")
+    refused = run(*words, env={"HOME": str(person)}, cwd=repo, ok=False)
+    assert refused.json["error"]["code"] == "INSTALL_REFUSED"
+    assert [(one.name, one.read_text()) for one in aim.iterdir()] in ([], [("other.json", "{}")])
+    assert not list((person / ".claude").iterdir())

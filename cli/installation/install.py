@@ -105,7 +105,9 @@ def _present(client: Settings, _project: bool) -> str:
 
 def _plans(chosen: list[Settings], planned: Planned, options: dict[str, Any]) -> list[list[Plan]]:
     """All plans, before anything is written: one file that is refused stops all."""
-    return [planned(client, options) for client in chosen]
+    every = [planned(client, options) for client in chosen]
+    plan.stay_in_project(one for plans in every for one in plans)
+    return every
 
 
 def _after(every: list[list[Plan]]) -> list[bytes | None]:

@@ -11,6 +11,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from core.errors import Failure
+from core.repository.project_file import is_below, root_of
 from session import own_command
 from session.install import hook_command, hook_entries, json_parts, notes, own_file
 from session.install.json_nodes import Malformed
@@ -18,6 +19,8 @@ from session.install.json_parts import Part, Traces
 from session.install.receipt import Receipt
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from clients.settings import Settings
 
 CODE = "INSTALL_FAILED"
@@ -107,6 +110,19 @@ def removing(client: Settings, *, project: bool) -> Plan:
         untouched = untouched or _blank_constant(decoded(path, before)) == _blank_constant(extension(client, ""))
     about = [] if after != before else [NOTHING]
     return Plan(client, project, path, target, before, after, None, untouched, about)
+
+
+def stay_in_project(plans: Iterable[Plan]) -> None:
+    """See that what is written for a project lies in it: a repository may hold links to the user's own files.
+
+    Raises:
+        Failure: INSTALL_REFUSED, a file of a plan is reached by a link out of the project.
+    """
+    root = root_of(os.getcwd())
+    for one in plans:
+        if one.project and not is_below(one.target, root):
+            fix = "put a file in its place, or install without --project; nothing was changed"
+            raise Failure("INSTALL_REFUSED", f"{one.path} leads out of the project, to {one.target}", fix)
 
 
 def command_for(*, project: bool) -> str:
