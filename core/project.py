@@ -43,6 +43,12 @@ def folder_of(cwd: str) -> str:
     return os.path.normpath(cwd) if cwd else ""
 
 
+def repository_of(cwd: str) -> str:
+    """The name of the project whose repository a folder is in; "" for a folder that is in none."""
+    top = folder_of(cwd)
+    return name_of(top) if top and os.path.lexists(top + "/.git") else ""
+
+
 def same(one: str, other: str) -> bool:
     """Whether two names mean one project: they are equal, or one has no owner and the rest is equal."""
     one, other = one.lower(), other.lower()

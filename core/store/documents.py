@@ -171,7 +171,7 @@ def traits(db: apsw.Connection, rowids: Sequence[int]) -> list[Traits]:
     rows = db.execute(
         "SELECT rowid, (length(text) + octet_length(text)) / 2, max(created_at, updated_at), recall_count,"
         " retrieval_priority, write_verdict,"
-        f" stale OR tags LIKE '%\"stale\"%', superseded_by FROM document WHERE rowid IN ({_marks(rowids)})",
+        f" stale OR tags LIKE '%\"stale\"%', superseded_by, project, session_id FROM document WHERE rowid IN ({_marks(rowids)})",
         tuple(rowids),
     )
     return [
@@ -185,8 +185,10 @@ def traits(db: apsw.Connection, rowids: Sequence[int]) -> list[Traits]:
             "write_verdict": verdict,
             "stale": bool(stale),
             "superseded_by": superseded,
+            "project": project,
+            "session": session,
         }
-        for rowid, chars, confirmed, recalls, priority, verdict, stale, superseded in rows
+        for rowid, chars, confirmed, recalls, priority, verdict, stale, superseded, project, session in rows
     ]
 
 

@@ -57,6 +57,8 @@ class Filters(TypedDict):
     nothing has to be left out."""
     category: str
     verdicts: Sequence[str]
+    apart: NotRequired[bool]
+    """Where "" is among the projects: what was said in a session that is known to have none is left out."""
 
 
 class Candidate(TypedDict):
@@ -83,6 +85,8 @@ class Traits(TypedDict):
     write_verdict: str
     stale: bool
     superseded_by: str
+    project: str
+    session: str
 
 
 class CandidateSource(Protocol):
