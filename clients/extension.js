@@ -93,7 +93,8 @@ const TOOLS = {
       "Note a decision with its reason, a rule of the user's or an approach that failed, in one or two sentences that" +
       " can be understood alone.",
     takes: { text: { type: "string", description: "what to note" } },
-    words: ({ text }) => ["memory", "write", "--source", AGENT, "--", text],
+    may: { global: { type: "boolean", description: "true: holds in every project; false: in this one" } },
+    words: ({ text, global }) => ["memory", "write", ...(global === true ? ["--global"] : []), "--source", AGENT, "--", text],
   },
 };
 
@@ -127,7 +128,7 @@ function fault(out) {
 
 function noted(out) {
   const { result } = JSON.parse(out);
-  return `${result.merged ? "merged into" : "remembered as"} ${result.id} (${result.verdict}: ${result.reason})`;
+  return `${result.merged ? "merged into" : "remembered as"} ${result.id}, ${result.project ? `of ${result.project}` : "of no project"} (${result.verdict}: ${result.reason})`;
 }
 
 /** Only what has the form of our own answer; with `notice`, what the user is to see. */

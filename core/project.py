@@ -65,6 +65,11 @@ def names_of(name: str, known: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([name, *(other for other in known if same(name, other))]))
 
 
+def own_names(name: str, known: Iterable[str]) -> list[str]:
+    """As `names_of`, without what another's project may mean: of one without an owner only its very name."""
+    return [one for one in names_of(name, known) if "/" in name or "/" not in one]
+
+
 def _repository(top: str) -> tuple[str, str]:
     """Where the repository of a working tree keeps its configuration, "" where there is none; and its root folder."""
     git = top + "/.git"

@@ -6,7 +6,7 @@ from core import clock, words
 from core.store.migrations import COLLECTIONS
 from recall import backend, origin, rewrite, trust
 from recall import budget as budgets
-from recall.ranking import may_name_time, rank
+from recall.ranking import rank, time_named
 from recall.reach import Reach
 
 TYPE_CHECKING = False
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from recall.budget import Budget
     from recall.by_name.search import ByName
     from recall.contextual_vectors import Question
-    from recall.dates import Span
     from recall.ranking import Ranked
     from recall.rewrite import Rewrite
 
@@ -210,7 +209,7 @@ def _answer(
             db, shortened, filters, profile["applied"], reach, near=near, own=own, most=most, min_score=min_score
         )
         filters["collections"] = [name for name in collections if name in COLLECTIONS]
-    asked_for = _asked_for(shortened, now)
+    asked_for = time_named(shortened, now)
     said = words.query_terms(shortened)
     ranked: list[Ranked] = []
     dropped: list[tuple[Ranked, list[str]]] = []
@@ -245,7 +244,9 @@ def _answer(
         "query": query,
         "rewrittenQuery": expanded,
         "rewrite": rewritten,
-        "filtersApplied": _filters_applied(filters, collections, reach.project, min_score, include_hold, include_discard),
+        "filtersApplied": _filters_applied(
+            filters, collections, reach.project, min_score, include_hold, include_discard
+        ),
         "includeHold": include_hold,
         "includeDiscard": include_discard,
         "categoryFilter": {
@@ -285,15 +286,6 @@ def _holding(found_in: CandidateSource, ranked: list[Ranked], holds: Callable[[s
     return holding(found_in, ranked, holds)
 
 
-def _asked_for(query: str, now: int) -> Span | None:
-    """The time that a query names; what reads it is imported where a word may name one."""
-    if not may_name_time(query):
-        return None
-    from recall import dates
-
-    return dates.named(query, now)
-
-
 def _resolved(category: str) -> str:
     from recall import categories
 
@@ -331,7 +323,7 @@ def _hits(
         entry = considered[document["rowid"]]
         echo = trust.echoes(document["text"], asked)
         score = entry[0] * trust.ECHO if echo else entry[0]
-        if score >= min_score and not reach.is_foreign(document):
+        if score >= min_score and not reach.is_foreign(document["project"], document["session_id"]):
             scored.append((score, document, entry))
     scored.sort(key=lambda one: -one[0])  # stable: equal scores stay as ranked
     return [_hit(document, score, *entry[1:3]) for score, document, entry in scored[:most]]

@@ -30,6 +30,15 @@ def may_name_time(query: str) -> bool:
     return any(word in _TIME_WORDS or (len(word) == 4 and word.isdigit()) for word in words.split(query))
 
 
+def time_named(query: str, now: int) -> Span | None:
+    """The time that a query names; what reads it is imported where a word may name one."""
+    if not may_name_time(query):
+        return None
+    from recall import dates
+
+    return dates.named(query, now)
+
+
 def rank(
     found_in: CandidateSource,
     terms: Sequence[str],

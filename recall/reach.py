@@ -5,15 +5,13 @@ A memory that names no project belongs to that of its session, where that is kno
 
 from __future__ import annotations
 
-from core.project import names_of, same
+from core.project import names_of, own_names, same
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import apsw
-
-    from core.store.interface import Document
 
 ABROAD = 0.9
 """What is left of the score of another project's hit, where one project is preferred. Measured, see docs/recall.md."""
@@ -57,22 +55,24 @@ class Reach:
             from core.store import documents
 
             known = documents.projects(db) if db is not None else []
-            named = names_of(project, known)
+            named = own_names(project, known) if apart else names_of(project, known)
             others = [name for name in known if name not in named]
             self.names = named if strictly else (*named, "")
             self.others = [*others, ""] if strictly or apart else others
 
-    def is_foreign(self, document: Document) -> bool:
-        """Whether a document is out of reach after all: a cluster has names that this machine does not know."""
+    def is_foreign(self, found: str, session: str) -> bool:
+        """Whether what names this project, "" for none, and is of this session is out of reach.
+
+        A cluster has names that this machine does not know.
+        """
         if not (self.project or self.apart):
             return False
-        found = document["project"]
         if found:
-            return found != self.project and not same(found, self.project)
-        if self._strictly or not self.apart or not document["session_id"]:
+            return not _means(found, self.project, self.apart)
+        if self._strictly or not self.apart or not session:
             return self._strictly
-        of_session = self._project_of(document["session_id"])
-        return of_session is not None and not same(of_session, self.project)
+        of_session = self._project_of(session)
+        return of_session is not None and not _means(of_session, self.project, self.apart)
 
     def factor(self, project: str, session: str) -> float:
         """What a memory's project leaves of its score, by what it names and the session it is of."""
@@ -95,3 +95,8 @@ class Reach:
                 known = calls.session(self._db, session)
             self._of_session[session] = known["project"] if known else None
         return self._of_session[session]
+
+
+def _means(found: str, project: str, apart: bool) -> bool:
+    """Whether a name in use means the project."""
+    return bool(project) and found in (own_names if apart else names_of)(project, (found,))

@@ -116,7 +116,8 @@ class Checkpoint(Step):
         plan, store = self.plan, self._context.store
         hits = None
         if plan["recall"]:
-            found = store.recall(plan["query"], project=self._context.project_of(state))
+            context = self._context
+            found = store.recall(plan["query"], project=context.project_of(state), everywhere=context.serves_all(state))
             if found is not None:
                 from session.inject.selection import select
 

@@ -126,15 +126,19 @@ class Context:
         self.events, self._recalled = [], []
         return True
 
+    def serves_all(self, state: SessionState) -> bool:
+        """Whether the session works on no project of its own, and is told of all: a gateway."""
+        return state["role"] == session_event.GATEWAY
+
     def project_of(self, state: SessionState, cwd: str = "") -> str:
-        """The project that a session works on (`core.project`); "" for none, and for a gateway, which serves them all.
+        """The project that a session works on (`core.project`); "" where it is not known, and for a gateway.
 
         Args:
             cwd: where the agent works; "" for what the state knows, else the current folder.
         """
         from core import project
 
-        return "" if state["role"] == session_event.GATEWAY else project.name_of(self.directory(state, cwd))
+        return "" if self.serves_all(state) else project.name_of(self.directory(state, cwd))
 
     def directory(self, state: SessionState, cwd: str = "") -> str:
         """Where the agent works; "" where that was removed."""

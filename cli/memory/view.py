@@ -29,6 +29,7 @@ def write(answer: Answer) -> None:
         "id": result["id"],
         "category": f"{result['categoryId']} ({result['categorySource']})",
         "why": result["reason"],
+        "project": result["project"] or ("none: seen in every one" if result["isGlobal"] else "none known"),
     }
     if result["tags"]:
         rows["tags"] = result["tags"]

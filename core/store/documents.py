@@ -170,8 +170,8 @@ def traits(db: apsw.Connection, rowids: Sequence[int]) -> list[Traits]:
     """What the ranking needs to know of these rows, without reading their texts out."""
     rows = db.execute(
         "SELECT rowid, (length(text) + octet_length(text)) / 2, max(created_at, updated_at), recall_count,"
-        " retrieval_priority, write_verdict,"
-        f" stale OR tags LIKE '%\"stale\"%', superseded_by, project, session_id FROM document WHERE rowid IN ({_marks(rowids)})",
+        " retrieval_priority, write_verdict, stale OR tags LIKE '%\"stale\"%', superseded_by, project, session_id"
+        f" FROM document WHERE rowid IN ({_marks(rowids)})",
         tuple(rowids),
     )
     return [

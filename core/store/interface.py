@@ -158,3 +158,5 @@ class EventQuery(TypedDict):
     success: bool | None
     since: int
     """ms since the epoch, inclusive."""
+    near: NotRequired[tuple[str, Sequence[str]]]
+    """A session, and names of its project: no events of sessions that are known to be of another, or of none."""

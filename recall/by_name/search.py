@@ -162,7 +162,5 @@ def _beside(
     """What answers beside the documents, best first. Another source adds its matches here."""
     session, projects = filters["session"], filters["projects"]
     return [
-        *session_calls.matches(
-            db, query, names, session=session, projects=projects, reach=reach, near=near, most=most
-        )
+        *session_calls.matches(db, query, names, session=session, projects=projects, reach=reach, near=near, most=most)
     ]

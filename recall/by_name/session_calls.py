@@ -79,7 +79,7 @@ def matches(
         return []
     found = _found(db, query.strip(), asked, session, projects) or _near(db, asked, session, projects)
     for match in found:
-        match.score = match.raw * reach.factor(match.call["project"], "")
+        match.score = match.raw * reach.factor(match.call["project"], match.call["session"])
 
     def order(match: Match) -> tuple[float, bool, int, int, int]:
         call = match.call

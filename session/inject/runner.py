@@ -118,7 +118,7 @@ class Moment:
         """The event that tells why it is not due, "" for none."""
 
     def project_of(self, state: SessionState) -> str:
-        """The project that the session works on; "" for all, as a gateway serves them all."""
+        """The project that the session works on; "" where it is not known, and for a gateway, which serves all."""
         return self.project or self.context.project_of(state, self.cwd)
 
     def directory(self, state: SessionState) -> str:
@@ -173,7 +173,11 @@ class InjectionStep(Step):
         if self._query:
             project = moment.project_of(state)
             found = moment.context.store.recall(
-                self._query, project=project, least=self._injection.LEAST, strictly=moment.foreign
+                self._query,
+                project=project,
+                everywhere=not project and moment.context.serves_all(state),
+                least=self._injection.LEAST,
+                strictly=moment.foreign,
             )
         if found is not None or not self._query or not self._injection.NEEDS_RECALL:
             self._text = self._injection.compose(state, moment, found or ())
