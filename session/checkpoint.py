@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from session.state.schema import SessionState
     from session.state.zones import Outcome, Plan, Turn
 
+_EXCLUDED = "excluded"
 _MESSAGES_READ = 12
 """Of a whole conversation handed over, the end is enough to see what is new."""
 
@@ -96,6 +97,8 @@ class Checkpoint(Step):
             warm=config.number("checkpoint.warm_percent"),
             hot=config.number("checkpoint.hot_percent"),
         )
+        if self.plan["write"] and self._context.is_excluded(state["cwd"]):
+            self.plan = {**self.plan, "write": False, "writeReason": _EXCLUDED}
         return zones.enter(state, self.plan)
 
     @property

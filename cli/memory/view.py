@@ -153,6 +153,7 @@ def archive(answer: Answer) -> None:
         "read": size(result["bytes"]),
         "bad lines": result["badLines"],
         "subagents left out": result["subagents"],
+        "in excluded folders, left out": result["excluded"],
         "contextual index": _index(result["index"]) if "index" in result else "",
     }
     screen.print(pairs({name: value for name, value in rows.items() if value or name == "transcripts"}))

@@ -53,7 +53,8 @@ def answer(event: HookEvent, context: Context, *, silent: bool, until: float) ->
     items = _archive(event, context, until)
     kind = event["kind"]
     if kind == "summary":
-        context.store.keep_summary(context.session_id, event["summary"])
+        if not context.is_excluded(event["cwd"]):
+            context.store.keep_summary(context.session_id, event["summary"])
         return []
     if kind in _IN_A_TURN:
         return _turn(event, context, items, silent=silent)
@@ -176,7 +177,8 @@ def _flush(event: HookEvent, context: Context, usage: ContextUsage, steps: list[
     has_work = context.store.calls(context.session_id) >= work_signpost.LEAST_CALLS
     more = [] if in_background or has_work else [query_selection.QuerySelection(context)]
     state = run(context, [last, *steps, *more])
-    daily_log.flush(state, context.now, project=context.project_of(state), config=context.config)
+    if not context.is_excluded(state["cwd"]):
+        daily_log.flush(state, context.now, project=context.project_of(state), config=context.config)
     if in_background and not has_work and not query_selection.begin(context.session_id):
         run(context, [query_selection.QuerySelection(context)])
 
@@ -185,6 +187,8 @@ def _archive(event: HookEvent, context: Context, until: float) -> Sequence[Item]
     """Store what is new of what was said; returns it."""
     before = context.previous
     cwd = event["cwd"] or (before["cwd"] if before else "")
+    if context.is_excluded(cwd):
+        return []
     about = {"agent": context.agent, "session": context.session_id, "cwd": cwd}
     if event["items"]:
         context.store.archive_items(event["items"], **about)
