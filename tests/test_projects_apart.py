@@ -59,7 +59,9 @@ def worked(run: Run, tmp_path: Path, side: str, folder: Path | None) -> None:
     transcript = {"transcript_path": str(made.path)}
     hook(run, "UserPromptSubmit", session, folder, -90, prompt=f"mend the {WORDS} {mark} in gauge.py", **transcript)
     hook(run, "Stop", session, folder, -89, **transcript)
-    note = f"[gate=allow] We decided that the {WORDS} of {mark} in gauge.py doubles its delay because the office is slow"
+    note = (
+        f"[gate=allow] We decided that the {WORDS} of {mark} in gauge.py doubles its delay because the office is slow"
+    )
     run("memory", "write", note, "--session", session, env=at(-88), cwd=folder or Path("/"))
     if folder:
         run("memory", "write", f"{note} each time", env=at(-88), cwd=folder)
@@ -113,9 +115,7 @@ def told(run: Run, tmp_path: Path, where: str, cwd: Path | None) -> dict[str, st
     ("where", "own"),
     [("alpha", "alpha"), ("beta", "beta"), ("worktree", "alpha"), ("plain", ""), ("nowhere", "")],
 )
-def test_no_line_crosses(
-    run: Run, tmp_path: Path, places: dict[str, Path | None], where: str, own: str
-) -> None:
+def test_no_line_crosses(run: Run, tmp_path: Path, places: dict[str, Path | None], where: str, own: str) -> None:
     texts = told(run, tmp_path, where, places[where])
     whole = "\n".join(texts.values())
     for side, mark in MARKS.items():

@@ -10,6 +10,7 @@ import time
 from core.quoting import cost
 from session import session_event
 from session.faults import errors_of
+from session.state import schema
 from session.step import Step, run
 
 TYPE_CHECKING = False
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
 
 
 IN_FLIGHT, ALREADY, FAILED, NO_RESULTS = "in-flight", "already-injected", "failed", "no-results"
-NO_CHECKPOINT = "no-checkpoint"
+NO_CHECKPOINT, OFF = "no-checkpoint", "off"
 
 
 class Moment:
@@ -245,6 +246,10 @@ def inject(injection: Injection, moment: Moment, *before: Step) -> dict[str, Any
     Raises:
         Failure: the state cannot be read or written (STATE_...).
     """
+    context = moment.context
+    if context.is_off(moment.cwd):
+        nothing = schema.blank(context.session_id, context.role or "interactive", context.now)
+        return result_of(context, context.previous or nothing, OFF, None, {})
     step = InjectionStep(injection, moment)
     state = run(moment.context, (*before, step))
     return step.result(state)
