@@ -1,4 +1,4 @@
-"""`joelclaw off` and `on`: what hooks, idle timers and the archive leave alone, for a session, a project, everywhere."""
+"""`joelclaw off` and `on`: what hooks, idle timers and the archive leave alone: a session, a project, all."""
 
 from __future__ import annotations
 

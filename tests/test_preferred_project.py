@@ -16,12 +16,13 @@ from recall.reach import ABROAD
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 QUERY = "tide gauge reading interval"
 LINES = [
-    {"id": "beta", "text": "The tide gauge reading interval is ten minutes", "project": "acme/beta", "verdict": "allow"},
+    {"id": "beta", "text": "The tide gauge reading interval is ten minutes", "project": "acme/beta",
+     "verdict": "allow"},
     {"id": "alpha", "text": "The tide gauge reading interval is nine minutes or so", "project": "acme/alpha",
      "verdict": "allow"},
     {"id": "global", "text": "Whoever changes a tide gauge notes it in the harbour office's book", "verdict": "allow"},
-    {"id": "distant", "text": "A reading of the lamps of the buoys tells when they are changed", "project": "acme/alpha",
-     "verdict": "allow"},
+    {"id": "distant", "text": "A reading of the lamps of the buoys tells when they are changed",
+     "project": "acme/alpha", "verdict": "allow"},
 ]  # fmt: skip
 
 

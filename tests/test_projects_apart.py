@@ -59,9 +59,7 @@ def worked(run: Run, tmp_path: Path, side: str, folder: Path | None) -> None:
     transcript = {"transcript_path": str(made.path)}
     hook(run, "UserPromptSubmit", session, folder, -90, prompt=f"mend the {WORDS} {mark} in gauge.py", **transcript)
     hook(run, "Stop", session, folder, -89, **transcript)
-    note = (
-        f"[gate=allow] We decided that the {WORDS} of {mark} in gauge.py doubles its delay because the office is slow"
-    )
+    note = f"[gate=allow] We decided that the {WORDS} of {mark} in gauge.py doubles its delay as the office is slow"
     run("memory", "write", note, "--session", session, env=at(-88), cwd=folder or Path("/"))
     if folder:
         run("memory", "write", f"{note} each time", env=at(-88), cwd=folder)
