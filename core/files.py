@@ -24,8 +24,8 @@ SWITCHES = "switches.json"
 """What is switched off, in the home: see `core.repository.switches`."""
 # What we put into a home: it may be a folder that holds other things too.
 _OURS = frozenset(
-    f"cache config.toml install.lock installs knowledge.json outbox.lock sessions spool {SWITCHES} workspace".split()
-)
+    "cache config.toml install.lock installs knowledge.json outbox.lock sessions spool workspace".split()
+) | {SWITCHES, f"{SWITCHES}.lock"}
 _STORE = "store.db"
 _STALE_S = 3600
 """No writer takes so long: its temporary file was left by one that was killed."""
