@@ -155,6 +155,14 @@ class Context:
 
         return switches.off(self.switches, self.session_id, cwd or self._folder()) is not None
 
+    def has_been_off(self, cwd: str) -> bool:
+        """Whether the session was ever switched off."""
+        if self.switches is None:
+            return False
+        from core.repository import switches
+
+        return any(switches.concerning(self.switches, self.session_id, cwd or self._folder()))
+
     def is_excluded(self, cwd: str = "") -> bool:
         """Whether nothing of the session is archived, by the folder that it works in."""
         if self.switches is None:

@@ -132,6 +132,32 @@ def test_what_was_said_meanwhile_is_never_archived(run: Run, repo: Path, tmp_pat
     assert run("recall", "before.py", "--everywhere", env=at()).result["hits"]
 
 
+def test_a_client_that_tells_all_over_again_is_not_believed(run: Run, repo: Path) -> None:
+    """OpenCode has no transcript, and names the last messages with each turn."""
+    began = at()["JOELCLAW_NOW_MS"]
+
+    def entry(number: int, minutes: float, text: str) -> dict[str, Any]:
+        return {"id": f"m{number}", "role": "user", "text": text, "at": int(began) + int(minutes * MINUTE)}
+
+    told = [entry(1, -5, "before the harbour is closed")]
+
+    def turn(minutes: float) -> None:
+        event = {"session_id": "s1", "cwd": str(repo), "percent": 75, "entries": told,
+                 "messages": [one["text"] for one in told]}  # fmt: skip
+        run("hook", "opencode", "turn_end", stdin=json.dumps(event), env=at(minutes), cwd=repo)
+
+    run("off", "--session", "s1", env=at())
+    told.append(entry(2, 1, "secret the harbour is closed"))
+    turn(2)
+    run("on", "--session", "s1", env=at(3))
+    told.append(entry(3, 4, "behind the harbour is open"))
+    turn(5)
+    run("checkpoint", "flush", "--session", "s1", "--percent", "80", env=at(6), cwd=repo)
+    known = run("memory", "export", env=at(7)).out + run("checkpoint", "show", "s1", env=at(7)).out
+    assert "before the harbour" in known and "behind the harbour" in known
+    assert "secret" not in known
+
+
 def test_idle_timers_of_what_is_off_do_not_run(run: Run, repo: Path, tmp_path: Path) -> None:
     ran = tmp_path / "ran"
     command = f"touch {ran}-{{session}}"

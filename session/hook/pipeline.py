@@ -235,9 +235,12 @@ def _has_shrunk(before: SessionState, usage: ContextUsage) -> bool:
 
 
 def _turn_of(event: HookEvent, context: Context, usage: ContextUsage) -> Turn:
+    messages = event["messages"]
+    if len(messages) > 1 and context.has_been_off(event["cwd"]):
+        messages = messages[-1:]  # of those before it is not known when they were said
     return checkpoint.turn_of(
         role=context.role,
-        messages=event["messages"],
+        messages=messages,
         files=event["files"],
         percent=usage["percent"],
         tokens=usage["tokens"],
