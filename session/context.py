@@ -156,12 +156,14 @@ class Context:
         return switches.off(self.switches, self.session_id, cwd or self._folder()) is not None
 
     def has_been_off(self, cwd: str) -> bool:
-        """Whether the session was ever switched off."""
+        """Whether the session was switched off at some time since it began."""
         if self.switches is None:
             return False
         from core.repository import switches
 
-        return any(switches.concerning(self.switches, self.session_id, cwd or self._folder()))
+        began = self.previous["startedAt"] if self.previous is not None else 0
+        silences = switches.concerning(self.switches, self.session_id, cwd or self._folder())
+        return any(one["until"] is None or one["until"] > began for one in silences)
 
     def is_excluded(self, cwd: str = "") -> bool:
         """Whether nothing of the session is archived, by the folder that it works in."""
