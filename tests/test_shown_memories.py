@@ -161,7 +161,8 @@ def test_an_archive() -> None:
     result: dict[str, Any] = {
         "transcripts": 0, "agents": {"pi": 2, "codex": 0}, "unchanged": 0, "episodes": {"added": 3, "updated": 0},
         "calls": 7,
-        "bytes": 1536, "badLines": 1, "subagents": 2, "excluded": 0, "skipped": [{"path": "/a", "reason": "empty"}], "skippedCount": 3,
+        "bytes": 1536, "badLines": 1, "subagents": 2, "excluded": 0,
+        "skipped": [{"path": "/a", "reason": "empty"}], "skippedCount": 3,
     }  # fmt: skip
     rows = [
         "transcripts         0",
