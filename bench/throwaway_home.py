@@ -47,8 +47,8 @@ class Home:
     ) -> None:
         self._temporary.cleanup()
 
-    def run(self, *words: str, given: str = "") -> str:
-        """What a command prints.
+    def run(self, *words: str, given: str = "", folder: Path | None = None) -> str:
+        """What a command prints. `folder`: where it runs, the user's home unless given.
 
         Raises:
             CommandFailed: it ended with another status than 0.
@@ -68,17 +68,20 @@ class Home:
             capture_output=True,
             text=True,
             env=environment,
-            cwd=self.path,
+            cwd=folder or self.path,
         )
         if done.returncode:
             raise CommandFailed(f"{self.command} {' '.join(words)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stdout
 
-    def ask(self, questions: Sequence[str], *more: str, limit: int = 50) -> list[list[dict[str, Any]]]:
+    def ask(
+        self, questions: Sequence[str], *more: str, limit: int = 50, folder: Path | None = None
+    ) -> list[list[dict[str, Any]]]:
         """The hits for each question, at most `limit`, best first.
 
         Args:
             more: further words for `recall`.
+            folder: where they are asked, so that its project is preferred; else all projects are alike.
 
         Raises:
             CommandFailed: the command says that it failed, or answers another number of questions.
@@ -87,9 +90,14 @@ class Home:
             began = time.monotonic()
             self.run("memory", "index")
             self.indexed_s = time.monotonic() - began
-        words = ("recall", "--batch", "-", "--limit", str(limit), "--budget", self.budget, "--everywhere", *more)
+        words = ("recall", "--batch", "-", "--limit", str(limit), "--budget", self.budget, *more)
+        words += () if folder else ("--everywhere",)
         given = "".join(" ".join(question.split()) + "\n" for question in questions)
-        answers = [json.loads(line)["result"]["hits"] for line in self.run(*words, given=given).splitlines() if line]
+        answers = [
+            json.loads(line)["result"]["hits"]
+            for line in self.run(*words, given=given, folder=folder).splitlines()
+            if line
+        ]
         if len(answers) != len(questions):
             raise CommandFailed(f"{len(questions)} questions, {len(answers)} answers")
         return answers

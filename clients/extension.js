@@ -94,7 +94,9 @@ const TOOLS = {
       "Note a decision with its reason, a rule of the user's or an approach that failed, in one or two sentences that" +
       " can be understood alone.",
     takes: { text: { type: "string", description: "what to note" } },
-    words: ({ text }) => ["memory", "write", "--source", `assistant ${AGENT}`, "--", text],
+    may: { global: { type: "boolean", description: "true: holds in every project; false: in this one" } },
+    words: ({ text, global }) =>
+      ["memory", "write", ...(global === true ? ["--global"] : []), "--source", `assistant ${AGENT}`, "--", text],
   },
 };
 
@@ -128,7 +130,7 @@ function fault(out) {
 
 function noted(out) {
   const { result } = JSON.parse(out);
-  return `${result.merged ? "merged into" : "remembered as"} ${result.id} (${result.verdict}: ${result.reason})`;
+  return `${result.merged ? "merged into" : "remembered as"} ${result.id}, ${result.project ? `of ${result.project}` : "of no project"} (${result.verdict}: ${result.reason})`;
 }
 
 /**

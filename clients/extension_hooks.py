@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clients import content
+from clients import content, moment
 from clients import payload as fields
 
 TYPE_CHECKING = False
@@ -95,6 +95,6 @@ def _items(entry: dict[str, Any], agent: str) -> list[Item]:
         plan = content.plan(tool.get("plan"), ("text",))
         if plan:
             plans.append(plan)
-    at = fields.whole(entry, "at")
+    at = moment.ms(entry.get("at"))
     unique = f"{agent}:{identifier}" if identifier else ""
     return [{"kind": "said", "id": unique, "role": role, "text": said, "tools": tools, "at": at}, *outcomes, *plans]

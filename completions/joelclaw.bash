@@ -148,10 +148,13 @@ _joelclaw() {
     "idle schedule --agent") return ;;
     "idle schedule --cwd") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
     "idle cancel --session") return ;;
+    "off --session") return ;;
+    "on --session") return ;;
+    "exclude --remove") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
     "store sync --seconds") return ;;
   esac
   case "$path" in
-    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall lost hook trust mcp install uninstall status completion memory knowledge vault otel store checkpoint inject idle compaction"; fi ;;
+    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall lost hook trust off on exclude mcp install uninstall status completion memory knowledge vault otel store checkpoint inject idle compaction"; fi ;;
     "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget import export archive observe stats index"; fi ;;
     "knowledge") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="sync search"; fi ;;
     "vault") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="read search"; fi ;;
@@ -163,7 +166,7 @@ _joelclaw() {
     "compaction") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="decide prepare serialize summarize branch"; fi ;;
     "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --verbatim --include-hold --include-discard --budget --category -c --collection --session --project --everywhere --batch --json --help -h"; fi ;;
     "lost") if [[ $word == -* ]]; then offered="--limit -n --kind -k --json --help -h"; fi ;;
-    "memory write") if [[ $word == -* ]]; then offered="--category -c --tags -t --source -s --session --project --json --help -h"; fi ;;
+    "memory write") if [[ $word == -* ]]; then offered="--category -c --tags -t --source -s --session --project --global --json --help -h"; fi ;;
     "memory search") if [[ $word == -* ]]; then offered="--limit -n --category -c --raw --json --help -h"; fi ;;
     "memory recent") if [[ $word == -* ]]; then offered="--count -n --hours --json --help -h"; fi ;;
     "memory scorecard") if [[ $word == -* ]]; then offered="--hours --json --help -h"; fi ;;
@@ -207,6 +210,9 @@ _joelclaw() {
     "idle run") if [[ $word == -* ]]; then offered="--once --until-empty --json --help -h"; fi ;;
     "hook") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "trust") if [[ $word == -* ]]; then offered="--list --revoke --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "off") if [[ $word == -* ]]; then offered="--session --project --everywhere --json --help -h"; fi ;;
+    "on") if [[ $word == -* ]]; then offered="--session --project --everywhere --json --help -h"; fi ;;
+    "exclude") if [[ $word == -* ]]; then offered="--list --remove --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "mcp") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "install") if [[ $word == -* ]]; then offered="--all --project --dry-run --yes -y --mcp --list --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;
     "uninstall") if [[ $word == -* ]]; then offered="--all --project --dry-run --yes -y --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;

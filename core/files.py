@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 _UNSAFE_LIMIT = 120
 _OTHERS = 0o077
 """What a mode gives to anybody but the owner."""
+SWITCHES = "switches.json"
+"""What is switched off, in the home: see `core.repository.switches`."""
 # What we put into a home: it may be a folder that holds other things too.
-_OURS = frozenset("cache config.toml install.lock installs knowledge.json outbox.lock sessions spool workspace".split())
+_OURS = frozenset(
+    "cache config.toml install.lock installs knowledge.json outbox.lock sessions spool workspace".split()
+) | {SWITCHES, f"{SWITCHES}.lock"}
 _STORE = "store.db"
 _STALE_S = 3600
 """No writer takes so long: its temporary file was left by one that was killed."""
@@ -31,6 +35,11 @@ _corrected: list[str] = []
 def home() -> str:
     """`$JOELCLAW_HOME`, else `~/.joelclaw`. Not created by asking."""
     return os.path.abspath(os.environ.get("JOELCLAW_HOME") or os.path.expanduser("~/.joelclaw"))
+
+
+def has_switches() -> bool:
+    """Whether anything may be switched off, for the price of one stat."""
+    return os.path.lexists(os.path.join(home(), SWITCHES))
 
 
 def private_folder(path: str) -> str:

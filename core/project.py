@@ -43,6 +43,12 @@ def folder_of(cwd: str) -> str:
     return os.path.normpath(cwd) if cwd else ""
 
 
+def repository_of(cwd: str) -> str:
+    """The name of the project whose repository a folder is in; "" for a folder that is in none."""
+    top = folder_of(cwd)
+    return name_of(top) if top and os.path.lexists(top + "/.git") else ""
+
+
 def same(one: str, other: str) -> bool:
     """Whether two names mean one project: they are equal, or one has no owner and the rest is equal."""
     one, other = one.lower(), other.lower()
@@ -57,6 +63,11 @@ def names_of(name: str, known: Iterable[str]) -> list[str]:
     if not name:
         return []
     return list(dict.fromkeys([name, *(other for other in known if same(name, other))]))
+
+
+def own_names(name: str, known: Iterable[str]) -> list[str]:
+    """As `names_of`, without what another's project may mean: of one without an owner only its very name."""
+    return [one for one in names_of(name, known) if "/" in name or "/" not in one]
 
 
 def _repository(top: str) -> tuple[str, str]:

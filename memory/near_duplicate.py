@@ -184,7 +184,7 @@ def find(
     Looks at the document with the same fingerprint, and at the nearest by vector (by words where there is none).
     """
     exact = documents.by_fingerprint(db, ids.fingerprint(tokens.key), collection)
-    if exact is not None and _may_merge(exact, project):
+    if exact is not None and _may_merge(exact, project, is_equal=True):
         return exact
     filters: Filters = {
         "collections": [collection], "session": "", "projects": (), "others": (), "category": "", "verdicts": [],
@@ -196,14 +196,20 @@ def find(
     found = [
         d
         for d in source.documents([c["rowid"] for c in near])
-        if _may_merge(d, project) and same(tokens, Tokens(d["text"]))
+        if same(tokens, other := Tokens(d["text"])) and _may_merge(d, project, is_equal=tokens.key == other.key)
     ]
     return max(found, key=lambda document: document["updated_at"], default=None)
 
 
-def _may_merge(document: Document, project: str) -> bool:
+def _may_merge(document: Document, project: str, *, is_equal: bool) -> bool:
+    """Whether a memory of a project may take the place of a document; where one is of none, both must be equal.
+
+    What is of no project is seen in every one: the words of a project do not get there.
+    """
     other = document["project"]
-    return document["forgotten_at"] is None and (not project or not other or same_project(project, other))
+    if document["forgotten_at"] is not None:
+        return False
+    return same_project(project, other) if project and other else is_equal or project == other
 
 
 def _terms(text: str) -> list[str]:

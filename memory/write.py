@@ -44,6 +44,8 @@ if TYPE_CHECKING:
         created_at: str
         session: str
         project: str
+        isGlobal: bool
+        """It belongs to no project, and is seen in every one."""
 
 
 COLLECTION = "observations"
@@ -179,7 +181,8 @@ def set_verdict(document: Document, judged: gate.Gated) -> None:
 def merged(older: Document, newer: Document, now: int) -> Document:
     """The older memory with the newer one's text; what it said before goes to its history.
 
-    Its id, age and counts stay, tags are united, the better verdict and the better founded category hold.
+    Its id, age and counts stay, tags are united, the better verdict and the better founded category hold. What was
+    written for every project stays, or becomes, a memory of none.
     """
     one: Document = {**older}
     if older["text"] != newer["text"]:
@@ -191,8 +194,9 @@ def merged(older: Document, newer: Document, now: int) -> Document:
     one["fingerprint"] = newer["fingerprint"]
     one["tags"] = list(dict.fromkeys([*older["tags"], *newer["tags"]]))
     one["source"] = newer["source"] or older["source"]
-    one["session_id"] = newer["session_id"] or older["session_id"]
-    one["project"] = newer["project"] or older["project"]
+    for_all = _is_for_all(older) or _is_for_all(newer)
+    one["session_id"] = "" if for_all else newer["session_id"] or older["session_id"]
+    one["project"] = "" if for_all else newer["project"] or older["project"]
     one["merged_count"] += 1
     one["updated_at"] = now
     if gate.better(newer["write_verdict"], older["write_verdict"]) == newer["write_verdict"]:
@@ -206,6 +210,11 @@ def merged(older: Document, newer: Document, now: int) -> Document:
         one["category_confidence"] = newer["category_confidence"]
         one["category_source"] = newer["category_source"]
     return one
+
+
+def _is_for_all(document: Document) -> bool:
+    """Whether a memory is seen in every project: it names neither one nor a session, whose project it would have."""
+    return not document["project"] and not document["session_id"]
 
 
 def _category_rank(document: Document) -> int:
@@ -234,6 +243,7 @@ def _result(document: Document, given: str, found: list[str], was_merged: bool) 
         "created_at": clock.iso(document["created_at"]),
         "session": document["session_id"],
         "project": document["project"],
+        "isGlobal": _is_for_all(document),
     }
     if was_merged:
         result["mergedInto"] = document["id"]

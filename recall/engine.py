@@ -6,7 +6,8 @@ from core import clock, words
 from core.store.migrations import COLLECTIONS
 from recall import backend, origin, rewrite, trust
 from recall import budget as budgets
-from recall.ranking import may_name_time, rank
+from recall.ranking import rank, time_named
+from recall.reach import Reach
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from recall.budget import Budget
     from recall.by_name.search import ByName
     from recall.contextual_vectors import Question
-    from recall.dates import Span
     from recall.ranking import Ranked
     from recall.rewrite import Rewrite
 
@@ -71,6 +71,8 @@ if TYPE_CHECKING:
         count: int
         found: int
         backend: str
+        preferredProject: str | None
+        """Whose hits go before near equals of other projects."""
         fallback: NotRequired[Fallback]
 
 
@@ -96,6 +98,8 @@ def recall(
     session: str = "",
     project: str = "",
     strictly: bool = False,
+    apart: bool = False,
+    prefer: str = "",
     include_hold: bool = False,
     include_discard: bool = False,
     now: int,
@@ -118,8 +122,7 @@ def recall(
         budget: lean, balanced, deep or auto.
         category: an alias or id, "" for any.
         collections: names of collections, empty for all; with `by_name` also `calls`.
-        project: the name of one, with its owner or without: its memories and those of no project; "" for all.
-        strictly: with `project`, only what names it.
+        project, strictly, apart, prefer: whose memories, and whose go first: see `recall.reach`.
         now: ms since the epoch, for the decay.
         vectors: whether sqlite-vec is loaded into `db`.
         patience_ms: the longest to wait for a cluster, where that is less than `store.timeout_ms`.
@@ -144,8 +147,7 @@ def recall(
             category=category,
             collections=collections,
             session=session,
-            project=project,
-            strictly=strictly,
+            reach=Reach(db, project, strictly=strictly, apart=apart, prefer=prefer),
             include_hold=include_hold,
             include_discard=include_discard,
             now=now,
@@ -176,8 +178,7 @@ def _answer(
     category: str,
     collections: Sequence[str],
     session: str,
-    project: str,
-    strictly: bool,
+    reach: Reach,
     include_hold: bool,
     include_discard: bool,
     now: int,
@@ -191,10 +192,9 @@ def _answer(
     shortened = query if len(query) <= _QUERY_CHARS else query[: _QUERY_CHARS // 2] + " " + query[-_QUERY_CHARS // 2 :]
     expanded, rewritten = rewrite.expand(shortened, enabled=profile["rewriteEnabled"])
     resolved = _resolved(category) if category else ""
-    named, others = trust.projects(db, project, strictly) if project else ((), ())
     filters: Filters = {
-        "collections": tuple(collections), "session": session, "projects": named, "others": others,
-        "category": resolved, "verdicts": (),
+        "collections": tuple(collections), "session": session, "projects": reach.names, "others": reach.others,
+        "category": resolved, "verdicts": (), "apart": reach.apart,
     }  # fmt: skip
     wide = max(int(most * profile["fetchMultiplier"]) + 1, CANDIDATES)
     contextual: Question | None = None
@@ -205,9 +205,11 @@ def _answer(
     if by_name:
         from recall.by_name.search import ByName
 
-        asked = ByName(db, shortened, filters, profile["applied"], near=near, own=own, most=most, min_score=min_score)
+        asked = ByName(
+            db, shortened, filters, profile["applied"], reach, near=near, own=own, most=most, min_score=min_score
+        )
         filters["collections"] = [name for name in collections if name in COLLECTIONS]
-    asked_for = _asked_for(shortened, now)
+    asked_for = time_named(shortened, now)
     said = words.query_terms(shortened)
     ranked: list[Ranked] = []
     dropped: list[tuple[Ranked, list[str]]] = []
@@ -215,7 +217,7 @@ def _answer(
     for terms, vector, holds in _searches(found_in, expanded, asked):
         ranked = rank(
             found_in, terms, vector, filters, wide, now,
-            episode_decay=episode_decay, said=said, asked_for=asked_for, contextual=contextual,
+            episode_decay=episode_decay, said=said, asked_for=asked_for, contextual=contextual, reach=reach,
         )  # fmt: skip
         if holds is not None:
             ranked = _holding(found_in, ranked, holds)
@@ -233,7 +235,7 @@ def _answer(
                 dropped.append((entry, why))
             else:
                 kept.append(entry)
-        documents = _hits(found_in, kept, most, query, min_score, project, strictly)
+        documents = _hits(found_in, kept, most, query, min_score, reach)
         if ranked:
             break
     nearer = contextual.found if contextual else 0
@@ -242,7 +244,9 @@ def _answer(
         "query": query,
         "rewrittenQuery": expanded,
         "rewrite": rewritten,
-        "filtersApplied": _filters_applied(filters, collections, project, min_score, include_hold, include_discard),
+        "filtersApplied": _filters_applied(
+            filters, collections, reach.project, min_score, include_hold, include_discard
+        ),
         "includeHold": include_hold,
         "includeDiscard": include_discard,
         "categoryFilter": {
@@ -260,6 +264,7 @@ def _answer(
         "count": len(hits),
         "found": len(ranked) + (len(asked.beside) + len(asked.cards) if asked else 0),
         "backend": found_in.backend,
+        "preferredProject": reach.prefer or None,
     }
 
 
@@ -279,15 +284,6 @@ def _holding(found_in: CandidateSource, ranked: list[Ranked], holds: Callable[[s
     from recall.by_name.search import holding
 
     return holding(found_in, ranked, holds)
-
-
-def _asked_for(query: str, now: int) -> Span | None:
-    """The time that a query names; what reads it is imported where a word may name one."""
-    if not may_name_time(query):
-        return None
-    from recall import dates
-
-    return dates.named(query, now)
 
 
 def _resolved(category: str) -> str:
@@ -317,8 +313,7 @@ def _hits(
     most: int,
     query: str,
     min_score: float,
-    project: str,
-    strictly: bool,
+    reach: Reach,
 ) -> list[Hit]:
     """The best `most` of at least `min_score`, after what only asks the same has lost half of its score."""
     asked = frozenset(words.split(query))
@@ -328,7 +323,7 @@ def _hits(
         entry = considered[document["rowid"]]
         echo = trust.echoes(document["text"], asked)
         score = entry[0] * trust.ECHO if echo else entry[0]
-        if score >= min_score and not trust.is_foreign(document["project"], project, strictly):
+        if score >= min_score and not reach.is_foreign(document["project"], document["session_id"]):
             scored.append((score, document, entry))
     scored.sort(key=lambda one: -one[0])  # stable: equal scores stay as ranked
     return [_hit(document, score, *entry[1:3]) for score, document, entry in scored[:most]]

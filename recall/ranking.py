@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from core.store.interface import CandidateSource, Filters, Traits
     from recall.contextual_vectors import Question
     from recall.dates import Span
+    from recall.reach import Reach
 
     Ranked = tuple[float, float, float, Traits]
     """Score, raw score, boost, traits."""
@@ -29,6 +30,15 @@ def may_name_time(query: str) -> bool:
     return any(word in _TIME_WORDS or (len(word) == 4 and word.isdigit()) for word in words.split(query))
 
 
+def time_named(query: str, now: int) -> Span | None:
+    """The time that a query names; what reads it is imported where a word may name one."""
+    if not may_name_time(query):
+        return None
+    from recall import dates
+
+    return dates.named(query, now)
+
+
 def rank(
     found_in: CandidateSource,
     terms: Sequence[str],
@@ -41,6 +51,7 @@ def rank(
     said: Sequence[str] = (),
     asked_for: Span | None = None,
     contextual: Question | None = None,
+    reach: Reach | None = None,
 ) -> list[Ranked]:
     """Every candidate, best first; ties go to the newer.
 
@@ -50,6 +61,7 @@ def rank(
         now: ms since the epoch.
         episode_decay: see `trust.age_factor`.
         asked_for: the time that the query names.
+        reach: what another project's hits keep of their score.
     """
     raw = {}
     candidates = found_in.candidates(terms, vector, filters, wide, wide)
@@ -78,6 +90,8 @@ def rank(
             aged = asked_for.factor(traits["confirmed_at"])
         else:
             aged = trust.age_factor(traits["collection"], now - traits["confirmed_at"], episode_decay)
+        if reach is not None and reach.prefer:
+            aged *= reach.factor(traits["project"], traits["session"])
         boost = trust.usage_boost(traits["retrieval_priority"], traits["recall_count"])
         ranked.append((min(score * aged * boost, 1.0) * whole, raw[traits["rowid"]], boost, traits))
     ranked.sort(key=lambda entry: (-entry[0], -entry[3]["confirmed_at"], entry[3]["rowid"]))

@@ -8,14 +8,9 @@ from __future__ import annotations
 from math import exp, log
 
 from core.clock import DAY_MS
-from core.project import names_of, same
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import apsw
-
     from core.store.interface import Traits
 
 MIN_CHARS = 12
@@ -27,29 +22,6 @@ ECHO = 0.5
 """What is left of the score of the question itself: an answer goes before it, and it stays findable."""
 _NEW_SHARE = 0.15
 _HELD_SHARE = 0.6
-
-
-def projects(db: apsw.Connection | None, project: str, strictly: bool) -> tuple[Sequence[str], Sequence[str]]:
-    """The names that mean a project, with "" for memories of none unless `strictly`; and those in use of others.
-
-    Strictly there always are others: what is of none.
-    """
-    from core.store import documents
-
-    known = documents.projects(db) if db is not None else []
-    named = names_of(project, known)
-    others = [name for name in known if name not in named]
-    return (named, [*others, ""]) if strictly else ((*named, ""), others)
-
-
-def is_foreign(found: str, project: str, strictly: bool) -> bool:
-    """Whether a memory is another project's, or strictly also none's; "" for any project.
-
-    A cluster has names that this machine does not know.
-    """
-    if not found:
-        return strictly and bool(project)
-    return bool(project) and found != project and not same(found, project)
 
 
 def usage_boost(priority: float, recall_count: int) -> float:

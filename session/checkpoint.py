@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from session.state.schema import SessionState
     from session.state.zones import Outcome, Plan, Turn
 
+_EXCLUDED = "excluded"
 _MESSAGES_READ = 12
 """Of a whole conversation handed over, the end is enough to see what is new."""
 
@@ -96,6 +97,8 @@ class Checkpoint(Step):
             warm=config.number("checkpoint.warm_percent"),
             hot=config.number("checkpoint.hot_percent"),
         )
+        if self.plan["write"] and self._context.is_excluded(state["cwd"]):
+            self.plan = {**self.plan, "write": False, "writeReason": _EXCLUDED}
         return zones.enter(state, self.plan)
 
     @property
@@ -116,7 +119,8 @@ class Checkpoint(Step):
         plan, store = self.plan, self._context.store
         hits = None
         if plan["recall"]:
-            found = store.recall(plan["query"], project=self._context.project_of(state))
+            context = self._context
+            found = store.recall(plan["query"], project=context.project_of(state), everywhere=context.serves_all(state))
             if found is not None:
                 from session.inject.selection import select
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from core import clock
+from core import clock, files
 from core.errors import Failure
 from session import session_event
 from session.state import state_file
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from core.config import Config
+    from core.repository.switches import Switches
     from core.store.interface import Event
     from session.faults import Fault
     from session.session_store import SessionStore
@@ -37,6 +38,7 @@ class Context:
             "_previous",
             "_recalled",
             "_store",
+            "_switches",
             "_unusable",
             "agent",
             "config",
@@ -73,6 +75,7 @@ class Context:
         self._store: SessionStore | None = None
         self._previous: list[SessionState | None] = []
         self._unusable: Failure | None = None
+        self._switches: list[Switches | None] = []
 
     @property
     def store(self) -> SessionStore:
@@ -126,15 +129,71 @@ class Context:
         self.events, self._recalled = [], []
         return True
 
+    @property
+    def switches(self) -> Switches | None:
+        """What the user has switched off, read once; None where that is nothing. A damaged file is set aside."""
+        if not self._switches:
+            found, aside = None, ""
+            if files.has_switches():
+                from core.repository import switches
+
+                found, aside = switches.sound()
+            self._switches = [found]
+            if aside:
+                self.note([session_event.switches_damaged(self.session_id, aside, self.now)])
+        return self._switches[0]
+
+    def is_off(self, cwd: str) -> bool:
+        """Whether the session is switched off, by itself, with its project or with all others.
+
+        Args:
+            cwd: where the agent works; "" for what the state knows.
+        """
+        if self.switches is None:
+            return False
+        from core.repository import switches
+
+        return switches.off(self.switches, self.session_id, cwd or self._folder()) is not None
+
+    def has_been_off(self, cwd: str) -> bool:
+        """Whether the session was switched off at some time since it began."""
+        if self.switches is None:
+            return False
+        from core.repository import switches
+
+        began = self.previous["startedAt"] if self.previous is not None else 0
+        silences = switches.concerning(self.switches, self.session_id, cwd or self._folder())
+        return any(one["until"] is None or one["until"] > began for one in silences)
+
+    def is_excluded(self, cwd: str = "") -> bool:
+        """Whether nothing of the session is archived, by the folder that it works in."""
+        if self.switches is None:
+            return False
+        from core.repository import switches
+
+        return switches.is_excluded(self.switches, cwd or self._folder())
+
+    def _folder(self) -> str:
+        if self.previous is not None:
+            return self.directory(self.previous)
+        try:
+            return os.getcwd()
+        except OSError:
+            return ""
+
+    def serves_all(self, state: SessionState) -> bool:
+        """Whether the session works on no project of its own, and is told of all: a gateway."""
+        return state["role"] == session_event.GATEWAY
+
     def project_of(self, state: SessionState, cwd: str = "") -> str:
-        """The project that a session works on (`core.project`); "" for none, and for a gateway, which serves them all.
+        """The project that a session works on (`core.project`); "" where it is not known, and for a gateway.
 
         Args:
             cwd: where the agent works; "" for what the state knows, else the current folder.
         """
         from core import project
 
-        return "" if state["role"] == session_event.GATEWAY else project.name_of(self.directory(state, cwd))
+        return "" if self.serves_all(state) else project.name_of(self.directory(state, cwd))
 
     def directory(self, state: SessionState, cwd: str = "") -> str:
         """Where the agent works; "" where that was removed."""
@@ -150,6 +209,4 @@ class Context:
 
 def work_lock(session_id: str, name: str) -> str:
     """As `Context.work_lock`. Apart from the locks of the states: a session may be called like a kind of work."""
-    from core import files
-
     return os.path.join(state_file.work_folder(), name, files.safe_name(session_id))

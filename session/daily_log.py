@@ -74,6 +74,7 @@ def today(
     *,
     without: str = "",
     project: str = "",
+    apart: bool = False,
     since: int = 0,
     notes: bool = True,
     config: Config | None = None,
@@ -84,6 +85,7 @@ def today(
         most: how many at most.
         without: a session whose own entries are left out.
         project: sessions' entries are of this one; "" for all.
+        apart: "" for none.
         since: they are not older (ms since the epoch).
         notes: what people wrote is told of the whole day.
         config: the settings in force, None to read them.
@@ -99,7 +101,7 @@ def today(
             break
         if without and _of_session(lines[0], without):
             continue
-        if project and _MARK in lines[0] and not _is_of_project(lines, project):
+        if (project or apart) and _MARK in lines[0] and not _is_of_project(lines, project):
             continue
         if (_MARK in lines[0] or not notes) and _time_of(lines[0]) < after:
             continue
@@ -117,10 +119,10 @@ def _time_of(heading: str) -> str:
 
 def _is_of_project(lines: list[str], project: str) -> bool:
     """Whether a session's section is of a project; one that names none is of another day's form, or of a gateway."""
-    from core.project import same
+    from core.project import own_names
 
     named = next((line[len(_PROJECT) :] for line in lines if line.startswith(_PROJECT)), "")
-    return bool(named) and same(named, project)
+    return bool(named) and named in own_names(project, (named,))
 
 
 def _body(state: SessionState, project: str) -> list[str]:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
+from glob import escape as glob_escape
+from glob import glob
 from typing import TYPE_CHECKING, Any
 
 from core import clock, config, files
 from core.errors import Failure
+from core.repository import switches
 from core.store import migrations, overview, sqlite
 from core.store.replication import outbox
 from core.store.replication import status as replication_status
@@ -42,6 +45,7 @@ def read() -> dict[str, Any]:
         "events": seen["events"],
         "otelExport": export,
         "sessions": _sessions(problems),
+        "switches": _switches(problems),
         "config": _config(problems),
         "embedding": _embedding(seen["vectors"], problems),
         "extras": {name: _installed(name) for name in _EXTRAS},
@@ -152,6 +156,27 @@ def _sessions(problems: list[dict[str, str]]) -> dict[str, Any]:
         "damaged": len(found) - len(sound) + set_aside,
         "newest": newest,
     }
+
+
+def _switches(problems: list[dict[str, str]]) -> dict[str, Any]:
+    """What is switched off, and the folders that are never archived."""
+    try:
+        known = switches.read()
+    except switches.Damaged as damage:
+        fix = "joelclaw on sets it aside; then switch off again what was off"
+        problems.append({"code": "SWITCHES_DAMAGED", "message": f"{switches.path()}: {damage}", "fix": fix})
+        return {"off": [], "excluded": []}
+    aside = sorted(glob(glob_escape(switches.path()) + ".damaged-*"))
+    for path in aside:
+        message = f"what was switched off is not known any more: {path} was damaged"
+        fix = f"switch off again what was off (joelclaw off, exclude), then delete {path}"
+        problems.append({"code": "SWITCHES_SET_ASIDE", "message": message, "fix": fix})
+    off = [
+        {"scope": one["scope"], "name": one["name"], "since": clock.iso(one["since"])}
+        for one in known["silences"]
+        if one["until"] is None
+    ]
+    return {"off": off, "excluded": known["excluded"]}
 
 
 def _config(problems: list[dict[str, str]]) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from core import clock
-from core.store import call_search, sqlite, transcripts
+from core import clock, project
+from core.store import call_search, documents, sqlite, transcripts
 from otel import log
 from otel.event import new_event, query_excerpt
 from recall import engine
@@ -59,6 +59,23 @@ class RecordedRecall:
             return ""
         try:
             return transcripts.whole_id(self._db, given) if call_search.exists(self._db) else ""
+        except sqlite.StoreError as error:
+            raise sqlite.as_failure(error) from None
+
+    def preferred(self, folder: str) -> str:
+        """The project whose hits go first for who asks in a folder; "" for none.
+
+        That of its repository; of a folder in none the one of its name, where a memory names that.
+
+        Raises:
+            Failure: the store cannot be read.
+        """
+        found = project.repository_of(folder)
+        if found or self._db is None:
+            return found
+        named = project.name_of(folder)
+        try:
+            return named if named and any(project.same(named, one) for one in documents.projects(self._db)) else ""
         except sqlite.StoreError as error:
             raise sqlite.as_failure(error) from None
 

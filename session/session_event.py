@@ -59,6 +59,11 @@ def compaction_count(state: SessionState) -> dict[str, Any]:
     return {key: state["checkpoint"]["compactionCount"]}
 
 
+def switches_damaged(session_id: str, set_aside: str, now: int) -> Event:
+    """That what was switched off is not known any more."""
+    return event("switch.set_aside", "", session_id, {"file": os.path.basename(set_aside)}, now, level="warn")
+
+
 def set_aside_event(role: str, session_id: str, set_aside: str, now: int) -> Event:
     """That a damaged state file was set aside."""
     about = {"file": os.path.basename(set_aside)}

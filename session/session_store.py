@@ -74,11 +74,19 @@ class SessionStore:
         self.faults: list[Fault] = [] if faults is None else faults
 
     def recall(
-        self, query: str, *, project: str = "", least: str = "inject.min_score", strictly: bool = False
+        self,
+        query: str,
+        *,
+        project: str = "",
+        everywhere: bool = False,
+        least: str = "inject.min_score",
+        strictly: bool = False,
     ) -> list[Hit] | None:
         """Memories for a query (lean) that score at least what the setting `least` says; None where it failed.
 
         Args:
+            project: its memories and what is global; "" for what is global alone.
+            everywhere: those of all projects instead.
             strictly: only the project's own, none that are global. So it is too where a project that is not trusted
                 chose the least score.
         """
@@ -99,12 +107,15 @@ class SessionStore:
                 budget="lean",
                 project=project,
                 strictly=strictly,
+                apart=not everywhere,
                 now=self._now,
                 vectors=vectors,
                 config=self._config,
                 patience_ms=_CLUSTER_MS,
             )
-            return found["hits"]
+            # of a task without a project it is not known whose words it holds
+            task = TASK_TAGS[1]
+            return [hit for hit in found["hits"] if everywhere or hit["project"] or task not in hit["tags"]]
         return None
 
     def left(self, project: str, folder: str, *, without: str, first: str = "") -> list[Work]:
@@ -120,13 +131,13 @@ class SessionStore:
         if self.faults or not project:
             return []
         with fault_boundary(self.faults, "work"):
-            from core.project import names_of
+            from core.project import own_names
             from core.store import calls
 
             db, _ = self.reading()
             if db is None:
                 return []
-            known = calls.sessions_of_project(db, names_of(project, calls.projects(db)), _LAST_SESSIONS + 1)
+            known = calls.sessions_of_project(db, own_names(project, calls.projects(db)), _LAST_SESSIONS + 1)
             last = [one for one in known if one["id"] != without and one["calls"]][:_LAST_SESSIONS]
             last.sort(key=lambda one: (one["id"] != first, one["folder"] != folder))  # stable: else the newest first
             return [
@@ -145,13 +156,13 @@ class SessionStore:
         if self.faults or not project:
             return []
         with fault_boundary(self.faults, "work"):
-            from core.project import names_of
+            from core.project import own_names
             from core.store import calls
 
             db, _ = self.reading()
             if db is None:
                 return []
-            known = calls.sessions_of_project(db, names_of(project, calls.projects(db)), _LAST_SESSIONS)
+            known = calls.sessions_of_project(db, own_names(project, calls.projects(db)), _LAST_SESSIONS)
             found = [
                 one for one in known if one["id"] != without and one["calls"] and since < one["updated_at"] <= self._now
             ]
@@ -293,10 +304,12 @@ class SessionStore:
             return True
         return False
 
-    def happened(self, since: int) -> tuple[list[Event], list[tuple[str, str, str, str, int]]] | None:
+    def happened(
+        self, since: int, *, project: str = "", session: str = "", everywhere: bool = False
+    ) -> tuple[list[Event], list[tuple[str, str, str, str, int]]] | None:
         """What went wrong since a time (ms since the epoch), newest first, and how many events of each kind there were.
 
-        None where it failed.
+        Without those of sessions that are known to be of another project; None where it failed.
         """
         if self.faults:
             return None
@@ -310,6 +323,11 @@ class SessionStore:
                 "words": [], "levels": [], "sources": [], "components": [], "session": "", "system": "",
                 "success": None, "since": since,
             }  # fmt: skip
+            if not everywhere:
+                from core.project import own_names
+                from core.store import calls
+
+                asked["near"] = (session, own_names(project, calls.projects(db)))
             bad = events.newest(db, {**asked, "levels": ["warn", "error", "fatal"]}, _BAD_EVENTS)
             bad += events.newest(db, {**asked, "success": False}, _BAD_EVENTS)
             once = {event["id"]: event for event in bad}

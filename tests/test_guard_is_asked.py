@@ -36,7 +36,7 @@ const leave = (preparation) => handlers.session_before_tree({preparation: {
   oldLeafId: lines.at(-1).id, entriesToSummarize: lines.slice(1), userWantsSummary: true, ...preparation,
 }, signal: new AbortController().signal}, ctx);
 """
-OURS = '[compaction]\nsummary = "joelclaw"\nkeep_recent_tokens = 58\n'
+OURS = '[compaction]\nsummary = "joelclaw"\nkeep_recent_tokens = 58\n[observe]\nauto = false\n'
 FAILING = {
     "hanging": "exec sleep 600",
     "failing": 'echo \'{"ok": false, "error": {"message": "no disk"}}\'; exit 1',

@@ -26,7 +26,7 @@ CLOSE = "</joelclaw-memory>"
 NOTE = "Husum sends each tide table twice, so the importer keeps the second"
 TOOLS = {
     "recall": {"query", "limit", "project"},
-    "remember": {"text", "category"},
+    "remember": {"text", "category", "global"},
     "show": {"id"},
     "forget": {"id"},
     "session": set[str](),
@@ -75,6 +75,12 @@ def test_an_agent_notes_finds_and_forgets(home: Path, tmp_path: Path) -> None:
         forgotten, _ = await call("forget", id=identifier)
         assert forgotten == f"forgotten: {identifier}; bring it back: joelclaw memory forget --undo {identifier}"
         assert await call("recall", query="tide tables of Husum") == ("nothing was found", False)
+        (tmp_path / ".git").mkdir()
+        for given, whose in (({}, tmp_path.name), ({"global": False}, tmp_path.name), ({"global": True}, "")):
+            told, _ = await call("remember", text=f"{NOTE} {len(given)}", **given)
+            assert (f"of {whose}," if whose else "of no project,") in told
+        refused, failed = await call("remember", **{"text": NOTE, "global": "yes"})
+        assert failed and "global is no boolean" in refused
 
     serve(home, tmp_path, use)
 

@@ -165,7 +165,16 @@ def test_a_category_comes_from_the_line_the_annotation_or_the_words(run: Run) ->
 def exported(run: Run) -> str:
     """The export of a store with a bit of everything."""
     run("memory", "write", LONG, "-t", "a,b", "--session", "s1", "--project", "p", "-c", "arch", env=AT)
-    run("memory", "write", LONG + " indeed", "-s", "other", env={"JOELCLAW_NOW_MS": str(NOW_MS + 1234)})
+    run(
+        "memory",
+        "write",
+        LONG + " indeed",
+        "-s",
+        "other",
+        "--project",
+        "p",
+        env={"JOELCLAW_NOW_MS": str(NOW_MS + 1234)},
+    )
     run("memory", "write", "Let me check the logs first", env=AT)
     rows: tuple[dict[str, Any], ...] = (
         {

@@ -142,7 +142,7 @@ def test_stats_count_what_there_is(run: Run) -> None:
     empty = run("memory", "stats").result
     assert (empty["total"], empty["oldest"], empty["collections"]["observations"]) == (0, None, 0)
     run("memory", "write", "The first fact of them all", "-s", "pi", "--project", "p", env=_at(-2))
-    run("memory", "write", "the first fact of them all.", "-s", "pi", env=_at(-1))
+    run("memory", "write", "the first fact of them all.", "-s", "pi", "--project", "p", env=_at(-1))
     run("memory", "write", "[gate=hold] The second fact is vague", "-c", "prefs", env=_at(-1))
     run("memory", "import", "-", stdin='{"text": "an episode", "collection": "episodes"}', env=_at(0))
     result = run("memory", "stats").result

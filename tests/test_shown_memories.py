@@ -15,6 +15,7 @@ from cli.recall import view as recall
 STEP = {"command": "joelclaw next", "description": "what comes next"}
 SHOWN_STEP = "→ joelclaw next  what comes next"
 WRITTEN: dict[str, Any] = {
+    "project": "acme/gateway", "isGlobal": False,
     "verdict": "hold", "observation": "the gateway retries twice", "id": "m1", "categoryId": "jc:operations",
     "categorySource": "words", "reason": "it says how", "tags": ["gate", "way"], "merged": True, "mergedCount": 2,
     "redacted": ["email"],
@@ -44,6 +45,7 @@ def test_a_written_memory() -> None:
         "id        m1",
         "category  jc:operations (words)",
         "why       it says how",
+        "project   acme/gateway",
         "tags      gate, way",
         "merged    took the place of a memory that said the same, 2 in all",
         "redacted  email",
@@ -51,7 +53,9 @@ def test_a_written_memory() -> None:
     ]
     plain = {**WRITTEN, "verdict": "allow", "tags": [], "merged": False, "redacted": []}
     assert drawn(memory.write, plain)[0] == "[allow] the gateway retries twice"
-    assert [line.split()[0] for line in drawn(memory.write, plain)[1:]] == ["id", "category", "why"]
+    assert [line.split()[0] for line in drawn(memory.write, plain)[1:]] == ["id", "category", "why", "project"]
+    for is_global, told in ((True, "project   none: seen in every one"), (False, "project   none known")):
+        assert told in drawn(memory.write, {**plain, "project": "", "isGlobal": is_global})
     assert styles(memory.write, WRITTEN)["[hold]"] == "yellow"
     assert styles(memory.write, plain)["[allow]"] == "green"
 
@@ -157,7 +161,8 @@ def test_an_archive() -> None:
     result: dict[str, Any] = {
         "transcripts": 0, "agents": {"pi": 2, "codex": 0}, "unchanged": 0, "episodes": {"added": 3, "updated": 0},
         "calls": 7,
-        "bytes": 1536, "badLines": 1, "subagents": 2, "skipped": [{"path": "/a", "reason": "empty"}], "skippedCount": 3,
+        "bytes": 1536, "badLines": 1, "subagents": 2, "excluded": 0,
+        "skipped": [{"path": "/a", "reason": "empty"}], "skippedCount": 3,
     }  # fmt: skip
     rows = [
         "transcripts         0",
@@ -171,6 +176,8 @@ def test_an_archive() -> None:
     left_out = ["left out", "path  reason", "/a    empty", "and 2 more", SHOWN_STEP]
     assert drawn(memory.archive, result, STEP) == [*rows, *left_out]
     assert drawn(memory.archive, {**result, "skipped": [], "skippedCount": 0}) == rows
+    excluded = drawn(memory.archive, {**result, "excluded": 4})
+    assert "in excluded folders, left out  4" in excluded
 
 
 def test_the_counts() -> None:

@@ -101,6 +101,7 @@ def overview(answer: Answer) -> None:
                 "sessions": f"{sessions['count']}, {sessions['damaged']} damaged"
                 + (f", newest {newest['at']}" if newest else ""),
                 "events": f"{events['total']:,}, {events['errors24h']:,} errors in 24 h",
+                **_switched(result["switches"]),
                 "embedding": f"{result['embedding']['space']}, {size(result['embedding']['bytes'])}",
                 "extras": ", ".join(f"{name} {version or '–'}" for name, version in result["extras"].items()),
                 **({"settings": result["config"]["changed"]} if result["config"]["changed"] else {}),
@@ -113,6 +114,13 @@ def overview(answer: Answer) -> None:
         screen.print()
         screen.print(rows_table(events["last"]))
     next_steps(answer, screen)
+
+
+def _switched(switches: dict[str, Any]) -> dict[str, object]:
+    """What is switched off, where anything is."""
+    off = [one["name"] or one["scope"] for one in switches["off"]]
+    rows: dict[str, object] = {"off": ", ".join(off)} if off else {}
+    return {**rows, "never archived": ", ".join(switches["excluded"])} if switches["excluded"] else rows
 
 
 def _cluster(store: dict[str, Any]) -> dict[str, object]:

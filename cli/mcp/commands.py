@@ -66,6 +66,7 @@ TOOLS: dict[str, Tool] = {
             (
                 ("text", "text", "what to note"),
                 ("category", "category", "such as rules, ops, architecture; ops unless given"),
+                ("global", "for_all", "true: it holds in every project; false, as unless given: in this one"),
             ),
             always=(("source", "mcp"),),
             changes=True,

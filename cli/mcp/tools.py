@@ -102,6 +102,11 @@ def _given(tool: Tool, command: Command, arguments: dict[str, Any]) -> dict[str,
         value = arguments.get(name)
         if value is None:
             continue
+        if parameter.kind == "flag":
+            if not isinstance(value, bool):
+                raise usage(CODE, f"{name} is no boolean", f"give {name} as true or false")
+            options[parameter.name] = value
+            continue
         wanted = "string" if parameter.kind == "text" else "number"
         if isinstance(value, bool) or not isinstance(value, str if wanted == "string" else (int, float, str)):
             raise usage(CODE, f"{name} is no {wanted}", f"give {name} as a {wanted}")
@@ -132,7 +137,8 @@ def _recalled(result: dict[str, Any]) -> Iterator[str]:
 
 def _remembered(result: dict[str, Any]) -> Iterator[str]:
     what = "merged into" if result["merged"] else "remembered as"
-    yield f"{what} {result['id']}, verdict {result['verdict']}: {one_line(result['reason'])}"
+    whose = f"of {one_line(result['project'])}" if result["project"] else "of no project"
+    yield f"{what} {result['id']}, {whose}, verdict {result['verdict']}: {one_line(result['reason'])}"
 
 
 def _shown(result: dict[str, Any]) -> Iterator[str]:

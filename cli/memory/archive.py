@@ -68,6 +68,7 @@ def run(options: dict[str, Any]) -> Answer:
         "bytes": report.bytes,
         "badLines": report.bad_lines,
         "subagents": report.subagents,
+        "excluded": report.excluded,
         "skippedCount": report.skipped_count,
         "skipped": report.skipped,
     }

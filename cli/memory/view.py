@@ -29,6 +29,7 @@ def write(answer: Answer) -> None:
         "id": result["id"],
         "category": f"{result['categoryId']} ({result['categorySource']})",
         "why": result["reason"],
+        "project": result["project"] or ("none: seen in every one" if result["isGlobal"] else "none known"),
     }
     if result["tags"]:
         rows["tags"] = result["tags"]
@@ -152,6 +153,7 @@ def archive(answer: Answer) -> None:
         "read": size(result["bytes"]),
         "bad lines": result["badLines"],
         "subagents left out": result["subagents"],
+        "in excluded folders, left out": result["excluded"],
         "contextual index": _index(result["index"]) if "index" in result else "",
     }
     screen.print(pairs({name: value for name, value in rows.items() if value or name == "transcripts"}))

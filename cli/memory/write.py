@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 
 from cli.answer import Answer, step
-from core import clock, config, words
-from core.errors import Failure
+from core import clock, config, project, words
+from core.errors import Failure, usage
 from core.store import calls, sqlite
 from memory.write import trimmed, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    import apsw
 
 _UTF8_BYTES = 4  # the most that one character takes
 
@@ -21,26 +23,26 @@ def run(options: dict[str, Any]) -> Answer:
     """Store the text, or what stdin holds when it is `-`.
 
     Raises:
-        Failure: EMPTY_TEXT, TEXT_TOO_LONG, or what the store says.
+        Failure: EMPTY_TEXT, TEXT_TOO_LONG, MEMORY_INVALID_ARGS, or what the store says.
     """
+    if options["for_all"] and options["project"]:
+        raise usage("MEMORY_INVALID_ARGS", "--project and --global exclude each other", "give one of them")
     settings = config.load()
     text = options["text"] or ""
     if text == "-":
         text = read_stdin(settings.whole("memory.max_chars"))
     text = trimmed(text, settings.whole("memory.max_chars"))  # before the store is opened: wrong usage leaves no trace
     db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
-    project = options["project"]
-    if options["session"] and not project:
-        known = calls.session(db, options["session"])
-        project = known["project"] if known else ""
+    # a memory without a project has that of its session: what is for every project has neither
+    session = "" if options["for_all"] else options["session"]
     result = write(
         db,
         text,
         category=options["category"],
         tags=options["tags"].split(","),
         source=options["source"],
-        session=options["session"],
-        project=project,
+        session=session,
+        project="" if options["for_all"] else options["project"] or _project(db, session),
         now=clock.now_ms(),
         vectors=sqlite.load_vectors(db),
         config=settings,
@@ -52,6 +54,17 @@ def run(options: dict[str, Any]) -> Answer:
             step(f"joelclaw memory forget {result['id']}", "take it out of memory"),
         ],
     )
+
+
+def _project(db: apsw.Connection, session: str) -> str:
+    """The project of a session, else of the repository around the current folder; "" for none."""
+    known = calls.session(db, session) if session else None
+    if known is not None and known["project"]:
+        return known["project"]
+    try:
+        return project.repository_of(os.getcwd())
+    except OSError:  # the folder is gone
+        return ""
 
 
 def read_stdin(longest: int) -> str:

@@ -42,7 +42,12 @@ COMMANDS: tuple[Command, ...] = (
                 metavar="ID",
             ),
             P("project", ("--project",), "only this project's memories (NAME or OWNER/NAME), and those of none"),
-            P("everywhere", ("--everywhere",), "memories of all projects, as without --project", kind="flag"),
+            P(
+                "everywhere",
+                ("--everywhere",),
+                "no project's hits go first, not even the current folder's",
+                kind="flag",
+            ),
             P(
                 "batch",
                 ("--batch",),

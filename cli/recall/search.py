@@ -129,7 +129,10 @@ def _asked(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRec
     for name in ("category", "project"):
         asked[name] = options[name] or ""
     asked["session"] = recalls.session_meant(options["session"] or "")
-    return {**asked, "collections": names, "by_name": True, "near": project.name_of(_here()), "own": session_around()}
+    here = "" if options["everywhere"] else _here()
+    if not (asked["project"] or asked["session"]):
+        asked["prefer"] = recalls.preferred(here)
+    return {**asked, "collections": names, "by_name": True, "near": project.name_of(here), "own": session_around()}
 
 
 def _here() -> str:

@@ -34,6 +34,8 @@ def hits(answer: Answer) -> None:
             screen.print(Padding(safe(hit["title"], "bold"), (0, 0, 0, 4)))
         screen.print(Padding(safe(shown), (0, 0, 1, 4)))
     screen.print(_footer(result))
+    if result.get("preferredProject"):
+        screen.print(safe(f"Hits of {result['preferredProject']} go first; --everywhere treats all alike.", "dim"))
     if "fallback" in result:
         screen.print(safe(f"The cluster was not asked or gave no answer: {result['fallback']['reason']}", "yellow"))
     for dropped in result.get("droppedDiagnostics", []):

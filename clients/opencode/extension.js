@@ -145,9 +145,9 @@ export const Joelclaw = async ({ client, directory } = {}) => {
     tell(known, found);
   };
 
-  const tools = Object.entries(TOOLS).map(([name, { description, takes }]) => {
+  const tools = Object.entries(TOOLS).map(([name, { description, takes, may }]) => {
     const execute = (given, about) => use(name, given, about?.sessionID, about?.directory ?? directory);
-    return [name, { description, args: takes, execute }];
+    return [name, { description, args: { ...takes, ...may }, execute }];
   });
 
   return {

@@ -12,8 +12,8 @@ export default function (pi) {
 
   const on = (name, handler) => pi.on(name, quiet(handler));
 
-  for (const [name, { description, takes }] of Object.entries(TOOLS)) {
-    const parameters = { type: "object", properties: takes, required: Object.keys(takes) };
+  for (const [name, { description, takes, may }] of Object.entries(TOOLS)) {
+    const parameters = { type: "object", properties: { ...takes, ...may }, required: Object.keys(takes) };
     const execute = async (_call, given, _signal, _update, ctx) => {
       const text = await use(name, given, ctx?.sessionManager?.getSessionId(), ctx?.cwd);
       return { content: [{ type: "text", text }], details: {} };

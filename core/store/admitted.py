@@ -47,6 +47,7 @@ class Admitted:
     def __init__(self, db: apsw.Connection, filters: Filters, size: int) -> None:
         session, category, verdicts = filters["session"], filters["category"], filters["verdicts"]
         names = filters["projects"] if filters["others"] else ()
+        apart = filters.get("apart", False)
         self._db = db
         self._count = -1
         self._indexed: Condition | None = None
@@ -56,8 +57,8 @@ class Admitted:
             # without its second condition SQLite does not take the index of sessions, which has no row without one
             self._indexed = "SELECT rowid FROM document WHERE session_id = ? AND session_id <> ''", [session]
         if names:
-            asked.append(_is_of(names))
-            self._indexed = self._indexed or _rows_of(names)
+            asked.append(_is_of(names, apart))
+            self._indexed = self._indexed or _rows_of(names, apart)
         if category:
             asked.append(("+category_id = ?", [category]))
         if verdicts:
@@ -114,16 +115,16 @@ class Admitted:
         return int(self._db.execute(f"SELECT count(*) FROM ({rows})", parameters).get)
 
 
-def _is_of(names: Sequence[str]) -> Condition:
+def _is_of(names: Sequence[str], apart: bool) -> Condition:
     """Whether a row belongs to one of the projects; `+` keeps SQLite from walking an index of all rows."""
     named, none = _named(names)
     if not none:
         return f"+project IN ({_marks(named)})", named
-    of_others = f"+project = '' AND +session_id NOT IN ({_of_others(named)})"
+    of_others = f"+project = '' AND +session_id NOT IN ({_of_others(named, apart)})"
     return f"(+project IN ({_marks(named)}) OR {of_others})", [*named, *named]
 
 
-def _rows_of(names: Sequence[str]) -> Condition:
+def _rows_of(names: Sequence[str], apart: bool) -> Condition:
     """The rows of the projects; where "" is among the names, also those that belong to none.
 
     A memory that names no project belongs to that of its session, and to none where that is not known. Three queries,
@@ -135,12 +136,13 @@ def _rows_of(names: Sequence[str]) -> Condition:
         return rows, named
     rows += " UNION ALL SELECT rowid FROM document WHERE project = '' AND session_id = ''"
     rows += " UNION ALL SELECT rowid FROM document WHERE project = '' AND session_id <> ''"
-    return f"{rows} AND session_id NOT IN ({_of_others(named)})", [*named, *named]
+    return f"{rows} AND session_id NOT IN ({_of_others(named, apart)})", [*named, *named]
 
 
-def _of_others(named: Sequence[str]) -> str:
-    """The sessions that are known to belong to another project than these."""
-    return f"SELECT id FROM session WHERE project <> '' AND project NOT IN ({_marks(named)})"
+def _of_others(named: Sequence[str], apart: bool) -> str:
+    """The sessions that are known to belong to another project than these; with `apart`, also those of none."""
+    placed = "" if apart else "project <> '' AND "
+    return f"SELECT id FROM session WHERE {placed}project NOT IN ({_marks(named)})"
 
 
 def _named(names: Sequence[str]) -> tuple[list[str], bool]:

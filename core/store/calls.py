@@ -112,6 +112,20 @@ def sessions_of_project(db: apsw.Connection, projects: Sequence[str], most: int)
     return [_session(row) for row in rows]
 
 
+def sessions_below(db: apsw.Connection, folders: Iterable[str]) -> list[str]:
+    """The ids of sessions whose repository is, or lies below, one of the folders, the last one first."""
+    found: dict[str, None] = {}
+    for folder in folders:
+        inside = folder.rstrip("/") + "/"
+        rows = db.execute(
+            "SELECT id FROM session WHERE (folder = ? OR (folder >= ? AND folder < ?)) AND updated_at <> ?"
+            " ORDER BY updated_at DESC",
+            (folder, inside, inside[:-1] + "0", FORGOTTEN),
+        )
+        found |= dict.fromkeys(str(identifier) for (identifier,) in rows)
+    return list(found)
+
+
 def prompts(db: apsw.Connection, identifier: str, last: int) -> list[str]:
     """The last prompts of the user in a session, as far as they are archived, oldest first."""
     rows = db.execute(

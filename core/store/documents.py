@@ -170,8 +170,8 @@ def traits(db: apsw.Connection, rowids: Sequence[int]) -> list[Traits]:
     """What the ranking needs to know of these rows, without reading their texts out."""
     rows = db.execute(
         "SELECT rowid, (length(text) + octet_length(text)) / 2, max(created_at, updated_at), recall_count,"
-        " retrieval_priority, write_verdict,"
-        f" stale OR tags LIKE '%\"stale\"%', superseded_by FROM document WHERE rowid IN ({_marks(rowids)})",
+        " retrieval_priority, write_verdict, stale OR tags LIKE '%\"stale\"%', superseded_by, project, session_id"
+        f" FROM document WHERE rowid IN ({_marks(rowids)})",
         tuple(rowids),
     )
     return [
@@ -185,8 +185,10 @@ def traits(db: apsw.Connection, rowids: Sequence[int]) -> list[Traits]:
             "write_verdict": verdict,
             "stale": bool(stale),
             "superseded_by": superseded,
+            "project": project,
+            "session": session,
         }
-        for rowid, chars, confirmed, recalls, priority, verdict, stale, superseded in rows
+        for rowid, chars, confirmed, recalls, priority, verdict, stale, superseded, project, session in rows
     ]
 
 

@@ -156,6 +156,11 @@ def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
     if query["success"] is not None:
         conditions.append("success = ?")
         values.append(int(query["success"]))
+    if "near" in query:
+        session, projects = query["near"]
+        elsewhere = f"SELECT id FROM session WHERE project NOT IN ({', '.join('?' * len(projects))})"
+        conditions.append(f"(session_id = ? OR session_id NOT IN ({elsewhere}))")
+        values += [session, *projects]
     for word in query["words"]:
         conditions.append("instr(search_text, ?) > 0")
         values.append(word)

@@ -57,6 +57,8 @@ class Filters(TypedDict):
     nothing has to be left out."""
     category: str
     verdicts: Sequence[str]
+    apart: NotRequired[bool]
+    """Where "" is among the projects: what was said in a session that is known to have none is left out."""
 
 
 class Candidate(TypedDict):
@@ -83,6 +85,8 @@ class Traits(TypedDict):
     write_verdict: str
     stale: bool
     superseded_by: str
+    project: str
+    session: str
 
 
 class CandidateSource(Protocol):
@@ -154,3 +158,5 @@ class EventQuery(TypedDict):
     success: bool | None
     since: int
     """ms since the epoch, inclusive."""
+    near: NotRequired[tuple[str, Sequence[str]]]
+    """A session, and names of its project: no events of sessions that are known to be of another, or of none."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from core import ids, json_text
+from core import files, ids, json_text
 from core.errors import Failure
 from core.redaction import redact
 from core.store import sqlite, transcripts
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from clients.event import Item
     from clients.registry import Format
+    from core.repository.switches import Silence
     from memory.archive.episode_draft import Drafting
     from memory.archive.session_archive import SessionArchive
     from memory.archive.session_work import SessionWork
@@ -104,7 +105,8 @@ def ingest_file(
 
             return SessionArchive(db, agent, session, cwd, now, vectors)
 
-        _ingest_pieces(begin, db, source_of(path), descriptor, agent, most_bytes, until, ingested)
+        silences = _silences(session, cwd)
+        _ingest_pieces(begin, db, source_of(path), descriptor, agent, most_bytes, until, silences, ingested)
     except OSError as error:
         raise _unreadable(path, error) from None
     except sqlite.StoreError as error:
@@ -136,11 +138,13 @@ def ingest_items(
     ingested = _nothing()
     archive = SessionArchive(db, agent, session, cwd, now, vectors)
     source = source_of_session(session)
+    silences = _silences(session, cwd)
     try:
         for _ in range(_MOST_TRIES):
             found = transcripts.position(db, source)
             carry = episode_draft.read_carry(_carried(found))
             new = _after(items, carry["drafts"][-1]["id"] if carry["drafts"] else "", archive.session)
+            new = _told(new, silences)
             drafting, work = episode_draft.Drafting(carry, archive.session), SessionWork(carry["work"])
             for item in new:
                 work.add(item, drafting.prompts)
@@ -181,6 +185,7 @@ def _ingest_pieces(
     agent: str,
     most_bytes: int,
     until: float | None,
+    silences: list[Silence],
     ingested: Ingested,
 ) -> None:
     left, tries = most_bytes, 0
@@ -216,7 +221,7 @@ def _ingest_pieces(
         elif offset >= carry["again"]:
             carry["again"] = 0
         drafting, work = episode_draft.Drafting(carry, archive.session), SessionWork(carry["work"])
-        items, bad = _items(parse, piece["lines"], drafting, work)
+        items, bad = _items(parse, piece["lines"], drafting, work, silences)
         ready = archive.prepared(drafting.changed)
         again = drafting.silent if carry["again"] else None
         drafting.trim()
@@ -293,9 +298,46 @@ def _head(descriptor: int, offset: int) -> str:
     return ids.fingerprint(os.pread(descriptor, min(offset, _HEAD_BYTES), 0).decode("latin-1"))
 
 
-def _items(parse: Any, lines: list[bytes], drafting: Drafting, work: SessionWork) -> tuple[list[Item], int]:
+def _silences(session: str, cwd: str) -> list[Silence]:
+    """The times in which this session was switched off."""
+    if not files.has_switches():
+        return []
+    from core.repository import switches
+
+    return list(switches.concerning(switches.sound()[0], session, cwd))
+
+
+def _told(items: Sequence[Item], silences: list[Silence]) -> Sequence[Item]:
+    """Without what was said and done while the session was switched off."""
+    if not silences:
+        return items
+    from core.repository.switches import is_silent
+
+    kept: list[Item] = []
+    at: int | None = None
+    for item in items:
+        at = item.get("at") or at  # type: ignore[assignment]  # an outcome has no time: that of its call
+        if not is_silent(silences, at):
+            kept.append(item)
+    return kept
+
+
+def _is_told(entry: dict[str, Any], silences: list[Silence], last: list[int]) -> bool:
+    """Whether an entry of a transcript is to be kept; `last` has the time of the one before, and gets its own."""
+    from clients import moment
+    from core.repository.switches import is_silent
+
+    at = moment.ms(entry.get("timestamp"))
+    last[:] = last if at is None else [at]
+    return not is_silent(silences, last[0] if last else None)
+
+
+def _items(
+    parse: Any, lines: list[bytes], drafting: Drafting, work: SessionWork, silences: list[Silence]
+) -> tuple[list[Item], int]:
     found: list[Item] = []
     bad = 0
+    last: list[int] = []
     for line in lines:
         if not line.strip():
             continue
@@ -305,6 +347,8 @@ def _items(parse: Any, lines: list[bytes], drafting: Drafting, work: SessionWork
             entry = None
         if not isinstance(entry, dict):
             bad += 1
+            continue
+        if silences and not _is_told(entry, silences, last):
             continue
         for number, item in enumerate(parse(entry)):
             work.add(item, drafting.prompts)

@@ -56,12 +56,12 @@ class Archived:
 
     __slots__ = (
         *("added", "agents", "bad_lines", "bytes", "calls", "skipped", "skipped_count"),
-        *("subagents", "transcripts", "unchanged", "updated"),
+        *("excluded", "subagents", "transcripts", "unchanged", "updated"),
     )
 
     def __init__(self) -> None:
         self.transcripts = self.unchanged = self.added = self.updated = self.calls = self.bytes = 0
-        self.bad_lines = self.subagents = self.skipped_count = 0
+        self.bad_lines = self.subagents = self.skipped_count = self.excluded = 0
         self.agents: dict[str, int] = {}
         self.skipped: list[dict[str, str]] = []
 

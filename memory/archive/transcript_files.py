@@ -7,6 +7,7 @@ import os
 from clients import registry
 from core import json_text
 from core.errors import Failure
+from core.repository import switches
 from core.store import documents, segments, sqlite
 from memory.archive import ingest, transcript_lines
 from memory.archive.known_files import SUBAGENT, Archived
@@ -135,6 +136,7 @@ def ingest_all(
         Failure: what the store says.
     """
     report = Archived()
+    switched = switches.sound()[0]
     for file in files:
         try:
             transcript = look_at(file.path, agent)
@@ -144,6 +146,10 @@ def ingest_all(
             report.leave_out(file.path, str(reason))
             note(file, "", str(reason))
         else:
+            if switches.is_excluded(switched, transcript.cwd):  # looked at again: the folder may not stay excluded
+                report.excluded += 1
+                progress(file.size)
+                continue
             try:
                 _ingest(db, transcript, identity(transcript.session), now, vectors, report, progress)
                 note(file, transcript.agent, "")

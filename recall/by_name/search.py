@@ -24,11 +24,14 @@ if TYPE_CHECKING:
     from recall.budget import Budget
     from recall.engine import Hit
     from recall.ranking import Ranked
+    from recall.reach import Reach
 
     class Match(Protocol):
         """What answers beside the documents. `score` is 0 to 1."""
 
         score: float
+        raw: float
+        """The same, wherever it is from."""
 
         def hit(self, room: int) -> Hit:
             """The hit, its text in about `room` characters."""
@@ -50,6 +53,7 @@ class ByName:
     Args:
         filters: `collections` may name `calls`; a category is a document's.
         budget: as it is applied.
+        reach: what another project's hits keep of their score.
         near: the project whose calls go before equals of others, "" for none.
         own: the session that asks, whose work goes before that of others, "" for none.
         most: hits.
@@ -58,7 +62,7 @@ class ByName:
     __slots__ = ("_documents", "_most", "beside", "cards", "names")
 
     def __init__(
-        self, db: apsw.Connection | None, query: str, filters: Filters, budget: str,
+        self, db: apsw.Connection | None, query: str, filters: Filters, budget: str, reach: Reach,
         *, near: str, own: str, most: int, min_score: float,
     ) -> None:  # fmt: skip
         self.names = QueryNames(query)
@@ -71,7 +75,7 @@ class ByName:
         self.beside: list[Match] = []
         beside = not only_cards and not filters["category"] and (not chosen or session_calls.COLLECTION in chosen)
         if db is not None and beside:
-            found = _beside(db, query, self.names, filters, near, most)
+            found = _beside(db, query, self.names, filters, reach, near, most)
             self.beside = [match for match in found if match.score >= min_score]
 
     def searches(
@@ -128,7 +132,7 @@ class ByName:
         return hits
 
     def _is_copied(self) -> bool:
-        return bool(self.beside) and self.beside[0].score >= session_calls.WHOLE_QUERY
+        return bool(self.beside) and self.beside[0].raw >= session_calls.WHOLE_QUERY
 
 
 def holding(found_in: CandidateSource, ranked: Sequence[Ranked], holds: Holds) -> list[Ranked]:
@@ -152,7 +156,11 @@ def _cards(db: apsw.Connection, query: str, budget: str, asked: Filters, near: s
     return [work_cards.hit(found)]
 
 
-def _beside(db: apsw.Connection, query: str, names: QueryNames, filters: Filters, near: str, most: int) -> list[Match]:
+def _beside(
+    db: apsw.Connection, query: str, names: QueryNames, filters: Filters, reach: Reach, near: str, most: int
+) -> list[Match]:
     """What answers beside the documents, best first. Another source adds its matches here."""
     session, projects = filters["session"], filters["projects"]
-    return [*session_calls.matches(db, query, names, session=session, projects=projects, near=near, most=most)]
+    return [
+        *session_calls.matches(db, query, names, session=session, projects=projects, reach=reach, near=near, most=most)
+    ]

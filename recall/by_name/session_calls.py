@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from core.store.call_search import Found
     from recall.by_name.query_names import QueryNames
     from recall.engine import Hit
+    from recall.reach import Reach
 
 COLLECTION = "calls"
 PREFIX = "call:"
@@ -44,11 +45,11 @@ _LONGEST_NUMBER = 10
 class Match:
     """A call that answers a query, and how well: `score` is 0 to 1."""
 
-    __slots__ = ("call", "score", "wanted")
+    __slots__ = ("call", "raw", "score", "wanted")
 
     def __init__(self, call: Found, score: float, wanted: Sequence[str]) -> None:
         self.call = call
-        self.score = score
+        self.score = self.raw = score
         self.wanted = wanted
 
     def hit(self, room: int) -> Hit:
@@ -56,7 +57,7 @@ class Match:
         call = self.call
         return {
             "id": f"{PREFIX}{call['session']}:{call['number']}", "score": round(self.score, 4),
-            "rawScore": round(self.score, 4), "usageBoost": 1.0, "observation": text_of(call, self.wanted, room),
+            "rawScore": round(self.raw, 4), "usageBoost": 1.0, "observation": text_of(call, self.wanted, room),
             "type": "call", "source": call["client"], "collection": COLLECTION, "writeVerdict": "allow",
             "categoryId": "", "categoryConfidence": 0.0, "session": call["session"],
             "timestamp": _time(call), "recallCount": 0,
@@ -66,8 +67,9 @@ class Match:
 
 
 def matches(
-    db: apsw.Connection, query: str, asked: QueryNames, *, session: str, projects: Sequence[str], near: str, most: int
-) -> list[Match]:
+    db: apsw.Connection, query: str, asked: QueryNames,
+    *, session: str, projects: Sequence[str], reach: Reach, near: str, most: int,
+) -> list[Match]:  # fmt: skip
     """The calls that answer a query, best first; of equals those of the project `near`, and the newest.
 
     A query that is one name gets the calls that hold it, else those that hold what begins so. Among words, calls are
@@ -76,6 +78,8 @@ def matches(
     if not call_search.exists(db):
         return []
     found = _found(db, query.strip(), asked, session, projects) or _near(db, asked, session, projects)
+    for match in found:
+        match.score = match.raw * reach.factor(match.call["project"], match.call["session"])
 
     def order(match: Match) -> tuple[float, bool, int, int, int]:
         call = match.call

@@ -37,7 +37,7 @@ class Call:
         began: `time.perf_counter()` at the start.
     """
 
-    __slots__ = ("_agent", "_began", "_config", "_context", "_deadline", "_event", "_name", "_texts")
+    __slots__ = ("_agent", "_began", "_config", "_context", "_deadline", "_event", "_is_off", "_name", "_texts")
 
     def __init__(self, agent: str, name: str, began: float) -> None:
         self._agent = agent
@@ -47,6 +47,7 @@ class Call:
         self._deadline: Deadline | None = None
         self._event: HookEvent | None = None
         self._context: Context | None = None
+        self._is_off = False
         self._texts: list[Text] = []
 
     def watch(self) -> None:
@@ -82,6 +83,9 @@ class Call:
             session_id = state_file.identity(event["session"])
             settings, role = self._config or config.Config({}), os.environ.get("JOELCLAW_ROLE", "")
             self._context = Context(session_id, settings, role=role, agent=self._agent, deferred=True)
+            if self._context.is_off(event["cwd"]):
+                self._is_off = True
+                return adapter.answer(event, [])
             left = self._seconds() * _ARCHIVE_SHARE - (time.perf_counter() - self._began)
             until = time.monotonic() + left
             self._texts = pipeline.answer(event, self._context, silent=client.silent, until=until)
@@ -96,8 +100,11 @@ class Call:
         return self._deadline is None or self._deadline.claim()
 
     def close(self) -> None:
-        """After the answer: the events, the one about this call last, and what waits in the spool."""
-        context = self._context
+        """After the answer: the events, the one about this call last, and what waits in the spool.
+
+        Nothing of a session that is switched off.
+        """
+        context = self._context if not self._is_off else None
         if context is not None:
             unstored = context.events[:]
             files: list[str] = []
@@ -111,7 +118,7 @@ class Call:
                 spool.keep([*unstored, self._completed()])
         if self._deadline is not None:
             self._deadline.over()
-        if self._config is not None:
+        if self._config is not None and not self._is_off:
             background_jobs.start_due(self._config)
 
     def failed(self, error: BaseException) -> None:

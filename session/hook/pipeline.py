@@ -54,7 +54,8 @@ def answer(event: HookEvent, context: Context, *, silent: bool, until: float) ->
     items = _archive(event, context, until)
     kind = event["kind"]
     if kind == "summary":
-        context.store.keep_summary(context.session_id, event["summary"])
+        if not context.is_excluded(event["cwd"]):
+            context.store.keep_summary(context.session_id, event["summary"])
         return []
     if kind == "before_branch":
         from session.compaction import client_compaction
@@ -190,7 +191,8 @@ def _flush(event: HookEvent, context: Context, usage: ContextUsage, steps: list[
     has_work = context.store.calls(context.session_id) >= work_signpost.LEAST_CALLS
     more = [] if in_background or has_work else [query_selection.QuerySelection(context)]
     state = run(context, [last, *steps, *more])
-    daily_log.flush(state, context.now, project=context.project_of(state), config=context.config)
+    if not context.is_excluded(state["cwd"]):
+        daily_log.flush(state, context.now, project=context.project_of(state), config=context.config)
     if in_background and not has_work and not query_selection.begin(context.session_id):
         run(context, [query_selection.QuerySelection(context)])
     _observe(event, context, "compaction")
@@ -212,6 +214,8 @@ def _archive(event: HookEvent, context: Context, until: float) -> Sequence[Item]
     """Store what is new of what was said; returns it."""
     before = context.previous
     cwd = event["cwd"] or (before["cwd"] if before else "")
+    if context.is_excluded(cwd):
+        return []
     about = {"agent": context.agent, "session": context.session_id, "cwd": cwd}
     if event["items"]:
         context.store.archive_items(event["items"], **about)
@@ -258,9 +262,12 @@ def _has_shrunk(before: SessionState, usage: ContextUsage) -> bool:
 
 
 def _turn_of(event: HookEvent, context: Context, usage: ContextUsage) -> Turn:
+    messages = event["messages"]
+    if len(messages) > 1 and context.has_been_off(event["cwd"]):
+        messages = messages[-1:]  # of those before it is not known when they were said
     return checkpoint.turn_of(
         role=context.role,
-        messages=event["messages"],
+        messages=messages,
         files=event["files"],
         percent=usage["percent"],
         tokens=usage["tokens"],

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from clients import registry
-from core import clock
+from core import clock, files
 from core.errors import Failure
 from core.process import process_group
 from otel import spool
@@ -20,7 +20,7 @@ from session.session_store import SessionStore
 from session.state import schema, state_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from core.config import Config
     from core.process.process_group import Ended, Interrupts
@@ -68,7 +68,7 @@ def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, u
     retry_at: dict[str, int] = {}
     while not interrupts.came():
         now = clock.now_ms()
-        found = [timers.listed(one, config, now) for one in sessions.states()]
+        found = [timers.listed(one, config, now) for one in _on(sessions.states())]
         listed = [timer for timer in found if timer is not None]
         for timer in listed:
             if interrupts.came():
@@ -87,6 +87,16 @@ def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, u
         interrupts.wait(rules.pause(waiting, clock.now_ms()))
     outcome.stopped = interrupts.came()
     return outcome
+
+
+def _on(states: Sequence[SessionState]) -> list[SessionState]:
+    """Without those of sessions that are switched off."""
+    if not files.has_switches():
+        return list(states)
+    from core.repository import switches
+
+    known = switches.sound()[0]
+    return [one for one in states if switches.off(known, one["sessionId"], one["cwd"]) is None]
 
 
 def compact(session_id: str, config: Config, interrupts: Interrupts, report: Report) -> dict[str, Any] | None:

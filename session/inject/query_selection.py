@@ -44,7 +44,14 @@ class QuerySelection(Step):
     def work(self, state: SessionState) -> None:
         """Try queries against the archive."""
         context = self._context
-        self._chosen = recovery_queries.queries(context.store, state, context.config, cpu_seconds=self._cpu_seconds)
+        self._chosen = recovery_queries.queries(
+            context.store,
+            state,
+            context.config,
+            project=context.project_of(state),
+            everywhere=context.serves_all(state),
+            cpu_seconds=self._cpu_seconds,
+        )
 
     def apply(self, state: SessionState) -> SessionState:
         """The state with the chosen queries and what they bring back."""

@@ -47,9 +47,20 @@ _PROBE = "decision because failed blocked never prefer"
 
 
 def queries(
-    store: SessionStore, state: SessionState, config: Config, *, cpu_seconds: float = CPU_SECONDS
+    store: SessionStore,
+    state: SessionState,
+    config: Config,
+    *,
+    project: str = "",
+    everywhere: bool = False,
+    cpu_seconds: float = CPU_SECONDS,
 ) -> list[Recalled]:
     """Up to three recalls for the signpost, in the order in which the cache keeps them: the best one last.
+
+    Args:
+        project: whose hits go first, as they will for the agent; of its memories, the session's own and global ones
+            some are cached.
+        everywhere: of those of all projects instead.
 
     Empty where the archive holds nothing of the session, or cannot be read: then what is cached stays.
     """
@@ -64,11 +75,22 @@ def queries(
         turns = transcripts.turns(db, state["sessionId"], first=_FIRST, last=_LAST, characters=_TURN_CHARS)
         if not turns:
             return []
-        chosen = _Search(db, vectors, turns, state, config, cpu_seconds).cover()
+        chosen = _Search(db, vectors, turns, state, config, cpu_seconds, project).cover()
     except Exception as error:  # nothing of this may stop a flush; what was cached before is told then
         code = getattr(error, "code", type(error).__name__)
         store.faults.append({"step": "queries", "code": str(code), "message": str(error)})
         return []
+    if not everywhere:
+        from recall.reach import Reach
+
+        reach, own = Reach(db, project, apart=True), state["sessionId"]
+        chosen = [
+            (
+                query,
+                [hit for hit in hits if hit["session"] == own or not reach.is_foreign(hit["project"], hit["session"])],
+            )
+            for query, hits in chosen
+        ]
     return _dealt(chosen, state)
 
 
@@ -77,7 +99,7 @@ class _Search:
 
     __slots__ = (
         *("_began", "_config", "_cpu_end", "_db", "_full", "_heavy", "_keys", "_runs", "_spread", "_state", "_tried"),
-        *("_turns", "_vectors"),
+        *("_turns", "_vectors", "_project"),
     )
 
     def __init__(
@@ -88,10 +110,12 @@ class _Search:
         state: SessionState,
         config: Config,
         cpu_seconds: float,
+        project: str,
     ) -> None:
         self._began, self._cpu_end = time.perf_counter(), time.process_time() + cpu_seconds
         self._db = db
         self._vectors = vectors
+        self._project = project
         self._turns = [text for _, text in turns]
         self._state = state
         self._config = config
@@ -150,6 +174,7 @@ class _Search:
             now=self._state["updatedAt"],
             vectors=self._vectors,
             config=self._config,
+            prefer=self._project,
         )["hits"]
         self._tried[query] = (self._brought(hits), hits)
 

@@ -110,15 +110,17 @@ def compose(state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | 
     memories = [memory for memory in select(bear, state) if memory["id"] not in already]
     last = state["lastRefreshAt"]
     since = context.now - _WINDOW_MS if last is None else max(last, context.now - _WINDOW_MS)
-    happened = context.store.happened(since)
-    events = event_lines(*happened, context.now) if happened else []
     project = moment.project_of(state)
+    everywhere = not project and context.serves_all(state)
+    happened = context.store.happened(since, project=project, session=state["sessionId"], everywhere=everywhere)
+    events = event_lines(*happened, context.now) if happened else []
     began = state["startedAt"] if last is None else last
     logged = daily_log.today(
         context.now,
         LOG_SHOWN,
         without=state["sessionId"],
         project=project,
+        apart=not everywhere,
         since=began,
         notes=last is None,
         config=context.config,

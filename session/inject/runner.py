@@ -10,6 +10,7 @@ import time
 from core.quoting import cost
 from session import session_event
 from session.faults import errors_of
+from session.state import schema
 from session.step import Step, run
 
 TYPE_CHECKING = False
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
 
 
 IN_FLIGHT, ALREADY, FAILED, NO_RESULTS = "in-flight", "already-injected", "failed", "no-results"
-NO_CHECKPOINT = "no-checkpoint"
+NO_CHECKPOINT, OFF = "no-checkpoint", "off"
 
 
 class Moment:
@@ -118,7 +119,7 @@ class Moment:
         """The event that tells why it is not due, "" for none."""
 
     def project_of(self, state: SessionState) -> str:
-        """The project that the session works on; "" for all, as a gateway serves them all."""
+        """The project that the session works on; "" where it is not known, and for a gateway, which serves all."""
         return self.project or self.context.project_of(state, self.cwd)
 
     def directory(self, state: SessionState) -> str:
@@ -173,7 +174,11 @@ class InjectionStep(Step):
         if self._query:
             project = moment.project_of(state)
             found = moment.context.store.recall(
-                self._query, project=project, least=self._injection.LEAST, strictly=moment.foreign
+                self._query,
+                project=project,
+                everywhere=not project and moment.context.serves_all(state),
+                least=self._injection.LEAST,
+                strictly=moment.foreign,
             )
         if found is not None or not self._query or not self._injection.NEEDS_RECALL:
             self._text = self._injection.compose(state, moment, found or ())
@@ -241,6 +246,10 @@ def inject(injection: Injection, moment: Moment, *before: Step) -> dict[str, Any
     Raises:
         Failure: the state cannot be read or written (STATE_...).
     """
+    context = moment.context
+    if context.is_off(moment.cwd):
+        nothing = schema.blank(context.session_id, context.role or "interactive", context.now)
+        return result_of(context, context.previous or nothing, OFF, None, {})
     step = InjectionStep(injection, moment)
     state = run(moment.context, (*before, step))
     return step.result(state)

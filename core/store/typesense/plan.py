@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FIELDS = (
     "id,lexicon,lexicon_context,vector,timestamp,updated_at,chars,recall_count,retrieval_priority,write_verdict,stale,"
-    "tags,superseded_by"
+    "tags,superseded_by,project,session_id"
 )
 CHAIN = 4
 """Terms of one search: the head, and as many behind it as may move a document up."""

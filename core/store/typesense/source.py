@@ -198,6 +198,8 @@ class ClusterSource:
             "write_verdict": str(row.get("write_verdict", "allow")),
             "stale": bool(row.get("stale")) or "stale" in row.get("tags", ()),
             "superseded_by": str(row.get("superseded_by", "")),
+            "project": str(row.get("project", "")),
+            "session": str(row.get("session_id", "")),
         }
 
 

@@ -1,0 +1,1 @@
+"""`off`, `on` and `exclude`: what joelclaw leaves alone."""

@@ -1,0 +1,209 @@
+"""What the user has switched off, and the folders whose sessions are never archived: `joelclaw off`, `exclude`.
+
+One file in the user's home, `core.files.SWITCHES`, written whole; where it is not there everything is on. What was said
+while something was off is never archived later either, so the file keeps when that was. Hot path.
+"""
+
+from __future__ import annotations
+
+import os
+
+from core import clock, files, json_text, project
+from core.errors import Failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Literal, TypedDict
+
+    Scope = Literal["everywhere", "project", "session"]
+
+    class Silence(TypedDict):
+        """A time in which something was off, in ms since the epoch; `until` is None while it is."""
+
+        scope: Scope
+        name: str
+        since: int
+        until: int | None
+
+    class Switches(TypedDict):
+        """The file: what is or was off, oldest first, and real paths of folders."""
+
+        silences: list[Silence]
+        excluded: list[str]
+
+
+EVERYWHERE: Scope = "everywhere"
+PROJECT: Scope = "project"
+SESSION: Scope = "session"
+_WAIT_S = 2.0
+_MOST_ENDED = 500
+
+
+class Damaged(Exception):
+    """The file is no such file. `args[0]` says what is wrong."""
+
+
+def path() -> str:
+    """Where the file lies, be it there or not."""
+    return os.path.join(files.home(), files.SWITCHES)
+
+
+def read() -> Switches:
+    """What is switched off; all on where there is no file.
+
+    Raises:
+        Damaged: the file holds something else, or cannot be read.
+    """
+    try:
+        with open(path(), "rb") as handle:
+            found = json_text.loads(handle.read())
+        silences: list[Silence] = [
+            {
+                "scope": _scope(row["scope"]),
+                "name": str(row["name"]),
+                "since": int(row["since"]),
+                "until": None if row["until"] is None else int(row["until"]),
+            }
+            for row in found["silences"]
+        ]
+        return {"silences": silences, "excluded": [str(folder) for folder in found["excluded"]]}
+    except FileNotFoundError:
+        return {"silences": [], "excluded": []}
+    except (OSError, json_text.InvalidJSON, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+        raise Damaged(str(error) or type(error).__name__) from None
+
+
+def sound() -> tuple[Switches, str]:
+    """As `read`; a damaged file is set aside, and the second value says where ("" where none was).
+
+    Nothing is off then: what was cannot be known any more.
+    """
+    try:
+        return read(), ""
+    except Damaged:
+        try:
+            return {"silences": [], "excluded": []}, files.set_aside(path())
+        except OSError:  # another process was faster, or it is not ours to move
+            return {"silences": [], "excluded": []}, ""
+
+
+def off(switches: Switches, session: str, cwd: str) -> Silence | None:
+    """What switches a session off that works in a folder, the widest first; None where it is on."""
+    return next((one for one in concerning(switches, session, cwd) if one["until"] is None), None)
+
+
+def concerning(switches: Switches, session: str, cwd: str) -> Iterator[Silence]:
+    """The silences, past ones too, of a session that works in a folder: those of everything first."""
+    silences = switches["silences"]
+    yield from (one for one in silences if one["scope"] == EVERYWHERE)
+    here = project.name_of(cwd) if cwd and any(one["scope"] == PROJECT for one in silences) else ""
+    yield from (one for one in silences if one["scope"] == PROJECT and project.same(one["name"], here))
+    yield from (one for one in silences if one["scope"] == SESSION and one["name"] == session)
+
+
+def is_silent(silences: list[Silence], at: int | None) -> bool:
+    """Whether what was said at a time (ms since the epoch; None: not known, so now) fell into one of them."""
+    for one in silences:
+        if one["until"] is None and (at is None or at >= one["since"]):
+            return True
+        if at is not None and one["until"] is not None and one["since"] <= at < one["until"]:
+            return True
+    return False
+
+
+def is_excluded(switches: Switches, cwd: str) -> bool:
+    """Whether a folder is one of those that are excluded, or lies below one, links resolved."""
+    if not switches["excluded"] or not cwd:
+        return False
+    try:
+        real = os.path.realpath(cwd)
+    except (OSError, ValueError):
+        return False
+    return any(real == one or real.startswith(one.rstrip("/") + "/") for one in switches["excluded"])
+
+
+def turn_off(scope: Scope, name: str) -> tuple[Silence, bool]:
+    """Switch something off; returns since when it is, and whether it was on.
+
+    Raises:
+        Failure: SWITCHES_UNWRITABLE; nothing was changed.
+    """
+    new: Silence = {"scope": scope, "name": name, "since": clock.now_ms(), "until": None}
+    known = new
+
+    def change(switches: Switches) -> Switches:
+        nonlocal known
+        for one in switches["silences"]:
+            if _is(one, scope, name) and one["until"] is None:
+                known = one
+                return switches
+        return {**switches, "silences": [*switches["silences"], new]}
+
+    changed = _change(change)
+    return known, changed
+
+
+def turn_on(scope: Scope, name: str) -> bool:
+    """Switch it on again; whether it was off.
+
+    Raises:
+        Failure: SWITCHES_UNWRITABLE; nothing was changed.
+    """
+    now = clock.now_ms()
+
+    def change(switches: Switches) -> Switches:
+        kept: list[Silence] = [
+            {**one, "until": max(now, one["since"])} if _is(one, scope, name) and one["until"] is None else one
+            for one in switches["silences"]
+        ]
+        ended = sum(one["until"] is not None for one in kept)
+        while ended > _MOST_ENDED:
+            kept.remove(next(one for one in kept if one["until"] is not None))
+            ended -= 1
+        return {**switches, "silences": kept}
+
+    return _change(change)
+
+
+def exclude(folder: str) -> bool:
+    """Never archive sessions of a folder, given by its real path; whether that is new.
+
+    Raises:
+        Failure: SWITCHES_UNWRITABLE; nothing was changed.
+    """
+    return _change(lambda switches: {**switches, "excluded": sorted({*switches["excluded"], folder})})
+
+
+def include(folder: str) -> bool:
+    """Archive them again; whether they were excluded.
+
+    Raises:
+        Failure: SWITCHES_UNWRITABLE; nothing was changed.
+    """
+    return _change(lambda switches: {**switches, "excluded": [one for one in switches["excluded"] if one != folder]})
+
+
+def _is(one: Silence, scope: Scope, name: str) -> bool:
+    return one["scope"] == scope and (project.same(one["name"], name) if scope == PROJECT else one["name"] == name)
+
+
+def _scope(value: object) -> Scope:
+    for known in (EVERYWHERE, PROJECT, SESSION):
+        if value == known:
+            return known
+    raise ValueError(f"no scope is called {value!r:.60}")
+
+
+def _change(change: Callable[[Switches], Switches]) -> bool:
+    """Write the file anew where that changes anything; whether it does."""
+    try:
+        with files.FileLock(path() + ".lock", _WAIT_S):
+            before = sound()[0]
+            after = change(before)
+            if after == before:
+                return False
+            files.write_whole(path(), json_text.dumps(after).encode("utf-8", "surrogatepass"))
+            return True
+    except (OSError, files.LockTimeout) as error:
+        raise Failure("SWITCHES_UNWRITABLE", f"{path()} cannot be written: {error}", "check its folder") from None

@@ -1,0 +1,125 @@
+"""`joelclaw exclude`: sessions of a folder, and of those below it, are never archived."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_transcript import Transcript
+from conftest import NOW_MS, Run
+
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+SAID = "please mend the sluice of the harbour"
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Path:
+    """The folder of a customer, with a repository below it."""
+    (tmp_path / "client" / "app" / ".git").mkdir(parents=True)
+    (tmp_path / "clients").mkdir()
+    return tmp_path / "client"
+
+
+def transcript(tmp_path: Path, session: str, cwd: Path) -> Path:
+    made = Transcript(tmp_path / "t" / f"{session}.jsonl", first=100 * len(session))
+    made.write(made.entry("user", f"{SAID} {session}", cwd=str(cwd), sessionId=session))
+    answer = [{"type": "text", "text": f"The sluice of {session} is mended"}]
+    made.write(made.entry("assistant", answer, cwd=str(cwd), sessionId=session))
+    return made.path
+
+
+def hook(run: Run, name: str, session: str, cwd: Path, **more: Any) -> str:
+    event = {"hook_event_name": name, "session_id": session, "cwd": str(cwd), **more}
+    return run("hook", "claude", stdin=json.dumps(event), env=NOW, cwd=cwd).out
+
+
+def sessions(run: Run) -> set[str]:
+    rows = map(json.loads, run("memory", "export", env=NOW).out.splitlines())
+    return {row.get("session", "") for row in rows}
+
+
+def test_memory_archive_leaves_them_out_and_says_how_many(run: Run, tmp_path: Path, client: Path) -> None:
+    done = run("exclude", str(client), env=NOW).result
+    assert (done["path"], done["excluded"], done["changed"]) == (str(client), True, True)
+    places = {"in": client, "below": client / "app", "gone": client / "gone" / "deeper", "beside": tmp_path / "clients"}
+    for session, cwd in places.items():
+        transcript(tmp_path, session, cwd)
+    result = run("memory", "archive", str(tmp_path / "t"), env=NOW).result
+    assert (result["transcripts"], result["excluded"], result["skippedCount"]) == (1, 3, 0)
+    assert sessions(run) == {"beside"}
+    single = run("memory", "archive", str(tmp_path / "t" / "in.jsonl"), env=NOW).result
+    assert (single["transcripts"], single["excluded"]) == (0, 1)
+    run("exclude", "--remove", str(client), env=NOW)
+    assert run("memory", "archive", str(tmp_path / "t"), env=NOW).result["excluded"] == 0
+    assert sessions(run) == set(places)
+
+
+def test_all_leaves_them_out_too(run: Run, tmp_path: Path, client: Path) -> None:
+    run("exclude", str(client), env=NOW)
+    path = transcript(tmp_path, "in", client)
+    kept = tmp_path / ".claude" / "projects" / "x"
+    kept.mkdir(parents=True)
+    path.rename(kept / path.name)
+    env = {**NOW, "HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": str(tmp_path / ".claude")}
+    for _ in range(2):
+        assert run("memory", "archive", "--all", env=env).result["excluded"] == 1
+    assert sessions(run) == set()
+
+
+@pytest.mark.parametrize("below", ["", "app"])
+def test_hooks_archive_nothing_of_them(run: Run, home: Path, tmp_path: Path, client: Path, below: str) -> None:
+    run("exclude", str(client), env=NOW)
+    cwd = client / below
+    path = str(transcript(tmp_path, "s1", cwd))
+    for event in ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd"):
+        hook(run, event, "s1", cwd, prompt=SAID, transcript_path=path, source="startup", trigger="auto")
+    save = ("checkpoint", "save", "--session", "s1", "--percent", "75", "--message", SAID)
+    saved = run(*save, env=NOW, cwd=cwd).result
+    assert (saved["written"], saved["writeReason"]) == (False, "excluded")
+    assert sessions(run) == set()
+    assert not [one for one in home.rglob("*.md") if SAID in one.read_text()], "the daily log"
+    assert run("checkpoint", "show", "s1", env=NOW).result["sessionId"] == "s1", "all else goes on"
+
+
+def test_links_are_resolved(run: Run, tmp_path: Path, client: Path) -> None:
+    (tmp_path / "link").symlink_to(client)
+    assert run("exclude", str(tmp_path / "link"), env=NOW).result["path"] == str(client)
+    transcript(tmp_path, "linked", tmp_path / "link" / "app")
+    assert run("memory", "archive", str(tmp_path / "t"), env=NOW).result["excluded"] == 1
+    assert run("exclude", "--remove", str(tmp_path / "link"), env=NOW).result["excluded"] is False
+
+
+def test_what_was_archived_before_stays_and_can_be_forgotten(run: Run, tmp_path: Path, client: Path) -> None:
+    run("memory", "archive", str(transcript(tmp_path, "before", client / "app")), env=NOW)
+    done = run("exclude", str(client), env=NOW)
+    assert done.result["archivedBefore"] == ["before"] and sessions(run) == {"before"}
+    command = done.json["next_actions"][0]["command"]
+    assert command == "joelclaw memory forget --session before"
+    run(*command.split()[1:], env=NOW)
+    assert sessions(run) == set()
+
+
+def test_the_list_and_what_is_refused(run: Run, home: Path, tmp_path: Path, client: Path) -> None:
+    assert run("exclude", env=NOW, cwd=client).result["path"] == str(client)
+    assert run("exclude", str(client), env=NOW).result["changed"] is False
+    assert run("exclude", "--list", env=NOW).result["excluded"] == [str(client)]
+    assert run("status", env=NOW).result["switches"]["excluded"] == [str(client)]
+    assert (home / "switches.json").stat().st_mode & 0o777 == 0o600
+    for words, code in (
+        (("--remove", str(tmp_path)), "EXCLUDE_NOT_EXCLUDED"),
+        ((str(tmp_path / "none"),), "EXCLUDE_NO_FOLDER"),
+        ((str(client), "--list"), "SWITCH_INVALID_ARGS"),
+    ):
+        refused = run("exclude", *words, env=NOW, ok=False).json
+        assert refused["error"]["code"] == code and refused["fix"]
+    assert run("exclude", "--list", env=NOW).result["excluded"] == [str(client)]
+
+
+def test_a_folder_that_is_gone_can_be_taken_off_the_list(run: Run, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    run("exclude", str(gone), env=NOW)
+    gone.rmdir()
+    assert run("exclude", "--remove", str(gone), env=NOW).result["changed"] is True

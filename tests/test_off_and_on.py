@@ -1,0 +1,237 @@
+"""`joelclaw off` and `on`: what hooks, idle timers and the archive leave alone: a session, a project, all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_transcript import Transcript
+from conftest import NOW_MS, Run
+
+MINUTE = 60_000
+NOTE = "[gate=allow] We decided that the harbour gauge logs its tries because the operators ask for them"
+TEXT = NOTE.partition("] ")[2]
+BEGAN_MS = 1_789_898_400_000  # of the transcripts
+STATE = {"session": ("--session", "s1"), "project": ("--project",), "everywhere": ("--everywhere",)}
+
+
+def at(minutes: float = 0, **more: str) -> dict[str, str]:
+    return {"JOELCLAW_NOW_MS": str(NOW_MS + int(minutes * MINUTE)), "JOELCLAW_INJECT_QUERY": "harbour gauge", **more}
+
+
+@pytest.fixture
+def repo(run: Run, tmp_path: Path) -> Path:
+    """A repository with a memory, beside another one."""
+    for name in ("alpha", "beta"):
+        (tmp_path / name / ".git").mkdir(parents=True)
+    run("memory", "write", NOTE, "--global", env=at())
+    return tmp_path / "alpha"
+
+
+def hook(run: Run, name: str, session: str, cwd: Path, minutes: float = 1, **more: Any) -> str:
+    event = {"hook_event_name": name, "session_id": session, "cwd": str(cwd), **more}
+    return run("hook", "claude", stdin=json.dumps(event), env=at(minutes), cwd=cwd).out
+
+
+def start(run: Run, session: str, cwd: Path, minutes: float = 1) -> str:
+    return hook(run, "SessionStart", session, cwd, minutes, source="startup")
+
+
+def actions(run: Run) -> list[str]:
+    return [one["action"] for one in run("otel", "list", "--limit", "100", env=at(9)).result["events"]]
+
+
+@pytest.mark.parametrize("scope", STATE)
+def test_hooks_of_what_is_off_do_nothing(run: Run, home: Path, repo: Path, tmp_path: Path, scope: str) -> None:
+    done = run("off", *STATE[scope], env=at(), cwd=repo).result
+    name = {"session": "s1", "project": "alpha", "everywhere": ""}[scope]
+    assert (done["scope"], done["name"], done["off"], done["changed"]) == (scope, name, True, True)
+    made = Transcript(tmp_path / "s1.jsonl")
+    made.user("please mend the sluice of the harbour")
+    before = {path: path.stat().st_mtime_ns for path in home.rglob("*") if path.is_file()}
+    assert start(run, "s1", repo) == ""
+    for event in ("UserPromptSubmit", "Stop", "PreCompact", "SessionEnd"):
+        more = {"prompt": "where do we stand with the harbour gauge?", "transcript_path": str(made.path)}
+        assert hook(run, event, "s1", repo, **more) == ""
+    assert {path: path.stat().st_mtime_ns for path in home.rglob("*") if path.is_file()} == before
+    other = start(run, "s2", tmp_path / "beta")
+    assert (TEXT in other) is (scope != "everywhere")
+    again = run("on", *STATE[scope], env=at(2), cwd=repo).result
+    assert (again["off"], again["changed"], again["stillOff"]) == (False, True, [])
+    assert TEXT in start(run, "s1", repo, 3)
+
+
+def test_one_event_each(run: Run, repo: Path) -> None:
+    for _ in range(2):
+        run("off", "--everywhere", env=at())
+    start(run, "s1", repo)
+    for _ in range(2):
+        run("on", "--everywhere", env=at(2))
+    assert actions(run).count("switch.off") == actions(run).count("switch.on") == 1
+    assert not [action for action in actions(run) if action.startswith("hook.")]
+
+
+def test_without_a_flag_it_is_the_session_around_else_the_project(run: Run, repo: Path) -> None:
+    done = run("off", env=at(JOELCLAW_SESSION_ID="s1"), cwd=repo).result
+    assert (done["scope"], done["name"], done["chosenBy"]) == ("session", "s1", "session")
+    assert start(run, "s1", repo) == "" != start(run, "s2", repo)
+    done = run("off", env=at(), cwd=repo).result
+    assert (done["scope"], done["name"], done["chosenBy"]) == ("project", "alpha", "folder")
+    assert start(run, "s3", repo) == ""
+    left = run("on", env=at(2), cwd=repo).result["stillOff"]
+    assert [(one["scope"], one["name"]) for one in left] == [("session", "s1")]
+    refused = run("off", env=at(), cwd=Path("/"), ok=False)
+    assert refused.json["error"]["code"] == "SWITCH_NO_SCOPE" and "--everywhere" in refused.json["fix"]
+
+
+@pytest.mark.parametrize("words", [("--session", "s", "--project"), ("--project", "--everywhere"), ("--session", "")])
+@pytest.mark.parametrize("command", ["off", "on"])
+def test_flags_that_exclude_each_other_change_nothing(
+    run: Run, home: Path, command: str, words: tuple[str, ...]
+) -> None:
+    refused = run(command, *words, env=at(), ok=False)
+    assert (refused.code, refused.json["error"]["code"]) == (2, "SWITCH_INVALID_ARGS")
+    assert refused.json["fix"] and not (home / "switches.json").exists()
+
+
+def test_what_a_person_asks_for_still_works(run: Run, repo: Path) -> None:
+    run("off", "--everywhere", env=at())
+    assert run("memory", "write", "The sluice has two gates", env=at(), cwd=repo).result["project"] == "alpha"
+    assert run("recall", "sluice gates", env=at(), cwd=repo).result["count"] == 1
+
+
+def test_what_was_said_meanwhile_is_never_archived(run: Run, repo: Path, tmp_path: Path) -> None:
+    """Not by the next hook, and not by `memory archive`."""
+    made = Transcript(tmp_path / "s1.jsonl")
+
+    def say(minutes: int, text: str) -> None:
+        stamp = f"2026-09-20T10:{minutes:02}:00.000Z"
+        made.write(made.entry("user", text, timestamp=stamp))
+        made.write(made.entry("assistant", [{"type": "text", "text": f"answer to {text}"}], timestamp=stamp))
+        call = {"type": "tool_use", "id": f"c{minutes}", "name": "Read", "input": {"file_path": f"/w/{text[:6]}.py"}}
+        made.write(made.entry("assistant", [call], timestamp=stamp))
+        back = {"type": "tool_result", "tool_use_id": f"c{minutes}", "content": f"def {text[:6]}(): pass"}
+        made.write(made.entry("user", [back], timestamp=stamp))
+
+    def switch(word: str, minutes: int) -> None:
+        run(word, "--session", "s1", env={"JOELCLAW_NOW_MS": str(BEGAN_MS + minutes * MINUTE)})
+
+    say(1, "before the harbour is closed")
+    switch("off", 5)
+    say(6, "secret the harbour is closed")
+    switch("on", 10)
+    say(11, "behind the harbour is open")
+    hook(run, "Stop", "s1", repo, transcript_path=str(made.path))
+    run("memory", "archive", str(made.path), env=at())
+    stored = run("memory", "export", env=at()).out
+    assert "before the harbour" in stored and "behind the harbour" in stored
+    assert "secret" not in stored
+    assert run("recall", "secret", "--everywhere", env=at()).result["hits"] == []
+    assert run("recall", "before.py", "--everywhere", env=at()).result["hits"]
+
+
+def test_a_client_that_tells_all_over_again_is_not_believed(run: Run, repo: Path) -> None:
+    """OpenCode has no transcript, and names the last messages with each turn."""
+    began = at()["JOELCLAW_NOW_MS"]
+
+    def entry(number: int, minutes: float, text: str) -> dict[str, Any]:
+        return {"id": f"m{number}", "role": "user", "text": text, "at": int(began) + int(minutes * MINUTE)}
+
+    told = [entry(1, -5, "before the harbour is closed")]
+
+    def turn(minutes: float) -> None:
+        event = {"session_id": "s1", "cwd": str(repo), "percent": 75, "entries": told,
+                 "messages": [one["text"] for one in told]}  # fmt: skip
+        run("hook", "opencode", "turn_end", stdin=json.dumps(event), env=at(minutes), cwd=repo)
+
+    run("off", "--session", "s1", env=at())
+    told.append(entry(2, 1, "secret the harbour is closed"))
+    turn(2)
+    run("on", "--session", "s1", env=at(3))
+    told.append(entry(3, 4, "behind the harbour is open"))
+    turn(5)
+    run("checkpoint", "flush", "--session", "s1", "--percent", "80", env=at(6), cwd=repo)
+    known = run("memory", "export", env=at(7)).out + run("checkpoint", "show", "s1", env=at(7)).out
+    assert "before the harbour" in known and "behind the harbour" in known
+    assert "secret" not in known
+
+
+def test_idle_timers_of_what_is_off_do_not_run(run: Run, repo: Path, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    command = f"touch {ran}-{{session}}"
+    env = at(JOELCLAW_COMPACTION_IDLETRIGGERMINUTES="5", JOELCLAW_IDLE_COMMAND=command)
+    for session in ("s1", "s2"):
+        run("checkpoint", "save", "--session", session, "--percent", "80", "-m", "the gauge hangs", env=env, cwd=repo)
+        scheduled = run("idle", "schedule", "--session", session, "--percent", "80", "--agent", "claude",
+                        "--cwd", str(repo), env=env)  # fmt: skip
+        assert scheduled.result["scheduled"], scheduled.result
+    run("off", "--session", "s1", env=at())
+    later = {**env, **at(30)}
+    later["JOELCLAW_IDLE_COMMAND"] = command
+    outcome = run("idle", "run", "--once", env=later).result
+    assert [one["sessionId"] for one in outcome["sessions"]] == ["s2"]
+    assert not Path(f"{ran}-s1").exists()
+
+
+def test_status_says_what_is_off(run: Run, home: Path, repo: Path) -> None:
+    assert run("status", env=at()).result["switches"] == {"off": [], "excluded": []}
+    run("off", "--project", env=at(), cwd=repo)
+    run("off", "--session", "s1", env=at())
+    shown = run("status", env=at()).result["switches"]["off"]
+    assert [(one["scope"], one["name"]) for one in shown] == [("project", "alpha"), ("session", "s1")]
+    assert (home / "switches.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("data", [b"{", b"[]", b'{"silences": [{"scope": "x"}], "excluded": []}', b"\xff\xfe", b""])
+def test_a_damaged_file_is_set_aside_and_told(run: Run, home: Path, repo: Path, data: bytes) -> None:
+    run("off", "--everywhere", env=at())
+    (home / "switches.json").write_bytes(data)
+    broken = run("status", env=at()).result
+    assert "SWITCHES_DAMAGED" in [one["code"] for one in broken["problems"]]
+    assert TEXT in start(run, "s1", repo)
+    aside = list(home.glob("switches.json.damaged-*"))
+    assert [one.read_bytes() for one in aside] == [data]
+    assert "switch.set_aside" in actions(run)
+    (problem,) = run("status", env=at()).result["problems"]
+    assert problem["code"] == "SWITCHES_SET_ASIDE" and str(aside[0]) in problem["fix"]
+
+
+def test_switching_tells_where_a_damaged_file_is_now(run: Run, home: Path) -> None:
+    home.mkdir()
+    (home / "switches.json").write_bytes(b"{")
+    done = run("off", "--everywhere", env=at()).result
+    assert done["off"] and Path(done["setAside"]).read_bytes() == b"{"
+
+
+def test_a_file_that_cannot_be_written_is_an_error(run: Run, home: Path) -> None:
+    home.write_text("no folder")
+    for words in (("off", "--everywhere"), ("on", "--everywhere"), ("exclude", ".")):
+        failed = run(*words, env=at(), ok=False)
+        assert (failed.code, failed.json["error"]["code"]) == (1, "SWITCHES_UNWRITABLE")
+        assert failed.json["fix"]
+    assert home.read_text() == "no folder"
+
+
+def test_injections_of_a_script_say_that_it_is_off(run: Run, repo: Path) -> None:
+    words = ("inject", "memory", "--session", "s1", "--query", "harbour gauge")
+    run("off", "--session", "s1", env=at())
+    result = run(*words, env=at(), cwd=repo).result
+    assert (result["injected"], result["reason"], result["content"]) == (False, "off", "")
+    run("on", "--session", "s1", env=at())
+    assert run(*words, env=at(), cwd=repo).result["injected"]
+
+
+def test_a_hook_asks_once_whether_anything_is_off(
+    run: Run, home: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And reads nothing where there is no such file."""
+    from core.repository import switches
+
+    def fail() -> None:
+        raise AssertionError("read")
+
+    monkeypatch.setattr(switches, "read", fail)
+    assert TEXT in start(run, "s1", repo)
+    assert not (home / "switches.json").exists()

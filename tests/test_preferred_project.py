@@ -1,0 +1,130 @@
+"""`recall` puts the hits of the project it is run in before near equals of others, and says so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_transcript import Transcript
+from conftest import NOW_MS, Run
+from terminal import on_terminal
+
+from recall.reach import ABROAD
+
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+QUERY = "tide gauge reading interval"
+LINES = [
+    {"id": "beta", "text": "The tide gauge reading interval is ten minutes", "project": "acme/beta",
+     "verdict": "allow"},
+    {"id": "alpha", "text": "The tide gauge reading interval is nine minutes or so", "project": "acme/alpha",
+     "verdict": "allow"},
+    {"id": "global", "text": "Whoever changes a tide gauge notes it in the harbour office's book", "verdict": "allow"},
+    {"id": "distant", "text": "A reading of the lamps of the buoys tells when they are changed",
+     "project": "acme/alpha", "verdict": "allow"},
+]  # fmt: skip
+
+
+@pytest.fixture
+def alpha(run: Run, tmp_path: Path) -> Path:
+    """A repository, and a memory that says the same better in another one."""
+    run("memory", "import", "-", stdin="".join(json.dumps(line) + "\n" for line in LINES), env=NOW)
+    return repository(tmp_path / "alpha")
+
+
+def repository(folder: Path) -> Path:
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "config").write_text(f'[remote "origin"]\n\turl = git@example.org:acme/{folder.name}.git\n')
+    return folder
+
+
+def ask(run: Run, *words: str, cwd: Path) -> Any:
+    return run("recall", QUERY, "--budget", "lean", *words, env=NOW, cwd=cwd).result
+
+
+def scores(result: Any) -> dict[str, float]:
+    return {hit["id"]: hit["score"] for hit in result["hits"]}
+
+
+def test_near_equals_of_another_project_go_behind(run: Run, alpha: Path, tmp_path: Path) -> None:
+    everywhere = ask(run, "--everywhere", cwd=alpha)
+    assert (everywhere["preferredProject"], everywhere["hits"][0]["id"]) == (None, "beta")
+    here = ask(run, cwd=alpha)
+    assert (here["preferredProject"], here["hits"][0]["id"]) == ("acme/alpha", "alpha")
+    there = ask(run, cwd=repository(tmp_path / "beta"))
+    assert (there["preferredProject"], there["hits"][0]["id"]) == ("acme/beta", "beta")
+    assert ask(run, cwd=alpha)["hits"][0]["project"] == "acme/alpha", "below the top of it, too"
+
+
+def test_own_and_global_hits_keep_their_score_and_others_most_of_it(run: Run, alpha: Path) -> None:
+    def asked(*words: str) -> dict[str, float]:
+        # recalls of a batch do not count as use, which would raise the scores
+        out = run("recall", "--batch", "-", "--budget", "lean", *words, stdin=QUERY + "\n", env=NOW, cwd=alpha).out
+        return scores(json.loads(out)["result"])
+
+    before, after = asked("--everywhere"), asked()
+    assert (after["alpha"], after["global"]) == (before["alpha"], before["global"])
+    assert after["beta"] == pytest.approx(before["beta"] * ABROAD, abs=0.0002)
+    assert 0.5 < ABROAD < 1
+
+
+def test_a_clearly_better_hit_of_another_project_comes_first(run: Run, alpha: Path) -> None:
+    hits = ask(run, "--limit", "10", "--everywhere", cwd=alpha)["hits"]
+    assert "distant" in [hit["id"] for hit in hits]
+    hits = ask(run, "--limit", "10", cwd=alpha)["hits"]
+    order = [hit["id"] for hit in hits]
+    assert order.index("beta") < order.index("distant")
+    assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
+
+
+def test_a_folder_in_no_repository_prefers_a_name_in_use(run: Run, alpha: Path, tmp_path: Path) -> None:
+    for name, preferred in (("beta", "beta"), ("elsewhere", None)):
+        plain = tmp_path / "plain" / name
+        plain.mkdir(parents=True)
+        assert ask(run, cwd=plain)["preferredProject"] == preferred
+    assert ask(run, cwd=tmp_path / "plain" / "beta")["hits"][0]["id"] == "beta"
+
+
+def test_a_filter_stays_what_it_is(run: Run, alpha: Path) -> None:
+    only = ask(run, "--project", "acme/beta", cwd=alpha)
+    assert only["preferredProject"] is None
+    assert {hit["id"] for hit in only["hits"]} == {"beta", "global"}
+    assert ask(run, "--session", "s1", cwd=alpha)["preferredProject"] is None
+
+
+def test_turns_and_calls_of_a_session_are_of_its_project(run: Run, alpha: Path, tmp_path: Path) -> None:
+    for number, (name, session) in enumerate((("alpha", "s-alpha"), ("beta", "s-beta"))):
+        more = {"sessionId": session, "cwd": str(tmp_path / name)}
+        repository(tmp_path / name) if name == "beta" else None
+        made = Transcript(tmp_path / f"{session}.jsonl", first=100 * number)
+        made.write(made.entry("user", "the sluice opens at neap tide because of the barge", **more))
+        call = {"type": "tool_use", "id": f"c{number}", "name": "Read", "input": {"file_path": "/w/src/sluiceGate.py"}}
+        made.write(made.entry("assistant", [call], **more))
+        back = {"type": "tool_result", "tool_use_id": f"c{number}", "content": f"def neapOffset(): return {name}Gate"}
+        made.write(made.entry("user", [back], **more))
+        run("memory", "archive", str(made.path), env=NOW)
+    for query in ("sluice neap tide barge", "neapOffset"):
+        for name in ("alpha", "beta"):
+            hits = run("recall", query, env=NOW, cwd=tmp_path / name).result["hits"]
+            assert [hit["session"] for hit in hits[:2]] == [f"s-{name}", f"s-{'beta' if name == 'alpha' else 'alpha'}"]
+            assert hits[0]["score"] > hits[1]["score"]
+
+
+def test_each_query_of_a_batch_prefers(run: Run, alpha: Path) -> None:
+    out = run("recall", "--batch", "-", stdin=f"{QUERY}\n{QUERY}\n", env=NOW, cwd=alpha).out
+    results = [json.loads(line)["result"] for line in out.splitlines()]
+    assert [(one["preferredProject"], one["hits"][0]["id"]) for one in results] == [("acme/alpha", "alpha")] * 2
+
+
+def test_a_person_is_told_and_raw_is_texts_alone(run: Run, alpha: Path, home: Path) -> None:
+    raw = run("recall", QUERY, "--raw", env=NOW, cwd=alpha).out.splitlines()
+    assert raw[0] == LINES[1]["text"] and set(raw) <= {line["text"] for line in LINES}
+    (alpha / ".git").rename(home.parent / ".git")  # where the command runs
+    assert "Hits of acme/alpha go first" in " ".join(on_terminal(home, "recall", QUERY).out.split())
+    assert "go first" not in on_terminal(home, "recall", QUERY, "--everywhere").out
+
+
+def test_a_store_that_is_not_there_yet_prefers_too(run: Run, tmp_path: Path) -> None:
+    result = run("recall", QUERY, env=NOW, cwd=repository(tmp_path / "alpha")).result
+    assert (result["preferredProject"], result["hits"]) == ("acme/alpha", [])
