@@ -30,14 +30,18 @@ def run(options: dict[str, Any]) -> int:
     given = call.Call(agent, name, began)
     try:
         given.watch()
-        _print(given, given.answer(_payload()))
+        text = given.answer(_payload())
+        given.hold()
+        _print(given, text)
         given.close()
     except BaseException as error:
-        try:
-            _print(given, given.empty())
-            given.failed(error)
-        except BaseException:  # stdout is gone, or the disk: there is nobody left to tell
-            pass
+        fault = error
+        # The fault first, too: where it hangs, the deadline prints the answer.
+        for last in (lambda: given.failed(fault), lambda: _print(given, given.empty())):
+            try:
+                last()
+            except BaseException:  # stdout is gone, or the disk: there is nobody left to tell
+                pass
     return 0
 
 
