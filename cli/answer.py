@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from core.envelope import Envelope, NextAction
 
 
+_NAME = "joelclaw "
+
+
 class StdoutFullError(Exception):
     """Stdout takes no more, a full disk behind it say; the text is the system's reason."""
 
@@ -103,8 +106,31 @@ def print_answer(command: str, answer: Answer) -> None:
 
 
 def print_envelope(envelope: Envelope) -> None:
-    """One indented JSON object and a newline."""
-    write_json(json_text.pretty(envelope))
+    """One indented JSON object and a newline; the commands in its fix and next actions run as they stand."""
+    actions = envelope["next_actions"]
+    printed: Envelope = {**envelope}
+    if "fix" in envelope:
+        printed["fix"] = runnable(envelope["fix"])
+    printed["next_actions"] = [{**action, "command": runnable(action["command"])} for action in actions]
+    write_json(json_text.pretty(printed))
+
+
+def runnable(text: str) -> str:
+    """The text with our commands in it as a shell runs them from any folder (`session.own_command`)."""
+    if _NAME not in text:
+        return text
+    from session import own_command
+
+    word = own_command.word()
+    if word == own_command.NAME:
+        return text
+    from cli import commands
+
+    before, *behind = text.split(_NAME)
+    for part in behind:
+        is_command = (not before or before[-1] in " `(") and commands.begins_one(part)
+        before += f"{word} {part}" if is_command else _NAME + part
+    return before
 
 
 def write_json(text: str) -> bool:

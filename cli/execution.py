@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from cli import commands
-from cli.answer import Answer, StdoutFullError, print_answer, print_envelope, step, tell
+from cli.answer import Answer, StdoutFullError, print_answer, print_envelope, runnable, step, tell
 from core import envelope as envelopes
 from core import files
 from core.errors import FAILED, Failure
@@ -162,5 +162,5 @@ def report(name: str, failure: Failure, *, as_json: bool) -> int:
     else:
         from core.output.shown import shown
 
-        tell(shown(f"{name}: {failure.message}\n  {failure.fix}\n"))
+        tell(shown(f"{name}: {failure.message}\n  {runnable(failure.fix)}\n"))
     return failure.exit_code

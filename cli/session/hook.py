@@ -35,13 +35,14 @@ def run(options: dict[str, Any]) -> int:
         _print(given, text)
         given.close()
     except BaseException as error:
-        fault = error
-        # The fault first, too: where it hangs, the deadline prints the answer.
-        for last in (lambda: given.failed(fault), lambda: _print(given, given.empty())):
-            try:
-                last()
-            except BaseException:  # stdout is gone, or the disk: there is nobody left to tell
-                pass
+        try:
+            given.failed(error)  # before the answer, too: where it hangs, the deadline prints that
+        except BaseException:  # the disk is gone: there is nobody left to tell
+            pass
+        try:
+            _print(given, given.empty())
+        except BaseException:  # as above, of stdout
+            pass
     return 0
 
 
