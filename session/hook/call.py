@@ -115,7 +115,7 @@ class Call:
             if context.write_events():
                 spool.drop(files)
             else:
-                spool.keep(self._own)
+                spool.keep([*self._own[:-1], self._completed()])  # anew: it tells of this fault too
                 spool.drop([self._held])
         if self._deadline is not None:
             self._deadline.over()
