@@ -81,7 +81,7 @@ def ends(home: Path, places: dict[str, str], tmp_path: Path) -> Ends:
         elif kind == "closed":
             closing = lambda: os.close(1)  # noqa: E731
         else:
-            if words[0] == "mcp":  # its package keeps the stderr that it was imported with: in a process of its own
+            if words[:1] == ("mcp",):  # its package keeps the stderr that it was imported with: in a process of its own
                 env |= {"JOELCLAW_HOOK_DEADLINE_MS": "60000"}
             done = attempt(copied, *words, stdin=stdin.encode(), env=env, cwd=tmp_path)
             return done.code, done.err
