@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from core.envelope import Envelope, NextAction
 
 
+_NAME = "joelclaw "
+
+
+class StdoutFullError(Exception):
+    """Stdout takes no more, a full disk behind it say; the text is the system's reason."""
+
+
 class Answer:
     """The result of a command.
 
@@ -55,19 +62,38 @@ def quoted(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"
 
 
-def write_out(text: str) -> None:
-    """Text to stdout as UTF-8, whatever the locale; a reader that went away is no error."""
-    data = text.encode("utf-8", "replace")
-    if sys.stdout is None:  # it was closed when we began, and descriptor 1 may be any file's by now
-        return
+def write_out(text: str) -> bool:
+    """Text to stdout as UTF-8, whatever the locale; returns whether anybody reads on, as `write_bytes`."""
+    return write_bytes(text.encode("utf-8", "replace"))
+
+
+def write_bytes(data: bytes | bytearray) -> bool:
+    """Bytes to stdout; returns whether anybody reads on: who prints more and more ends where nobody does.
+
+    A reader that went away is no error, nor is a stdout that was closed when we began (`cli.start` makes it one whose
+    reader went away): the exit code stays the command's own.
+
+    Raises:
+        StdoutFullError: stdout takes no more.
+    """
     try:
-        sys.stdout.flush()
-        view = memoryview(data)
-        while view:
-            view = view[os.write(1, view) :]
+        with memoryview(data) as view:
+            done = 0
+            while done < len(view):
+                done += os.write(1, view[done:])
     except BrokenPipeError:
-        # Python would complain once more when it flushes stdout at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return False
+    except OSError as error:
+        raise StdoutFullError(error.strerror or type(error).__name__) from None
+    return True
+
+
+def tell(text: str) -> None:
+    """Text to stderr, for a person; where nobody reads that either, nobody is told."""
+    try:
+        sys.stderr.write(text)
+    except OSError:
+        pass
 
 
 def print_answer(command: str, answer: Answer) -> None:
@@ -80,17 +106,40 @@ def print_answer(command: str, answer: Answer) -> None:
 
 
 def print_envelope(envelope: Envelope) -> None:
-    """One indented JSON object and a newline."""
-    write_json(json_text.pretty(envelope))
+    """One indented JSON object and a newline; the commands in its fix and next actions run as they stand."""
+    actions = envelope["next_actions"]
+    printed: Envelope = {**envelope}
+    if "fix" in envelope:
+        printed["fix"] = runnable(envelope["fix"])
+    printed["next_actions"] = [{**action, "command": runnable(action["command"])} for action in actions]
+    write_json(json_text.pretty(printed))
 
 
-def write_json(text: str) -> None:
-    """JSON text and a newline to stdout, with escapes for what acts on a terminal or passes for markup."""
+def runnable(text: str) -> str:
+    """The text with our commands in it as a shell runs them from any folder (`session.own_command`)."""
+    if _NAME not in text:
+        return text
+    from session import own_command
+
+    word = own_command.word()
+    if word == own_command.NAME:
+        return text
+    from cli import commands
+
+    before, *behind = text.split(_NAME)
+    for part in behind:
+        is_command = (not before or before[-1] in " `(") and commands.begins_one(part)
+        before += f"{word} {part}" if is_command else _NAME + part
+    return before
+
+
+def write_json(text: str) -> bool:
+    """JSON text and a newline, with escapes for what acts on a terminal or passes for markup; as `write_out`."""
     if not (text.isascii() and "<" not in text and "\x7f" not in text):
         from core.output.shown import escaped  # most answers hold nothing to escape, and a hook starts faster without
 
         text = escaped(text)
-    write_out(text + "\n")
+    return write_out(text + "\n")
 
 
 def _shown(text: str) -> str:

@@ -6,9 +6,11 @@ is reported by the same `Failure`.
 
 from __future__ import annotations
 
+import io
 import os
 import shlex
 import sys
+from contextlib import nullcontext, redirect_stdout
 from functools import cache
 from inspect import Parameter as Argument
 from inspect import Signature
@@ -19,7 +21,7 @@ import typer
 from typer.main import get_command
 
 from cli import execution, reference
-from cli.answer import print_envelope
+from cli.answer import StdoutFullError, print_envelope, write_out
 from cli.commands import GROUPS, every
 from core import envelope as envelopes
 from core.errors import Failure, usage
@@ -43,10 +45,20 @@ _Misused: type[Exception] = typer.BadParameter.__mro__[1]
 
 def run_app(words: list[str], *, as_json: bool) -> int:
     """Run what the words ask for; returns the exit code (0 done, 1 failed, 2 wrong usage)."""
+    try:
+        return _run(words, as_json=as_json)
+    except StdoutFullError as error:
+        return execution.unprinted(_path(words), error)
+
+
+def _run(words: list[str], *, as_json: bool) -> int:
     if not words:
         return _overview(as_json=as_json)
+    terminal = execution.stdout_is_terminal()
+    printed = io.StringIO()  # Typer has its own ways with a stdout that nobody reads
     try:
-        read = parse_with_typer(words, rich=execution.stdout_is_terminal())
+        with nullcontext() if terminal else redirect_stdout(printed):
+            read = parse_with_typer(words, rich=terminal)
     except Failure as failure:
         return execution.report(_named(words), failure, as_json=as_json)
     except KeyboardInterrupt:
@@ -55,6 +67,7 @@ def run_app(words: list[str], *, as_json: bool) -> int:
         if os.environ.get("JOELCLAW_DEBUG"):
             raise
         return execution.report(_named(words), execution.unknown(error), as_json=as_json)
+    write_out(printed.getvalue())
     return 0 if read is None else execution.run(*read, as_json=as_json)
 
 

@@ -62,6 +62,12 @@ def every() -> tuple[Command, ...]:
     return tuple(command for word in _FOLDERS for command in _declared(word) if command.path.partition(" ")[0] == word)
 
 
+def begins_one(text: str) -> bool:
+    """Whether a text begins with the first word of a command, or with a flag: in prose our name means no command."""
+    word = text.split(None, 1)[0].rstrip("`.,;:)") if text.strip() else ""
+    return word in _FOLDERS or word.startswith("--")
+
+
 def _declared(word: str) -> tuple[Command, ...]:
     """What the folder of a command's first word declares."""
     folder = _FOLDERS.get(word)

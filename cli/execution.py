@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from cli import commands
-from cli.answer import Answer, print_answer, print_envelope, step
+from cli.answer import Answer, StdoutFullError, print_answer, print_envelope, runnable, step, tell
 from core import envelope as envelopes
 from core import files
 from core.errors import FAILED, Failure
@@ -41,7 +40,10 @@ def load(target: str) -> Callable[..., Any]:
 
 def run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
     """Run one command, print its answer, and start the background jobs that are due; returns the exit code."""
-    code = _run(command, options, as_json=as_json)
+    try:
+        code = _run(command, options, as_json=as_json)
+    except StdoutFullError as error:
+        code = unprinted(command.path, error)
     corrected = files.take_corrected()
     if corrected:
         _tell_corrected(corrected, quiet=command.path == "hook")
@@ -77,7 +79,7 @@ def _tell_dropped(dropped: tuple[tuple[str, str], ...]) -> None:
 
     made = dropped_files.events(dropped, clock.now_ms())
     if made and spool.keep(made):
-        sys.stderr.write(shown("".join(f"joelclaw: left out: {event.get('error')}\n" for event in made)))
+        tell(shown("".join(f"joelclaw: left out: {event.get('error')}\n" for event in made)))
 
 
 def _tell_unknown(unknown: tuple[tuple[str, str], ...]) -> None:
@@ -89,7 +91,7 @@ def _tell_unknown(unknown: tuple[tuple[str, str], ...]) -> None:
 
     made = unknown_settings.events(unknown, clock.now_ms())
     if made and spool.keep(made):
-        sys.stderr.write(shown("".join(f"joelclaw: {event['metadata']['message']}\n" for event in made)))
+        tell(shown("".join(f"joelclaw: {event['metadata']['message']}\n" for event in made)))
 
 
 def _tell_corrected(paths: list[str], *, quiet: bool) -> None:
@@ -104,7 +106,7 @@ def _tell_corrected(paths: list[str], *, quiet: bool) -> None:
     told = new_event("home.modes.corrected", source="joelclaw", component="home", level="warn", metadata=about, now=now)
     spool.keep([told])
     if not quiet:
-        sys.stderr.write(f"joelclaw: others could use {number} files or folders in {files.home()}; now only you can\n")
+        tell(f"joelclaw: others could use {number} files or folders in {files.home()}; now only you can\n")
 
 
 def _run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
@@ -115,6 +117,8 @@ def _run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
         return report(name, failure, as_json=as_json)
     except KeyboardInterrupt:
         return INTERRUPTED
+    except StdoutFullError:
+        raise
     except Exception as error:
         if os.environ.get("JOELCLAW_DEBUG"):
             raise
@@ -142,6 +146,12 @@ def draw(command: Command, answer: Answer) -> None:
         print_answer(f"joelclaw {command.path}", answer)
 
 
+def unprinted(path: str, error: StdoutFullError) -> int:
+    """Say that stdout took not all of it; returns the exit code. What the command was to do, it has done."""
+    tell(f"joelclaw{' ' * bool(path)}{path}: stdout takes no more: {error}; what was printed is not all\n")
+    return FAILED
+
+
 def unknown(error: Exception) -> Failure:
     """An unexpected exception as a failure: of the database, or a fault of ours."""
     if type(error).__module__ == "apsw":
@@ -167,5 +177,5 @@ def report(name: str, failure: Failure, *, as_json: bool) -> int:
     else:
         from core.output.shown import shown
 
-        sys.stderr.write(shown(f"{name}: {failure.message}\n  {failure.fix}\n"))
+        tell(shown(f"{name}: {failure.message}\n  {runnable(failure.fix)}\n"))
     return failure.exit_code

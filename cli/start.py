@@ -25,6 +25,8 @@ def start() -> NoReturn:
     """
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
     code = _INTERRUPTED
+    if sys.stdout is None or sys.stderr is None or sys.stdin is None:
+        _open_closed()
     try:
         pack = _pack()
         already = frozenset(sys.modules)
@@ -39,13 +41,32 @@ def start() -> NoReturn:
     os._exit(code)
 
 
+def _open_closed() -> None:
+    """Open those of the three descriptors that were closed: else the next file, a store say, would be stdout.
+
+    Stdin is at its end then, and stdout has lost its reader, like a pipe: one rule for both (`cli.answer.write_bytes`).
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
+    if sys.stdin is None:
+        sys.stdin = open(0, closefd=False)
+    if sys.stdout is None:
+        reading, writing = os.pipe()
+        os.dup2(writing, 1)
+        os.close(reading)
+        os.close(writing)
+        sys.stdout = open(1, "w", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", closefd=False)
+
+
 def _end(pack: Pack | None, already: frozenset[str]) -> None:
-    for stream in (sys.stdout, sys.stderr):
+    for number, stream in ((1, sys.stdout), (2, sys.stderr)):
         try:
-            if stream is not None:  # it was closed when the process began
-                stream.flush()
-        except OSError:
-            pass  # nobody reads any more
+            stream.flush()
+        except OSError:  # nobody reads any more; Python, where it ends itself, would flush once more and complain
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
     try:
         if pack is not None:
             pack.complete(already)

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cli.answer import runnable
 from core.output.shown import shown
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def next_steps(answer: Answer, screen: Console) -> None:
     """The commands that make sense now, quietly."""
     for action in answer.next_actions:
         line = Text("→ ", style="dim")
-        command = action["command"]
+        command = runnable(action["command"])
         for name, about in action.get("params", {}).items():
             if isinstance(about.get("value"), str):
                 command = command.replace(f"<{name}>", about["value"])

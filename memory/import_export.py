@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from core.errors import USAGE, Failure
 from core.output.shown import escaped
 from core.store import documents, segments, sqlite
 from core.store.migrations import COLLECTIONS
@@ -68,28 +69,55 @@ def import_lines(
     Each batch is stored whole or not at all. `progress` is called with the number of bytes done.
 
     Raises:
-        Failure: what the store says; the batches before stay.
+        Failure: what the store says, and how many lines are in: the batches before stay.
     """
     report = Imported()
-    if vectors:
-        with sqlite.transaction(db):
-            documents.ensure_signatures(db)
     longest = config.whole("memory.max_chars")
-    for prepared in prepare_all(_batches(lines), now, longest, _INLINE):
-        report.lines += prepared.lines
-        for number, reason in prepared.refused:
-            report.refuse(number, reason)
-        _store(db, prepared, report, now, vectors)
-        progress(prepared.read_bytes)
-    segments.catch_up(db)
-    if report.added >= documents.MERGE_AFTER:
-        documents.merge_index(db)
-    sqlite.fold_log(db, over=0)
+    read = 0
+    stored = 0
+
+    def numbered() -> Iterator[Line]:
+        nonlocal read
+        for line in lines:
+            read = line[0]
+            yield line
+
+    remaining = numbered()
+    try:
+        if vectors:
+            with sqlite.transaction(db):
+                documents.ensure_signatures(db)
+        for prepared in prepare_all(_batches(remaining), now, longest, _INLINE):
+            report.lines += prepared.lines
+            for number, reason in prepared.refused:
+                report.refuse(number, reason)
+            _store(db, prepared, report, now, vectors)
+            stored = prepared.until
+            progress(prepared.read_bytes)
+        segments.catch_up(db)
+        if report.added >= documents.MERGE_AFTER:
+            documents.merge_index(db)
+        sqlite.fold_log(db, over=0)
+    except (sqlite.StoreError, Failure) as error:
+        failure = error if isinstance(error, Failure) else sqlite.as_failure(error)
+        if failure.exit_code == USAGE:  # the input cannot be read
+            raise
+        for _ in remaining:  # how many there are
+            pass
+        raise _stopped(failure, stored, read) from None
     return report
 
 
-def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
-    remaining = iter(lines)
+def _stopped(failure: Failure, stored: int, lines: int) -> Failure:
+    """The store's failure, with the lines that are in, of how many, and how to go on."""
+    how_many = f"all {lines:,} lines" if stored == lines else f"lines 1 to {stored:,} of {lines:,}"
+    what = f"{how_many} are in" if stored else f"none of {lines:,} lines is in"
+    advice = failure.fix.partition(";")[0]
+    fix = f"{advice}: give the same lines again, and what is in is left as it is"
+    return Failure(failure.code, f"{failure.message}; {what}", fix, failure.exit_code)
+
+
+def _batches(remaining: Iterator[Line]) -> Iterator[list[Line]]:
     while batch := list(islice(remaining, BATCH)):
         yield batch
 

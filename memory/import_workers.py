@@ -32,13 +32,14 @@ class Prepared:
 
     lines: int = 0
     read_bytes: int = 0
+    until: int = 0  # the number of its last line
     documents: list[tuple[json_form.Incoming, bytes]] = field(default_factory=list)
     refused: list[tuple[int, str]] = field(default_factory=list)
 
 
 def prepare(batch: Sequence[Line], now: int, longest: int) -> Prepared:
     """Prepare numbered lines; None is a line that was too long to read, a blank one does not count."""
-    prepared = Prepared(read_bytes=sum(len(raw or b"") for _, raw in batch))
+    prepared = Prepared(read_bytes=sum(len(raw or b"") for _, raw in batch), until=batch[-1][0])
     for number, raw in batch:
         line = raw.strip(b" \t\r\n\xef\xbb\xbf") if raw is not None else b"-"
         if not line:

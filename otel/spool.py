@@ -1,4 +1,4 @@
-"""Events that could not be stored: kept as JSON lines beside the store, and taken in by the next hook that can.
+"""Events that are not stored, or not yet: JSON lines beside the store, taken in by the next hook that can.
 
 An event's id makes it harmless to take a line in twice.
 """
@@ -18,12 +18,26 @@ if TYPE_CHECKING:
 _MOST_BYTES = 262_144
 _NAME = "events.jsonl"
 _TAKEN = _NAME + ".taken-"
+_HELD = ".held"
 
 
 def keep(events: Sequence[Event]) -> bool:
     """Append events to the spool; whether they are there. A full spool (256 KB) takes no more."""
+    return _append(_NAME, events)
+
+
+def hold(events: Sequence[Event]) -> str:
+    """Write events that are about to be stored to a file of this process; returns its path to `drop`, "" for none.
+
+    A process that is killed before they are stored leaves it, and the next hook takes them in.
+    """
+    name = f"{_TAKEN}{os.getpid()}{_HELD}"
+    return os.path.join(_folder(), name) if _append(name, events) else ""
+
+
+def _append(name: str, events: Sequence[Event]) -> bool:
     try:
-        path = os.path.join(files.private_folder(_folder()), _NAME)
+        path = os.path.join(files.private_folder(_folder()), name)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             if os.fstat(descriptor).st_size > _MOST_BYTES:
@@ -36,16 +50,20 @@ def keep(events: Sequence[Event]) -> bool:
     return True
 
 
-def waiting() -> bool:
-    """Whether something waits; a question of microseconds where nothing does."""
+def waiting(held: str = "") -> bool:
+    """Whether something waits besides what this process holds; a question of microseconds where nothing does."""
     try:
-        return bool(os.listdir(_folder()))
+        return any(name != os.path.basename(held) for name in os.listdir(_folder()))
     except OSError:
         return False
 
 
-def take() -> tuple[list[Event], list[str]]:
-    """What waits, and the files to `drop` once it is stored. What no longer reads as an event is left out."""
+def take(held: str = "") -> tuple[list[Event], list[str]]:
+    """What waits, and the files to `drop` once it is stored. What no longer reads as an event is left out.
+
+    Args:
+        held: the file of this process, which is left where it is.
+    """
     folder = _folder()
     try:
         os.rename(os.path.join(folder, _NAME), os.path.join(folder, f"{_TAKEN}{os.getpid()}"))
@@ -61,6 +79,8 @@ def take() -> tuple[list[Event], list[str]]:
         if not name.startswith(_TAKEN):
             continue
         path = os.path.join(folder, name)
+        if path == held:
+            continue
         try:
             with open(path, "rb") as file:
                 lines = file.read(_MOST_BYTES * 2).splitlines()

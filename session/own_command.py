@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-from clients import registry
-
 NAME = "joelclaw"
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@%,:=")
 _PATHS_ROOM = 120
@@ -44,7 +42,11 @@ def word(agent: str = "") -> str:
     Args:
         agent: the client whose shell is to run it; "" for the shell around this process.
     """
-    folders = _OF_LOGIN if registry.row(agent).login_shell else os.environ.get("PATH", "")
+    folders = os.environ.get("PATH", "")
+    if agent:
+        from clients import registry
+
+        folders = _OF_LOGIN if registry.row(agent).login_shell else folders
     around = (sys.argv[0] if sys.argv else "", folders)
     if around not in _known:  # a look at each folder of PATH, for every command of a text
         _known.clear()

@@ -232,7 +232,7 @@ if at_commit:
 
 
 def paused(
-    home: Path, *words: str, commit: int = 0, step: int = 0, env: dict[str, str] | None = None
+    home: Path, *words: str, commit: int = 0, step: int = 0, env: dict[str, str] | None = None, stdin: bytes = b""
 ) -> subprocess.Popen[bytes]:
     """A command that stands still, on any machine, until it is stopped; or that has ended before it came so far.
 
@@ -245,14 +245,17 @@ def paused(
     (folder / "sitecustomize.py").write_text(_PAUSE)
     mark = folder / "mark"
     more = {"PYTHONPATH": str(folder), "PAUSE_AT_COMMIT": str(commit), "PAUSE_AT_STEP": str(step)}
+    (folder / "stdin").write_bytes(stdin)
+    given = os.open(folder / "stdin" if stdin else os.devnull, os.O_RDONLY)
     process = subprocess.Popen(
         [JOELCLAW, *words],
-        stdin=subprocess.DEVNULL,
+        stdin=given,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=clean_environment(home, **(env or {}), **more, PAUSE_MARK=str(mark)),
         cwd=home.parent,
     )
+    os.close(given)
     until = time.monotonic() + PATIENCE_S
     while not mark.exists():
         if process.poll() is not None:

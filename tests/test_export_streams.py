@@ -75,19 +75,6 @@ def test_a_reader_that_goes_away_is_no_error(home: Path, large: int) -> None:
     process.stderr.close()
 
 
-@pytest.mark.spawned
-@pytest.mark.parametrize("stdout", [">/dev/full", ">&-"])
-def test_a_stdout_that_takes_nothing_is_told_of(run: Run, home: Path, stdout: str) -> None:
-    run("memory", "write", "the staging queue drains at 14:00 UTC")
-    done = subprocess.run(
-        ["sh", "-c", f'exec "$0" memory export {stdout}', JOELCLAW],
-        stderr=subprocess.PIPE, env=clean_environment(home), timeout=PATIENCE_S, text=True,
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert done.stderr.startswith("joelclaw memory export: stdout takes no more: ")
-    assert "Traceback" not in done.stderr
-
-
 def test_the_first_line_is_printed_before_the_second_is_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     run("memory", "write", "the staging queue drains at 14:00 UTC")
     there: list[int] = []

@@ -22,9 +22,9 @@ by_path = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: comma
 
 
 @by_path
-def test_every_command_has_help_with_all_its_parameters(capsys: pytest.CaptureFixture[str], command: Command) -> None:
+def test_every_command_has_help_with_all_its_parameters(capfd: pytest.CaptureFixture[str], command: Command) -> None:
     assert run_app([*command.path.split(), "--help"], as_json=True) == 0
-    text = capsys.readouterr().out
+    text = capfd.readouterr().out
     assert text.startswith(f"Usage: joelclaw {command.path} ")
     flat = " ".join(text.split())
     # the help wraps lines at hyphens too

@@ -42,6 +42,7 @@ DEAR = {
     ),
     *("socket", "inspect", "logging", "asyncio", "threading", "traceback", "importlib.util", "importlib.metadata"),
     *("cli.app", "cli.reference", "cli.installation.completion", "cli.terminal", "core.store.overview"),
+    "core.repository.trust",
 }
 
 NOTES = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,11 @@ def lines() -> list[dict[str, Any]]:
 @pytest.fixture
 def places(run: Run, tmp_path: Path) -> dict[str, str]:
     """A home in which all that can be stored is nasty, and what the calls of the table name."""
+    return fill(run, tmp_path)
+
+
+def fill(run: Callable[..., Any], tmp_path: Path) -> dict[str, str]:
+    """Store all that is nasty; returns what the calls of the table name."""
     path = tmp_path / "lines.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in lines()))
     assert run("memory", "import", str(path), env=NOW).result["failed"] == 1, "a lone surrogate is no text"

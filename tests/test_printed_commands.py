@@ -12,6 +12,7 @@ import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import JOELCLAW, Run, clean_environment
 
+from cli.answer import runnable
 from core.quoting import cost
 
 TASK = "Find out why the tide tables of Husum are read twice"
@@ -150,3 +151,37 @@ def test_lost_prints_such_commands_too(run: Run, home: Path, tmp_path: Path) -> 
     assert entry["get"].startswith(f"{JOELCLAW} recall ")
     assert entry["name"] in shell(entry["get"], home)
     assert run("lost").result["lost"]["names"]["entries"][0]["get"].startswith("joelclaw recall ")
+
+
+def test_what_an_answer_offers_runs_where_path_has_no_joelclaw(home: Path, run: Run) -> None:
+    talk(run)
+    for words in (["memory", "stats"], ["memory", "write", "the lock of Husum is green"], ["checkpoint", "show", "s1"]):
+        for action in json.loads(spawned(Path(JOELCLAW), home, *words))["next_actions"]:
+            command = action["command"]
+            assert command.startswith(f"{JOELCLAW} ")
+            if "<" not in command:
+                assert json.loads(shell(command, home))["ok"]
+
+
+def test_nor_does_the_fix_of_a_failure_need_it(home: Path) -> None:
+    environment = {**clean_environment(home), "PATH": ELSEWHERE}
+    done = subprocess.run([JOELCLAW, "recall", "--limt", "3", "x"], env=environment, capture_output=True, text=True)
+    answer = json.loads(done.stdout)
+    assert done.returncode == 2 and answer["command"] == "joelclaw recall"
+    assert answer["fix"].endswith(f"{JOELCLAW} recall --help")
+    assert answer["next_actions"][0]["command"] == f"{JOELCLAW} recall --help"
+    shell(answer["next_actions"][0]["command"], home)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("joelclaw recall <query>", "X recall <query>"), ("run `joelclaw store sync`, or", "run `X store sync`, or"),
+        ("see: joelclaw --help", "see: X --help"), ("your joelclaw and its home", "your joelclaw and its home"),
+        ("/opt/joelclaw status", "/opt/joelclaw status"), ("(joelclaw status)", "(X status)"),
+        ("joelclaw memory write x; joelclaw trust.", "X memory write x; X trust."), ("joelclaw ", "joelclaw "),
+    ],
+)  # fmt: skip
+def test_a_command_in_prose_is_told_from_our_name(monkeypatch: pytest.MonkeyPatch, text: str, shown: str) -> None:
+    monkeypatch.setattr("session.own_command.word", lambda _="": "X")
+    assert runnable(text) == shown

@@ -53,6 +53,43 @@ def test_where_tokens_stand(text: str, tokens: list[str]) -> None:
     assert found(text) == tokens
 
 
+ID = "Xk3pQ9mZ7LtR2vWnB5cYd"  # 21 characters, as tools name folders
+HEX = "5a1c9e7b2d4f6081a3c5e7f9b1d3f5"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/tmp/tmp.a8Kd93/report.json", f"TMPDIR=/tmp/tmp.{ID} make", "password file: /tmp/tmp.a8Kd93QwEr/pw",
+        "SSH_AUTH_SOCK=/tmp/ssh-q3kZ9xLmPtR7/agent.1234", "/tmp/pytest-of-x/pytest-12/test_write0/home/store.db",
+        "/var/folders/zz/zyxvpxvq6csfxvn_n0000000000000/T/tmpabc123de/x.py",
+        "TMPDIR=/var/folders/8j/4k2m9xq17zb3d5_vh0w8c6rr0000gn/T/",
+        "/nix/store/1b9p07z77phvv2hf6gm9f28syp39f1ag-openssl-3.0.7/bin/openssl",
+        f"/var/lib/docker/overlay2/{HEX}{HEX}/diff", f"sha256:{HEX}{HEX}1a2b", f".git/objects/4b/{HEX}12345678",
+        f"/root/.cache/go-build/3f/{HEX}{HEX}1a2b-d", f"/home/u/.cache/ccache/3/f/{HEX}R", f"ccache/3/f/{HEX}R",
+        f"/dev/shm/{ID}{ID[:9]}/y", f"/data/app/~~{ID}==/com.example-{ID}==/base.apk",
+        f"/home/u/.cache/uv/archive-v0/{ID}/requests/__init__.py", f".cache/uv/archive-v0/{ID}",
+        f"static/{ID}/_buildManifest.js", f"vendor/bundle/{ID}/gems",
+        f"Go build ID: {ID[:20]}/{ID[1:]}", f"Go BuildID={ID[1:]}/{ID[:20]}/{ID[1:]}/{ID[:20]}, stripped",
+    ],
+)  # fmt: skip
+def test_names_of_folders_are_no_secrets(path: str) -> None:
+    assert redact(path) == (path, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        (f"https://{ID}@github.com/u/r.git", ID), ("https://u:a8Kd93Qw@host/path", "a8Kd93Qw"),
+        (f"https://api/token/ghp_{ID}{ID[:15]}/x", ID), (f"/reset/{LONG}", LONG), (f"config/keys/{LONG}/a", LONG),
+        (f"/tmp/tmp.a8Kd93/sk-ant-api03-{LONG}", LONG), ("password=tmp.a8Kd93", "tmp.a8Kd93"),
+        (f"/tmp/x/token={ID}", ID), (f"key {ID[:19]}/{ID}", ID), (f"key {ID}+/{ID}/{ID}", ID),
+    ],
+)  # fmt: skip
+def test_secrets_in_the_place_of_a_path_are(text: str, secret: str) -> None:
+    assert secret not in redact(text)[0]
+
+
 def test_the_token_of_a_discord_bot() -> None:
     first, stamp, last = "M" + TOKEN[:23], "aB3dE6", "x" * 27
     assert find_random(f"is {first}.{stamp}.{last}, so") == [(3, 3 + 24 + 8 + 27, "discord-token")]

@@ -418,7 +418,8 @@ def test_numbers_stand_on_the_right() -> None:
     assert [line.rstrip() for line in got.get().splitlines()] == ["  a  b    c", "  1  yes  1", "2.5  no   x"]
 
 
-def test_a_step_shows_the_values_that_are_known() -> None:
+def test_a_step_shows_the_values_that_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("session.own_command.word", lambda _="": "joelclaw")
     step = {"command": "joelclaw recall <query> -n <count>", "description": "find it"}
     params = {"query": {"value": "gateway"}, "count": {"default": 3}}
     shown = drawn(otel.pruned, {"deleted": 0, "kept": 0, "before": ""}, {**step, "params": params})

@@ -54,8 +54,9 @@ class Told(Protocol):
 
 
 @pytest.fixture
-def told(capfd: pytest.CaptureFixture[str]) -> Told:
+def told(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Told:
     """The envelope of wrong usage, without a process of its own: Typer takes 0.3 s to start."""
+    monkeypatch.setattr("session.own_command.word", lambda _="": "joelclaw")
 
     def ask(*words: str) -> Any:
         assert run_app(list(words), as_json=True) == 2

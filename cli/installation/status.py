@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cli.answer import Answer
+from cli.answer import Answer, runnable
 from session import health
 
 if TYPE_CHECKING:
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 def run(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is called alike
     """Look at everything; `healthy` is false when `problems` holds any."""
     result = health.read()
+    for problem in result["problems"]:
+        problem["fix"] = runnable(problem["fix"])
     return Answer(result, _next_actions(result))
 
 

@@ -52,7 +52,10 @@ def run(_options: dict[str, Any]) -> int:
             f"{sys.executable} -m pip install '{requirement()}', or joelclaw install AGENT --mcp",
         ) from None
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an exception would wait for the thread that reads stdin
-    anyio.run(_serve)
+    try:
+        anyio.run(_serve)
+    except* BrokenPipeError:  # the client has ended, as when it closes stdin
+        pass
     return 0
 
 

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from cli import commands, execution
+from cli.answer import runnable
 from cli.mcp.commands import TOOLS
 from cli.parameter import session_around
 from core import config
@@ -71,7 +72,7 @@ def call(name: str, arguments: dict[str, Any]) -> str:
 
 def failed(failure: Failure) -> str:
     """A failure as an agent reads it."""
-    told = (f"{failure.code}: {one_line(failure.message)}", f"fix: {one_line(failure.fix)}")
+    told = (f"{failure.code}: {one_line(failure.message)}", f"fix: {one_line(runnable(failure.fix))}")
     return enclose(SOURCE, [clip(line, FAILURE_CHARS) for line in told])
 
 

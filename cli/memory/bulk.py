@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import sys
 from dataclasses import asdict
 from typing import Any
 
 from cli import line_file, progress
-from cli.answer import Answer, step
+from cli.answer import Answer, step, write_bytes
 from cli.recall.search import collections
 from core import clock, config
 from core.errors import Failure
@@ -58,7 +55,7 @@ def import_(options: dict[str, Any]) -> Answer:
 def export(options: dict[str, Any]) -> int:
     """Print every memory as a JSON line, oldest first; `memory import` takes them. Holds a block of them at a time.
 
-    Returns 1, and says so on stderr, where stdout does not take all of them; a reader that went away is no error.
+    Ends early where nobody reads on.
 
     Raises:
         Failure: MEMORY_INVALID_ARGS for an unknown collection; or what the store says.
@@ -68,33 +65,19 @@ def export(options: dict[str, Any]) -> int:
         db = sqlite.open_reading()
         if db is None:
             return 0
-        if sys.stdout is None:  # it was closed when we began, and descriptor 1 may be any file's by now
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         block = bytearray()
         most = 0  # who reads along gets the first line at once
         for line in import_export.export_lines(db, names):
             block += line
             if len(block) >= most:
-                _print(block)
+                if not write_bytes(block):
+                    return 0
                 block.clear()
                 most = _BLOCK
-        _print(block)
+        write_bytes(block)
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # where Python would meet it once more at its exit
-    except OSError as error:  # nor is there room for an envelope
-        sys.stderr.write(f"joelclaw memory export: stdout takes no more: {error.strerror}\n")
-        sys.stderr.write("  what was printed is not all; free some space and export again\n")
-        return 1
     return 0
-
-
-def _print(block: bytearray) -> None:
-    with memoryview(block) as left:
-        done = 0
-        while done < len(left):
-            done += os.write(1, left[done:])
 
 
 def index(options: dict[str, Any]) -> Answer:

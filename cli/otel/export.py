@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from cli.answer import Answer, write_json
 from core import config, json_text
 from core.errors import Failure, usage
-from core.output.shown import escaped
 from core.process import background_process
 from core.store import sqlite
 from otel import export
@@ -84,11 +83,10 @@ def _follow(settings: Config) -> int:
         signal.signal(number, end)
     try:
         for row in export.follow(settings, lambda: bool(came)):
-            show(row)
+            if not show(row):
+                break
     except KeyboardInterrupt:
         pass
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes stdout once more at exit
     return 0
 
 
@@ -98,7 +96,8 @@ def _into_file(where: str) -> Answer | int:
     db = sqlite.open_reading()
     if where == "-":
         for line in json_lines.every_line(db, json_lines.Written()):
-            write_json(line.decode().rstrip("\n"))
+            if not write_json(line.decode().rstrip("\n")):
+                break
         return 0
     path = os.path.abspath(where)
     try:
@@ -120,13 +119,12 @@ def _into_file(where: str) -> Answer | int:
     )
 
 
-def _line(row: dict[str, Any]) -> None:
-    data = escaped(json_text.dumps(row)).encode("utf-8", "replace") + b"\n"
-    while data:
-        data = data[os.write(1, data) :]
+def _line(row: dict[str, Any]) -> bool:
+    return write_json(json_text.dumps(row))
 
 
-def _live(row: dict[str, Any]) -> None:
+def _live(row: dict[str, Any]) -> bool:
     from cli.otel.view import live_export as live
 
     live(row)
+    return True

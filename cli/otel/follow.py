@@ -6,8 +6,8 @@ import os
 import select
 import sys
 
+from cli.answer import write_json
 from core import json_text
-from core.output.shown import escaped
 from otel import follow, search
 
 TYPE_CHECKING = False
@@ -30,25 +30,21 @@ def run(asked: EventQuery, limit: int) -> int:
         hung_up.register(1, 0)  # no events: only told when the reading end of a pipe is gone
         while True:
             found = follower.poll()
-            if found:
-                show(found)
+            if found and not show(found):
+                break
             if hung_up.poll(POLL_MS):
                 break
     except KeyboardInterrupt:
         pass
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes stdout once more at exit
     return 0
 
 
-def _lines(events: list[Event]) -> None:
-    for event in events:
-        view = memoryview((escaped(json_text.dumps(search.shown(event))) + "\n").encode("utf-8", "replace"))
-        while view:
-            view = view[os.write(1, view) :]
+def _lines(events: list[Event]) -> bool:
+    return all(write_json(json_text.dumps(search.shown(event))) for event in events)
 
 
-def _live(events: list[Event]) -> None:
+def _live(events: list[Event]) -> bool:
     from cli.otel.view import live
 
     live(events)
+    return True

@@ -118,7 +118,8 @@ def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
     asked = _asked(options, names, recalls)
     for query in _lines(options["batch"]):
         result = recalls.ask(query, now=clock.now_ms(), **asked)
-        write_json(json_text.dumps(envelope.done("joelclaw recall", result)))
+        if not write_json(json_text.dumps(envelope.done("joelclaw recall", result))):
+            break
     recalls.save()
     return 0
 

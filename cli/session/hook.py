@@ -30,13 +30,18 @@ def run(options: dict[str, Any]) -> int:
     given = call.Call(agent, name, began)
     try:
         given.watch()
-        _print(given, given.answer(_payload()))
+        text = given.answer(_payload())
+        given.hold()
+        _print(given, text)
         given.close()
     except BaseException as error:
         try:
+            given.failed(error)  # before the answer, too: where it hangs, the deadline prints that
+        except BaseException:  # the disk is gone: there is nobody left to tell
+            pass
+        try:
             _print(given, given.empty())
-            given.failed(error)
-        except BaseException:  # stdout is gone, or the disk: there is nobody left to tell
+        except BaseException:  # as above, of stdout
             pass
     return 0
 

@@ -62,22 +62,24 @@ def _watch(settings: config.Config, seconds: float) -> int:
     show = _live if _on_terminal() else _line
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        show({"watching": True, "seconds": seconds})
-        for change in replication.watch(settings, _ADAPTERS, seconds):
-            show(change)
+        reads = show({"watching": True, "seconds": seconds})
+        for change in replication.watch(settings, _ADAPTERS, seconds) if reads else ():
+            if not show(change):
+                break
     except KeyboardInterrupt:
         pass
     return 0
 
 
-def _line(value: dict[str, Any]) -> None:
-    write_json(json_text.dumps(value))
+def _line(value: dict[str, Any]) -> bool:
+    return write_json(json_text.dumps(value))
 
 
-def _live(value: dict[str, Any]) -> None:
+def _live(value: dict[str, Any]) -> bool:
     from cli.store import view
 
     view.watched(value)
+    return True
 
 
 def _on_terminal() -> bool:

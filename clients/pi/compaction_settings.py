@@ -10,7 +10,7 @@ import os
 
 from clients.pi.install import SETTINGS
 from core import json_text
-from core.repository import project_file, trust
+from core.repository import project_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ def read(folder: str) -> CompactionSettings:
         projects, dropped = {}, ((path, "is no JSON object"),)
     enabled = own.get("enabled") is not False
     if isinstance(projects.get("enabled"), bool) and projects["enabled"] != enabled:
+        from core.repository import trust
+
         enabled = not enabled and trust.is_trusted(root)
     return {
         "reserve": _tokens(projects, own, "reserveTokens"),

@@ -40,8 +40,12 @@ _FILES = (
 )  # fmt: skip
 _LEAST_FILE = 64
 # What is made anew in every run is named by chance; a secret among such folders is longer than their names.
-_TEMPORARY = ("/tmp/", "/tmp.", "/var/folders/", "\\Temp\\", "/Temp/")  # noqa: S108 - nothing is written there
+_TEMPORARY = ("/tmp/", "/tmp.", "/var/folders/", "/dev/shm/", "/data/app/~~", "\\Temp\\", "/Temp/")  # noqa: S108 - nothing is written there
 _LEAST_IN_TEMPORARY = 40
+_BUILD_ID = 20
+"""Characters of each part of a build id of Go's, `action/…/content`."""
+_LEAST_FOLDER = 4
+"""Characters of a word that chance does not put between two slashes."""
 _SHOWN = frozenset(["CERTIFICATE", "CERTIFICATE REQUEST", "PUBLIC KEY", "RSA PUBLIC KEY", "X509 CRL"])
 _LONGEST_NUMBER = 8
 _LEAST_HASH = 6
@@ -105,7 +109,10 @@ def _in_path(text: str, word: str, start: int) -> list[tuple[int, int, str]]:
     """A token with slashes that is base64 as a whole; or what is random between the slashes of a path."""
     temporary = _in_temporary(text, start, word)
     parts = word.split("/")
+    if all(len(part) == _BUILD_ID for part in parts):
+        return []
     whole = word[0] not in "/-" and not temporary and len(parts) <= 2 + len(word) // 16
+    whole = whole and not any(map(_is_folder, parts))
     if whole and is_random(word) and not any(map(_is_public, parts)):
         return [(start, start + len(word), "high-entropy")]
     least = _LEAST_IN_TEMPORARY if temporary else MIN_TOKEN
@@ -115,6 +122,11 @@ def _in_path(text: str, word: str, start: int) -> list[tuple[int, int, str]]:
             spans.append((start, start + len(part), "high-entropy"))
         start += len(part) + 1
     return spans
+
+
+def _is_folder(part: str) -> bool:
+    """Whether what stands between slashes is a name of words, as folders have: the rest is no base64 then."""
+    return len(part) >= _LEAST_FOLDER and all(map(_is_word, part.replace("_", "-").split("-")))
 
 
 def _is_public(word: str) -> bool:
@@ -144,6 +156,8 @@ def is_random(token: str) -> bool:
     if size < MIN_TOKEN or token.isalpha() or token.upper() == token or token.lower() == token:
         return False
     if not token[2:].strip("0123456789abcdef"):  # an id such as Twilio's: two letters and a hex number
+        return False
+    if token[1:-1].lower() == token[1:-1]:  # a hash with a letter for its kind, as ccache has them
         return False
     token = token[:512]
     size = len(token)

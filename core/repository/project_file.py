@@ -11,6 +11,8 @@ import stat
 
 SETTINGS_BYTES = 65_536
 MANIFEST_BYTES = 1_048_576
+TRUSTED = "trusted.json"
+"""In the user's home: what `trust` keeps, and where it is not there nothing is trusted."""
 _MOST_LEVELS = 40
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -29,7 +31,11 @@ def root_of(folder: str) -> str:
 
     The user's home and what is above it are no repository.
     """
-    real = os.path.realpath(folder)
+    return root_of_real(os.path.realpath(folder))
+
+
+def root_of_real(real: str) -> str:
+    """As `root_of`, of a path that is real."""
     home = os.path.realpath(os.path.expanduser("~"))
     at = real
     for _ in range(_MOST_LEVELS):

@@ -9,7 +9,7 @@ import os
 
 from core import clock, files, json_text
 from core.errors import Failure
-from core.repository.project_file import root_of
+from core.repository.project_file import TRUSTED, root_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,12 +25,11 @@ if TYPE_CHECKING:
         at: int
 
 
-_NAME = "trusted.json"
 _WAIT_S = 2.0
 
 
 def _file() -> str:
-    return os.path.join(files.home(), _NAME)
+    return os.path.join(files.home(), TRUSTED)
 
 
 def every() -> list[Trusted]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core import json_text
 from core.store import calls
 
 TYPE_CHECKING = False
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 MOST = 200
 """Calls that a search returns: enough that the newest of a common name are among them."""
+MOST_SCORED = 5_000
+"""Calls of all sessions that BM25 is computed of, a microsecond each: the newest, where a name stands in more."""
 _SHORTEST_PREFIX = 5
 
 
@@ -57,14 +60,14 @@ def holding_all(
     return _found(db, " AND ".join(map(_quoted, terms)), session, projects)
 
 
-def sessions_holding(db: apsw.Connection, terms: Sequence[str]) -> list[Session]:
-    """The sessions of which a call holds one of the terms, the one that did something last first."""
-    # `+rowid` reads an index of session and row from end to end: to look each row up among the passages takes ten times
-    # as long where they are not in memory yet.
+def sessions_holding(db: apsw.Connection, terms: Sequence[str], among: Sequence[str], most: int) -> list[Session]:
+    """The first `most` of these sessions, by id, of which a call holds one of the terms; in their order."""
+    # `+rowid` reads an index of session and row: to look each row up among the passages takes ten times as long where
+    # they are not in memory yet. It is read session by session, and no further than is asked for.
     rows = db.execute(
-        "SELECT id FROM session WHERE id IN (SELECT session_id FROM call WHERE +rowid IN"
-        " (SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ?)) ORDER BY updated_at DESC",
-        (" OR ".join(map(_quoted, terms)),),
+        "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM call WHERE session_id = value AND +rowid IN"
+        " (SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ?)) LIMIT ?",
+        (json_text.dumps(list(among)), " OR ".join(map(_quoted, terms)), most),
     )
     return [about for (identifier,) in rows if (about := calls.session(db, identifier)) is not None]
 
@@ -76,7 +79,8 @@ def one(db: apsw.Connection, session: str, number: int) -> Found | None:
 
 
 def _found(db: apsw.Connection, match: str, session: str, projects: Sequence[str]) -> list[Found]:
-    where, parameters = "", [match]
+    where = ""
+    parameters: list[str | int] = [match]
     if session:
         where, parameters = " AND +rowid IN (SELECT rowid FROM call WHERE session_id = ?)", [match, session]
     if projects:
@@ -86,6 +90,13 @@ def _found(db: apsw.Connection, match: str, session: str, projects: Sequence[str
             f" (SELECT id FROM session WHERE project IN ({marks})))"
         )
         parameters += projects
+    if not where:
+        newest = db.execute(
+            "SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?",
+            (match, MOST_SCORED),
+        ).get
+        if newest is not None:
+            where, parameters = " AND rowid > ?", [match, newest]
     found = db.execute(
         f"SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ?{where} ORDER BY bm25(call_lexicon) LIMIT {MOST}",
         tuple(parameters),

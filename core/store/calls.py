@@ -142,6 +142,12 @@ def projects(db: apsw.Connection) -> list[str]:
     return [str(name) for (name,) in db.execute("SELECT DISTINCT project FROM session WHERE project <> ''")]
 
 
+def latest_first(db: apsw.Connection) -> list[tuple[str, str]]:
+    """Id and project of every session, the one that did something last first; from an index alone."""
+    rows = db.execute("SELECT id, project FROM session ORDER BY updated_at DESC")
+    return [(identifier, project) for identifier, project in rows]
+
+
 def latest_sessions(db: apsw.Connection, most: int) -> list[Session]:
     """The sessions of all projects, the one that did something last first."""
     rows = db.execute(

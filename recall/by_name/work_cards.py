@@ -254,10 +254,7 @@ def _sessions_at(
     if session:
         about = store.session(db, session)
         return [about] if about else []
-    found = [
-        about
-        for about in call_search.sessions_holding(db, [unit for unit in units if is_anchor(unit)])
-        if not projects or about["project"] in projects
-    ]
-    found.sort(key=lambda about: (about["id"] != own, not same(about["project"], near)))
-    return found[:_SESSIONS]
+    known = [one for one in store.latest_first(db) if not projects or one[1] in projects]
+    known.sort(key=lambda one: (one[0] != own, not same(one[1], near)))
+    anchors = [unit for unit in units if is_anchor(unit)]
+    return call_search.sessions_holding(db, anchors, [identifier for identifier, _ in known], _SESSIONS)

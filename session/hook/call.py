@@ -37,7 +37,10 @@ class Call:
         began: `time.perf_counter()` at the start.
     """
 
-    __slots__ = ("_agent", "_began", "_config", "_context", "_deadline", "_event", "_is_off", "_name", "_texts")
+    __slots__ = (
+        *("_agent", "_began", "_config", "_context", "_deadline", "_event", "_held", "_is_off", "_name", "_own"),
+        "_texts",
+    )
 
     def __init__(self, agent: str, name: str, began: float) -> None:
         self._agent = agent
@@ -49,6 +52,8 @@ class Call:
         self._context: Context | None = None
         self._is_off = False
         self._texts: list[Text] = []
+        self._own: list[Event] = []
+        self._held = ""
 
     def watch(self) -> None:
         """Start the deadline (`hook.deadline_ms`); settings that cannot be read are noted, and the defaults hold."""
@@ -99,23 +104,30 @@ class Call:
         """Whether the answer may be printed: not when the deadline has printed the empty one."""
         return self._deadline is None or self._deadline.claim()
 
-    def close(self) -> None:
-        """After the answer: the events, the one about this call last, and what waits in the spool.
+    def hold(self) -> None:
+        """Before the answer: note the event about this call, and keep all where it outlives this process.
 
-        Nothing of a session that is switched off.
+        A client that has its answer may kill us before they are stored.
         """
+        if self._context is not None and not self._is_off:
+            self._context.note([self._completed()])
+            self._own = self._context.events[:]
+            self._held = spool.hold(self._own)
+
+    def close(self) -> None:
+        """After the answer: store the events, and what waits in the spool; nothing of a session that is off."""
         context = self._context if not self._is_off else None
         if context is not None:
-            unstored = context.events[:]
-            files: list[str] = []
-            context.note([self._completed()])
-            if spool.waiting():
-                older, files = spool.take()
+            files = [self._held] if self._held else []
+            if spool.waiting(self._held):
+                older, taken = spool.take(self._held)
                 context.note(older)
+                files += taken
             if context.write_events():
                 spool.drop(files)
             else:
-                spool.keep([*unstored, self._completed()])
+                spool.keep([*self._own[:-1], self._completed()])  # anew: it tells of this fault too
+                spool.drop([self._held])
         if self._deadline is not None:
             self._deadline.over()
         if self._config is not None and not self._is_off:

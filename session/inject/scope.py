@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import os
 
-from core import json_text
+from core import files, json_text
 from core.quoting import clip, one_line
-from core.repository import trust
-from core.repository.project_file import MANIFEST_BYTES, Unusable, is_below, read, root_of
+from core.repository.project_file import MANIFEST_BYTES, TRUSTED, Unusable, is_below, read, root_of, root_of_real
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def of_file(path: str, cwd: str, config: Config, faults: list[Unusable]) -> Scop
     try:
         folder = os.path.realpath(cwd)
         found = os.path.realpath(os.path.join(folder, path))
-        root = root_of(folder)
+        root = root_of_real(folder)
     except (OSError, ValueError):
         return None
     if not is_below(found, root):
@@ -63,10 +62,19 @@ def of_file(path: str, cwd: str, config: Config, faults: list[Unusable]) -> Scop
         foreign = entry in config.foreign_scopes
     else:
         at, name, query = _packaged(os.path.dirname(found), root, faults)
-        foreign = bool(name) and not trust.is_trusted(root_of(at))
+        foreign = bool(name) and not _is_trusted(at)
     name = clip(_plain(name), NAME_CHARS)
     query = _cut(_plain(query.translate(_UNSAFE)), QUERY_CHARS)
     return {"name": name, "query": query, "foreign": foreign} if name and len(query) > 1 else None
+
+
+def _is_trusted(folder: str) -> bool:
+    """Whether the user trusts the project around a folder; most trust none, and no list is read for them."""
+    if not os.path.exists(os.path.join(files.home(), TRUSTED)):
+        return False
+    from core.repository import trust
+
+    return trust.is_trusted(root_of(folder))
 
 
 def _home() -> str:

@@ -1,0 +1,90 @@
+"""An import into a store that fills says how much is in and how to go on; the second run doubles nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from faults import Attempt, attempt, small_disk
+
+from core.store import sqlite
+from core.store.sqlite import apsw
+from memory import import_export
+
+MANY = 3_000
+FULL = {"STORE_FULL", "STORE_IO"}
+LIMIT = 1_300_000
+"""Bytes that a file may grow to: some batches of 500 lines fit in."""
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Path:
+    """Many memories, half of them without an id, a blank line and a bad one among them."""
+    path = tmp_path / "lines.jsonl"
+    rows = [
+        {"text": f"Worker {i} listens on port {9000 + i} and logs to /var/log/w{i}.log", "verdict": "allow"}
+        | ({"id": f"n{i}"} if i % 2 else {})
+        for i in range(MANY)
+    ]
+    path.write_text("not JSON\n\n" + "".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def texts(home: Path) -> list[str]:
+    return [json.loads(line)["text"] for line in attempt(home, "memory", "export").out.splitlines()]
+
+
+def assert_told(done: Attempt, home: Path) -> int:
+    """The failure names the lines that are in, and they are; returns how many memories that is."""
+    assert done.assert_failed() in FULL
+    message, fix = done.envelope["error"]["message"], done.envelope["fix"]
+    stored = texts(home)
+    assert len(set(stored)) == len(stored)
+    until = len(stored) + 2 if stored else 0  # the bad one and the blank one stand before them
+    assert message.endswith(
+        f"; lines 1 to {until:,} of {MANY + 2:,} are in" if until else f"; none of {MANY + 2:,} lines is in"
+    ), message
+    assert fix.endswith(": give the same lines again, and what is in is left as it is")
+    return len(stored)
+
+
+@pytest.mark.parametrize("kind", ["file", "stdin"])
+def test_how_much_is_in_and_how_to_go_on(home: Path, lines: Path, kind: str) -> None:
+    where = str(lines) if kind == "file" else "-"
+    stdin = lines.read_bytes() if kind == "stdin" else None
+    attempt(home, "status")
+    done = attempt(home, "memory", "import", where, stdin=stdin, largest_file=LIMIT)
+    stored = assert_told(done, home)
+    assert 0 < stored < MANY and stored % import_export.BATCH == import_export.BATCH - 2
+    again = attempt(home, "memory", "import", where, stdin=stdin).result
+    assert (again["added"], again["unchanged"], again["failed"]) == (MANY - stored, stored, 1)
+    assert len(set(texts(home))) == len(texts(home)) == MANY
+
+
+def test_on_a_disk_that_is_full(home: Path, lines: Path) -> None:
+    with small_disk(home, 3_000):
+        stored = assert_told(attempt(home, "memory", "import", str(lines)), home)
+        assert stored < MANY
+
+
+def test_what_comes_after_the_last_line_is_no_loss(home: Path, lines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise apsw.FullError("database or disk is full")
+
+    monkeypatch.setattr(import_export.segments, "catch_up", full)
+    done = attempt(home, "memory", "import", str(lines))
+    assert done.assert_failed() == "STORE_FULL"
+    assert done.envelope["error"]["message"].endswith(f"; all {MANY + 2:,} lines are in")
+    assert len(texts(home)) == MANY
+
+
+def test_a_store_that_cannot_be_opened_takes_no_line(home: Path, lines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    attempt(home, "status")
+
+    def full(*_: object, **__: object) -> None:
+        raise apsw.FullError("database or disk is full")
+
+    monkeypatch.setattr(sqlite, "transaction", full)
+    done = attempt(home, "memory", "import", str(lines))
+    assert_told(done, home)

@@ -1,0 +1,76 @@
+"""A hook that is killed between its answer and its end keeps its events: the next hook stores them, once."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import PATIENCE_S, Run
+from faults import paused
+
+NOTE = "the staging queue drains at 14:00 UTC, and the deploy waits for it"
+ALL_EVENTS = {"JOELCLAW_OTEL_DEBUG_LIMIT": "1000"}
+PROMPT = "drain the staging queue before the deploy"
+
+
+def event(session: str) -> str:
+    """A prompt as pi's client sends it: it is answered with a line, so that one sees when."""
+    return json.dumps({"session_id": session, "cwd": "/", "prompt": PROMPT})
+
+
+def told(run: Run, session: str) -> list[str]:
+    """The events of a session, once the next hook has come by."""
+    run("hook", "pi", "prompt", stdin=event("next"), env=ALL_EVENTS)
+    events = run("otel", "list", "--hours", "1", "--limit", "200").result["events"]
+    return [one["action"] for one in events if one.get("sessionId") == session]
+
+
+def has_answered(process: subprocess.Popen[bytes]) -> bool:
+    assert process.stdout is not None
+    return bool(select.select([process.stdout], [], [], 0)[0])
+
+
+@pytest.mark.spawned
+def test_whenever_it_is_killed_after_its_answer(run: Run, home: Path) -> None:
+    run("memory", "write", NOTE)
+    run("hook", "pi", "prompt", stdin=event("before"))  # the folders are there
+    killed = 0
+    for at in range(1, 100):
+        process = paused(home, "hook", "pi", "prompt", step=at, stdin=event(f"s{at}").encode(), env=ALL_EVENTS)
+        ended, answered = process.poll() is not None, has_answered(process)
+        process.kill()
+        process.communicate(timeout=PATIENCE_S)
+        if ended:
+            break
+        names = told(run, f"s{at}")
+        assert os.listdir(home / "spool") == []
+        if answered:
+            killed += 1
+            assert names.count("hook.completed") == 1
+    assert ended and killed, "it comes to a pause behind its answer"
+
+
+@pytest.mark.spawned
+def test_in_the_commit_that_stores_them(run: Run, home: Path) -> None:
+    run("memory", "write", NOTE)
+    for commit in range(1, 5):
+        process = paused(home, "hook", "pi", "prompt", commit=commit, stdin=event(f"c{commit}").encode())
+        answered = has_answered(process)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=PATIENCE_S)
+        if answered:
+            break
+    assert answered, "its events are stored behind its answer"
+    names = told(run, f"c{commit}")
+    assert names.count("hook.completed") == 1 and len(names) == len(set(names))
+
+
+def test_nothing_stays_behind_one_that_is_not(run: Run, home: Path) -> None:
+    for session in ("one", "two"):
+        run("hook", "pi", "prompt", stdin=event(session))
+        assert os.listdir(home / "spool") == []
