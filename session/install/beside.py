@@ -71,32 +71,30 @@ def _may_hold(path: str) -> bool:
 def _toml(client: Settings, path: str, *, project: bool, mcp: bool) -> Plan:
     target, before, receipt = plan.now(path)
     text = plan.decoded(path, before)
-    about = []
     try:
         there = toml_block.is_in(text)
-        new = toml_block.put_in(text, plan.command_for(project=project)) if mcp or there else text
-        if mcp and toml_block.has_foreign(text):
-            about.append("a server `joelclaw` of somebody's is there; it was left as it is")
+        new, note = toml_block.put_in(text, plan.command_for(project=project)) if mcp or there else (text, "")
     except Malformed as error:
         raise plan.refused(path, client, error, "TOML") from None
     after = None if before is None and not new else new.encode()
     created = before is None or (there and receipt is not None and receipt.created)
     kept = Receipt.of(path, after, created=created, traces=Traces()) if after is not None else None
-    return Plan(client, project, path, target, before, after, kept, notes=about)
+    return Plan(client, project, path, target, before, after, kept, notes=[f"{path}: {note}"] if note else [])
 
 
 def _without_block(client: Settings, path: str, *, project: bool) -> Plan:
     target, before, receipt = plan.now(path)
     untouched = receipt is not None and before is not None and receipt.is_of(before)
-    after = before
+    after, note = before, ""
     if before is not None and toml_block.is_in(plan.decoded(path, before)):
         try:
-            new = toml_block.take_out(plan.decoded(path, before))
+            new, note = toml_block.take_out(plan.decoded(path, before))
         except Malformed as error:
             raise plan.refused(path, client, error, "TOML") from None
         after = None if not new and receipt is not None and receipt.created else new.encode()
-    about = [] if after != before else [NOTHING]
-    return Plan(client, project, path, target, before, after, None, untouched, about)
+    about = [f"{path}: {note}"] if note else [] if after != before else [NOTHING]
+    kept = receipt if note else None
+    return Plan(client, project, path, target, before, after, kept, untouched, about)
 
 
 def _written(client: Settings, path: str, text: str, *, project: bool) -> Plan:
