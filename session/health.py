@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from core import clock, config, files
 from core.errors import Failure
+from core.repository import choices
 from core.store import migrations, overview, sqlite
 from core.store.replication import outbox
 from core.store.replication import status as replication_status
@@ -190,6 +191,7 @@ def _config(problems: list[dict[str, str]]) -> dict[str, Any]:
         message = f"{path} is left out: it {reason}"
         problems.append({"code": "PROJECT_FILE_DROPPED", "message": message, "fix": "correct it, or move it away"})
     about["withheld"] = list(settings.withheld)
+    about["project"] = _project_file()
     for name, setting in config.SETTINGS.items():
         kind = type(setting.default)
         read = {str: settings.text, bool: settings.flag, int: settings.whole, float: settings.number}[kind]
@@ -197,6 +199,27 @@ def _config(problems: list[dict[str, str]]) -> dict[str, Any]:
         if value != setting.default:
             about["changed"][name] = value
     return about
+
+
+def _project_file() -> dict[str, Any] | None:
+    """What the current folder's own file decides here, and what it would; None where there is none."""
+    try:
+        found = choices.of(os.getcwd())
+    except OSError:  # the current folder was removed
+        return None
+    if found is None:
+        return None
+    held = () if found.trusted else found.withheld
+    set_outside = {name for name in found.settings if os.environ.get("JOELCLAW_" + name.upper().replace(".", "_"))}
+    return {
+        "file": found.file,
+        "trusted": found.trusted,
+        "inForce": {name: value for name, value in found.settings.items() if name not in {*held, *set_outside}},
+        "scopes": found.scopes,
+        "withheld": list(held),
+        "never": list(found.never),
+        "fault": found.fault or None,
+    }
 
 
 def _embedding(vectors: dict[str, int], problems: list[dict[str, str]]) -> dict[str, Any]:

@@ -102,6 +102,7 @@ def overview(answer: Answer) -> None:
                 "embedding": f"{result['embedding']['space']}, {size(result['embedding']['bytes'])}",
                 "extras": ", ".join(f"{name} {version or '–'}" for name, version in result["extras"].items()),
                 **({"settings": result["config"]["changed"]} if result["config"]["changed"] else {}),
+                **_project_file(result["config"].get("project")),
             }
         )
     )
@@ -123,10 +124,46 @@ def _cluster(store: dict[str, Any]) -> dict[str, object]:
     return {"cluster": f"{store['backend']} answers; {count:,} waiting{since}; carried at {waiting['syncedAt'] or '–'}"}
 
 
+def _project_file(about: dict[str, Any] | None) -> dict[str, object]:
+    """What the current folder's own file decides, and what it may not."""
+    if about is None:
+        return {}
+    trusted = "trusted" if about["trusted"] else "not trusted"
+    rows: dict[str, object] = {"folder's file": f"{about['file']} ({trusted})"}
+    if about["fault"]:
+        return {**rows, "  left out": f"it {about['fault']}"}
+    scopes = [f"scopes.{name}" for name in about["scopes"]]
+    chosen = [*(f"{name} = {value}" for name, value in about["inForce"].items()), *scopes]
+    rows["  from there"] = "; ".join(chosen) or "nothing"
+    if not about["trusted"] and chosen:
+        rows["  from there"] = f"{rows['  from there']} (for this project's own memories alone)"
+    if about["withheld"]:
+        rows["  withheld"] = f"{', '.join(about['withheld'])} (until joelclaw trust)"
+    if about["never"]:
+        rows["  never from there"] = f"{', '.join(about['never'])} (your own file and environment only)"
+    return rows
+
+
 _MEANS = (
     "What its files choose (queries, scores, scopes, descriptions) is recalled from all that is global, too.",
     "What its files choose (queries, scores, scopes, descriptions) is recalled from its own memories alone.",
 )
+_STAYS = "What deletes, is run, or says where things are sent stays yours, whatever a project's file says."
+
+
+def _chosen(screen: Console, about: dict[str, Any] | None) -> None:
+    """What trust lets in, setting by setting, and what it does not."""
+    if about is None:
+        screen.print(safe("Its folder has no .joelclaw/config.toml now; one that is added later holds at once.", "dim"))
+    elif about["fault"]:
+        screen.print(safe(f"{about['file']} is left out: it {about['fault']}", "yellow"))
+    else:
+        screen.print(safe(f"Let in from {about['file']}, and whatever is added to it later:"))
+        chosen = {**about["settings"], **{f"scopes.{name}": query for name, query in about["scopes"].items()}}
+        screen.print(pairs({f"  {name}": value for name, value in chosen.items()} or {"  nothing": ""}))
+        if about["never"]:
+            screen.print(safe(f"Not let in, though the file says it: {', '.join(about['never'])}."))
+    screen.print(safe(_STAYS, "dim"))
 
 
 def trust(answer: Answer) -> None:
@@ -145,4 +182,6 @@ def trust(answer: Answer) -> None:
         now = "trusted already"
     screen.print(safe(f"{result['path']} is {now}.", "green"))
     screen.print(safe(_MEANS[0] if result["trusted"] else _MEANS[1], "dim"))
+    if result["trusted"]:
+        _chosen(screen, result.get("chooses"))
     next_steps(answer, screen)
