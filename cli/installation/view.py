@@ -26,6 +26,14 @@ def difference(diffs: Sequence[str]) -> None:
         _diff(screen, diff)
 
 
+def told(one: dict[str, Any]) -> str:
+    """What changes in a file: its diff, or one line where a file of ours comes or goes as a whole."""
+    if not one.get("what"):
+        return str(one["diff"])
+    sign = "-" if one["diff"].startswith(f"--- {one['path']}") else "+"
+    return f"{sign} {one['path']} ({size(one['bytes'])}): {one['what']}\n"
+
+
 def _diff(screen: Console, diff: str) -> None:
     for line in diff.splitlines():
         style = "bold" if line.startswith(("+++ ", "--- ")) else _COLOURS.get(line[:1], "dim")
@@ -38,11 +46,11 @@ def changes(answer: Answer) -> None:
     result: Any = answer.result
     for one in result["agents"]:
         if result["dryRun"]:
-            _diff(screen, one["diff"])
+            _diff(screen, told(one))
         screen.print(safe(one["agent"], "bold"), safe(_outcome(one, result)), safe(one["path"], "dim"))
         for other in one.get("also", ()):
             if result["dryRun"]:
-                _diff(screen, other["diff"])
+                _diff(screen, told(other))
             else:
                 screen.print(safe(f"  and {other['path']}", "dim"))
         if one["backup"]:

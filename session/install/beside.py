@@ -104,11 +104,12 @@ def _written(client: Settings, path: str, text: str, *, project: bool) -> Plan:
         about = [f"{path} was changed by somebody; it was left as it is"]
         return Plan(client, project, path, target, before, before, receipt, notes=about)
     kept = Receipt.of(path, text.encode(), created=before is None or (receipt is not None), traces=Traces())
-    return Plan(client, project, path, target, before, after, kept)
+    return Plan(client, project, path, target, before, after, kept, what=own_file.what(client, path))
 
 
 def _gone(client: Settings, path: str, text: str, *, project: bool) -> Plan:
     target, before, receipt = plan.now(path)
     ours = before == text.encode() or (receipt is not None and before is not None and receipt.is_of(before))
     about = [] if before is None or ours else [f"{path} was changed by somebody; it was left as it is"]
-    return Plan(client, project, path, target, before, None if ours else before, None, untouched=True, notes=about)
+    after, what = (None if ours else before), own_file.what(client, path)
+    return Plan(client, project, path, target, before, after, None, untouched=True, notes=about, what=what)

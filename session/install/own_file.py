@@ -44,6 +44,13 @@ def rules(client: Settings, executable: str) -> list[str]:
     return [client.rule.format(" ".join(map(shlex.quote, words))) for words in commands(executable)]
 
 
+def what(client: Settings, path: str) -> str:
+    """What a file of ours is, for those who are to agree to it."""
+    if client.skill and path.endswith(client.skill):
+        return "a skill: when and how to ask the memory"
+    return "rules: `joelclaw recall` runs without a question"
+
+
 def files(client: Settings, executable: str, *, project: bool) -> Iterator[tuple[str, str]]:
     """Path and text of each. No rules for a project: a repository is not to decide what runs unasked."""
     if client.rule_file and not project:

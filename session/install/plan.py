@@ -8,6 +8,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from importlib import resources
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from core.errors import Failure
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 CODE = "INSTALL_FAILED"
 NOTHING = "nothing of joelclaw was there"
+EXTENSION = "the extension of joelclaw, which the client loads"
 _CONSTANT = re.compile(r"^const JOELCLAW = .*$", re.MULTILINE)
 _LARGEST = 16 * 1024 * 1024
 
@@ -35,6 +37,7 @@ class Plan:
         target: the file itself, where `path` is a link.
         receipt: what is noted for the day of the removal; None: to be forgotten.
         untouched: the file is as we left it, so that nothing of anybody's goes with our part.
+        what: what a file is that is ours alone; empty for one of the client's.
     """
 
     client: Settings
@@ -46,14 +49,20 @@ class Plan:
     receipt: Receipt | None
     untouched: bool = False
     notes: list[str] = field(default_factory=list)
+    what: str = ""
 
     @property
     def changed(self) -> bool:
         """Whether the file is to change."""
         return self.before != self.after
 
-    def diff(self) -> str:
-        """The change as a unified diff; empty without one."""
+    @property
+    def is_whole(self) -> bool:
+        """Whether a file of ours comes or goes as a whole: its text tells nobody anything."""
+        return bool(self.what) and self.changed and None in (self.before, self.after)
+
+    def diff(self, *, whole: bool = True) -> str:
+        """The change as a unified diff; empty without one. `whole`: of a file `is_whole`, too; else its two names."""
         old, new = (
             (data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in (self.before, self.after)
         )
@@ -63,6 +72,8 @@ class Plan:
             self.path if self.before is not None else os.devnull,
             self.path if self.after is not None else os.devnull,
         )
+        if self.is_whole and not whole:
+            return "".join(islice(lines, 2))
         return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
 
@@ -86,7 +97,7 @@ def installing(client: Settings, *, project: bool, mcp: bool = False) -> Plan:
     created = before is None or (receipt is not None and receipt.created)
     about = notes.of_extension(client, project=project)
     kept = Receipt.of(path, after, created=created, traces=Traces())
-    return Plan(client, project, path, target, before, after, kept, notes=about)
+    return Plan(client, project, path, target, before, after, kept, notes=about, what=EXTENSION)
 
 
 def removing(client: Settings, *, project: bool) -> Plan:
@@ -106,7 +117,7 @@ def removing(client: Settings, *, project: bool) -> Plan:
         after = None
         untouched = untouched or _blank_constant(decoded(path, before)) == _blank_constant(extension(client, ""))
     about = [] if after != before else [NOTHING]
-    return Plan(client, project, path, target, before, after, None, untouched, about)
+    return Plan(client, project, path, target, before, after, None, untouched, about, EXTENSION)
 
 
 def command_for(*, project: bool) -> str:
