@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import shlex
 import stat
 import subprocess
@@ -105,6 +106,21 @@ def test_hooks_for_every_event(
         assert f"{shlex.quote(JOELCLAW)} hook {agent}" in entry["command"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(
+    ("agent", "events"), [("claude", CLAUDE_EVENTS), ("codex", CODEX_EVENTS), ("gemini", GEMINI_EVENTS)]
+)
+def test_the_pages_name_these_events_and_no_other(agent: str, events: list[str]) -> None:
+    lines = (ROOT / "docs/install.md").read_text().splitlines()
+    (row,) = [line for line in lines if line.endswith((" ms |", "of Codex 3 s |")) and agent in line.split("|")[1]]
+    named = re.findall(r"[A-Z]\w+[a-z][A-Z]\w+|Stop", row.split("|")[2])
+    assert set(named) - {"SubagentStop"} == set(events) - {"SubagentStop"}
+    label = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI"}[agent]
+    table = (ROOT / "docs/hooks.md").read_text().splitlines()
+    (row,) = [line for line in table if re.match(rf"\| {label} \d", line)]
+    if agent != "codex":  # whose row says "the same"
+        assert set(re.findall(r"[A-Z]\w+[a-z][A-Z]\w+|Stop", row.split("|")[2])) == set(events)
 
 
 def test_what_is_told_of_a_file(install: Install, user: Path, project: Path) -> None:
