@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from core import clock, files
 from core.errors import Failure
+from session import own_command
 from session.install.plan import CODE, Plan, read
 from session.install.receipt import Receipt
 
@@ -85,7 +86,9 @@ def _delete(plan: Plan) -> str | None:
     backup = None if plan.before is None or plan.untouched else _backup(plan, plan.before)
     os.unlink(plan.target)
     Receipt.forget(plan.path)
-    for folder in reversed(receipt.folders if receipt else ()):
+    around = os.path.dirname(plan.target)
+    named = (around,) if os.path.basename(around) == own_command.NAME else ()  # ours, whether noted or not
+    for folder in reversed((receipt.folders if receipt else ()) or named):
         try:
             os.rmdir(folder)  # only an empty one goes
         except OSError:

@@ -100,16 +100,26 @@ def _without_block(client: Settings, path: str, *, project: bool) -> Plan:
 def _written(client: Settings, path: str, text: str, *, project: bool) -> Plan:
     target, before, receipt = plan.now(path)
     after: bytes | None = text.encode()
-    if before is not None and before != after and not (receipt is not None and receipt.is_of(before)):
+    ours = _is_ours(client, path, before, receipt, project=project)
+    if before is not None and before != after and not ours:
         about = [f"{path} was changed by somebody; it was left as it is"]
         return Plan(client, project, path, target, before, before, receipt, notes=about)
-    kept = Receipt.of(path, text.encode(), created=before is None or (receipt is not None), traces=Traces())
-    return Plan(client, project, path, target, before, after, kept, what=own_file.what(client, path))
+    kept = Receipt.of(path, text.encode(), created=before is None or ours, traces=Traces())
+    return Plan(client, project, path, target, before, after, kept, ours, what=own_file.what(client, path))
 
 
 def _gone(client: Settings, path: str, text: str, *, project: bool) -> Plan:
     target, before, receipt = plan.now(path)
-    ours = before == text.encode() or (receipt is not None and before is not None and receipt.is_of(before))
+    ours = before == text.encode() or _is_ours(client, path, before, receipt, project=project)
     about = [] if before is None or ours else [f"{path} was changed by somebody; it was left as it is"]
     after, what = (None if ours else before), own_file.what(client, path)
     return Plan(client, project, path, target, before, after, None, untouched=True, notes=about, what=what)
+
+
+def _is_ours(client: Settings, path: str, data: bytes | None, receipt: Receipt | None, *, project: bool) -> bool:
+    """Whether a file holds what we wrote, going by its receipt; without one, what we write."""
+    if data is None:
+        return False
+    if receipt is not None and receipt.is_of(data):
+        return True
+    return own_file.is_written(client, path, data.decode("utf-8", "replace"), project=project)

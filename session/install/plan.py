@@ -156,6 +156,8 @@ def put_in(client: Settings, path: str, parts: list[Part], *, project: bool, mcp
             part for part in parts if not part.of_server or mcp or hook_entries.is_in(text, client, [part], hooks=False)
         ]
         known = receipt.traces if receipt and there else None
+        if receipt is None and _is_lost(text, client, wanted):
+            known = hook_entries.supposed(text, client, command, wanted)
         new, traces = (
             hook_entries.put_in(text, client, command, known, wanted) if client.events or wanted else (text, Traces())
         )
@@ -170,6 +172,12 @@ def put_in(client: Settings, path: str, parts: list[Part], *, project: bool, mcp
     created = before is None or (there and receipt is not None and receipt.created)
     kept = Receipt.of(path, after, created=created, traces=traces) if after is not None else None
     return Plan(client, project, path, target, before, after, kept, notes=about)
+
+
+def _is_lost(text: str, client: Settings, parts: list[Part]) -> bool:
+    """Whether an installation is there of which no receipt tells; a rule alone may be the user's own."""
+    keyed = [part for part in parts if part.key]
+    return hook_entries.is_in(text, client, keyed, hooks=bool(client.events))
 
 
 def take_out(client: Settings, path: str, parts: list[Part], *, project: bool) -> Plan:
