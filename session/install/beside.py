@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from session.install import json_parts, own_file, plan, toml_block
+from session.install import json_parts, notes, own_file, plan, toml_block
 from session.install.json_nodes import Malformed
 from session.install.json_parts import Traces
 from session.install.plan import NOTHING, Plan
@@ -79,7 +79,8 @@ def _toml(client: Settings, path: str, *, project: bool, mcp: bool) -> Plan:
     after = None if before is None and not new else new.encode()
     created = before is None or (there and receipt is not None and receipt.created)
     kept = Receipt.of(path, after, created=created, traces=Traces()) if after is not None else None
-    return Plan(client, project, path, target, before, after, kept, notes=[f"{path}: {note}"] if note else [])
+    about = notes.of_server(client, project=project) if mcp or there else []
+    return Plan(client, project, path, target, before, after, kept, notes=[f"{path}: {note}"] if note else about)
 
 
 def _without_block(client: Settings, path: str, *, project: bool) -> Plan:

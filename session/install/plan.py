@@ -164,6 +164,8 @@ def put_in(client: Settings, path: str, parts: list[Part], *, project: bool, mcp
         about = notes.of_hooks(client, text, project=project) if client.events else []
         if any(part.key and hook_entries.is_foreign(new, client, part) for part in wanted):
             about.append(f"a server `{json_parts.SERVER}` of somebody's is there; it was left as it is")
+        elif any(part.key for part in wanted):
+            about.extend(notes.of_server(client, project=project))
         if hook_entries.others(new, client, parts) != hook_entries.others(text, client, parts):
             raise Malformed("an edit would change what is not ours")  # a fault of ours: better not at all
     except Malformed as error:
