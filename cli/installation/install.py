@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cli.answer import Answer, step
 from clients import registry
 from core.errors import Failure, usage
-from session.install import apply, beside, listing, mcp_package, plan
+from session.install import apply, backups, beside, listing, mcp_package, plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,7 +82,10 @@ def _change(options: dict[str, Any], planned: Planned, wanted: Wanted, verb: str
         for plans in every:
             # Folders that were made for the first file go last.
             order = plans if verb == "install" else plans[::-1]
-            result["agents"].append(_shown(plans, {one.path: apply.carry_out(one) for one in order}, whole))
+            told = _shown(plans, {one.path: apply.carry_out(one) for one in order}, whole)
+            if verb == "uninstall":
+                told["backupsLeft"] = [name for one in plans for name in backups.left(one.path)]
+            result["agents"].append(told)
     steps = [step("joelclaw otel search hook", "see the hooks that ran")] if verb == "install" else []
     return Answer(result, [*steps, step("joelclaw install --list", "what is installed where")])
 

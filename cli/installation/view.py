@@ -55,6 +55,9 @@ def changes(answer: Answer) -> None:
                 screen.print(safe(f"  and {other['path']}", "dim"))
         if one["backup"]:
             screen.print(safe(f"  as it was: {one['backup']}", "dim"))
+        for path in one.get("backupsLeft", ()):
+            if path != one["backup"]:
+                screen.print(safe(f"  left, delete it when you like: {path}", "dim"))
         if not result.get("declined"):
             for note in one["notes"]:
                 screen.print(safe(f"  - {note}"))
