@@ -54,22 +54,27 @@ def test_every_command_leaves_what_is_known(run: Run, filled: Path) -> None:
 
 def test_every_name_in_the_code_is_known() -> None:
     """Also of what only a cluster or a fault puts there: `os.path.join(files.home(), NAME, …)`."""
-    named = set()
-    for path in (path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
-        tree = ast.parse(path.read_text())
-        constants = {
-            target.id: node.value.value
+    trees = [ast.parse(path.read_text()) for room in ROOMS for path in (ROOT / room).rglob("*.py")]
+    constants = [
+        {
+            ast.unparse(target): str(node.value.value)
             for node in tree.body
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
             for target in node.targets
-            if isinstance(target, ast.Name)
         }
+        for tree in trees
+    ]
+    named = set()
+    for tree, own in zip(trees, constants, strict=True):
         for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call) and len(node.args) > 1):
             if ast.unparse(call.func) == "os.path.join" and ast.unparse(call.args[0]) in ("files.home()", "home()"):
                 name = call.args[1]
-                value = name.value if isinstance(name, ast.Constant) else constants.get(ast.unparse(name))
-                if value is not None:
-                    named.add(value)
+                if isinstance(name, ast.Constant):
+                    named.add(str(name.value))
+                elif isinstance(name, ast.Attribute):  # of another module
+                    named |= {every[name.attr] for every in constants if name.attr in every}
+                elif ast.unparse(name) in own:
+                    named.add(own[ast.unparse(name)])
     assert {"store.db", "trusted.json", "outbox.lock", "spool", "knowledge.json"} <= named
     assert [name for name in named if not files.is_in_homes(str(name))] == []
 
