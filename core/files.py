@@ -22,10 +22,10 @@ _OTHERS = 0o077
 """What a mode gives to anybody but the owner."""
 SWITCHES = "switches.json"
 """What is switched off, in the home: see `core.repository.switches`."""
-# What we put into a home: it may be a folder that holds other things too.
+# What we put into a home, without `.lock`: it may be a folder that holds other things too (`tests/test_home_names.py`).
 _OURS = frozenset(
-    "cache config.toml install.lock installs knowledge.json outbox.lock sessions spool workspace".split()
-) | {SWITCHES, f"{SWITCHES}.lock"}
+    "cache config.toml install installs knowledge.json outbox sessions spool trusted.json workspace".split()
+) | {SWITCHES}
 _STORE = "store.db"
 _STALE_S = 3600
 """No writer takes so long: its temporary file was left by one that was killed."""
@@ -141,7 +141,7 @@ def _put_right(root: str, seen: str) -> None:
     except OSError:
         return
     for name in names:
-        if name in _OURS or name.startswith(_STORE):
+        if is_in_homes(name):
             top = os.path.join(root, name)
             closed += _close(root, top)
             for folder, folders, files in os.walk(top):
@@ -149,6 +149,13 @@ def _put_right(root: str, seen: str) -> None:
                     closed += _close(root, os.path.join(folder, entry))
     if reachable:
         _corrected.extend(closed)
+
+
+def is_in_homes(name: str) -> bool:
+    """Whether an entry of this name in a home is ours: also its lock, what was damaged, and what a writer left."""
+    if name.endswith(".tmp") and _is_ours(name):
+        name = name.rsplit(".", 2)[0].rstrip("0123456789").removesuffix(".")
+    return name.partition(".damaged-")[0].removesuffix(".lock") in _OURS or name.startswith(_STORE)
 
 
 def _open_to_others(path: str) -> bool:

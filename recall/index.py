@@ -45,10 +45,12 @@ class Indexed:
 def require() -> None:
     """Raises Failure CAPABILITY_NOT_CONFIGURED where the extra is not there, or not usable."""
     if not contextual_vectors.available():
+        from core.process import extras
+
         raise Failure(
             "CAPABILITY_NOT_CONFIGURED",
             f"contextual vectors are not available: {contextual_vectors.unavailable_because()}",
-            "pip install 'joelclaw[contextual]'",
+            extras.contextual(),
         )
 
 

@@ -7,6 +7,7 @@ whatever could still be read.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from glob import escape as glob_escape
 from glob import glob
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from core import clock, config, files
 from core.errors import Failure
-from core.repository import switches
+from core.repository import choices, switches
 from core.store import migrations, overview, sqlite
 from core.store.replication import outbox
 from core.store.replication import status as replication_status
@@ -50,6 +51,7 @@ def read() -> dict[str, Any]:
         "embedding": _embedding(seen["vectors"], problems),
         "extras": {name: _installed(name) for name in _EXTRAS},
     }
+    problems += _unwritable(problems)
     if result["sqliteVec"] is None:
         problem = "sqlite-vec cannot be loaded: recall goes by words alone"
         problems.append({"code": "NO_VECTORS", "message": problem, "fix": "reinstall sqlite-vec for this machine"})
@@ -114,6 +116,30 @@ def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], overview.Ove
         problems += replication_status.problems(waiting, backend)
         problems += destination.problems(export) if export else []
     return (about if error is None else {**about, "error": error}), seen, export
+
+
+def _unwritable(known: list[dict[str, str]]) -> list[dict[str, str]]:
+    """What keeps this user from writing to the home; nothing where that is said already, or a file is in its place."""
+    home = files.home()
+    places = [os.path.join(home, name) for name in ("", "store.db", "store.db-wal", "sessions", "cache", "spool")]
+    there = home
+    while not os.path.lexists(there):  # the first command would make it
+        there = os.path.dirname(there)
+        places = [there]
+    wrong = [path.rstrip("/") or "/" for path in places if os.path.exists(path) and not os.access(path, os.W_OK)]
+    if not wrong or not os.path.isdir(there) or any(problem["code"] == "STORE_READ_ONLY" for problem in known):
+        return []
+    if os.statvfs(wrong[0]).f_flag & os.ST_RDONLY:
+        fix = "mount its file system writable"
+    elif there != home:
+        fix = f"make {home} as somebody who may, and give it to user {os.geteuid()}"
+    elif os.stat(wrong[0]).st_uid != os.geteuid():
+        fix = f"it is somebody else's: sudo chown -R {os.geteuid()} {shlex.quote(home)}"
+    else:
+        fix = f"chmod -R u+rwX {shlex.quote(home)}"
+    more = f", nor {len(wrong) - 1} more in it" if len(wrong) > 1 else ""
+    message = f"{wrong[0]} cannot be written{more}: nothing new is kept"
+    return [{"code": "HOME_READ_ONLY", "message": message, "fix": f"{fix}; or set JOELCLAW_HOME to a folder of yours"}]
 
 
 def _export(db: apsw.Connection) -> dict[str, Any] | None:
@@ -194,6 +220,7 @@ def _config(problems: list[dict[str, str]]) -> dict[str, Any]:
     about["unknown"] = [
         unknown_settings.sentence(*one) for one in (*settings.unknown, *config.unknown_variables())[:_MOST_UNKNOWN]
     ]
+    about["project"] = _project_file()
     for name, setting in config.SETTINGS.items():
         kind = type(setting.default)
         read = {str: settings.text, bool: settings.flag, int: settings.whole, float: settings.number}[kind]
@@ -201,6 +228,27 @@ def _config(problems: list[dict[str, str]]) -> dict[str, Any]:
         if value != setting.default:
             about["changed"][name] = value
     return about
+
+
+def _project_file() -> dict[str, Any] | None:
+    """What the current folder's own file decides here, and what it would; None where there is none."""
+    try:
+        found = choices.of(os.getcwd())
+    except OSError:  # the current folder was removed
+        return None
+    if found is None:
+        return None
+    held = () if found.trusted else found.withheld
+    set_outside = {name for name in found.settings if os.environ.get("JOELCLAW_" + name.upper().replace(".", "_"))}
+    return {
+        "file": found.file,
+        "trusted": found.trusted,
+        "inForce": {name: value for name, value in found.settings.items() if name not in {*held, *set_outside}},
+        "scopes": found.scopes,
+        "withheld": list(held),
+        "never": list(found.never),
+        "fault": found.fault or None,
+    }
 
 
 def _embedding(vectors: dict[str, int], problems: list[dict[str, str]]) -> dict[str, Any]:

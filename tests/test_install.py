@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import shlex
 import stat
 import subprocess
@@ -105,6 +106,21 @@ def test_hooks_for_every_event(
         assert f"{shlex.quote(JOELCLAW)} hook {agent}" in entry["command"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(
+    ("agent", "events"), [("claude", CLAUDE_EVENTS), ("codex", CODEX_EVENTS), ("gemini", GEMINI_EVENTS)]
+)
+def test_the_pages_name_these_events_and_no_other(agent: str, events: list[str]) -> None:
+    lines = (ROOT / "docs/install.md").read_text().splitlines()
+    (row,) = [line for line in lines if line.endswith((" ms |", "of Codex 3 s |")) and agent in line.split("|")[1]]
+    named = re.findall(r"[A-Z]\w+[a-z][A-Z]\w+|Stop", row.split("|")[2])
+    assert set(named) - {"SubagentStop"} == set(events) - {"SubagentStop"}
+    label = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI"}[agent]
+    table = (ROOT / "docs/hooks.md").read_text().splitlines()
+    (row,) = [line for line in table if re.match(rf"\| {label} \d", line)]
+    if agent != "codex":  # whose row says "the same"
+        assert set(re.findall(r"[A-Z]\w+[a-z][A-Z]\w+|Stop", row.split("|")[2])) == set(events)
 
 
 def test_what_is_told_of_a_file(install: Install, user: Path, project: Path) -> None:
@@ -549,6 +565,30 @@ def test_no_is_no(home: Path, user: Path, project: Path, answer: str) -> None:
     assert not list(user.iterdir())
 
 
+def test_what_is_agreed_to_can_be_read(home: Path, user: Path, project: Path) -> None:
+    done = answering(home, user, project, "n\n", "install", "pi", "opencode", "codex")
+    before = done.out.partition("install? [y/N]")[0].splitlines()
+    whole = [line for line in before if line.startswith("+ /")]
+    assert len(whole) == 4 and sum("a skill" in line for line in whole) == 1
+    assert any(line.strip() == '+  "hooks": {' for line in before), "a file of the client's is shown"
+    answering(home, user, project, "", "install", "pi", "--yes")
+    done = answering(home, user, project, "n\n", "uninstall", "pi")
+    assert f"- {user / FILES['pi']} (" in done.out.partition("uninstall? [y/N]")[0]
+
+
+def test_the_text_of_whole_files_is_told_where_it_is_wanted(install: Install, user: Path) -> None:
+    (one,) = install("pi", "--dry-run")["agents"]
+    assert one["diff"] == f"--- {os.devnull}\n+++ {user / FILES['pi']}\n"
+    (with_text,) = install("pi", "--dry-run", "--diff")["agents"]
+    assert "+const JOELCLAW" in with_text["diff"] and "what" not in with_text
+    install("pi")
+    assert one["bytes"] == (user / FILES["pi"]).stat().st_size and "extension" in one["what"]
+    (gone,) = install("pi", "--dry-run", verb="uninstall")["agents"]
+    assert gone["diff"] == f"--- {user / FILES['pi']}\n+++ {os.devnull}\n"
+    (user / FILES["pi"]).write_text((user / FILES["pi"]).read_text() + "// mine\n")
+    assert "-// mine" in install("pi", "--dry-run")["agents"][0]["diff"], "what changes in it is shown"
+
+
 def test_yes_is_yes(home: Path, user: Path, project: Path) -> None:
     done = answering(home, user, project, "y\n", "install", "claude")
     assert done.code == 0, done
@@ -571,6 +611,11 @@ def test_with_yes_or_json_nobody_is_asked(home: Path, user: Path, project: Path)
 def test_the_list_and_a_dry_run_on_a_terminal(home: Path, user: Path, project: Path) -> None:
     done = answering(home, user, project, "", "install", "pi", "--dry-run")
     assert "would change" in done.out
+    assert "const JOELCLAW" not in done.out
+    assert len(done.out.splitlines()) < 10
+    (line,) = [line for line in done.out.splitlines() if line.startswith("+ /")]
+    assert str(user / FILES["pi"]) in line and " KiB): the extension" in line
+    done = answering(home, user, project, "", "install", "pi", "--dry-run", "--diff")
     assert "+const JOELCLAW" in done.out
     done = answering(home, user, project, "", "install", "--list")
     assert "opencode" in done.out

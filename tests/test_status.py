@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import NOW_MS, Run
+from faults import read_only
 from terminal import on_terminal, without_style
 
 FROZEN = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -143,6 +144,47 @@ def test_a_home_that_cannot_be_read_is_reported(run: Run, home: Path) -> None:
         assert run("status").result["healthy"] is False
     finally:
         home.chmod(0o700)
+
+
+def test_a_home_on_a_disk_that_is_read_only_is_reported(run: Run, home: Path) -> None:
+    run("memory", "write", "the deploy script needs the staging key")
+    with read_only(home):
+        problem, result = _problem(run)
+    assert problem["code"] == "HOME_READ_ONLY"
+    assert str(home) in problem["message"]
+    assert ("mount" if os.geteuid() == 0 else "chmod") in problem["fix"]
+    assert result["counts"]["observations"]["total"] == 1  # type: ignore[index]
+    assert run("status").result["healthy"] is True
+
+
+READ_ONLY = {"the whole home": "", "the store": "store.db", "the sessions": "sessions"}
+
+
+@pytest.mark.parametrize("what", READ_ONLY)
+@pytest.mark.parametrize("owner", ["mine", "another's"])
+def test_modes_that_keep_us_from_writing_are_reported(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, what: str, owner: str
+) -> None:
+    """No mode stops root, so what the kernel would say is said in its place."""
+    run("checkpoint", "save", "--session", "s", "--percent", "10", "--message", "port the parser")
+    run("memory", "write", "the deploy script needs the staging key")
+    wrong = str(home / READ_ONLY[what])
+    asked = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: asked(path, mode) and str(path).rstrip("/") != wrong)
+    if owner != "mine":
+        uid = os.geteuid() + 1
+        monkeypatch.setattr(os, "geteuid", lambda: uid)
+    problem, _ = _problem(run)
+    assert problem["code"] == "HOME_READ_ONLY"
+    assert wrong in problem["message"]
+    assert problem["fix"].startswith("chmod -R u+rwX" if owner == "mine" else "it is somebody else's: sudo chown")
+
+
+def test_a_home_that_cannot_be_made_is_reported(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    problem, _ = _problem(run)
+    assert str(home.parent) in problem["message"]
+    assert not home.exists()
 
 
 def test_a_home_that_is_a_file_is_reported(run: Run, home: Path) -> None:

@@ -19,6 +19,7 @@ _INTO = (
     P("all", ("--all",), "every agent that is found here", kind="flag"),
     P("project", ("--project",), "for the project in this folder instead of the user", kind="flag"),
     P("dry_run", ("--dry-run",), "show what would change, and change nothing", kind="flag"),
+    P("diff", ("--diff",), "show whole files of ours line by line, too", kind="flag"),
     P("yes", ("--yes", "-y"), "do not ask", kind="flag"),
 )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cli.answer import Answer, step
 from clients import registry
 from core.errors import Failure, usage
-from session.install import apply, beside, listing, mcp_package, plan
+from session.install import apply, backups, beside, listing, mcp_package, plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,14 +64,15 @@ def _removing(client: Settings, options: dict[str, Any]) -> list[Plan]:
 def _change(options: dict[str, Any], planned: Planned, wanted: Wanted, verb: str) -> Answer:
     chosen, skipped = _chosen(options, wanted)
     result: dict[str, Any] = {"agents": [], "skipped": skipped, "dryRun": options["dry_run"]}
+    whole = options["diff"]
     if options["dry_run"]:
-        result["agents"] = [_shown(plans, {}) for plans in _plans(chosen, planned, options)]
+        result["agents"] = [_shown(plans, {}, whole) for plans in _plans(chosen, planned, options)]
         return Answer(result)
     shown = None
     if not options["yes"] and _on_terminal():
         shown = _plans(chosen, planned, options)
-        if not _agreed([one for plans in shown for one in plans], verb):
-            result["agents"] = [_shown(plans, {}) for plans in shown]
+        if not _agreed([one for plans in shown for one in plans], verb, whole):
+            result["agents"] = [_shown(plans, {}, whole) for plans in shown]
             result["declined"] = True
             return Answer(result)
     with apply.locked():
@@ -81,7 +82,10 @@ def _change(options: dict[str, Any], planned: Planned, wanted: Wanted, verb: str
         for plans in every:
             # Folders that were made for the first file go last.
             order = plans if verb == "install" else plans[::-1]
-            result["agents"].append(_shown(plans, {one.path: apply.carry_out(one) for one in order}))
+            told = _shown(plans, {one.path: apply.carry_out(one) for one in order}, whole)
+            if verb == "uninstall":
+                told["backupsLeft"] = [name for one in plans for name in backups.left(one.path)]
+            result["agents"].append(told)
     steps = [step("joelclaw otel search hook", "see the hooks that ran")] if verb == "install" else []
     return Answer(result, [*steps, step("joelclaw install --list", "what is installed where")])
 
@@ -114,13 +118,14 @@ def _after(every: list[list[Plan]]) -> list[bytes | None]:
     return [one.after for plans in every for one in plans]
 
 
-def _shown(plans: list[Plan], backups: dict[str, str | None]) -> dict[str, Any]:
+def _shown(plans: list[Plan], backups: dict[str, str | None], whole: bool) -> dict[str, Any]:
     """What was done for a client, or would be.
 
     Args:
         backups: by path, of the plans that were carried out.
+        whole: with the text of files that are ours alone.
     """
-    first, *others = [_file(one, backups) for one in plans]
+    first, *others = [_file(one, backups, whole) for one in plans]
     notes = [note for one in plans for note in one.notes]
     changed = any(one["changed"] for one in (first, *others))
     return {
@@ -133,14 +138,17 @@ def _shown(plans: list[Plan], backups: dict[str, str | None]) -> dict[str, Any]:
     }
 
 
-def _file(one: Plan, backups: dict[str, str | None]) -> dict[str, Any]:
+def _file(one: Plan, backups: dict[str, str | None], whole: bool) -> dict[str, Any]:
+    """What changes in a file; of one that comes or goes as a whole what it is, unless its text is wanted."""
+    short = one.is_whole and not whole
     changed = one.changed and one.path in backups
     return {
         "path": one.path,
         "changed": changed,
         "created": changed and one.before is None,
         "backup": backups.get(one.path),
-        "diff": one.diff(),
+        "diff": one.diff(whole=whole),
+        **({"bytes": len(one.after or one.before or b""), "what": one.what} if short else {}),
     }
 
 
@@ -148,13 +156,13 @@ def _on_terminal() -> bool:
     return os.isatty(1) and "--json" not in sys.argv
 
 
-def _agreed(plans: list[Plan], verb: str) -> bool:
+def _agreed(plans: list[Plan], verb: str, whole: bool) -> bool:
     """Show the difference and ask; without one there is nothing to ask."""
-    from cli.installation.view import difference
+    from cli.installation.view import difference, told
 
     if not any(one.changed for one in plans):
         return True
-    difference([one.diff() for one in plans])
+    difference([told(_file(one, {}, whole)) for one in plans])
     sys.stdout.write(f"{verb}? [y/N] ")
     sys.stdout.flush()
     answer = sys.stdin.readline()

@@ -8,14 +8,15 @@ from typing import Any
 from cli.answer import Answer, quoted, step
 from core import clock
 from core.errors import Failure, usage
-from core.repository import trust
+from core.repository import choices, trust
 
 
 def run(options: dict[str, Any]) -> Answer:
     """Trust a folder's project, or no more; or list those that are trusted.
 
     Raises:
-        Failure: TRUST_INVALID_ARGS, TRUST_NO_FOLDER, TRUST_NOT_TRUSTED, TRUST_UNWRITABLE; nothing was changed.
+        Failure: TRUST_INVALID_ARGS, TRUST_NO_FOLDER, TRUST_NO_REPOSITORY, TRUST_NOT_TRUSTED, TRUST_UNWRITABLE; nothing
+            was changed.
     """
     if options["list"]:
         if options["revoke"] or options["folder"]:
@@ -31,7 +32,21 @@ def run(options: dict[str, Any]) -> Answer:
         )
     row, changed = trust.trust(folder)
     undo = step(f"joelclaw trust --revoke {quoted(row['path'])}", "trust it no more")
-    return Answer({**_shown(row), "trusted": True, "changed": changed}, [undo])
+    return Answer({**_shown(row), "trusted": True, "changed": changed, "chooses": _chosen(folder)}, [undo])
+
+
+def _chosen(folder: str) -> dict[str, Any] | None:
+    """What the folder's file chooses, and what of it stays the user's; None without such a file."""
+    found = choices.of(folder)
+    if found is None:
+        return None
+    return {
+        "file": found.file,
+        "settings": found.settings,
+        "scopes": found.scopes,
+        "never": list(found.never),
+        "fault": found.fault or None,
+    }
 
 
 def _here() -> str:

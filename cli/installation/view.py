@@ -26,6 +26,14 @@ def difference(diffs: Sequence[str]) -> None:
         _diff(screen, diff)
 
 
+def told(one: dict[str, Any]) -> str:
+    """What changes in a file: its diff, or one line where a file of ours comes or goes as a whole."""
+    if not one.get("what"):
+        return str(one["diff"])
+    sign = "-" if one["diff"].startswith(f"--- {one['path']}") else "+"
+    return f"{sign} {one['path']} ({size(one['bytes'])}): {one['what']}\n"
+
+
 def _diff(screen: Console, diff: str) -> None:
     for line in diff.splitlines():
         style = "bold" if line.startswith(("+++ ", "--- ")) else _COLOURS.get(line[:1], "dim")
@@ -38,15 +46,18 @@ def changes(answer: Answer) -> None:
     result: Any = answer.result
     for one in result["agents"]:
         if result["dryRun"]:
-            _diff(screen, one["diff"])
+            _diff(screen, told(one))
         screen.print(safe(one["agent"], "bold"), safe(_outcome(one, result)), safe(one["path"], "dim"))
         for other in one.get("also", ()):
             if result["dryRun"]:
-                _diff(screen, other["diff"])
+                _diff(screen, told(other))
             else:
                 screen.print(safe(f"  and {other['path']}", "dim"))
         if one["backup"]:
             screen.print(safe(f"  as it was: {one['backup']}", "dim"))
+        for path in one.get("backupsLeft", ()):
+            if path != one["backup"]:
+                screen.print(safe(f"  left, delete it when you like: {path}", "dim"))
         if not result.get("declined"):
             for note in one["notes"]:
                 screen.print(safe(f"  - {note}"))
@@ -105,6 +116,7 @@ def overview(answer: Answer) -> None:
                 "embedding": f"{result['embedding']['space']}, {size(result['embedding']['bytes'])}",
                 "extras": ", ".join(f"{name} {version or '–'}" for name, version in result["extras"].items()),
                 **({"settings": result["config"]["changed"]} if result["config"]["changed"] else {}),
+                **_project_file(result["config"].get("project")),
             }
         )
     )
@@ -133,10 +145,46 @@ def _cluster(store: dict[str, Any]) -> dict[str, object]:
     return {"cluster": f"{store['backend']} answers; {count:,} waiting{since}; carried at {waiting['syncedAt'] or '–'}"}
 
 
+def _project_file(about: dict[str, Any] | None) -> dict[str, object]:
+    """What the current folder's own file decides, and what it may not."""
+    if about is None:
+        return {}
+    trusted = "trusted" if about["trusted"] else "not trusted"
+    rows: dict[str, object] = {"folder's file": f"{about['file']} ({trusted})"}
+    if about["fault"]:
+        return {**rows, "  left out": f"it {about['fault']}"}
+    scopes = [f"scopes.{name}" for name in about["scopes"]]
+    chosen = [*(f"{name} = {value}" for name, value in about["inForce"].items()), *scopes]
+    rows["  from there"] = "; ".join(chosen) or "nothing"
+    if not about["trusted"] and chosen:
+        rows["  from there"] = f"{rows['  from there']} (for this project's own memories alone)"
+    if about["withheld"]:
+        rows["  withheld"] = f"{', '.join(about['withheld'])} (until joelclaw trust)"
+    if about["never"]:
+        rows["  never from there"] = f"{', '.join(about['never'])} (your own file and environment only)"
+    return rows
+
+
 _MEANS = (
     "What its files choose (queries, scores, scopes, descriptions) is recalled from all that is global, too.",
     "What its files choose (queries, scores, scopes, descriptions) is recalled from its own memories alone.",
 )
+_STAYS = "What deletes, is run, or says where things are sent stays yours, whatever a project's file says."
+
+
+def _chosen(screen: Console, about: dict[str, Any] | None) -> None:
+    """What trust lets in, setting by setting, and what it does not."""
+    if about is None:
+        screen.print(safe("Its folder has no .joelclaw/config.toml now; one that is added later holds at once.", "dim"))
+    elif about["fault"]:
+        screen.print(safe(f"{about['file']} is left out: it {about['fault']}", "yellow"))
+    else:
+        screen.print(safe(f"Let in from {about['file']}, and whatever is added to it later:"))
+        chosen = {**about["settings"], **{f"scopes.{name}": query for name, query in about["scopes"].items()}}
+        screen.print(pairs({f"  {name}": value for name, value in chosen.items()} or {"  nothing": ""}))
+        if about["never"]:
+            screen.print(safe(f"Not let in, though the file says it: {', '.join(about['never'])}."))
+    screen.print(safe(_STAYS, "dim"))
 
 
 def trust(answer: Answer) -> None:
@@ -155,4 +203,6 @@ def trust(answer: Answer) -> None:
         now = "trusted already"
     screen.print(safe(f"{result['path']} is {now}.", "green"))
     screen.print(safe(_MEANS[0] if result["trusted"] else _MEANS[1], "dim"))
+    if result["trusted"]:
+        _chosen(screen, result.get("chooses"))
     next_steps(answer, screen)

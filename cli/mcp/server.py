@@ -16,6 +16,7 @@ from cli import execution
 from cli.mcp import tools
 from cli.mcp.commands import TOOLS
 from core.errors import Failure
+from core.process import extras
 from core.store.sqlite import apsw
 from session.install.mcp_package import requirement
 from session.install.receipt import version
@@ -49,7 +50,7 @@ def run(_options: dict[str, Any]) -> int:
         raise Failure(
             "MCP_MISSING",
             f"the package `mcp` is not installed for {sys.executable}, or is another version: {error}",
-            f"{sys.executable} -m pip install '{requirement()}', or joelclaw install AGENT --mcp",
+            f"{extras.command(requirement())}, or joelclaw install AGENT --mcp",
         ) from None
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an exception would wait for the thread that reads stdin
     try:

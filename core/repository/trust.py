@@ -9,7 +9,7 @@ import os
 
 from core import clock, files, json_text
 from core.errors import Failure
-from core.repository.project_file import TRUSTED, root_of
+from core.repository.project_file import TRUSTED, is_below, root_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def trust(folder: str) -> tuple[Trusted, bool]:
     """Trust the project around a folder; returns it, and whether it was not trusted before.
 
     Raises:
-        Failure: TRUST_NO_FOLDER, TRUST_UNWRITABLE; nothing was changed.
+        Failure: TRUST_NO_FOLDER, TRUST_NO_REPOSITORY, TRUST_UNWRITABLE; nothing was changed.
     """
     root = root_of(folder)
     try:
@@ -72,6 +72,10 @@ def trust(folder: str) -> tuple[Trusted, bool]:
         status = os.lstat(root)
     except (OSError, ValueError):
         raise Failure("TRUST_NO_FOLDER", f"there is no folder {folder}", "name the folder of a project") from None
+    home = os.path.realpath(os.path.expanduser("~"))
+    if not os.path.lexists(os.path.join(root, ".git")) or root == home or is_below(home, root):
+        fix = "name a folder in a repository; of a project that is none yet make one: git init, in its folder"
+        raise Failure("TRUST_NO_REPOSITORY", f"{root} is no repository, so no project of its own", fix)
     row: Trusted = {"path": root, "device": status.st_dev, "inode": status.st_ino, "at": clock.now_ms()}
 
     def add(rows: list[Trusted]) -> list[Trusted]:

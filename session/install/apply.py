@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from core import clock, files
+from core import files
 from core.errors import Failure
+from session import own_command
+from session.install import backups
 from session.install.plan import CODE, Plan, read
 from session.install.receipt import Receipt
 
@@ -64,7 +65,7 @@ def _write(plan: Plan, data: bytes) -> str | None:
     made = _folders(os.path.dirname(plan.target), shared=plan.project)
     backup = None
     try:
-        backup = None if plan.before is None or plan.untouched else _backup(plan, plan.before)
+        backup = None if plan.before is None or plan.untouched else backups.make(plan.path, plan.target, plan.before)
         if plan.receipt is not None:  # first: without it a removal would know less
             kept = before.folders if before and plan.receipt.created else ()
             replace(plan.receipt, folders=(*kept, *made)).save()
@@ -77,33 +78,24 @@ def _write(plan: Plan, data: bytes) -> str | None:
         raise
     if plan.receipt is None:
         Receipt.forget(plan.path)
+    backups.thin(plan.path)
     return backup
 
 
 def _delete(plan: Plan) -> str | None:
     receipt = Receipt.load(plan.path)
-    backup = None if plan.before is None or plan.untouched else _backup(plan, plan.before)
+    backup = None if plan.before is None or plan.untouched else backups.make(plan.path, plan.target, plan.before)
     os.unlink(plan.target)
     Receipt.forget(plan.path)
-    for folder in reversed(receipt.folders if receipt else ()):
+    backups.thin(plan.path)
+    around = os.path.dirname(plan.target)
+    named = (around,) if os.path.basename(around) == own_command.NAME else ()  # ours, whether noted or not
+    for folder in reversed((receipt.folders if receipt else ()) or named):
         try:
             os.rmdir(folder)  # only an empty one goes
         except OSError:
             break
     return backup
-
-
-def _backup(plan: Plan, data: bytes) -> str:
-    """A copy in the same folder, of the same mode; never over another file."""
-    stem = f"{plan.path}.joelclaw-backup-{clock.now_ms()}"
-    for count in range(1, 1000):
-        path = stem if count == 1 else f"{stem}-{count}"
-        try:
-            _create(path, data, os.stat(plan.target).st_mode & 0o7777)
-        except FileExistsError:
-            continue
-        return path
-    raise FileExistsError(errno.EEXIST, "too many backups", stem)
 
 
 def _replace(plan: Plan, data: bytes) -> None:
@@ -113,26 +105,13 @@ def _replace(plan: Plan, data: bytes) -> None:
         mode = os.stat(plan.target).st_mode & 0o7777
     files.sweep_beside(plan.target)
     temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"
-    _create(temporary, data, mode)
+    backups.create(temporary, data, mode)
     try:
         if plan.before is not None:
             _same_owner(plan.target, temporary)
         os.replace(temporary, plan.target)
     except OSError:
         os.unlink(temporary)
-        raise
-
-
-def _create(path: str, data: bytes, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(descriptor, mode)
-            file.write(data)
-            file.flush()
-            os.fsync(descriptor)
-    except OSError:
-        os.unlink(path)
         raise
 
 

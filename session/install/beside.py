@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from session.install import json_parts, own_file, plan, toml_block
+from session.install import json_parts, notes, own_file, plan, toml_block
 from session.install.json_nodes import Malformed
 from session.install.json_parts import Traces
 from session.install.plan import NOTHING, Plan
@@ -71,46 +71,56 @@ def _may_hold(path: str) -> bool:
 def _toml(client: Settings, path: str, *, project: bool, mcp: bool) -> Plan:
     target, before, receipt = plan.now(path)
     text = plan.decoded(path, before)
-    about = []
     try:
         there = toml_block.is_in(text)
-        new = toml_block.put_in(text, plan.command_for(project=project)) if mcp or there else text
-        if mcp and toml_block.has_foreign(text):
-            about.append("a server `joelclaw` of somebody's is there; it was left as it is")
+        new, note = toml_block.put_in(text, plan.command_for(project=project)) if mcp or there else (text, "")
     except Malformed as error:
         raise plan.refused(path, client, error, "TOML") from None
     after = None if before is None and not new else new.encode()
     created = before is None or (there and receipt is not None and receipt.created)
     kept = Receipt.of(path, after, created=created, traces=Traces()) if after is not None else None
-    return Plan(client, project, path, target, before, after, kept, notes=about)
+    about = notes.of_server(client, project=project) if mcp or there else []
+    return Plan(client, project, path, target, before, after, kept, notes=[f"{path}: {note}"] if note else about)
 
 
 def _without_block(client: Settings, path: str, *, project: bool) -> Plan:
     target, before, receipt = plan.now(path)
     untouched = receipt is not None and before is not None and receipt.is_of(before)
-    after = before
+    after, note = before, ""
     if before is not None and toml_block.is_in(plan.decoded(path, before)):
         try:
-            new = toml_block.take_out(plan.decoded(path, before))
+            new, note = toml_block.take_out(plan.decoded(path, before))
         except Malformed as error:
             raise plan.refused(path, client, error, "TOML") from None
         after = None if not new and receipt is not None and receipt.created else new.encode()
-    about = [] if after != before else [NOTHING]
-    return Plan(client, project, path, target, before, after, None, untouched, about)
+    about = [f"{path}: {note}"] if note else [] if after != before else [NOTHING]
+    kept = receipt if note else None
+    return Plan(client, project, path, target, before, after, kept, untouched, about)
 
 
 def _written(client: Settings, path: str, text: str, *, project: bool) -> Plan:
     target, before, receipt = plan.now(path)
     after: bytes | None = text.encode()
-    if before is not None and before != after and not (receipt is not None and receipt.is_of(before)):
+    ours = _is_ours(client, path, before, receipt, project=project)
+    if before is not None and before != after and not ours:
         about = [f"{path} was changed by somebody; it was left as it is"]
         return Plan(client, project, path, target, before, before, receipt, notes=about)
-    kept = Receipt.of(path, text.encode(), created=before is None or (receipt is not None), traces=Traces())
-    return Plan(client, project, path, target, before, after, kept)
+    kept = Receipt.of(path, text.encode(), created=before is None or ours, traces=Traces())
+    return Plan(client, project, path, target, before, after, kept, ours, what=own_file.what(client, path))
 
 
 def _gone(client: Settings, path: str, text: str, *, project: bool) -> Plan:
     target, before, receipt = plan.now(path)
-    ours = before == text.encode() or (receipt is not None and before is not None and receipt.is_of(before))
+    ours = before == text.encode() or _is_ours(client, path, before, receipt, project=project)
     about = [] if before is None or ours else [f"{path} was changed by somebody; it was left as it is"]
-    return Plan(client, project, path, target, before, None if ours else before, None, untouched=True, notes=about)
+    after, what = (None if ours else before), own_file.what(client, path)
+    return Plan(client, project, path, target, before, after, None, untouched=True, notes=about, what=what)
+
+
+def _is_ours(client: Settings, path: str, data: bytes | None, receipt: Receipt | None, *, project: bool) -> bool:
+    """Whether a file holds what we wrote, going by its receipt; without one, what we write."""
+    if data is None:
+        return False
+    if receipt is not None and receipt.is_of(data):
+        return True
+    return own_file.is_written(client, path, data.decode("utf-8", "replace"), project=project)

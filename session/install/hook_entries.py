@@ -85,6 +85,19 @@ def is_in(text: str, client: Settings, parts: Sequence[Part] = (), *, hooks: boo
     return (hooks and bool(_events(plain, client))) or any(json_parts.found(root, part) for part in parts)
 
 
+def supposed(text: str, client: Settings, executable: str, parts: Sequence[Part]) -> Traces:
+    """What an installation that is there and of which nothing is remembered has made, going by what it looks like.
+
+    Raises:
+        Malformed: the text is not what the client reads.
+    """
+    bare, _ = take_out(text, client, None, parts)
+    _, traces = put_in(bare, client, executable, None, parts)
+    root = _root(_without_bom(text)[1], client)
+    values = (name for part in parts for name in json_parts.names(root, part))
+    return traces.with_made(*(f"hooks/{event}" for event in _events(_without_bom(text)[1], client)), *values)
+
+
 def is_foreign(text: str, client: Settings, part: Part) -> bool:
     """Whether somebody else's value stands where a member of ours is wanted."""
     root = _root(_without_bom(text)[1].strip() or "{}", client)

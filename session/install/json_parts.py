@@ -85,6 +85,15 @@ def found(root: Node, part: Part) -> list[tuple[str | int, Any]]:
     return [(at, item.plain()) for at, item in enumerate(node.items) if part.is_ours(item.plain())]
 
 
+def names(root: Node, part: Part) -> list[str]:
+    """Values of ours that are there, as `Traces.created` names them.
+
+    Raises:
+        Malformed: as `found`.
+    """
+    return [_name(part, value) for _, value in found(root, part)]
+
+
 def put_in(text: str, part: Part, dialect: Dialect, traces: Traces) -> tuple[str, Traces]:
     """The text with the values of a part; a member that somebody else wrote under our key is left.
 

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from importlib import metadata
 
 from core.errors import Failure
+from core.process import extras
 
-_EXTRA = "mcp"
+_PACKAGE = "mcp"
 _PATIENCE_S = 300.0
 _TOLD_CHARS = 400
 
 
 def requirement() -> str:
     """What this version of joelclaw asks of the package, as pip takes it."""
-    try:
-        wanted = metadata.requires("joelclaw") or []
-    except metadata.PackageNotFoundError:
-        wanted = []
-    for line in wanted:
-        name, _, marker = line.partition(";")
-        if "extra" in marker and marker.strip(" '\"").endswith(_EXTRA):
-            bounds = name.replace(" ", "").removeprefix(_EXTRA).split(",")
-            return _EXTRA + ",".join(sorted(bounds, reverse=True))  # the lower one first, as we wrote it
-    return _EXTRA
+    return extras.requirement("mcp", _PACKAGE)
 
 
 def is_here() -> bool:
     """Whether it is installed for the Python that runs this, in a version that is known to do."""
     try:
-        found = metadata.version(_EXTRA)
+        found = metadata.version(_PACKAGE)
     except metadata.PackageNotFoundError:
         return False
     least = requirement().partition(">=")[2].partition(",")[0]
@@ -39,35 +32,47 @@ def is_here() -> bool:
 
 
 def install() -> None:
-    """Install it beside joelclaw, with pip, or with uv where its environment has no pip.
+    """Install it beside joelclaw, with pip, or with uv where the environment has no pip.
+
+    The environment of a `uv tool` is left alone: its next upgrade would take out what was not put in by `uv tool`.
 
     Raises:
         Failure: INSTALL_FAILED; then nothing of a client's was changed.
     """
-    words = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", requirement()]
-    environment = {**os.environ, "PIP_NO_INPUT": "1"}
+    told = _attempt()
+    if told:
+        raise Failure(
+            "INSTALL_FAILED",
+            f"the package {requirement()!r} cannot be installed: {told[-_TOLD_CHARS:]}",
+            f"run `{extras.command(requirement())}`, then this again; nothing was changed",
+        )
+
+
+def _attempt() -> str:
+    """What went wrong; empty where it is here now."""
+    if extras.is_uv_tool():
+        return "joelclaw was installed with `uv tool`, which alone may add to its environment"
+    if extras.has_pip():
+        words = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", requirement()]
+    elif shutil.which("uv"):
+        words = ["uv", "pip", "install", "--quiet", "--python", sys.executable, requirement()]
+    else:
+        return "the environment of joelclaw has no pip, and there is no `uv` on the PATH"
     try:
         done = subprocess.run(  # noqa: S603  # our own words
             words,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            env=environment,
+            env={**os.environ, "PIP_NO_INPUT": "1"},
             timeout=_PATIENCE_S,
             check=False,
         )
-        told = "" if done.returncode == 0 else (done.stderr.strip() or f"pip ended with {done.returncode}")
     except (OSError, subprocess.TimeoutExpired) as error:
-        told = str(error)
-    if not told and not is_here():
-        told = "pip said that all is well, and it is not there"
-    if told:
-        raise Failure(
-            "INSTALL_FAILED",
-            f"the package {requirement()!r} cannot be installed: {told[-_TOLD_CHARS:]}",
-            f"install it with what installed joelclaw, such as `{' '.join(words[:4])} '{requirement()}'`, and run this"
-            " again; nothing was changed",
-        )
+        return str(error)
+    if done.returncode:
+        return done.stderr.strip() or f"{words[0]} ended with {done.returncode}"
+    return "" if is_here() else "that it is installed was said, and it is not there"
 
 
 def _numbers(version: str) -> tuple[int, ...]:

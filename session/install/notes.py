@@ -10,7 +10,15 @@ if TYPE_CHECKING:
     from clients.settings import Settings
 
 _CHECK = "to check: use the client, then `joelclaw otel search hook`"
-_ON_PATH = "`joelclaw` must be on the PATH of everyone who uses this project; without it nothing happens"
+_ON_PATH = "`joelclaw` must be on the PATH of everyone who uses this project; where it is not, its hooks do nothing"
+
+
+def of_server(client: Settings, *, project: bool) -> list[str]:
+    """For a file that names our server: a project's is read by people who lack it, and clients say that it failed."""
+    if not project:
+        return []
+    lacking = f"where `joelclaw` is not on the PATH, {client.name} shows a server `joelclaw` that failed to start"
+    return [f"this is shared with the project: {lacking}; without --mcp those who lack it see nothing"]
 
 
 def of_extension(client: Settings, *, project: bool) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -42,6 +45,41 @@ def commands(executable: str) -> tuple[tuple[str, ...], ...]:
 def rules(client: Settings, executable: str) -> list[str]:
     """The entries of the list of commands that a client's settings allow."""
     return [client.rule.format(" ".join(map(shlex.quote, words))) for words in commands(executable)]
+
+
+_STAND_IN = "/joelclaw-stands-in/joelclaw"
+
+
+def is_written(client: Settings, path: str, text: str, *, project: bool) -> bool:
+    """Whether a text is word for word what this version writes to a file of ours, with whatever path of the command."""
+    template = dict(files(client, _STAND_IN, project=project))[path]
+    found = re.fullmatch("(.+?)".join(map(re.escape, template.split(_STAND_IN))), text)
+    paths = {"joelclaw", *(_readings(found[1]) if found else ())}
+    return any(
+        os.path.basename(one) == "joelclaw" and dict(files(client, one, project=project))[path] == text for one in paths
+    )
+
+
+def _readings(written: str) -> Iterator[str]:
+    """The paths that may be meant by how one is written: as it is, in a JSON string, quoted for a shell."""
+    words = [written]
+    try:
+        words.append(str(json.loads(f'"{written}"')))
+    except ValueError:
+        pass
+    for word in words:
+        yield word
+        try:
+            yield from shlex.split(word)[:1]
+        except ValueError:
+            pass
+
+
+def what(client: Settings, path: str) -> str:
+    """What a file of ours is, for those who are to agree to it."""
+    if client.skill and path.endswith(client.skill):
+        return "a skill: when and how to ask the memory"
+    return "rules: `joelclaw recall` runs without a question"
 
 
 def files(client: Settings, executable: str, *, project: bool) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from importlib import resources
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from core.errors import Failure
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 CODE = "INSTALL_FAILED"
 NOTHING = "nothing of joelclaw was there"
+EXTENSION = "the extension of joelclaw, which the client loads"
 _CONSTANT = re.compile(r"^const JOELCLAW = .*$", re.MULTILINE)
 _LARGEST = 16 * 1024 * 1024
 
@@ -38,6 +40,7 @@ class Plan:
         target: the file itself, where `path` is a link.
         receipt: what is noted for the day of the removal; None: to be forgotten.
         untouched: the file is as we left it, so that nothing of anybody's goes with our part.
+        what: what a file is that is ours alone; empty for one of the client's.
     """
 
     client: Settings
@@ -49,14 +52,20 @@ class Plan:
     receipt: Receipt | None
     untouched: bool = False
     notes: list[str] = field(default_factory=list)
+    what: str = ""
 
     @property
     def changed(self) -> bool:
         """Whether the file is to change."""
         return self.before != self.after
 
-    def diff(self) -> str:
-        """The change as a unified diff; empty without one."""
+    @property
+    def is_whole(self) -> bool:
+        """Whether a file of ours comes or goes as a whole: its text tells nobody anything."""
+        return bool(self.what) and self.changed and None in (self.before, self.after)
+
+    def diff(self, *, whole: bool = True) -> str:
+        """The change as a unified diff; empty without one. `whole`: of a file `is_whole`, too; else its two names."""
         old, new = (
             (data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in (self.before, self.after)
         )
@@ -66,6 +75,8 @@ class Plan:
             self.path if self.before is not None else os.devnull,
             self.path if self.after is not None else os.devnull,
         )
+        if self.is_whole and not whole:
+            return "".join(islice(lines, 2))
         return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
 
@@ -89,7 +100,7 @@ def installing(client: Settings, *, project: bool, mcp: bool = False) -> Plan:
     created = before is None or (receipt is not None and receipt.created)
     about = notes.of_extension(client, project=project)
     kept = Receipt.of(path, after, created=created, traces=Traces())
-    return Plan(client, project, path, target, before, after, kept, notes=about)
+    return Plan(client, project, path, target, before, after, kept, notes=about, what=EXTENSION)
 
 
 def removing(client: Settings, *, project: bool) -> Plan:
@@ -109,7 +120,7 @@ def removing(client: Settings, *, project: bool) -> Plan:
         after = None
         untouched = untouched or _blank_constant(decoded(path, before)) == _blank_constant(extension(client, ""))
     about = [] if after != before else [NOTHING]
-    return Plan(client, project, path, target, before, after, None, untouched, about)
+    return Plan(client, project, path, target, before, after, None, untouched, about, EXTENSION)
 
 
 def stay_in_project(plans: Iterable[Plan]) -> None:
@@ -161,12 +172,16 @@ def put_in(client: Settings, path: str, parts: list[Part], *, project: bool, mcp
             part for part in parts if not part.of_server or mcp or hook_entries.is_in(text, client, [part], hooks=False)
         ]
         known = receipt.traces if receipt and there else None
+        if receipt is None and _is_lost(text, client, wanted):
+            known = hook_entries.supposed(text, client, command, wanted)
         new, traces = (
             hook_entries.put_in(text, client, command, known, wanted) if client.events or wanted else (text, Traces())
         )
         about = notes.of_hooks(client, text, project=project) if client.events else []
         if any(part.key and hook_entries.is_foreign(new, client, part) for part in wanted):
             about.append(f"a server `{json_parts.SERVER}` of somebody's is there; it was left as it is")
+        elif any(part.key for part in wanted):
+            about.extend(notes.of_server(client, project=project))
         if hook_entries.others(new, client, parts) != hook_entries.others(text, client, parts):
             raise Malformed("an edit would change what is not ours")  # a fault of ours: better not at all
     except Malformed as error:
@@ -175,6 +190,12 @@ def put_in(client: Settings, path: str, parts: list[Part], *, project: bool, mcp
     created = before is None or (there and receipt is not None and receipt.created)
     kept = Receipt.of(path, after, created=created, traces=traces) if after is not None else None
     return Plan(client, project, path, target, before, after, kept, notes=about)
+
+
+def _is_lost(text: str, client: Settings, parts: list[Part]) -> bool:
+    """Whether an installation is there of which no receipt tells; a rule alone may be the user's own."""
+    keyed = [part for part in parts if part.key]
+    return hook_entries.is_in(text, client, keyed, hooks=bool(client.events))
 
 
 def take_out(client: Settings, path: str, parts: list[Part], *, project: bool) -> Plan:

