@@ -128,6 +128,23 @@ def projects(db: apsw.Connection) -> list[str]:
     return [str(name) for (name,) in db.execute("SELECT DISTINCT project FROM session WHERE project <> ''")]
 
 
+def last_compacted(db: apsw.Connection, projects: Sequence[str] | None = None) -> Session | None:
+    """The session that was compacted last; of these projects, or of all.
+
+    A compaction whose time the client does not tell counts by when its session did something last.
+    """
+    known, given = "", tuple(projects or ())
+    if projects is not None:
+        known = f" AND project IN ({', '.join('?' * len(given))})"
+    row = db.execute(
+        f"SELECT {_SESSION} FROM session JOIN (SELECT session_id, max(at) AS compacted FROM compaction"
+        f" GROUP BY session_id) ON session_id = id WHERE updated_at <> ?{known}"
+        " ORDER BY CASE WHEN compacted > 0 THEN compacted ELSE updated_at END DESC, id LIMIT 1",
+        (FORGOTTEN, *given),
+    ).fetchone()
+    return _session(row) if row else None
+
+
 def latest_sessions(db: apsw.Connection, most: int) -> list[Session]:
     """The sessions of all projects, the one that did something last first."""
     rows = db.execute(
