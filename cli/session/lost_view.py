@@ -38,7 +38,7 @@ def lost(answer: Answer) -> None:
     result: Any = answer.result
     screen = console()
     screen.print(_heading(result))
-    if result["chosen"] in _CHOSEN:
+    if result.get("chosen") in _CHOSEN:
         screen.print(safe(_CHOSEN[result["chosen"]], "dim"))
     empty = [kind for kind, part in result["lost"].items() if not part["entries"]]
     for kind, part in result["lost"].items():
