@@ -132,13 +132,11 @@ def test_where_it_is_installed_does_not_cost_queries(
 ) -> None:
     monkeypatch.setattr(own_command, "word", lambda agent="": "/" * (length - 8) + "joelclaw")
     memories: list[Memory] = [
-        {"id": str(number), "text": f"{number} {MEMORY} " * 4, "category": "x", "score": 0.5} for number in range(3)
+        {"id": str(number), "text": f"{number} {MEMORY} " * 3, "category": "x", "score": 0.5} for number in range(3)
     ]
-    asked = [
-        f"{number} " + "which tide table of Husum is read twice by the importer of the harbour" for number in range(3)
-    ]
-    files = [f"/home/u/harbour/src/importer/tables/of/husum_{number}.py" for number in range(5)]
-    made = recovery.text_of(f"{TASK} | " * 3, files, memories, asked, BUDGET)
+    asked = [f"{number} " + "which tide table of Husum is read twice" for number in range(3)]
+    files = [f"/home/u/harbour/src/importer/tables/of/husum_{number}.py" for number in range(2)]
+    made = recovery.text_of(TASK, files, memories, asked, BUDGET)
     assert made is not None
     assert len(made["queries"]) == queries
     assert len(made["content"]) <= 1300 and cost(made["content"]) <= BUDGET + 25

@@ -129,6 +129,9 @@ def _recalled(result: dict[str, Any]) -> Iterator[str]:
 
 
 def _remembered(result: dict[str, Any]) -> Iterator[str]:
+    if result.get("hint"):
+        yield f"{result['hint']} ({one_line(result['reason'])})"
+        return
     what = "merged into" if result["merged"] else "remembered as"
     yield f"{what} {result['id']}, verdict {result['verdict']}: {one_line(result['reason'])}"
 
@@ -155,10 +158,15 @@ def _plain(value: Any) -> str:
 
 def _forgotten(result: dict[str, Any]) -> Iterator[str]:
     for name in result["forgotten"]:
+        if name.startswith(CALL):
+            yield f"forgotten for good: {one_line(name)}"
+            continue
         yield f"forgotten: {one_line(name)}; bring it back: {own_command.word()} memory forget --undo {one_line(name)}"
     for name in result["unchanged"]:
         yield f"was forgotten before: {one_line(name)}"
 
+
+CALL = "call:"
 
 _ANSWERS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "recall": _recalled,

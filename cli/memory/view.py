@@ -30,6 +30,8 @@ def write(answer: Answer) -> None:
         "category": f"{result['categoryId']} ({result['categorySource']})",
         "why": result["reason"],
     }
+    if result.get("hint"):
+        rows["hint"] = safe(result["hint"], "bold yellow")
     if result["tags"]:
         rows["tags"] = result["tags"]
     if result["merged"]:

@@ -63,6 +63,8 @@ FADING_CALLS = 40
 """After so many further calls a use of a name weighs 1/e. Of 10 to 160, the best on half of 29 real sessions."""
 INPUT_WEIGHT, OUTPUT_WEIGHT = 2.0, 1.0
 """What the agent writes itself it needs again sooner than what it is shown."""
+FORGOTTEN_CALL = "forgotten"
+"""The outcome of a call that was forgotten."""
 SUMMARY_CHARS = 100_000
 RECENT_CALLS = 400
 """A name that was last used before so many weighs nothing any more."""
@@ -267,6 +269,23 @@ def forget(db: apsw.Connection, identifier: str) -> None:
     ):
         db.execute(f"DELETE FROM {table} WHERE {column} = ?", (identifier,))
     db.execute(f"INSERT INTO session ({_SESSION}) VALUES (?, '', '', '', ?, 0, 0, '[]')", (identifier, FORGOTTEN))
+
+
+def forget_call(db: apsw.Connection, identifier: str, number: int) -> bool:
+    """Delete what is kept of a call, for good, inside the caller's transaction: its text, and names that only it has.
+
+    Its number stays, and what its transcript says of it again is not kept. False where there is none.
+    """
+    row = db.execute(
+        "UPDATE call SET tool = '', file = '', command = '', error = '', passage = '', outcome = ?"
+        " WHERE session_id = ? AND number = ? AND outcome <> ? RETURNING rowid",
+        (FORGOTTEN_CALL, identifier, number, FORGOTTEN_CALL),
+    ).fetchone()
+    if row is None:
+        return False
+    db.execute("DELETE FROM call_lexicon WHERE rowid = ?", row)
+    db.execute("DELETE FROM name WHERE session_id = ? AND first = ? AND last = ?", (identifier, number, number))
+    return True
 
 
 def _session(row: tuple[Any, ...]) -> Session:
