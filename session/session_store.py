@@ -293,10 +293,15 @@ class SessionStore:
             return True
         return False
 
-    def happened(self, since: int) -> tuple[list[Event], list[tuple[str, str, str, str, int]]] | None:
+    def happened(
+        self, since: int, *, session: str = "", project: str = ""
+    ) -> tuple[list[Event], list[tuple[str, str, str, str, int]]] | None:
         """What went wrong since a time (ms since the epoch), newest first, and how many events of each kind there were.
 
         None where it failed.
+
+        Args:
+            session: leaves out what is of another session, unless that is of `project` too; "" for those of all.
         """
         if self.faults:
             return None
@@ -310,10 +315,11 @@ class SessionStore:
                 "words": [], "levels": [], "sources": [], "components": [], "session": "", "system": "",
                 "success": None, "since": since,
             }  # fmt: skip
-            bad = events.newest(db, {**asked, "levels": ["warn", "error", "fatal"]}, _BAD_EVENTS)
-            bad += events.newest(db, {**asked, "success": False}, _BAD_EVENTS)
+            others = _of_others(db, events.sessions_since(db, since), session, project) if session else []
+            bad = events.newest(db, {**asked, "levels": ["warn", "error", "fatal"]}, _BAD_EVENTS, without=others)
+            bad += events.newest(db, {**asked, "success": False}, _BAD_EVENTS, without=others)
             once = {event["id"]: event for event in bad}
-            return sorted(once.values(), key=lambda event: -event["timestamp"]), events.tally(db, asked)
+            return sorted(once.values(), key=lambda event: -event["timestamp"]), events.tally(db, asked, others)
         return None
 
     def reading(self) -> tuple[apsw.Connection | None, bool]:
@@ -373,3 +379,19 @@ def move_priorities(
         if events:
             log.append(db, events, debug_limit=debug_limit)
     return len(events)
+
+
+def _of_others(db: apsw.Connection, named: Sequence[str], session: str, project: str) -> list[str]:
+    """Of these the sessions of other projects. A role, or a session that nobody knows, is of none."""
+    from core.project import same
+    from core.store import calls
+    from session.state import state_file
+
+    others = []
+    for one in named:
+        known = calls.session(db, one) if one and one != session else None
+        if known is not None and not same(known["project"], project):
+            others.append(one)
+        elif one and one != session and known is None and state_file.exists(one):
+            others.append(one)  # nothing tells its project yet
+    return others

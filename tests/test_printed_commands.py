@@ -134,8 +134,10 @@ def test_where_it_is_installed_does_not_cost_queries(
     memories: list[Memory] = [
         {"id": str(number), "text": f"{number} {MEMORY} " * 3, "category": "x", "score": 0.5} for number in range(3)
     ]
-    asked = [f"{number} " + "which tide table of Husum is read twice" for number in range(3)]
-    files = [f"/home/u/harbour/src/importer/tables/of/husum_{number}.py" for number in range(2)]
+    asked = [
+        f"{number} " + "which tide table of Husum is read twice by the importer of the harbour" for number in range(3)
+    ]
+    files = [f"/home/u/harbour/src/importer/tables/of/husum_{number}.py" for number in range(4)]
     made = recovery.text_of(TASK, files, memories, asked, BUDGET)
     assert made is not None
     assert len(made["queries"]) == queries

@@ -6,6 +6,7 @@ from core import json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     import apsw
@@ -70,9 +71,11 @@ def debug_count(db: apsw.Connection, event: Event, window_ms: int) -> int:
     )
 
 
-def newest(db: apsw.Connection, query: EventQuery, limit: int, offset: int = 0) -> list[Event]:
-    """Events that the query lets through, newest first."""
-    where, values = _where(query)
+def newest(
+    db: apsw.Connection, query: EventQuery, limit: int, offset: int = 0, *, without: Sequence[str] = ()
+) -> list[Event]:
+    """Events that the query lets through, newest first, but for those of the sessions `without`."""
+    where, values = _where(query, without)
     rows = db.execute(
         f"SELECT {_COLUMNS} FROM event WHERE {where} ORDER BY timestamp DESC, seq DESC LIMIT ? OFFSET ?",
         (*values, limit, offset),
@@ -100,13 +103,20 @@ def after(db: apsw.Connection, number: int, limit: int) -> list[tuple[int, Event
     return [(int(row[0]), _from_row(row)) for row in rows]
 
 
-def tally(db: apsw.Connection, query: EventQuery) -> list[tuple[str, str, str, str, int]]:
-    """How many events there are of each level, source, component and action the query lets through, in this order."""
-    where, values = _where(query)
+def tally(db: apsw.Connection, query: EventQuery, without: Sequence[str] = ()) -> list[tuple[str, str, str, str, int]]:
+    """How many events there are of each level, source, component and action the query lets through, in this order;
+    those of the sessions `without` do not count."""
+    where, values = _where(query, without)
     rows = db.execute(
         f"SELECT level, source, component, action, count(*) FROM event WHERE {where} GROUP BY 1, 2, 3, 4", values
     )
     return [(level, source, component, action, int(number)) for level, source, component, action, number in rows]
+
+
+def sessions_since(db: apsw.Connection, since: int) -> list[str]:
+    """The sessions, and roles, that events since then (ms since the epoch) are of."""
+    rows = db.execute("SELECT DISTINCT session_id FROM event WHERE timestamp >= ?", (since,))
+    return [str(session) for (session,) in rows]
 
 
 def count(db: apsw.Connection) -> int:
@@ -140,7 +150,7 @@ def _from_row(row: tuple[Any, ...]) -> Event:
     return event
 
 
-def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
+def _where(query: EventQuery, without: Sequence[str] = ()) -> tuple[str, tuple[Any, ...]]:
     conditions = ["timestamp >= ?"]
     values: list[Any] = [query["since"]]
     for column, names in (
@@ -156,6 +166,9 @@ def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
     if query["success"] is not None:
         conditions.append("success = ?")
         values.append(int(query["success"]))
+    if without:
+        conditions.append(f"session_id NOT IN ({', '.join('?' * len(without))})")
+        values.extend(without)
     for word in query["words"]:
         conditions.append("instr(search_text, ?) > 0")
         values.append(word)

@@ -10,6 +10,7 @@ from core import clock
 from core.quoting import clip, cost, enclose, one_line
 from session.inject import topics
 from session.inject.topics import is_status_question
+from session.session_event import GATEWAY
 from session.state import zones
 
 TYPE_CHECKING = False
@@ -58,7 +59,9 @@ _QUIET_MS = 5 * _MINUTE_MS
 _WINDOW_MS = 2 * clock.HOUR_MS
 _HERE_MS = 5_000
 """A state that was written within this time was written by the hook that asks."""
-_OWN = frozenset(("session-lifecycle", "memory-enforcer", "memory-feedback", "recall-cli", "hook"))
+# What joelclaw itself does is no news.
+_OWN = frozenset("session-lifecycle memory-enforcer memory-feedback recall-cli hook knowledge-cli observe".split())
+_OWN_ACTIONS = frozenset(("project.file_dropped", "home.modes.corrected"))
 _BAD = ("warn", "error", "fatal")
 # Tried in this order: memories and characters and tokens of each, events and tokens, entries of the log and tokens.
 _STEPS = (
@@ -110,9 +113,10 @@ def compose(state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | 
     memories = [memory for memory in select(bear, state) if memory["id"] not in already]
     last = state["lastRefreshAt"]
     since = context.now - _WINDOW_MS if last is None else max(last, context.now - _WINDOW_MS)
-    happened = context.store.happened(since)
-    events = event_lines(*happened, context.now) if happened else []
     project = moment.project_of(state)
+    own = "" if state["role"] == GATEWAY else state["sessionId"]  # a gateway looks after all of them
+    happened = context.store.happened(since, session=own, project=project)
+    events = event_lines(*happened, context.now) if happened else []
     began = state["startedAt"] if last is None else last
     logged = daily_log.today(
         context.now,
@@ -202,7 +206,7 @@ def event_lines(bad: Sequence[Event], tally: Iterable[tuple[str, str, str, str, 
     """
     groups: dict[tuple[str, str], list[Event]] = {}
     for event in bad:
-        if event["component"] not in _OWN:
+        if event["component"] not in _OWN and event["action"] not in _OWN_ACTIONS:
             groups.setdefault((event["action"], event["source"]), []).append(event)
     lines = []
     for (action, source), events in groups.items():
@@ -214,7 +218,12 @@ def event_lines(bad: Sequence[Event], tally: Iterable[tuple[str, str, str, str, 
         lines.append(f"{level} {action} ({source}){times}, {minutes} min ago{said}")
     counts: dict[tuple[str, str], int] = {}
     for level, source, component, action, number in tally:
-        if level not in ("debug", *_BAD) and component not in _OWN and (action, source) not in groups:
+        if (
+            level not in ("debug", *_BAD)
+            and component not in _OWN
+            and action not in _OWN_ACTIONS
+            and (action, source) not in groups
+        ):
             counts[action, source] = counts.get((action, source), 0) + number
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     lines += [f"{action} ({source}) ×{number}" for (action, source), number in ranked[:EVENTS_SHOWN]]
