@@ -425,7 +425,7 @@ def test_a_short_request_is_a_task(asked: str) -> None:
     [
         "continue", "thanks", "ok go on", "fix it", "ok, ship it", "run the tests", "commit the changes",
         "no, use pnpm", "that worked", "did it work?", "why?", "what now?", "how is it going?", "请继续",
-        "and note the related PRs?",
+        "and note the related PRs?", "Продолжай", "love the colours", "Fixed the login bug", "after the release",
         "what did i just execute?", "where is harbourGauge used?", "make it so", "/fix the login bug",
     ],
 )  # fmt: skip

@@ -228,10 +228,17 @@ _VERBS = frozenset(
 _STEPS = frozenset("run rerun check verify test use keep leave undo stop start open close put apply what".split())
 _FAULTS = frozenset("broken fails failing fail crashes crash hangs leaks wrong missing slow".split())
 _ARTICLES = frozenset("the a an our my all every each".split())
+# Before an article too, and no imperative: "love the colours", "after the release"; nor is "fixed the login bug".
+_NO_VERBS = frozenset(
+    "love loving appreciate enjoy got found saw had ran sent seems after before during once until unless since under"
+    " over inside outside without within between against across".split()
+)
+_VERBS_IN_ED = frozenset("embed seed feed speed shed".split())
 _BEFORE_ALL = ("it", "that", "this", "them", "those", "these")
 _QUESTIONS = frozenset("why how".split())
 _MEANING_WORDS = 3
 _REQUEST_CHARS = 400
+# Of scripts without spaces, of which a few characters say as much as a sentence.
 _GOING_ON_UNSPACED = (
     "请继续 继续 好的 谢谢 可以 是的 没问题 请 好 对 嗯 はい 続けてください 続けて お願いします"
     " ありがとう 네 계속 고마워"
@@ -254,7 +261,7 @@ def is_request(text: str) -> bool:
     if not plain.isascii():
         for phrase in _GOING_ON_UNSPACED:
             plain = plain.replace(phrase, " ")
-        if sum(not character.isascii() and character.isalpha() for character in plain) >= _LEAST_UNSPACED:
+        if sum(character >= "\u3040" and character.isalpha() for character in plain) >= _LEAST_UNSPACED:
             return True
     said = words.split(plain)
     is_polite = 0
@@ -270,7 +277,8 @@ def is_request(text: str) -> bool:
         return len(about) > 1
     if not _FAULTS.isdisjoint(order) and order[0] in _ARTICLES:
         return len(about) > 1
-    is_verb = order[0] not in _GOING_ON and order[0] not in words.STOP_WORDS and order[0] not in _EMPTY_WORDS
+    known = (_GOING_ON, _EMPTY_WORDS, _NO_VERBS, words.STOP_WORDS)
+    is_verb = not any(order[0] in some for some in known) and (order[0][-2:] != "ed" or order[0] in _VERBS_IN_ED)
     return is_verb and len(order) > 1 and order[1] in _ARTICLES and bool(about)
 
 
