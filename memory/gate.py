@@ -185,7 +185,7 @@ def _is_order(text: str) -> bool:
     """Whether a text too short for a statement is a verb and a name: "use pnpm"."""
     if width(text) >= SHORTEST:
         return False
-    verb, *names = text.lower().rstrip(".!").split()
+    verb, *names = text.lower().rstrip(".!").split() or [""]
     named = any(len(name) > 1 and name not in words.STOP_WORDS and name not in _NO_NAMES for name in names)
     return verb in _ORDERS and len(names) < _ORDER_WORDS and named
 

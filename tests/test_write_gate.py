@@ -144,7 +144,7 @@ def test_a_verb_and_a_name_are_a_preference(run: Run, text: str) -> None:
     assert [hit["id"] for hit in run("recall", text.split()[1]).result["hits"]] == [written["id"]]
 
 
-@pytest.mark.parametrize("text", ["use it", "never mind", "always ok", "done", "pnpm use", "use"])
+@pytest.mark.parametrize("text", ["...", "use it", "never mind", "always ok", "done", "pnpm use", "use"])
 def test_who_wrote_what_is_discarded_is_told_so(run: Run, text: str) -> None:
     written = run("memory", "write", text).result
     assert (written["verdict"], written["observation"]) == ("discard", text)
