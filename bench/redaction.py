@@ -35,7 +35,8 @@ HOSTILE = (
     "a", '"\\', "'\"`", "\n", " ", "=", "password: ", "password:\n", "password=", "--token ", "key=", "://", "a:b@",
     "https://a@", "the password is ", "password changed to ", "identified by ", "<key>password</key>", "machine ",
     "-a ", "--value ", "sshpass -p ", "sshpass -p a1b ", "redis-cli -a a1b ", "pw: ", "pw=",
-    "name: password value ", "define('PASSWORD', ", "secret_string", "bearer ", "cookie: a=b; ",
+    "name: password value ", "define('PASSWORD', ", "secret_string", "bearer ", "cookie: a=b; ", "password,a\n",
+    "login: a:b ", "net user a ", "insert into a (password) values ('b') ", "kind: Secret\ndata:\n a: b\n",
 )  # fmt: skip
 
 

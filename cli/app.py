@@ -220,8 +220,11 @@ def _misuse(words: Sequence[str], error: Exception) -> Failure:
     message = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(describe().split()))
     if command is not None:
         fix = f"see what it takes: {_NAME} {path} --help"
-        if getattr(error, "possibilities", None) == [] and any(p.metavar == "QUERY" for p in command.parameters):
-            fix = f"to look for it: {_as_query(command, words[len(path.split()) :])}; {fix}"
+        rest = words[len(path.split()) :]
+        if "extra argument" in message and any(p.metavar in ("QUERY", "TEXT") for p in command.parameters):
+            fix = f"put it in quotes: {_as_query(command, rest, end=False)}"
+        elif getattr(error, "possibilities", None) == [] and any(p.metavar == "QUERY" for p in command.parameters):
+            fix = f"to look for it: {_as_query(command, rest)}; {fix}"
         return usage(command.code, message, fix)
     wanted = _path_meant(words, path)
     if wanted:
@@ -234,8 +237,8 @@ def _misuse(words: Sequence[str], error: Exception) -> Failure:
     return usage("USAGE", message, f"use one of: {', '.join(inside)}")
 
 
-def _as_query(command: Command, words: Sequence[str]) -> str:
-    """The call in which all that is no option of the command is looked for."""
+def _as_query(command: Command, words: Sequence[str], *, end: bool = True) -> str:
+    """The call in which all that is no option of the command is looked for; `end` puts `--` before it."""
     flags = {flag: parameter for parameter in command.parameters for flag in parameter.flags}
     known: list[str] = []
     query: list[str] = []
@@ -248,7 +251,7 @@ def _as_query(command: Command, words: Sequence[str]) -> str:
         known.append(_shown(word))
         if parameter.kind != "flag" and "=" not in word:
             known += [_shown(value) for value in islice(rest, 1)]
-    return shlex.join([_NAME, *command.path.split(), *known, "--", _shown(" ".join(query))])
+    return shlex.join([_NAME, *command.path.split(), *known, *(["--"] if end else []), _shown(" ".join(query))])
 
 
 def _path_meant(words: Sequence[str], group: str) -> str:

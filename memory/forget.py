@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from core.errors import Failure
 from core.store import calls, documents, segments, sqlite, transcripts
+from recall.by_name import session_calls
 from recall.static_vectors import document_vector
 
 if TYPE_CHECKING:
@@ -54,6 +55,24 @@ def forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors
                 documents.forget(db, document["rowid"], now, signatures=vectors and documents.has_signatures(db))
         _renew(db, found)
     return found
+
+
+def forget_calls(db: apsw.Connection, identifiers: Sequence[str]) -> list[str]:
+    """Delete what is kept of tool calls, `call:<session>:<number>`, for good, all or none; returns their whole ids.
+
+    Raises:
+        Failure: MEMORY_NOT_FOUND, SESSION_AMBIGUOUS; nothing was changed.
+    """
+    with sqlite.transaction(db):
+        found = []
+        for identifier in identifiers:
+            call = session_calls.view(db, identifier)
+            if call is None:
+                raise _unknown([identifier])
+            found.append(call)
+        for call in found:
+            calls.forget_call(db, call["session"], call["number"])
+    return list(dict.fromkeys(call["id"] for call in found))
 
 
 def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) -> tuple[list[str], int]:

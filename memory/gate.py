@@ -48,15 +48,28 @@ _DURABLE = frozenset(
         " required rule convention instead run runs lives default means fixed cause caused avoid until since"
     ).split()
 )
+# With which a note of two words says how things are to be done: "use pnpm", "prefer rg".
+_ORDERS = frozenset("use prefer avoid never always".split())
+_NO_NAMES = frozenset("not mind ok yes no again more less".split())
+_ORDER_WORDS = 4
 _QUESTION_MARKS = "?？؟"
 _PAUSES = ".,!;:—–"
 
 
+NOT_REMEMBERED = "not remembered: say it in a sentence: what, and why"
+"""What whoever wrote a discarded text is told."""
+
+
 def judge(text: str) -> Gated:
-    """The verdict on a trimmed text: its annotation's, else by rules."""
+    """The verdict on a trimmed text: its annotation's, else by rules.
+
+    Of a verb and a name ("use pnpm") the text says that it is a preference: it is too short for recall by itself.
+    """
     annotated = _annotation(text)
     if annotated is not None:
         return annotated
+    if _is_order(text):
+        text = f"Preference: {text}"
     verdict, confidence, reason = _by_rules(text)
     return {
         "text": text,
@@ -166,6 +179,15 @@ def _by_rules(text: str) -> tuple[str, float, str]:
     if lower.startswith("task: "):  # ADR-0203, stage 2: what the hot zone writes
         return "allow", 0.8, "the task of a session"
     return _sludge(lower) or _noise(text[:_LOOKED_AT]) or _question(lower) or _statement(text, lower)
+
+
+def _is_order(text: str) -> bool:
+    """Whether a text too short for a statement is a verb and a name: "use pnpm"."""
+    if width(text) >= SHORTEST:
+        return False
+    verb, *names = text.lower().rstrip(".!").split() or [""]
+    named = any(len(name) > 1 and name not in words.STOP_WORDS and name not in _NO_NAMES for name in names)
+    return verb in _ORDERS and len(names) < _ORDER_WORDS and named
 
 
 def _sludge(lower: str) -> tuple[str, float, str] | None:

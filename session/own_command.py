@@ -9,6 +9,8 @@ NAME = "joelclaw"
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@%,:=")
 _PATHS_ROOM = 120
 """Characters that our path may add to all commands of a text together; where there is one, it may add more."""
+_UNCOUNTED = 100
+"""Characters of our path that a text may have above its budget: with 1,200 for it, no text has more than 1,300."""
 _OF_LOGIN = "/usr/local/bin:/usr/bin:/bin"
 _known: dict[tuple[str, str], str] = {}
 
@@ -31,6 +33,14 @@ def most(commands: int, agent: str) -> int:
     while commands > 1 and commands * longer > _PATHS_ROOM:
         commands -= 1
     return commands
+
+
+def uncounted(commands: int, agent: str) -> int:
+    """Estimated tokens by which a text with so many commands may go beyond its budget, since they name us by our path.
+
+    Where we are installed must not decide how many queries there is room for.
+    """
+    return min(commands * (len(word(agent)) - len(NAME)), _UNCOUNTED) // 4
 
 
 def word(agent: str = "") -> str:

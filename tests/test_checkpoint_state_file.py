@@ -241,3 +241,12 @@ def test_a_store_that_another_process_writes_does_not_hold_up_a_checkpoint(run: 
     assert result["writeError"]["code"] == "STORE_BUSY"
     assert took < SLOWEST_S  # not the minutes that the settings allow a write
     assert save(run, "--percent", "71")["written"]
+
+
+def test_a_beginning_of_its_id_names_a_session(run: Run) -> None:
+    for session in ("11111111-aaaa", "11111111-bbbb", "22222222-cccc"):
+        run("checkpoint", "save", "--session", session, "--percent", "20", "--message", "Look at the harbour")
+    assert run("checkpoint", "show", "22222222").result["sessionId"] == "22222222-cccc"
+    several = run("checkpoint", "show", "11111111", ok=False).json["error"]
+    assert several["code"] == "SESSION_AMBIGUOUS" and "11111111-bbbb" in several["message"]
+    assert run("checkpoint", "show", "2222222", ok=False).json["error"]["code"] == "SESSION_NOT_FOUND"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from claude_transcript import Transcript
 from conftest import NOW_MS, Run
 from hypothesis import given
 from hypothesis import strategies as st
@@ -228,11 +229,45 @@ def test_raw(run: Run) -> None:
     assert run(*words, env=at(1.5)).out == ""
 
 
+def test_only_events_of_this_session_and_project_are_told(run: Run, home: Path, tmp_path: Path) -> None:
+    prepare(run)
+    for session, folder in (("ours", "/home/u/harbour"), ("theirs", "/home/u/railway")):
+        made = Transcript(tmp_path / f"{session}.jsonl")
+        made.write({**made.entry("user", "Look at the timetable"), "sessionId": session, "cwd": folder})
+        call = [{"type": "tool_use", "id": f"c-{session}", "name": "Read", "input": {"file_path": f"{folder}/a.py"}}]
+        made.write({**made.entry("assistant", call), "sessionId": session, "cwd": folder})
+        run("memory", "archive", str(made.path))
+    for session in ("s1", "ours", "theirs", "interactive"):
+        run(
+            "otel",
+            "emit",
+            f"{session}.failed",
+            "--session",
+            session,
+            "--level",
+            "error",
+            "--success",
+            "false",
+            env=at(1),
+        )
+        run("otel", "emit", f"{session}.done", "--session", session, env=at(1))
+    payload = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": "/home/u/harbour"}
+    out = run(
+        "hook", "claude", stdin=json.dumps({**payload, "prompt": "what's the status of the importer?"}), env=at(8)
+    ).out
+    told = json.loads(out)["hookSpecificOutput"]["additionalContext"]
+    for session, is_told in (("s1", True), ("ours", True), ("interactive", True), ("theirs", False)):
+        assert (f"{session}.failed" in told) is is_told, session
+    assert "theirs" not in told
+
+
 def test_own_chatter_is_no_event(run: Run, home: Path) -> None:
     prepare(run)
     run("recall", "nothing of the kind", env=at(1))
     run("otel", "emit", "hook.failed", "--component", "hook", "--level", "error", "--success", "false", env=at(1))
     run("checkpoint", "flush", "--session", "s1", env=at(1))
+    run("knowledge", "search", "nothing", env=at(1))
+    run("otel", "emit", "project.file_dropped", "--component", "project", "--level", "warn", env=at(1))
     with sqlite3.connect(home / "store.db") as db:
         assert db.execute("SELECT count(*) FROM event").fetchone()[0] >= 4
     assert ask(run, 2, "--message", "status")["eventsCount"] == 0

@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.quoting import clip, cost, one_line
+from session import own_command
 from session.inject import recovery, startup
 from session.state import task
 
@@ -108,7 +109,7 @@ def test_a_recovery_has_one_frame_and_only_our_sections(
     assert sum(line.startswith("- ") for line in lines) == len(made["memories"])
     assert content.count("`") == 2 * len(made["queries"])
     assert not shown_badly(content)
-    assert cost(content) <= tokens
+    assert cost(content) <= tokens + own_command.uncounted(len(made["queries"]), "")
     assert sum(0.25 if c.isascii() else 1 for c in content) <= cost(content)
 
 

@@ -223,6 +223,31 @@ def test_which_session_is_meant(run: Run, archived: Path, tmp_path: Path) -> Non
     assert meant(SESSION, JOELCLAW_SESSION_ID=CODEX) == SESSION
 
 
+def test_without_an_id_it_is_the_session_compacted_last_in_this_project(
+    run: Run, archived: Path, tmp_path: Path, home: Path
+) -> None:
+    def meant(folder: Path) -> tuple[str, str]:
+        result = run("lost", cwd=folder).result
+        return result["session"], result["chosen"]
+
+    here, elsewhere = tmp_path / "u" / Path(CWD).name, tmp_path / "elsewhere"
+    here.mkdir(parents=True)
+    elsewhere.mkdir()
+    other = archived.with_name(f"{CODEX}.jsonl")
+    text = archived.read_text().replace(SESSION, CODEX).replace(CWD, str(elsewhere)).replace('"u-', '"v-')
+    other.write_text(text.replace(AT[:10], "2026-09-21"))  # a day later
+    quiet = Transcript(archived.with_name("quiet.jsonl"))
+    later = {"sessionId": "quiet", "cwd": str(elsewhere), "timestamp": "2026-09-23T10:00:00.000Z"}
+    quiet.write({**quiet.entry("user", "what is a lease in this gateway"), **later})
+    quiet.write({**quiet.entry("assistant", "a promise that ends"), **later})
+    run("memory", "archive", str(other), str(quiet.path))
+    assert meant(here) == (SESSION, "project")
+    assert meant(elsewhere) == (CODEX, "project")
+    assert meant(tmp_path)[1] == "last"
+    assert run("lost", CODEX).result["chosen"] == "given"
+    assert "this folder's project" in without_style(on_terminal(home, "lost").out)
+
+
 def test_the_beginning_of_two_sessions(run: Run, archived: Path) -> None:
     other = archived.with_name(f"{SESSION[:-4]}aaaa.jsonl")
     other.write_text(archived.read_text().replace(SESSION, SESSION[:-4] + "aaaa").replace('"u-', '"v-'))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import apsw
 import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import Run
@@ -140,3 +141,41 @@ def test_which_memories_are_meant_must_be_said_once(run: Run, words: list[str]) 
 
 def test_a_session_that_is_not_known(run: Run) -> None:
     assert run("memory", "forget", "--session", "nobody", ok=False).json["error"]["code"] == "SESSION_NOT_FOUND"
+
+
+def test_one_tool_call_goes_for_good(run: Run, tmp_path: Path, home: Path) -> None:
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user("the wedding is on 12 May")
+    for number, hall in enumerate(("leaked_hall_code", "other_hall_code")):
+        transcript.call(f"c{number}", "Bash", command=f"book_the_hall --with {hall}")
+        transcript.outcome(f"c{number}", f"{hall} is booked")
+    run("memory", "archive", str(transcript.path))
+    (hit,) = run("recall", "leaked_hall_code").result["hits"][:1]
+    assert hit["id"].startswith("call:")
+    assert run("memory", "forget", hit["id"]).result["forgotten"] == [hit["id"]]
+    assert run("memory", "show", hit["id"], ok=False).json["error"]["code"] == "MEMORY_NOT_FOUND"
+    assert run("memory", "forget", hit["id"], ok=False).json["error"]["code"] == "MEMORY_NOT_FOUND"
+    assert "leaked_hall_code is booked" not in run("recall", "leaked_hall_code").out
+    undone = run("memory", "forget", "--undo", hit["id"], ok=False).json
+    assert "cannot be brought back" in undone["error"]["message"]
+    db = apsw.Connection(str(home / "store.db"))
+    assert db.execute("SELECT count(*) FROM name WHERE name = 'leaked_hall_code'").get == 0
+    assert db.execute("SELECT count(*) FROM call WHERE command LIKE '%leaked%' OR passage LIKE '%leaked%'").get == 0
+    assert db.execute("SELECT count(*) FROM call_lexicon WHERE call_lexicon MATCH 'leaked'").get == 0
+    copy = tmp_path / "copies" / f"{SESSION}.jsonl"
+    copy.parent.mkdir()
+    copy.write_bytes(transcript.path.read_bytes())
+    run("memory", "archive", str(copy))
+    assert db.execute("SELECT count(*) FROM call_lexicon WHERE call_lexicon MATCH 'leaked'").get == 0
+    assert any("other_hall_code" in one["observation"] for one in run("recall", "other_hall_code").result["hits"])
+    run("lost", SESSION, ok=False)  # which has no compaction, but reads
+
+
+def test_calls_and_memories_are_not_forgotten_at_once(run: Run, kept: str) -> None:
+    done = run("memory", "forget", kept, f"call:{SESSION}:1", ok=False)
+    assert (done.code, done.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")
+    assert run("recall", "zebra cache").result["count"] == 1
+
+
+def test_undoing_a_session_says_what_to_do_instead(run: Run) -> None:
+    assert "--undo ID" in run("memory", "forget", "--session", SESSION, "--undo", ok=False).json["fix"]

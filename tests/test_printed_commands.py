@@ -7,6 +7,7 @@ import re
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
@@ -14,6 +15,11 @@ from conftest import JOELCLAW, Run, clean_environment
 
 from cli.answer import runnable
 from core.quoting import cost
+from session import own_command
+from session.inject import recovery
+
+if TYPE_CHECKING:
+    from session.state.schema import Memory
 
 TASK = "Find out why the tide tables of Husum are read twice"
 MEMORY = "Husum sends each tide table twice, so the importer keeps the second"
@@ -119,6 +125,24 @@ def test_the_longer_the_path_the_fewer_commands(run: Run, home: Path, length: in
         for command in printed(content):
             assert command.startswith(f"{script} recall ")
             assert ".py: " in shell(command, home)
+
+
+@pytest.mark.parametrize(("length", "queries"), [(8, 3), (28, 3), (45, 3), (80, 1)])
+def test_where_it_is_installed_does_not_cost_queries(
+    length: int, queries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_command, "word", lambda agent="": "/" * (length - 8) + "joelclaw")
+    memories: list[Memory] = [
+        {"id": str(number), "text": f"{number} {MEMORY} " * 3, "category": "x", "score": 0.5} for number in range(3)
+    ]
+    asked = [
+        f"{number} " + "which tide table of Husum is read twice by the importer of the harbour" for number in range(3)
+    ]
+    files = [f"/home/u/harbour/src/importer/tables/of/husum_{number}.py" for number in range(4)]
+    made = recovery.text_of(TASK, files, memories, asked, BUDGET)
+    assert made is not None
+    assert len(made["queries"]) == queries
+    assert len(made["content"]) <= 1300 and cost(made["content"]) <= BUDGET + 25
 
 
 def work(path: Path) -> Path:

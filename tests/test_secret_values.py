@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from core.redaction import assignments, redact, redact_value
-from core.redaction.assignments import _accept, _closing, _is_code, _separated, _stands_alone, _trimmed
-from core.redaction.names import family, is_placeholder, is_strong, words_of
+from core.redaction.assignments import _accept, _closing, _separated, _stands_alone, _trimmed
+from core.redaction.names import family, is_code, is_placeholder, is_strong, words_of
 
 
 def accepted(
@@ -189,8 +189,8 @@ def test_where_a_quoted_value_ends(text: str, end: int) -> None:
         ("self.token", True), ("a.b.c_d", True), ("a.b1", False), ("a", False), ("a.", False), ("é.a", False),
     ],
 )  # fmt: skip
-def test_whether_a_value_is_code(value: str, code: bool) -> None:
-    assert _is_code(value) is code
+def test_whether_a_valueis_code(value: str, code: bool) -> None:
+    assert is_code(value) is code
 
 
 def test_what_stands_between_a_name_and_its_value() -> None:

@@ -405,3 +405,30 @@ def test_what_the_user_demands() -> None:
     ]
     assert work.demands(prompts, 9) == [prompts[2], prompts[0]]
     assert work.demands(prompts, 1) == [prompts[2]]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Fix the login bug", "Upgrade react to 19", "Make the tests pass", "Add a log to the api", "rename foo to bar",
+        "Add a retry to the api client", "Add a retry to the gateway layer", "Great, now paginate the list",
+        "Why is login slow?", "The login is broken", "修复登录错误", "Could you please bump the version",
+    ],
+)  # fmt: skip
+def test_a_short_request_is_a_task(asked: str) -> None:
+    older = "Please migrate the users table to the new schema and keep the old columns for a week"
+    assert work.last_task([older, asked, "ok, go on"]) == asked
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "continue", "thanks", "ok go on", "fix it", "ok, ship it", "run the tests", "commit the changes",
+        "no, use pnpm", "that worked", "did it work?", "why?", "what now?", "how is it going?", "请继续",
+        "and note the related PRs?", "Продолжай", "love the colours", "Fixed the login bug", "after the release",
+        "what did i just execute?", "where is harbourGauge used?", "make it so", "/fix the login bug",
+    ],
+)  # fmt: skip
+def test_what_goes_on_or_looks_up_is_no_task(said: str) -> None:
+    older = "Please migrate the users table to the new schema and keep the old columns for a week"
+    assert work.last_task([older, said]) == older

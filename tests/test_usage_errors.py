@@ -116,6 +116,25 @@ def test_a_mistyped_flag_is_guessed(told: Told) -> None:
     assert "--limit" in told("recall", "x", "--limt", "3")["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    ("words", "fix"),
+    [
+        ("recall foo bar --limit 3", "joelclaw recall --limit 3 'foo bar'"),
+        ("memory write a b c", "joelclaw memory write 'a b c'"),
+        ("knowledge search foo bar", "joelclaw knowledge search 'foo bar'"),
+    ],
+)
+def test_words_that_are_one_text_are_to_be_quoted(told: Told, words: str, fix: str) -> None:
+    assert told(*words.split())["fix"] == f"put it in quotes: {fix}"
+
+
+@pytest.mark.parametrize("words", ["recall --batch nope", "memory import nope", "otel import nope"])
+def test_a_file_that_is_not_there_is_wrong_usage(run: Run, words: str) -> None:
+    done = run(*words.split(), ok=False)
+    assert done.code == 2
+    assert "nope: No such file" in done.json["error"]["message"]
+
+
 def test_an_unknown_command_names_those_there_are(told: Told) -> None:
     fix = told("xyzzy")["fix"]
     assert all(command.path in fix for command in COMMANDS)

@@ -462,3 +462,19 @@ def test_a_process_of_pi_that_comes_after_gets_the_signpost_that_the_ended_one_t
     told = run("otel", "search", "compaction", "--hours", "1", env={"JOELCLAW_NOW_MS": str(NOW_MS + 61_000)})
     actions = [event["action"] for event in told.result["events"][::-1] if "inject" in event["action"]]
     assert actions[-3:] == ["compaction.inject.repeated"] * 2 + ["compaction.inject"], "a minute later it is a new one"
+
+
+@pytest.mark.parametrize("asked", ["Fix the login bug", "Upgrade react to 19", "Add a retry to the gateway layer"])
+def test_the_task_is_the_last_request_however_short(run: Run, tmp_path: Path, asked: str) -> None:
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user("Please migrate the users table to the new schema and keep the old columns for a week")
+    made.assistant("Migrated.")
+    made.user(asked)
+    for number in range(6):
+        made.call(f"e{number}", "Edit", file_path=f"{CWD}/src/login.py", old_string=f"a{number}", new_string="b")
+        made.outcome(f"e{number}", "done")
+    made.user("ok go on")
+    text = compacted(run, made.path, "We did things.")
+    assert f'**Task:** "{asked}"' in text.splitlines()
+    lost = json.loads(run("lost", SESSION, "--kind", "words", "--json", env=NOW).out)["result"]["lost"]["words"]
+    assert asked in [entry["text"] for entry in lost["entries"]]

@@ -134,3 +134,18 @@ def test_the_verdict_is_stored_and_keeps_a_memory_from_recall(run: Run) -> None:
         False,
     )
     assert shown["observation"] == "the zebra cache may be cold"
+
+
+@pytest.mark.parametrize("text", ["use pnpm", "prefer rg", "Use uv.", "avoid npm"])
+def test_a_verb_and_a_name_are_a_preference(run: Run, text: str) -> None:
+    written = run("memory", "write", text).result
+    assert (written["verdict"], written["observation"]) == ("allow", f"Preference: {text}")
+    assert run("memory", "write", text).result["merged"] is True
+    assert [hit["id"] for hit in run("recall", text.split()[1]).result["hits"]] == [written["id"]]
+
+
+@pytest.mark.parametrize("text", ["...", "use it", "never mind", "always ok", "done", "pnpm use", "use"])
+def test_who_wrote_what_is_discarded_is_told_so(run: Run, text: str) -> None:
+    written = run("memory", "write", text).result
+    assert (written["verdict"], written["observation"]) == ("discard", text)
+    assert "not remembered" in written["hint"] and "in a sentence" in written["hint"]

@@ -137,6 +137,9 @@ def _recalled(result: dict[str, Any]) -> Iterator[str]:
 
 
 def _remembered(result: dict[str, Any]) -> Iterator[str]:
+    if result.get("hint"):
+        yield f"{result['hint']} ({one_line(result['reason'])})"
+        return
     what = "merged into" if result["merged"] else "remembered as"
     whose = f"of {one_line(result['project'])}" if result["project"] else "of no project"
     yield f"{what} {result['id']}, {whose}, verdict {result['verdict']}: {one_line(result['reason'])}"
@@ -164,10 +167,15 @@ def _plain(value: Any) -> str:
 
 def _forgotten(result: dict[str, Any]) -> Iterator[str]:
     for name in result["forgotten"]:
+        if name.startswith(CALL):
+            yield f"forgotten for good: {one_line(name)}"
+            continue
         yield f"forgotten: {one_line(name)}; bring it back: {own_command.word()} memory forget --undo {one_line(name)}"
     for name in result["unchanged"]:
         yield f"was forgotten before: {one_line(name)}"
 
+
+CALL = "call:"
 
 _ANSWERS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "recall": _recalled,

@@ -69,7 +69,7 @@ COMMANDS: tuple[Command, ...] = (
         "cli.memory.reports:forget",
         "Take memories out of recall and export, for good unless undone.",
         (
-            P("ids", (), "their ids", many=True, metavar="ID"),
+            P("ids", (), "their ids; a tool call's (call:...) goes for good", many=True, metavar="ID"),
             P("session", ("--session",), "all that is kept of a session; its tool calls for good", metavar="ID"),
             P("undo", ("--undo",), "bring them back", kind="flag"),
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.answer import Answer, refuse_terminal, write_verbatim
+from cli.answer import Answer, quoted, refuse_terminal, write_verbatim
 from core import clock, config
 from core.errors import Failure, usage
 from core.store import sqlite
@@ -13,6 +13,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+
+CALL = "call:"
+"""How the id of a tool call begins."""
 
 
 def recent(options: dict[str, Any]) -> Answer:
@@ -82,7 +86,7 @@ def _show_call(identifier: str) -> Answer:
 
 
 def forget(options: dict[str, Any]) -> Answer:
-    """Take memories out of recall and export, all or none; `--undo` brings them back.
+    """Take memories out of recall and export, all or none; `--undo` brings them back. Tool calls go for good.
 
     Raises:
         Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS, SESSION_NOT_FOUND, MEMORY_INVALID_ARGS; nothing was changed.
@@ -94,6 +98,9 @@ def forget(options: dict[str, Any]) -> Answer:
         return _forget_session(options, settings)
     if not options["ids"]:
         raise usage("MEMORY_INVALID_ARGS", "no memory is named", "give ids, or --session ID for all of a session")
+    named = [name for name in options["ids"] if name.startswith(CALL)]
+    if named:
+        return _forget_calls(options["ids"], named, bool(options["undo"]), settings)
     _reading(lambda db: [forgetting.find(db, identifier) for identifier in options["ids"][:1]])
     db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
     undo = bool(options["undo"])
@@ -109,9 +116,37 @@ def forget(options: dict[str, Any]) -> Answer:
     )
 
 
+def _forget_calls(given: list[str], named: list[str], undo: bool, settings: config.Config) -> Answer:
+    from memory import forget as forgetting
+
+    if undo:
+        raise usage(
+            "MEMORY_INVALID_ARGS",
+            "a tool call that was forgotten cannot be brought back: its text was deleted",
+            "bring back memories by their ids",
+        )
+    if len(named) < len(given):
+        raise usage(
+            "MEMORY_INVALID_ARGS",
+            "tool calls are forgotten for good, memories can be brought back: not both at once",
+            f"begin with joelclaw memory forget {' '.join(map(quoted, named[:5]))}",
+        )
+    if _reading(lambda db: db) is None:
+        raise Failure("MEMORY_NOT_FOUND", f"there is no tool call {named[0]}", "nothing is stored yet")
+    db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
+    names = forgetting.forget_calls(db, named)
+    return Answer({"ids": names, "forgotten": names, "unchanged": [], "undo": False, "toolCalls": len(names)})
+
+
 def _forget_session(options: dict[str, Any], settings: config.Config) -> Answer:
-    if options["ids"] or options["undo"]:
-        raise usage("MEMORY_INVALID_ARGS", "--session goes with neither ids nor --undo", "give --session alone")
+    if options["undo"]:
+        raise usage(
+            "MEMORY_INVALID_ARGS",
+            "--session cannot be undone as a whole: its tool calls were deleted",
+            "bring its memories back by their ids, which `forget --session` printed: memory forget --undo ID",
+        )
+    if options["ids"]:
+        raise usage("MEMORY_INVALID_ARGS", "--session and ids do not go together", "give --session alone, or ids alone")
     from memory import forget as forgetting
 
     db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)

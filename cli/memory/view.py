@@ -31,6 +31,8 @@ def write(answer: Answer) -> None:
         "why": result["reason"],
         "project": result["project"] or ("none: seen in every one" if result["isGlobal"] else "none known"),
     }
+    if result.get("hint"):
+        rows["hint"] = safe(result["hint"], "bold yellow")
     if result["tags"]:
         rows["tags"] = result["tags"]
     if result["merged"]:

@@ -8,6 +8,7 @@ from cli.answer import Answer, step
 from core import clock, config, project, words
 from core.errors import Failure, usage
 from core.store import calls, sqlite
+from memory import gate
 from memory.write import trimmed, write
 
 TYPE_CHECKING = False
@@ -47,8 +48,9 @@ def run(options: dict[str, Any]) -> Answer:
         vectors=sqlite.load_vectors(db),
         config=settings,
     )
+    hint = {"hint": gate.NOT_REMEMBERED} if result["verdict"] == "discard" else {}
     return Answer(
-        result,
+        {**result, **hint},
         [
             step(f"joelclaw memory show {result['id']}", "everything known of it"),
             step(f"joelclaw memory forget {result['id']}", "take it out of memory"),

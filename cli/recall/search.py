@@ -7,7 +7,7 @@ import os
 from cli.answer import Answer, refuse_terminal, write_json, write_verbatim
 from cli.parameter import session_around
 from core import clock, config, json_text, project
-from core.errors import Failure, usage
+from core.errors import usage
 from core.store.migrations import COLLECTIONS
 
 TYPE_CHECKING = False
@@ -151,7 +151,7 @@ def _lines(where: str) -> Iterator[str]:
     try:
         handle = sys.stdin.buffer if where == _STDIN else open(where, "rb")
     except OSError as error:
-        raise Failure(
+        raise usage(
             "RECALL_INVALID_ARGS", f"{where}: {error.strerror}", "name a file with one query a line, or -"
         ) from None
     with handle:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cli.answer import Answer, quoted
 from cli.parameter import session_of
 from core import config, json_text
-from core.errors import usage
+from core.errors import Failure, usage
 from session import checkpoint
 from session.state import state_file
 
@@ -21,6 +21,7 @@ _STDIN_BYTES = 4_000_000
 _EXAMPLE = '{"session": "ID", "percent": 45, "messages": ["..."]}'
 _USAGE = ("percent", "contextPercent", "tokens")
 _MOST_PERCENT = 1000
+_SHORTEST, _MOST_LISTED = 8, 10
 _MOST_TOKENS = 10**15
 
 
@@ -46,8 +47,22 @@ def flush(options: dict[str, Any]) -> Answer:
 
 
 def show(options: dict[str, Any]) -> Answer:
-    """`joelclaw checkpoint show ID`: the whole state."""
-    found = state_file.peek(state_file.identity(options["id"]))
+    """`joelclaw checkpoint show ID`: the whole state; of the id a beginning of 8 characters or more will do.
+
+    Raises:
+        Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS, or what the state file says.
+    """
+    given = state_file.identity(options["id"])
+    found = state_file.peek(given)
+    if found is None and len(given) >= _SHORTEST:
+        begin_so = [one["sessionId"] for one in state_file.every() if one["sessionId"].startswith(given)]
+        if len(begin_so) > 1:
+            raise Failure(
+                "SESSION_AMBIGUOUS",
+                f"several sessions begin with {given}: {', '.join(begin_so[:_MOST_LISTED])}",
+                "give more of the id",
+            )
+        found = state_file.peek(begin_so[0]) if begin_so else None
     if found is None:
         raise state_file.unknown_session(options["id"])
     return Answer(found)

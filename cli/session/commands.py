@@ -19,7 +19,7 @@ COMMANDS: tuple[Command, ...] = (
         "cli.session.lost:run",
         "What the last compaction dropped, by kind, each with how to get it back.",
         (
-            P("session", (), "session id, or its beginning (default: this session, else the last one)"),
+            P("session", (), "session id, or its beginning (default: this session, else the last compacted here)"),
             P(
                 "limit",
                 ("--limit", "-n"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer, quoted, step
 from cli.parameter import ENVIRONMENT
-from core import clock
+from core import clock, project
 from core.store import sqlite
 from core.store.sqlite import apsw
 from session.lost import report
@@ -24,14 +24,17 @@ _CAMEL = {"prompts_before": "promptsBefore", "calls_before": "callsBefore"}
 
 
 def run(options: dict[str, Any]) -> Answer:
-    """`joelclaw lost [SESSION]`: of the session given, else that of the environment, else the last one.
+    """`joelclaw lost [SESSION]`: of the session given, else that of the environment, else of the one that was compacted
+    last in this folder's project, else anywhere.
 
     Raises:
         Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS, CALLS_NOT_ARCHIVED, NO_COMPACTION.
     """
     kinds = options["kind"] or report.KINDS
     try:
-        lost = report.of_session(sqlite.open_reading(), _given(options["session"]), kinds)
+        given = _given(options["session"])
+        here = "" if given else project.name_of(_here())
+        lost = report.of_session(sqlite.open_reading(), given, kinds, project=here)
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
     return Answer(_result(lost, options["limit"]), _next_actions(lost, options["limit"]))
@@ -44,9 +47,17 @@ def _given(session: str | None) -> str:
     return ""
 
 
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # the folder is gone
+        return ""
+
+
 def _result(lost: report.Lost, limit: int | None) -> dict[str, Any]:
     return {
         "session": lost.session,
+        "chosen": lost.chosen,
         "client": lost.client,
         "project": lost.project,
         "folder": lost.folder,

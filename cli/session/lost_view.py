@@ -26,6 +26,10 @@ _ABOUT = {
     "words": "of the user",
     "decisions": "with their reason",
 }
+_CHOSEN = {
+    "project": "It is the session that was compacted last in this folder's project; another: joelclaw lost ID",
+    "last": "No session of this folder's project was compacted: it is the one that was last; another: joelclaw lost ID",
+}
 _OUTCOMES = {"ok": ("ok", "green"), "failed": ("failed", "red"), "": ("no answer", "yellow")}
 
 
@@ -34,6 +38,8 @@ def lost(answer: Answer) -> None:
     result: Any = answer.result
     screen = console()
     screen.print(_heading(result))
+    if result.get("chosen") in _CHOSEN:
+        screen.print(safe(_CHOSEN[result["chosen"]], "dim"))
     empty = [kind for kind, part in result["lost"].items() if not part["entries"]]
     for kind, part in result["lost"].items():
         if part["entries"]:

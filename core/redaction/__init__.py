@@ -8,14 +8,15 @@ Secrets known by their own form (`forms`, from the table `shapes`), values of a 
 
 from __future__ import annotations
 
-from core.redaction.assignments import Span, find_assigned, find_names
+from core.redaction.assignments import Name, Span, find_assigned, find_names
 from core.redaction.forms import find_formed
-from core.redaction.names import MARK, family, is_placeholder, is_strong
+from core.redaction.names import HOLDING, MARK, family, is_placeholder, is_strong
 from core.redaction.shapes import CALLS, COMMANDS
 from core.redaction.tokens import MIN_TOKEN, find_random
 
 _PASSES = 6
 _SHORT = 4_000
+_LOGINS = ("cred", "login", "user", " in as ", " in with ", "net use")
 _NAMED = ("password", "secret", "token", "api-key", "private-key", "authorization", "url-password", "cookie")
 
 
@@ -52,13 +53,17 @@ def redact_value(value: object) -> object:
     while work:
         source, target, kind = work.pop()
         if isinstance(source, dict) and isinstance(target, dict):
+            is_secret = source.get("kind") == "Secret"  # of Kubernetes
             for key, item in source.items():
                 name = redact(key)[0] if isinstance(key, str) else key
                 free, count = name, 1
                 while free in target:
                     count += 1
                     free = f"{name}#{count}"
-                target[free] = _begun(item, _value_kind(key), work)
+                if is_secret and key in HOLDING and isinstance(item, dict):
+                    target[free] = {redact(str(name))[0]: f"{MARK}secret]" for name in item}
+                else:
+                    target[free] = _begun(item, _value_kind(key), work)
         elif isinstance(source, (list, tuple)) and isinstance(target, list):
             for item in source:
                 target.append(_begun(item, kind, work))
@@ -116,12 +121,35 @@ def _spans(text: str) -> list[Span]:
 
         spans += find_labelled(text, others)
         spans += find_told(text, lower, others)
+    spans += _of_larger(text, lower, candidates + others)
     if "identified " in lower or ("(" in text and any(call in text for call, _ in CALLS)):
         from core.redaction.labels import find_passed
 
         spans += find_passed(text, lower)
     if len(text) > _SHORT or max(map(len, text.split()), default=0) >= MIN_TOKEN:
         spans += find_random(text)
+    return spans
+
+
+def _of_larger(text: str, lower: str, names: list[Name]) -> list[Span]:
+    """What is a secret by the table, the manifest or the login that it is part of."""
+    spans: list[Span] = []
+    if names and "\n" in text:
+        from core.redaction.tables import find_columns
+
+        spans += find_columns(text, names)
+    if "into " in lower and "values" in lower:
+        from core.redaction.tables import find_inserted
+
+        spans += find_inserted(text, lower)
+    if any(word in lower for word in _LOGINS):
+        from core.redaction.logins import find_logins
+
+        spans += find_logins(text, lower)
+    if "Secret" in text and "kind" in text:
+        from core.redaction.manifests import find_in_manifests
+
+        spans += find_in_manifests(text)
     return spans
 
 

@@ -6,7 +6,17 @@ around.
 
 from __future__ import annotations
 
-from core.redaction.names import MARK, family, is_placeholder, is_prose, is_strong, may_be_told, names_password
+from core.redaction.names import (
+    MARK,
+    family,
+    is_code,
+    is_mixed,
+    is_placeholder,
+    is_prose,
+    is_strong,
+    may_be_told,
+    names_password,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +52,9 @@ _FLAG_PROSE = frozenset(
 )
 
 _SEPARATOR = (
-    r"\\{0,3}[\"'`]?\]?\??[ \t]{0,8}(?::[ \t]{0,4}[A-Za-z][\w.\[\]|]{0,30}[ \t]{0,4}(?==)|:(?==))?"
+    r"\\{0,3}[\"'`]?\]?\??[ \t]{0,8}"
+    r"(?::[ \t]{0,4}[A-Za-z][\w.\[\]|]{0,30}"
+    r"(?:[ \t]{1,4}(?==)|(?==(?:\"\"|''|[\"'`]?(?![\s=,;})\]\"'`]|\\[nrt]|\Z))))|:(?==))?"
     r"(=>|={1,3}|:(?!:)|,(?=[ \t]{0,4}\\{0,3}[\"'])|>)[ \t]{0,16}"
 )
 _QUOTE = r"[rbufN]?(\\{0,3}[\"'`])"
@@ -81,7 +93,13 @@ def find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:
                 if before in _TELLING:
                     kind = _kind(text, start, end, kind)
                 if kind:
-                    flag = name[0] == "-" and text[end] == " " and (name[1] == "-" or kind == "password")
+                    flag = (
+                        name[0] == "-"
+                        and text[end] == " "
+                        and (
+                            name[1] == "-" or (kind == "password" and name[1:3].lower() != "pp")  # `-pPassword1`
+                        )
+                    )
                     if (
                         sign in "=:,"
                         or (sign == ">" and (before == "<" or "=" in text[end : end + 6]))
@@ -253,7 +271,7 @@ def _below(text: str, start: int, at: int, kind: str) -> tuple[int, int]:
     """Where the value on the line at `at` stands, for a name with nothing but `:` behind it; (0, 0) for none."""
     line = text[at : at + _LINE].split("\n", 1)[0].split("\\n", 1)[0]
     value = line.strip(" \t\r\"'`,")
-    if not value or value[-1] in ":{[(>" or len(value.split()) > 1 or is_placeholder(value) or _is_code(value):
+    if not value or value[-1] in ":{[(>" or len(value.split()) > 1 or is_placeholder(value) or is_code(value):
         return 0, 0
     head = text[max(0, start - _LINE) : start].rsplit("\n", 1)[-1].rsplit("\\n", 1)[-1]
     own = len(head) - len(head.lstrip(" \t"))
@@ -307,25 +325,6 @@ def _stands_alone(text: str, end: int) -> bool:
     return not rest or rest[0] in "#/<-" or "=" in rest.split(" ", 1)[0] or text[end : end + 1] in ("&", ";", ",", "\\")
 
 
-def _is_code(value: str) -> bool:
-    """Whether a bare value is an expression: a call, an index, an attribute, a reference."""
-    for sign in "([":
-        head, found, _ = value.partition(sign)
-        if found and head.replace(".", "a").replace("_", "a").isalnum() and not head[:1].isdigit():
-            return True
-    head, found, _ = value.partition("::")
-    if found and head.replace("_", "a").isalnum():
-        return True
-    parts = value.split(".")
-    return len(parts) > 1 and all(part.replace("_", "a").isalpha() and part.isascii() for part in parts)
-
-
-def is_mixed(value: str) -> bool:
-    """Whether a value has digits, and letters or length."""
-    digits = not _DIGITS.isdisjoint(value)
-    return digits and (value.upper() != value.lower() or not value.isascii() or len(value) >= 16)
-
-
 def _accept(kind: str, value: str, quoted: bool, tight: bool, alone: bool, sign: str) -> bool:
     """Whether the value of an assignment is a secret, by how much its name, its form and its surroundings say."""
     if is_placeholder(value):
@@ -337,14 +336,14 @@ def _accept(kind: str, value: str, quoted: bool, tight: bool, alone: bool, sign:
     if kind == "schemed":
         return len(value) >= 6 and (alone or not value.isalpha())
     if kind in ("key", "auth", "query"):
-        return is_strong(value) and not (kind == "auth" and (value.startswith("http") or _is_code(value)))
+        return is_strong(value) and not (kind == "auth" and (value.startswith("http") or is_code(value)))
     if sign == "," or kind == "authorization":
         if kind == "password" and quoted and len(value) >= 8 and is_mixed(value):
             from core.redaction.terms import is_technical
 
             return " " not in value and value[0] not in "./~" and not is_technical(value)
         return is_strong(value) or (quoted and len(value) >= 8 and " " not in value and sign != ",")
-    if not quoted and _is_code(value):
+    if not quoted and is_code(value):
         return False
     if kind in ("pass", "pw"):
         if kind == "pw" and quoted and value.isalpha():
@@ -392,4 +391,5 @@ def _accept_token(value: str, quoted: bool, tight: bool, alone: bool, sign: str)
         return len(value) >= (8 if quoted or not digits else 4) or (tight and len(value) >= 4 and sign == "=")
     if digits:
         return len(value) >= 8 and (alone or len(value) >= 12)
-    return alone and len(value) >= 16 and value.isascii() and "_" not in value and "-" not in value
+    padded = value[-1] == "=" and len(value) >= 8 and len(value) % 4 == 0 and value.rstrip("=").isalnum()
+    return alone and (padded or len(value) >= 16) and value.isascii() and "_" not in value and "-" not in value

@@ -21,6 +21,7 @@ _MOST_WORDS = 40
 _LINE = 400
 _LONGEST = 4096
 _VALUE = 240
+_TOKEN_CHARS = 15
 _AHEAD = frozenset(" \t\n/;|&($`\"'")
 _BEHIND = frozenset(" \"'")
 _CLOSING = frozenset(",])}")
@@ -82,6 +83,8 @@ def find_in_commands(text: str) -> list[Span]:
         for option in ("-pass pass:", "-passin pass:", "-passout pass:"):
             if option in text:
                 _behind_option(text, option, spans)
+    if "vault login " in text:
+        _behind_option(text, "vault login ", spans)
     return spans
 
 
@@ -110,12 +113,15 @@ def _by_places(text: str, spans: list[Span]) -> None:
 
 
 def _behind_option(text: str, option: str, spans: list[Span]) -> None:
-    """What `openssl … -pass pass:…` is given."""
+    """What `openssl … -pass pass:…` and `vault login …` are given."""
     at = text.find(option)
     while at >= 0:
         start, end = value_at(text, at + len(option))
-        if end and _is_secret(text[start:end]):
-            spans.append((start, end, "password"))
+        told = option[0] == "-" or (
+            end - start > _TOKEN_CHARS and not text[start:end].isalpha() and "=" not in text[start:end]
+        )
+        if end and told and _is_secret(text[start:end]):
+            spans.append((start, end, "password" if option[0] == "-" else "token"))
         at = text.find(option, max(end, at + len(option)))
 
 

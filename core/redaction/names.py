@@ -97,6 +97,8 @@ OPENERS = frozenset(
         "used given shared field"
     ).split()
 )
+HOLDING = ("data", "stringData")
+"""The fields of a Secret of Kubernetes whose values are secret, whatever their names."""
 BEFORE = (" as ", " as the ", " as my ", " as your ", " as its ", " as a ", " is the ", " is my ", " is your ")
 """What stands between a value and a name behind it."""
 _LEADING = LINKS | OPENERS
@@ -231,6 +233,25 @@ def is_strong(value: str) -> bool:
     if len(value) < 16 or len(value.split()) != 1 or value[0] in "/.~" or "://" in value:
         return False
     return not _DIGITS.isdisjoint(value) and value.upper() != value.lower()
+
+
+def is_code(value: str) -> bool:
+    """Whether a bare value is an expression: a call, an index, an attribute, a reference."""
+    for sign in "([":
+        head, found, _ = value.partition(sign)
+        if found and head.replace(".", "a").replace("_", "a").isalnum() and not head[:1].isdigit():
+            return True
+    head, found, _ = value.partition("::")
+    if found and head.replace("_", "a").isalnum():
+        return True
+    parts = value.split(".")
+    return len(parts) > 1 and all(part.replace("_", "a").isalpha() and part.isascii() for part in parts)
+
+
+def is_mixed(value: str) -> bool:
+    """Whether a value has digits, and letters or length."""
+    digits = not _DIGITS.isdisjoint(value)
+    return digits and (value.upper() != value.lower() or not value.isascii() or len(value) >= 16)
 
 
 def is_prose(value: str) -> bool:

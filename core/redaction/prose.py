@@ -107,6 +107,10 @@ def _behind_name(text: str, at: int, loose: bool) -> tuple[int, bool]:
     """Where the words behind a name begin, and whether the first is the value: behind "password's", "**password**:"."""
     if text.startswith(("'s ", "’s "), at):
         return at + 3, True
+    if text.startswith(" (", at):  # "password (staging): …"
+        aside, closed, rest = text[at + 2 : at + _AHEAD].partition(")")
+        if closed and rest[:1] in (":", "=") and "\n" not in aside:
+            return at + len(aside) + 4, True
     if text[at] == "*" and text[at : at + 6].lstrip("*").startswith(":"):
         return text.index(":", at) + 1, True
     if text[at] in "\"'`*)" and text[at + 1 : at + 2] in " ,\t":
@@ -188,7 +192,7 @@ def _told(text: str, at: int, loose: bool, linked: bool, any_word: bool = False)
     value = value.rstrip(".,;:)*?>")
     if value.endswith(("'", "!'")):
         value = value.rstrip("'")
-    if value and text[at + len(value) : at + len(value) + 1] != "(" and _is_bare_secret(value, loose, linked, any_word):
+    if value and text[at + len(value) : at + len(value) + 1] != "(" and is_bare_secret(value, loose, linked, any_word):
         return at, at + len(value)
     return 0, 0
 
@@ -216,7 +220,14 @@ def _is_quoted_secret(value: str, loose: bool, linked: bool, any_word: bool) -> 
     return linked and len(value) >= 6 and value.isalpha() and value.islower()
 
 
-def _is_bare_secret(value: str, loose: bool, linked: bool, any_word: bool) -> bool:
+def is_bare_secret(value: str, loose: bool, linked: bool, any_word: bool) -> bool:
+    """Whether a word without quotes looks like a secret.
+
+    Args:
+        loose: it is to be a password, of which less is asked than of a token.
+        linked: something such as "is" gives it to a name.
+        any_word: a statement gives it, where nothing else may stand.
+    """
     if len(value) < 5 or is_placeholder(value) or value[0] in "/~.{<-$[(|" or is_technical(value):
         return False
     digits = not _DIGITS.isdisjoint(value)
@@ -258,6 +269,6 @@ def _value_before(text: str, lower: str, start: int) -> tuple[int, int]:
             return at, stop - 1
         return 0, 0
     at = max(text.rfind(" ", max(0, stop - 80), stop), text.rfind("\n", max(0, stop - 80), stop)) + 1
-    if at and _is_bare_secret(text[at:stop], True, False, False):
+    if at and is_bare_secret(text[at:stop], True, False, False):
         return at, stop
     return 0, 0

@@ -76,6 +76,7 @@ SHAPES: tuple[Shape, ...] = (
     ("linear-key", ("lin_api_", "lin_oauth_", "lin_wh_"), 30, r"lin_(?:api|oauth|wh)_[A-Za-z0-9]{30,}"),
     ("notion-token", ("secret_", "ntn_"), 40, _LEFT + r"(?:secret|ntn)_[A-Za-z0-9]{40,}"),
     ("vault-token", ("hvs.", "hvb.", "hvr."), 20, _LEFT + r"hv[sbr]\." + _URLSAFE + r"{20,}"),
+    ("vault-token", ("s.",), 24, r"(?<![A-Za-z0-9_.)\]])s\.(?=[A-Za-z]{0,23}[0-9])[A-Za-z0-9]{24}(?![A-Za-z0-9_.(])"),
     (
         "doppler-token",
         ("dp.pt.", "dp.st.", "dp.sa.", "dp.ct.", "dp.scim.", "dp.audit."),

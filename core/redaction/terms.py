@@ -65,8 +65,8 @@ def is_technical(value: str) -> bool:
             return True
     if value.rpartition(":")[2].isdigit() and value.rpartition(":")[0].replace(".", "a").isalnum():
         return True
-    head, found, rest = value.partition("=")
-    if found and head.replace("_", "a").replace("-", "a").isalpha() and len(head) > 2:
+    head, _, rest = value.partition("=")
+    if rest.strip("=") and head.replace("_", "a").replace("-", "a").isalpha() and len(head) > 2:
         return True
     return value.isupper() and "_" in value
 

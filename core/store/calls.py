@@ -63,6 +63,8 @@ FADING_CALLS = 40
 """After so many further calls a use of a name weighs 1/e. Of 10 to 160, the best on half of 29 real sessions."""
 INPUT_WEIGHT, OUTPUT_WEIGHT = 2.0, 1.0
 """What the agent writes itself it needs again sooner than what it is shown."""
+FORGOTTEN_CALL = "forgotten"
+"""The outcome of a call that was forgotten."""
 SUMMARY_CHARS = 100_000
 RECENT_CALLS = 400
 """A name that was last used before so many weighs nothing any more."""
@@ -146,6 +148,23 @@ def latest_first(db: apsw.Connection) -> list[tuple[str, str]]:
     """Id and project of every session, the one that did something last first; from an index alone."""
     rows = db.execute("SELECT id, project FROM session ORDER BY updated_at DESC")
     return [(identifier, project) for identifier, project in rows]
+
+
+def last_compacted(db: apsw.Connection, projects: Sequence[str] | None = None) -> Session | None:
+    """The session that was compacted last; of these projects, or of all.
+
+    A compaction whose time the client does not tell counts by when its session did something last.
+    """
+    known, given = "", tuple(projects or ())
+    if projects is not None:
+        known = f" AND project IN ({', '.join('?' * len(given))})"
+    row = db.execute(
+        f"SELECT {_SESSION} FROM session JOIN (SELECT session_id, max(at) AS compacted FROM compaction"
+        f" GROUP BY session_id) ON session_id = id WHERE updated_at <> ?{known}"
+        " ORDER BY CASE WHEN compacted > 0 THEN compacted ELSE updated_at END DESC, id LIMIT 1",
+        (FORGOTTEN, *given),
+    ).fetchone()
+    return _session(row) if row else None
 
 
 def latest_sessions(db: apsw.Connection, most: int) -> list[Session]:
@@ -270,6 +289,23 @@ def forget(db: apsw.Connection, identifier: str) -> None:
     ):
         db.execute(f"DELETE FROM {table} WHERE {column} = ?", (identifier,))
     db.execute(f"INSERT INTO session ({_SESSION}) VALUES (?, '', '', '', ?, 0, 0, '[]')", (identifier, FORGOTTEN))
+
+
+def forget_call(db: apsw.Connection, identifier: str, number: int) -> bool:
+    """Delete what is kept of a call, for good, inside the caller's transaction: its text, and names that only it has.
+
+    Its number stays, and what its transcript says of it again is not kept. False where there is none.
+    """
+    row = db.execute(
+        "UPDATE call SET tool = '', file = '', command = '', error = '', passage = '', outcome = ?"
+        " WHERE session_id = ? AND number = ? AND outcome <> ? RETURNING rowid",
+        (FORGOTTEN_CALL, identifier, number, FORGOTTEN_CALL),
+    ).fetchone()
+    if row is None:
+        return False
+    db.execute("DELETE FROM call_lexicon WHERE rowid = ?", row)
+    db.execute("DELETE FROM name WHERE session_id = ? AND first = ? AND last = ?", (identifier, number, number))
+    return True
 
 
 def _session(row: tuple[Any, ...]) -> Session:

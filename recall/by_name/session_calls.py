@@ -6,7 +6,7 @@ Hot path. A call is known as `call:<session>:<number>`; what was said in the ses
 from __future__ import annotations
 
 from core import clock, ids, words
-from core.store import call_search, transcripts
+from core.store import call_search, calls, transcripts
 from recall import origin
 from recall.by_name import passage
 
@@ -179,7 +179,7 @@ def view(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
         return None
     session = transcripts.whole_id(db, session)
     call = call_search.one(db, session, int(number))
-    if call is None:
+    if call is None or call["outcome"] == calls.FORGOTTEN_CALL:
         return None
     return {
         "id": f"{PREFIX}{session}:{number}", "collection": COLLECTION, "place": place(call), "session": session,

@@ -221,6 +221,8 @@ def text_of(
 ) -> Signpost | None:
     """The signpost within `max_tokens` estimated tokens, or None where there is nothing to say.
 
+    Of the path by which its commands name us, `own_command.uncounted` tokens do not count.
+
     Args:
         files: oldest first; the newest five are shown, newest first.
         queries: as they were run, safe between double quotes of a shell (`session.state.task.query_of`).
@@ -248,7 +250,7 @@ def text_of(
                 "**Deeper context:** " + " or ".join(f"`{own_command.recall(query, agent)}`" for query in asked)
             )
         content = enclose(SOURCE, lines)
-        if len(lines) > 1 and cost(content) <= max_tokens:
+        if len(lines) > 1 and cost(content) <= max_tokens + own_command.uncounted(len(asked), agent):
             return {
                 "content": content,
                 "files": len(named),

@@ -58,7 +58,9 @@ _QUIET_MS = 5 * _MINUTE_MS
 _WINDOW_MS = 2 * clock.HOUR_MS
 _HERE_MS = 5_000
 """A state that was written within this time was written by the hook that asks."""
-_OWN = frozenset(("session-lifecycle", "memory-enforcer", "memory-feedback", "recall-cli", "hook"))
+# What joelclaw itself does is no news.
+_OWN = frozenset("session-lifecycle memory-enforcer memory-feedback recall-cli hook knowledge-cli observe".split())
+_OWN_ACTIONS = frozenset(("project.file_dropped", "home.modes.corrected"))
 _BAD = ("warn", "error", "fatal")
 # Tried in this order: memories and characters and tokens of each, events and tokens, entries of the log and tokens.
 _STEPS = (
@@ -204,7 +206,7 @@ def event_lines(bad: Sequence[Event], tally: Iterable[tuple[str, str, str, str, 
     """
     groups: dict[tuple[str, str], list[Event]] = {}
     for event in bad:
-        if event["component"] not in _OWN:
+        if event["component"] not in _OWN and event["action"] not in _OWN_ACTIONS:
             groups.setdefault((event["action"], event["source"]), []).append(event)
     lines = []
     for (action, source), events in groups.items():
@@ -216,7 +218,12 @@ def event_lines(bad: Sequence[Event], tally: Iterable[tuple[str, str, str, str, 
         lines.append(f"{level} {action} ({source}){times}, {minutes} min ago{said}")
     counts: dict[tuple[str, str], int] = {}
     for level, source, component, action, number in tally:
-        if level not in ("debug", *_BAD) and component not in _OWN and (action, source) not in groups:
+        if (
+            level not in ("debug", *_BAD)
+            and component not in _OWN
+            and action not in _OWN_ACTIONS
+            and (action, source) not in groups
+        ):
             counts[action, source] = counts.get((action, source), 0) + number
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     lines += [f"{action} ({source}) ×{number}" for (action, source), number in ranked[:EVENTS_SHOWN]]

@@ -83,19 +83,22 @@ def query_of(messages: Sequence[Message], message: str = "") -> str:
 def is_topic(text: str) -> bool:
     """Whether a message is a person's own words about something: no envelope, digest, acknowledgement or output."""
     text = text[:_READ_CHARS].strip()
-    if text.startswith(("<", "‹")) or _is_command(text):
-        return False
     plain = _bare(text)
-    if sum(1 if character.isascii() else 2 for character in plain) < LEAST_CHARS:
-        return False
-    lower = " ".join(plain.lower().replace("’", "'").split())
-    if begins_with(lower, _AUTOMATED) or _is_labelled(lower) or any(mark in lower for mark in _TELLTALE):
-        return False
-    if is_own(text) or _acknowledges(lower) or _is_output(text, lower):
+    if sum(1 if character.isascii() else 2 for character in plain) < LEAST_CHARS or not _is_said(text, plain):
         return False
     said = {word for word in words.split(plain) if word not in words.STOP_WORDS and word not in _EMPTY_WORDS}
     least = 1 if is_status_question(text) else _LEAST_WORDS  # what it asks about is a topic
     return len(said) >= least or any(not word.isascii() for word in said)
+
+
+def _is_said(text: str, plain: str) -> bool:
+    """Whether a person said it, however short it is; `plain` is the text without the marks at its start."""
+    if text.startswith(("<", "‹")) or _is_command(text):
+        return False
+    lower = " ".join(plain.lower().replace("’", "'").split())
+    if begins_with(lower, _AUTOMATED) or _is_labelled(lower) or any(mark in lower for mark in _TELLTALE):
+        return False
+    return not (is_own(text) or _acknowledges(lower) or _is_output(text, lower))
 
 
 def _bare(text: str) -> str:
@@ -194,3 +197,91 @@ def is_status_question(text: str) -> bool:
     if begins_with(plain, _STATUS):
         return True
     return plain.startswith(("how's the ", "how is the ", "how are the ")) and plain.endswith(_GOING)
+
+
+# What a prompt holds that lets the work go on or closes it: "yes, commit and push it please", "let's try again".
+_GOING_ON = frozenset(
+    "yes yeah yep no nope sure ok okay please thanks thank great good nice cool perfect right fine correct agreed"
+    " sounds looks lets let go ahead on continue proceed resume carry keep going do it try retry again now then also"
+    " just maybe first next both all everything done commit commits committed push pushed pr prs pull request raise"
+    " draft create open merge rebase make change changes changed this that them these those option one two want like"
+    " need like think know see look help start stop wait well so hm hmm oh ah whoops sorry actually really use add put"
+    " don doesn didn isn".split()
+)
+# Before the verb of a request: "great, now could you please add …".
+_BEFORE = frozenset(
+    "yes yeah yep ok okay sure please pls thanks thank great good nice cool perfect alright right fine so but now"
+    " then also next first just let lets s us we you i should can could would d want need like to hey hi hello again"
+    " actually quickly one more thing".split()
+)
+# With which a request begins whose object has no article: "upgrade react to 19". With one, any verb will do.
+_VERBS = frozenset(
+    "add adjust align allow build bump cache center centre change clean cleanup configure connect convert cover create"
+    " debug delete deploy describe design disable document downgrade drop enable explain expose extract filter find fix"
+    " format generate handle hide implement improve increase install integrate investigate list make mark migrate mock"
+    " move optimise optimize parse port prevent print publish reduce refactor release remove rename render repair"
+    " replace restore revert review rewrite rework rotate set setup show simplify sort split support switch tidy"
+    " translate turn update upgrade write".split()
+)
+# A step of what is under way, where no more than a word follows: "run the tests", "use sudo", "what did I execute?".
+# Where, which, who and when look something up.
+_STEPS = frozenset("run rerun check verify test use keep leave undo stop start open close put apply what".split())
+_FAULTS = frozenset("broken fails failing fail crashes crash hangs leaks wrong missing slow".split())
+_ARTICLES = frozenset("the a an our my all every each".split())
+# Before an article too, and no imperative: "love the colours", "after the release"; nor is "fixed the login bug".
+_NO_VERBS = frozenset(
+    "love loving appreciate enjoy got found saw had ran sent seems after before during once until unless since under"
+    " over inside outside without within between against across".split()
+)
+_VERBS_IN_ED = frozenset("embed seed feed speed shed".split())
+_BEFORE_ALL = ("it", "that", "this", "them", "those", "these")
+_QUESTIONS = frozenset("why how".split())
+_MEANING_WORDS = 3
+_REQUEST_CHARS = 400
+# Of scripts without spaces, of which a few characters say as much as a sentence.
+_GOING_ON_UNSPACED = (
+    "请继续 继续 好的 谢谢 可以 是的 没问题 请 好 对 嗯 はい 続けてください 続けて お願いします"
+    " ありがとう 네 계속 고마워"
+).split()
+_LEAST_UNSPACED = 4
+
+
+def is_request(text: str) -> bool:
+    """Whether a message says what a person wants done: not that the work may go on, or that it is well.
+
+    A long one does by its words. A short one does where it is an imperative or a question with a word of its own:
+    "Fix the login bug", but not "fix it", "run the tests" or "yes, push it".
+    """
+    if is_topic(text) and (len(_meaning(text[:1000])) >= _MEANING_WORDS or not text.isascii()):
+        return True
+    text = text[:_READ_CHARS].strip()
+    plain = _bare(text)
+    if len(plain) > _REQUEST_CHARS or not _is_said(text, plain) or is_status_question(text):
+        return False
+    if not plain.isascii():
+        for phrase in _GOING_ON_UNSPACED:
+            plain = plain.replace(phrase, " ")
+        if sum(character >= "\u3040" and character.isalpha() for character in plain) >= _LEAST_UNSPACED:
+            return True
+    said = words.split(plain)
+    is_polite = 0
+    while is_polite < len(said) and said[is_polite] in _BEFORE:
+        is_polite += 1
+    order = said[is_polite:]
+    if not order or (len(order) > 1 and order[1] in _BEFORE_ALL):
+        return False
+    about = {word for word in _meaning(" ".join(order[1:])) if not word.isdigit() or len(word) > 1}
+    if order[0] in _VERBS or order[0] in _QUESTIONS:
+        return bool(about)
+    if order[0] in _STEPS:
+        return len(about) > 1
+    if not _FAULTS.isdisjoint(order) and order[0] in _ARTICLES:
+        return len(about) > 1
+    known = (_GOING_ON, _EMPTY_WORDS, _NO_VERBS, words.STOP_WORDS)
+    is_verb = not any(order[0] in some for some in known) and (order[0][-2:] != "ed" or order[0] in _VERBS_IN_ED)
+    return is_verb and len(order) > 1 and order[1] in _ARTICLES and bool(about)
+
+
+def _meaning(text: str) -> set[str]:
+    """The words that tell one request from another."""
+    return {word for word in words.split(text) if word not in words.STOP_WORDS and word not in _GOING_ON}

@@ -5,11 +5,11 @@ Plain functions over rows of `core.store.calls`; who composes a text decides wha
 
 from __future__ import annotations
 
-from core import shell_command, words
+from core import shell_command
 from core.names import is_file
 from core.quoting import one_line
 from recall.by_name.work_cards import faded
-from session.inject.topics import is_topic
+from session.inject.topics import is_request, is_topic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,19 +26,9 @@ _SHORT_STEM = 5
 MOST_NAMES = 100
 """In a file."""
 TASK_CHARS = 200
-_MEANING_WORDS = 3
 _SENTENCE_LEAST = 60
 _LATE_CALLS = 60
 _LOOKED_BACK = 12
-# What a prompt holds that lets the work go on or closes it: "yes, commit and push it please", "let's try again".
-_GOING_ON = frozenset(
-    "yes yeah yep no nope sure ok okay please thanks thank great good nice cool perfect right fine correct agreed"
-    " sounds looks lets let go ahead on continue proceed resume carry keep going do it try retry again now then also"
-    " just maybe first next both all everything done commit commits committed push pushed pr prs pull request raise"
-    " draft create open merge rebase make change changes changed this that them these those option one two want like"
-    " need like think know see look help start stop wait well so hm hmm oh ah whoops sorry actually really use add put"
-    " don doesn didn isn".split()
-)
 # Answers of a client in place of a tool's, and what a tool says of how it was held: nothing failed to be mended.
 _NOT_RUN = (
     "the user doesn't want", "the user does not want", "sibling tool call", "command aborted", "[request interrupted",
@@ -79,10 +69,8 @@ def last_task(prompts: Sequence[str]) -> str:
         prompts: oldest first.
     """
     for prompt in prompts[: -_LOOKED_BACK - 1 : -1]:
-        if is_topic(prompt):
-            said = {word for word in words.split(prompt[:1000]) if word not in words.STOP_WORDS}
-            if len(said - _GOING_ON) >= _MEANING_WORDS or not prompt.isascii():
-                return prompt
+        if is_request(prompt):
+            return prompt
     return ""
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from core.errors import Failure
+from core.project import names_of as project_names
 from core.store import calls, documents, transcripts
 from session.lost.talk import Said, Talk, said_in
 from session.lost.told import Told
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from session.lost.entry import Entry
 
 KINDS = ("files", "names", "commands", "errors", "words", "decisions")
+GIVEN, PROJECT, LAST = "given", "project", "last"
 MOST_CALLS = 5_000
 MOST_TURNS = 5_000
-_LOOKED_THROUGH = 20
 _FOREVER = 1 << 62
 _SHORTEST_ID = 8
 _ARCHIVE_ALL = "joelclaw memory archive --all"
@@ -47,30 +48,37 @@ class Lost:
     summary_chars: int
     """0: the summary is not known, and everything before the compaction counts as dropped."""
     kinds: dict[str, list[Entry]]
+    chosen: str = GIVEN
+    """How the session was found: GIVEN, PROJECT or LAST."""
 
 
-def of_session(db: apsw.Connection | None, given: str, kinds: Sequence[str] = KINDS) -> Lost:
+def of_session(db: apsw.Connection | None, given: str, kinds: Sequence[str] = KINDS, *, project: str = "") -> Lost:
     """What the last compaction dropped, of the session that is meant.
+
+    Args:
+        given: its id, or how it begins; "" for the one of the project that was compacted last, else of all.
 
     Raises:
         Failure: as `session_meant`; NO_COMPACTION.
     """
     if db is None:
         raise _nothing_archived()
-    return of(db, session_meant(db, given), kinds)
+    if given:
+        return of(db, session_meant(db, given), kinds)
+    ours = calls.last_compacted(db, project_names(project, calls.projects(db))) if project else None
+    about = ours or calls.last_compacted(db)
+    if about is None:
+        latest = calls.latest_sessions(db, 1)
+        raise _no_compaction(db, latest[0]["id"]) if latest else _nothing_archived()
+    return replace(of(db, about, kinds), chosen=PROJECT if ours else LAST)
 
 
 def session_meant(db: apsw.Connection, given: str) -> calls.Session:
-    """The session with this id, or the only one whose id begins so; for "" the one that did something last.
+    """The session with this id, or the only one whose id begins so.
 
     Raises:
         Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS; CALLS_NOT_ARCHIVED where only its messages are.
     """
-    if not given:
-        latest = calls.latest_sessions(db, 1)
-        if not latest:
-            raise _nothing_archived()
-        return latest[0]
     known = calls.session(db, given)
     if known is not None:
         return known
@@ -80,7 +88,7 @@ def session_meant(db: apsw.Connection, given: str) -> calls.Session:
         raise Failure(
             "SESSION_NOT_FOUND",
             f"session {forgotten} was forgotten: nothing of it is kept, nor will be",
-            "ask for another one; without ID it is the last that did something: joelclaw lost",
+            "ask for another one; without ID it is the last that was compacted: joelclaw lost",
         )
     if not whole:
         raise Failure(
@@ -161,7 +169,8 @@ def _calls_not_archived(db: apsw.Connection, session: str) -> Failure:
 
 
 def _no_compaction(db: apsw.Connection, session: str) -> Failure:
-    others = (one["id"] for one in calls.latest_sessions(db, _LOOKED_THROUGH) if calls.compactions(db, one["id"]))
-    other = next(others, "")
-    fix = f"the last one that was: joelclaw lost {shlex.quote(other)}" if other else "ask again after a compaction"
+    other = calls.last_compacted(db)
+    fix = (
+        f"the last one that was: joelclaw lost {shlex.quote(other['id'])}" if other else "ask again after a compaction"
+    )
     return Failure("NO_COMPACTION", f"session {session} has not been compacted: nothing is lost", fix)

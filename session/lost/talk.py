@@ -83,9 +83,9 @@ class Talk:
         found: dict[str, Words] = {}
         for one in reversed(self.said):
             key = "".join(filter(str.isalnum, one.text.lower()))[:_KEY_CHARS]
-            if one.by != _USER or key in found or _GOES_ON.match(one.text) or not topics.is_topic(one.text):
+            if one.by != _USER or key in found or _GOES_ON.match(one.text) or self._is_told(one.text):
                 continue
-            if self._is_told(one.text):
+            if not (topics.is_topic(one.text) or topics.is_request(one.text)):
                 continue
             found[key] = self._words(one, one.text)
         return list(found.values())
