@@ -50,7 +50,7 @@ _QUOTE = r"[rbufN]?(\\{0,3}[\"'`])"
 _BARE = r"(?:[^\s\"'`<>,;&\\]|\\(?![nrt\"'])|[,;&](?!\s|\Z|&|[\w.\[\]-]{1,30}[=:]|[\w-]{1,20} [\w-]{1,20}=))*+"
 _SCHEME = r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|splunk|key)[ \t]{1,4})?+"
 # Behind it the value stands on the next line, indented further: YAML, perhaps as a block.
-_NEXT_LINE = r"[ \t]*(?:[|>][-+]?)?[ \t]*(?:\n|(?<!\\)\\n)"
+_NEXT_LINE = r"[ \t]*+(?:[|>][-+]?)?+(?:[ \t]*+(?:\r?\n|(?<!\\)(?:\\r)?\\n)){1,2}+"
 _WHOLE_LINE = r"(?i:(?:digest|aws4-hmac-sha256|hmac|signature|oauth)[ \t])[^\n]{1,4096}"
 
 
@@ -251,7 +251,7 @@ def _is_set(text: str, start: int) -> bool:
 
 def _below(text: str, start: int, at: int, kind: str) -> tuple[int, int]:
     """Where the value on the line at `at` stands, for a name with nothing but `:` behind it; (0, 0) for none."""
-    line = text[at : at + _LINE].split("\n", 1)[0].split("\\n", 1)[0]
+    line = text[at : at + _LINE].split("\n", 1)[0].split("\\n", 1)[0].removesuffix("\\r")
     value = line.strip(" \t\r\"'`,")
     if not value or value[-1] in ":{[(>" or len(value.split()) > 1 or is_placeholder(value) or _is_code(value):
         return 0, 0
@@ -293,12 +293,14 @@ def _closing(text: str, at: int, mark: str, limit: int) -> int:
 
 def _trimmed(value: str) -> str:
     """A bare value without the sentence's punctuation or the brackets that close around it."""
-    value = value.rstrip(".,;:")
-    while value and value[-1] in ")]}":
-        if value.count(value[-1]) <= value.count("([{"[")]}".index(value[-1])]):
-            break
-        value = value[:-1].rstrip(".,;:")
-    return value
+    end = len(value.rstrip(".,;:"))
+    surplus = {pair[1]: value.count(pair[1], 0, end) - value.count(pair[0], 0, end) for pair in ("()", "[]", "{}")}
+    while end and surplus.get(value[end - 1], 0) > 0:
+        surplus[value[end - 1]] -= 1
+        end -= 1
+        while end and value[end - 1] in ".,;:":
+            end -= 1
+    return value[:end]
 
 
 def _stands_alone(text: str, end: int) -> bool:
