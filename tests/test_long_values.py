@@ -12,11 +12,14 @@ from core.redaction import redact
 PREFIXES = (
     "password=hunter22", "password: hunter22", 'password="hunter22', "token=", "api_key=ab12cd34ef56gh78", "pass: ",
     "--password ", "the password is hunter22", "Authorization: Bearer a1b2c3d4e5f6a7b8", "mysql -phunter22",
-    "sshpass -p hunter22", "curl -u ann:hunter22", "Cookie: sid=", "https://ann:hunter22", "password:", "name: PASSWORD ",
+    "sshpass -p hunter22", "curl -u ann:hunter22", "Cookie: sid=", "https://ann:hunter22", "password:",
+    "name: PASSWORD ",
 )  # fmt: skip
 UNITS = (
-    ")", "]", "}", "(", "[", "{", ").", "()", ")(", ")]}", ".", ",", ";", ":", "'", '"', "`", "\\", "\\n", "\\r\\n", " ", "\t",
-    "\n", "\r\n", "=", "&", "@", "/", "-", "_", "$", "<", ">", "|", "*", "#", "%", "a", "1", "aB3", "é", "\x1b[0m", "\u200b",
+    ")", "]", "}", "(", "[", "{", ").", "()", ")(", ")]}", ".", ",", ";", ":", "'", '"', "`", "\\", "\\n", "\\r\\n", " ",
+    "\t",
+    "\n", "\r\n", "=", "&", "@", "/", "-", "_", "$", "<", ">", "|", "*", "#", "%", "a", "1", "aB3", "é",
+    "\x1b[0m", "\u200b",
     "\xa0", "\uff1a",
 )  # fmt: skip
 

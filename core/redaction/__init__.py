@@ -9,6 +9,7 @@ Secrets known by their own form (`forms`, from the table `shapes`), values of a 
 from __future__ import annotations
 
 from core.redaction.assignments import Span, find_assigned, find_names
+from core.redaction.coverings import find_covered, is_covered
 from core.redaction.forms import find_formed
 from core.redaction.names import MARK, family, is_placeholder, is_strong
 from core.redaction.shapes import CALLS, COMMANDS
@@ -26,7 +27,7 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """
     kinds: list[str] = []
     for _ in range(_PASSES):
-        spans = _merged(_spans(text))
+        spans = _merged(find_covered(text, _spans) if is_covered(text) else _spans(text))
         if not spans:
             break
         parts: list[str] = []
