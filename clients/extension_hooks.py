@@ -25,6 +25,7 @@ NOTICE = "compaction-notice"
 """The kind of text that the extension shows to the user (`session.compaction.notice`)."""
 _MOST_ENTRIES = 400
 _LONGEST_ID = 200
+_LONGEST_INPUT = 4_000
 
 
 def reader(agent: str) -> Callable[[dict[str, Any], str], HookEvent]:
@@ -77,7 +78,7 @@ def _items(entry: dict[str, Any], agent: str) -> list[Item]:
                 "files": fields.texts(tool, "files"),
                 "command": fields.text(tool, "command"),
                 "target": fields.text(tool, "target") or next(iter(fields.texts(tool, "files")), ""),
-                "given": fields.text(tool, "given"),
+                "given": _given(tool),
             }
         )
         outcome = fields.text(tool, "outcome")
@@ -89,3 +90,13 @@ def _items(entry: dict[str, Any], agent: str) -> list[Item]:
     at = fields.whole(entry, "at")
     unique = f"{agent}:{identifier}" if identifier else ""
     return [{"kind": "said", "id": unique, "role": role, "text": said, "tools": tools, "at": at}, *outcomes, *plans]
+
+
+def _given(tool: dict[str, Any]) -> str:
+    """All texts of a tool's input, of a long one both ends: of an object with its names, or as one text."""
+    given = tool.get("given")
+    if isinstance(given, str):
+        return fields.text(tool, "given")
+    text = content.given_text(given)
+    half = _LONGEST_INPUT // 2
+    return text if len(text) <= _LONGEST_INPUT else f"{text[:half]}\n{text[-half:]}"
