@@ -7,6 +7,7 @@ around.
 from __future__ import annotations
 
 from core.redaction.names import MARK, family, is_placeholder, is_prose, is_strong, may_be_told, names_password
+from core.redaction.published import is_stored_path, is_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -339,7 +340,8 @@ def _accept(kind: str, value: str, quoted: bool, tight: bool, alone: bool, sign:
     if kind == "schemed":
         return len(value) >= 6 and (alone or not value.isalpha())
     if kind in ("key", "auth", "query"):
-        return is_strong(value) and not (kind == "auth" and (value.startswith("http") or _is_code(value)))
+        public = is_stored_path(value) or (kind == "auth" and (value.startswith("http") or is_version(value)))
+        return is_strong(value) and not public and not (kind == "auth" and _is_code(value))
     if sign == "," or kind == "authorization":
         if kind == "password" and quoted and len(value) >= 8 and is_mixed(value):
             from core.redaction.terms import is_technical

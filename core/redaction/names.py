@@ -70,6 +70,7 @@ _DIGITS = frozenset("0123456789")
 
 MARK = "[redacted:"
 _LEAST = 4
+_ADDRESS = 42
 # How a reference begins: of a shell, a template, a store of secrets, Terraform, CloudFormation, YAML, a program.
 _REFERENCES = (
     MARK, "${", "$(", "{{", "<", "#{", "%(", "%{", "@{", "op://", "vault:", "env:", "file:", "secrets.", "ENC[",
@@ -79,7 +80,7 @@ _REFERENCES = (
 )  # fmt: skip
 _SAYINGS = (
     "your-", "your_", "my-api-key", "insert-", "process.env", "os.environ", "required|", "nullable|", "string|",
-    "sometimes|",
+    "sometimes|", "pk_live_", "pk_test_",
 )  # fmt: skip
 
 # Behind these the value follows, perhaps after another of them.
@@ -181,8 +182,8 @@ def is_placeholder(value: str) -> bool:
     Empty, already redacted, a reference (`$PASSWORD`, `${TOKEN}`, `{{ x }}`, `%X%`, `<token>`), hollow (`****`,
     `xxxxx`,
     `...`), a word that says so (`your-api-key-here`, `changeme`, `null`, `required`) or a reference to a secret store.
-    `changeme` counts as a placeholder: it is what examples print, and knowing it tells nobody more than the manual
-    does.
+    So does what is public by its form: a publishable key, an address of Ethereum. `changeme` counts as a placeholder:
+    it is what examples print, and knowing it tells nobody more than the manual does.
     """
     value = value.strip()
     if not value or value.startswith(_REFERENCES):
@@ -197,6 +198,8 @@ def is_placeholder(value: str) -> bool:
         if not _FILLERS.isdisjoint(words) and _FILLED.issuperset(words):
             return True
     if not value[0].isalnum() and _is_variable(value):
+        return True
+    if low[:2] == "0x" and len(low) == _ADDRESS and not low[2:].strip("0123456789abcdef"):
         return True
     return _HOLLOW.issuperset(value) or ("{" in value and _is_template(value))
 
