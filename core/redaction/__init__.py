@@ -54,7 +54,7 @@ def redact_value(value: object) -> object:
 
 def find_secrets(text: str) -> list[Span]:
     """The (start, end, kind) of each secret, in order and disjoint."""
-    return _merged(find_covered(text, _spans) if is_covered(text) else _spans(text))
+    return _merged(find_covered(text, _spans) if is_covered(text, text.lower()) else _spans(text))
 
 
 def _spans(text: str) -> list[Span]:
@@ -74,7 +74,7 @@ def _spans(text: str) -> list[Span]:
     candidates, others = find_names(text, lower)
     if candidates:
         spans += find_assigned(text, candidates)
-    if others or " it to " in lower:
+    if others or " it to " in lower or "passwords" in lower:
         from core.redaction.labels import find_labelled
         from core.redaction.prose import find_told
 

@@ -19,7 +19,7 @@ Name = tuple[int, int, str]
 _Case = tuple[str, str, bool, bool, bool, str]
 """What `_accept` is asked: each case is looked at once a text."""
 
-_KEYWORDS = ("pass", "pw", "kennwort", "secret", "token", "key", "auth", "credential", "sig", "_salt")
+_KEYWORDS = ("pass", "pw", "kennwort", "secret", "token", "key", "auth", "credential", "sig", "_salt", "psk", "_pat")
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _DIGITS = frozenset("0123456789")
 _REACH = 48
@@ -353,7 +353,7 @@ def _accept(kind: str, value: str, quoted: bool, tight: bool, alone: bool, sign:
     if kind in ("pass", "pw"):
         if kind == "pw" and quoted and value.isalpha():
             return len(value) >= 6
-        plain = sign[0] == "=" or kind == "pw" or (len(value) >= 8 and value[0].isalpha() and "_" not in value)
+        plain = sign[0] == "=" or kind == "pw" or (len(value) >= 8 - alone and value[0].isalpha() and "_" not in value)
         return is_mixed(value) and len(value) >= 6 and "/" not in value and "::" not in value and (quoted or plain)
     if kind == "password":
         return _accept_password(value, quoted, tight, alone, is_mixed(value))

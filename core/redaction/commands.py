@@ -7,6 +7,7 @@ search each.
 from __future__ import annotations
 
 from core.redaction.names import is_placeholder
+from core.redaction.programs import ANCHORS, find_in_programs
 from core.redaction.published import is_mapped
 from core.redaction.shapes import ATTACHED_P, CURL_USER
 
@@ -78,6 +79,8 @@ def find_in_commands(text: str) -> list[Span]:
     for command, more in _PRINTERS:
         if command in text:
             spans += _printed(text, command, more)
+    if any(anchor in text for anchor in ANCHORS):
+        spans += find_in_programs(text)
     if "-" in text:
         _by_rules(text, spans)
         _by_places(text, spans)

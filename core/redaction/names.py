@@ -6,8 +6,16 @@ _PASSWORDS = ("password", "passwd", "passwort", "kennwort", "passphrase", "passc
 # Ends that no other word has: `compass` and `bypass` end in `pass` too.
 _PASSES = (
     "requirepass", "userpass", "dbpass", "adminpass", "rootpass", "smtppass", "mailpass", "ftppass", "authpass",
-    "sudopass", "storepass", "keypass",
+    "sudopass", "storepass", "keypass", "dbpw", "userpw", "adminpw", "rootpw", "bindpw", "ldappw", "smtppw", "mypw",
 )  # fmt: skip
+_OF_PROGRAMS = ("sshpass", "auth", "authorization", "pat", "psk")
+# Others have patterns: `_HEX_PAT`.
+_PAT_OWNERS = frozenset(
+    (
+        "github gitlab git gh gl ghcr azure azdo ado devops bitbucket jira snowflake databricks airtable figma release "
+        "bot ci repo deploy access personal npm docker dockerhub user asana actions workflow admin webflow"
+    ).split()
+)
 # What is done with a password or said of it: `forgotPassword`, `resetPassword`, `invalidPassword`.
 _ACTIONS = frozenset(
     (
@@ -147,17 +155,28 @@ def family(name: str) -> str:
         return "password" if before else last
     if last in _PASSES:
         return "password"
+    if last in _OF_PROGRAMS:
+        return _of_program(last, before, name)
     if last.endswith("secret") or last in ("credential", "credentials", "secretstring"):
         return "secret"
     if before == "secret" and last in ("string", "binary"):
         return "secret"
     if last.endswith("token"):
         return "" if before in _TEXT_TOKENS or last == "subtoken" else "token"
-    if last in ("authorization", "auth"):
-        return last
     if words[-3:] == ["secret", "key", "base"]:
         return "secret"
     return _key_family(last, before, name)
+
+
+def _of_program(last: str, before: str, name: str) -> str:
+    """The kind of what a program reads: `psk`, `SSHPASS`, `REDISCLI_AUTH`, `GITHUB_PAT`; of any other `auth`, that."""
+    if last == "auth":
+        return "password" if before in ("rediscli", "redis") and name.isupper() else "auth"
+    if last in ("psk", "authorization"):
+        return "pass" if last == "psk" else last
+    if not name.isupper():
+        return ""
+    return "password" if last == "sshpass" else "token" if before in _PAT_OWNERS else ""
 
 
 def names_password(name: str) -> bool:

@@ -95,6 +95,7 @@ SHAPES: tuple[Shape, ...] = (
     ("grafana-token", ("glc_",), 32, _LEFT + r"glc_[A-Za-z0-9+/=]{32,}"),
     ("atlassian-token", ("ATATT3", "ATCTT3"), 40, r"AT[AC]TT3[A-Za-z0-9_=-]{40,}"),
     ("sentry-token", ("sntrys_", "sntryu_"), 40, r"sntry[su]_[A-Za-z0-9+/=_-]{40,}"),
+    ("brevo-key", ("xkeysib-", "xsmtpsib-"), 64, r"x(?:key|smtp)sib-[a-f0-9]{64}(?:-[A-Za-z0-9]{8,})?"),
     ("postman-key", ("PMAK-",), 40, r"PMAK-[a-f0-9-]{40,}"),
     ("newrelic-key", ("NRAK-",), 20, r"NRAK-[A-Z0-9]{20,}"),
     ("tailscale-key", ("tskey-",), 20, r"tskey-[A-Za-z0-9-]{20,}"),
@@ -148,6 +149,8 @@ COMMANDS = (
     "zip", "sqlcmd", "bcp", "http -", "https -", " -a ", "keyvault", "SecureString", "secretsmanager", "secret",
     "smbclient", "rclone", "htpasswd", "pulumi", "-pass", " -p'", ' -p"', "chpasswd", "--password-stdin", "sudo -S",
     "--with-token",
+    "sqlplus", "jdbc:oracle:", "openssl", "useradd", "usermod", "rabbitmqctl", "plink", "pscp", "psftp", "lftp",
+    "http-basic.", "github-oauth.", "gitlab-token.", "<<<",
     "--passphrase-fd", "op read ", "vault ", "versions access", "find-generic", "pass show ",
 )  # fmt: skip
 """What a command that is given or prints a secret has in it."""
