@@ -98,14 +98,13 @@ def _found_around(plain: str, marks: list[Mark], find: Callable[[str], list[Span
             size += len(part)
 
     for number, (start, end, meant) in enumerate(marks):
-        low = _word_begin(plain, start)
-        if low > done or not number:
+        if start - _BEFORE > done:
             add(_GAP, done, done)
-            done = max(low, done)
+            done = _word_begin(plain, start)
         add(plain[done:start], done, start)
         add(meant, start, end)
         follow = marks[number + 1][0] if number + 1 < len(marks) else len(plain)
-        done = min(_word_end(plain, end), follow)
+        done = min(_word_end(plain, end), follow) if follow - end > _BEHIND else follow
         add(plain[end:done], end, done)
     spans: list[Span] = []
     for first, last, kind in find("".join(parts)):
