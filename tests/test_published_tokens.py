@@ -45,6 +45,7 @@ def test_what_is_public_stays(text: str) -> None:
     "text",
     [
         "mysql -u root -p«hunter22» x", "mysqldump -p«12345678» x", 'docker exec db sh -c "mysql -p«hunter22»"',
+        "[reason=mysql -u root -p«hunter22» shop]",
         "cd x && /usr/bin/mysqladmin -p«hunter22» status", "sshpass -p«12345» ssh h",
         'x\\nmysql -p«hunter22»\\n', "S3_KEY=«uP10ads/2026z11Kq20IMG1234jpg»", 'auth: "«dXNlcjpodW50ZXIyMmh1bnRlcg==»"',
         "the password is «page-hunter22»", "http://ann:«8080@2»@x.png", "ssh://ann:«22»@x.com", "redis://:«8080»@h",

@@ -356,8 +356,8 @@ def _attaching(text: str, at: int) -> str:
     line = text[max(0, at - 200) : at].replace("\\n", "\n").translate(_SHELL).rsplit("\n", 1)[-1]
     before = ""
     for word in line.split():
-        program = word.rpartition("/")[2]
-        if program.startswith(_ATTACHING) and before[:2] != "--" and ":" not in word:
+        program = word.replace("=", "/").rpartition("/")[2]
+        if program.startswith(_ATTACHING) and before[:2] != "--" and word[0] != "-" and ":" not in word:
             return program
         before = word
     return ""
