@@ -5,6 +5,8 @@ Whatever comes in is foreign: every function takes anything, and raises nothing.
 
 from __future__ import annotations
 
+from core.redaction.fields import without_named
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -132,7 +134,7 @@ def tool(call: object, name: object, files: list[str], command: str, given: obje
         "files": files,
         "command": command,
         "target": target[0] if target else "",
-        "given": "\n".join(texts_in(given)),
+        "given": given_text(given),
     }
     if process:
         made["process"] = process
@@ -145,6 +147,12 @@ def outcome(call: object, text: str, failed: bool, process: str = "") -> Outcome
     if process:
         made["process"] = process
     return made
+
+
+def given_text(given: object) -> str:
+    """All texts of a tool's input, a line each, but for those that their key or their neighbour names a secret: the
+    names are left out, so that nothing would tell it any more."""
+    return "\n".join(texts_in(given if isinstance(given, str) else without_named(given)))
 
 
 def texts_in(value: object) -> list[str]:

@@ -15,7 +15,7 @@ class Tool(TypedDict):
     target: str
     """The file that it works on, as the client names it, be it to read; "" where it names none."""
     given: str
-    """All texts of its input, a line each."""
+    """All texts of its input, a line each, but for those that a key names a secret."""
     process: NotRequired[str]
     """The process in the background that it asks after: what it returns is that one's."""
 

@@ -32,6 +32,7 @@ _FIELDS = {NOTICE: "notice", CANCEL: "cancel", SUMMARY: "summary"}
 """Those that are no texts for the model, and the fields in which they stand."""
 _MOST_ENTRIES = 400
 _LONGEST_ID = 200
+_LONGEST_INPUT = 4_000
 
 
 def reader(agent: str) -> Callable[[dict[str, Any], str], HookEvent]:
@@ -86,7 +87,7 @@ def _items(entry: dict[str, Any], agent: str) -> list[Item]:
                 "files": fields.texts(tool, "files"),
                 "command": fields.text(tool, "command"),
                 "target": fields.text(tool, "target") or next(iter(fields.texts(tool, "files")), ""),
-                "given": fields.text(tool, "given"),
+                "given": _given(tool),
             }
         )
         outcome = fields.text(tool, "outcome")
@@ -98,3 +99,13 @@ def _items(entry: dict[str, Any], agent: str) -> list[Item]:
     at = moment.ms(entry.get("at"))
     unique = f"{agent}:{identifier}" if identifier else ""
     return [{"kind": "said", "id": unique, "role": role, "text": said, "tools": tools, "at": at}, *outcomes, *plans]
+
+
+def _given(tool: dict[str, Any]) -> str:
+    """All texts of a tool's input, of a long one both ends: of an object with its names, or as one text."""
+    given = tool.get("given")
+    if isinstance(given, str):
+        return fields.text(tool, "given")
+    text = content.given_text(given)
+    half = _LONGEST_INPUT // 2
+    return text if len(text) <= _LONGEST_INPUT else f"{text[:half]}\n{text[-half:]}"

@@ -133,9 +133,10 @@ def test_each_message_is_sent_once_with_what_its_tools_did(host: Host) -> None:
     edit, bash, write, patch = second["tools"]
     assert edit == {
         "name": "edit", "files": ["/srv/tides/a.py"], "target": "/srv/tides/a.py", "command": "",
-        "given": "/srv/tides/a.py", "plan": [], "done": True, "outcome": "done", "failed": False,
+        "given": {"filePath": "/srv/tides/a.py"}, "plan": [], "done": True, "outcome": "done", "failed": False,
     }  # fmt: skip
     assert (bash["files"], bash["command"], bash["outcome"]) == ([], "make", "x" * 900)
+    assert bash["given"] == {"command": "make"}
     assert (write["files"], write["outcome"], write["failed"]) == ([], "no space", True)
     assert patch["files"] == ["c.py", "d.py"]
     assert turns[0]["payload"]["messages"] == ["mend the tides"]
@@ -261,3 +262,25 @@ def test_a_hanging_command_is_asked_twice_and_then_only_at_a_compaction(host: Ho
         """,
     )
     assert asked == ["session_start", "prompt", "after_compaction"]
+
+
+def test_a_tools_input_keeps_its_names_and_is_cut(host: Host) -> None:
+    host.answers()
+    run(
+        host,
+        """
+        await prompt("a");
+        user("a");
+        const login = {user: "ann", password: "zQ7mangoTree9", args: ["--token", 3, null, {deep: true}]};
+        const long = Object.fromEntries([..."abcdefgh"].map((name) => [name, name.repeat(9000)]));
+        await spoke("b", [["login", login, "ok"], ["write", long, "ok"], ["list", undefined, "ok"]]);
+        await calls(2);
+        out(1);
+        """,
+    )
+    [turn] = [call for call in host.calls() if call["event"] == "turn_end"]
+    login, long, none = (tool["given"] for tool in turn["payload"]["entries"][1]["tools"])
+    assert login == {"user": "ann", "password": "zQ7mangoTree9", "args": ["--token", None, None, {"deep": None}]}
+    assert long["a"] == "a" * 2000 + "\n" + "a" * 2000
+    assert [name for name, text in long.items() if text] == ["a", "b", "c", "d"] and list(long) == [*"abcdefgh"]
+    assert none is None

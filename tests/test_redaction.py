@@ -193,7 +193,7 @@ PIECES = st.sampled_from(
     ["password", "token", "secret", "api_key", "=", ":", " ", '"', "'", "\\", "\n", "://", "@", "&", "?",
     "-----" + "BEGIN ", "PRIVATE KEY-----",
      "bearer ", "Cookie: sid=", "[redacted:", "]", "$", "<", ">", ",", "--", " -p", "mysql",
-     "a1B2c3D4e5F6g7H8i9J0k1L2m3", "ey" + "J", ".", "x", "İ"]
+     "a1B2c3D4e5F6g7H8i9J0k1L2m3", "ey" + "J", ".", "x", "İ", "\x1b[33m", "\u200b", "\xa0", "\uff1a", "\r\n"]
 )  # fmt: skip
 
 

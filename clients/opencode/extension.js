@@ -1,7 +1,8 @@
 // For OpenCode: a plugin. Its texts stand in the system prompt.
 const AGENT = "opencode";
 const MAX_ENTRY = 8_000; // of a message for the archive
-const GIVEN = 4_000; // of a tool's input, and OUTCOME of what it returned: their names are kept
+const GIVEN = 4_000; // of a text in a tool's input, INPUT of all, and OUTCOME of what it returned: their names are kept
+const INPUT = 20_000;
 const OUTCOME = 16_000;
 const ROOM = 600_000; // characters of all messages of a report; those left out come with the next one
 const STEPS = 60; // of a plan
@@ -19,11 +20,16 @@ function written(tool, args) {
   return [args.filePath, ...[...named].map((one) => one[1].trim())].filter((path) => typeof path === "string" && path);
 }
 
-/** All texts of a value, a line each. */
-function texted(value, depth = 0) {
-  if (typeof value === "string") return [value];
-  if (!value || typeof value !== "object" || depth > 8) return [];
-  return Object.values(value).flatMap((one) => texted(one, depth + 1));
+/** A tool's input with its names, by which its secrets are known: every text cut, and none beyond the room. */
+function shortened(value, room = { left: INPUT }, depth = 0) {
+  if (typeof value === "string") {
+    const text = ends(value, GIVEN);
+    room.left -= text.length;
+    return room.left < 0 ? null : text;
+  }
+  if (!value || typeof value !== "object" || depth > 8 || room.left < 0) return null;
+  if (Array.isArray(value)) return value.map((one) => shortened(one, room, depth + 1));
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [cut(name, 200), shortened(one, room, depth + 1)]));
 }
 
 const ends = (text, most) =>
@@ -38,7 +44,7 @@ function used(part) {
     files: status === "completed" ? written(part.tool, input) : [],
     target: [input?.filePath, input?.path].find((path) => typeof path === "string") ?? "",
     command: typeof input?.command === "string" ? cut(input.command, GIVEN) : "",
-    given: ends(texted(input).join("\n"), GIVEN),
+    given: shortened(input),
     plan: plan.map((step) => ({ text: cut(step?.content, 500), status: cut(step?.status, 40) })),
     done: status === "completed" || (status === "error" && !NOT_RUN.test(fault)),
     outcome: ends(status === "error" ? fault : output, OUTCOME),

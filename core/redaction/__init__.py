@@ -9,8 +9,10 @@ Secrets known by their own form (`forms`, from the table `shapes`), values of a 
 from __future__ import annotations
 
 from core.redaction.assignments import Name, Span, find_assigned, find_names
+from core.redaction.coverings import find_covered, is_covered
+from core.redaction.fields import replaced
 from core.redaction.forms import find_formed
-from core.redaction.names import HOLDING, MARK, family, is_placeholder, is_strong
+from core.redaction.names import MARK
 from core.redaction.shapes import CALLS, COMMANDS
 from core.redaction.tokens import MIN_TOKEN, find_random
 
@@ -27,7 +29,7 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """
     kinds: list[str] = []
     for _ in range(_PASSES):
-        spans = _merged(_spans(text))
+        spans = find_secrets(text)
         if not spans:
             break
         parts: list[str] = []
@@ -45,57 +47,15 @@ def redact_value(value: object) -> object:
     """The JSON value with every string redacted, dict keys too, at any depth.
 
     A string under a key that names a secret is replaced whole unless it is empty, redacted or a placeholder; so are the
-    strings of a list under such a key. Two keys that become equal are kept apart by a `#2`, `#3`.
+    strings of a list under such a key, the `value` beside such a `name`, and the word behind such an option. Two keys
+    that become equal are kept apart by a `#2`, `#3`.
     """
-    top: list[object] = [value]
-    result: list[object] = []
-    work: list[tuple[object, object, str]] = [(top, result, "")]
-    while work:
-        source, target, kind = work.pop()
-        if isinstance(source, dict) and isinstance(target, dict):
-            is_secret = source.get("kind") == "Secret"  # of Kubernetes
-            for key, item in source.items():
-                name = redact(key)[0] if isinstance(key, str) else key
-                free, count = name, 1
-                while free in target:
-                    count += 1
-                    free = f"{name}#{count}"
-                if is_secret and key in HOLDING and isinstance(item, dict):
-                    target[free] = {redact(str(name))[0]: f"{MARK}secret]" for name in item}
-                else:
-                    target[free] = _begun(item, _value_kind(key), work)
-        elif isinstance(source, (list, tuple)) and isinstance(target, list):
-            for item in source:
-                target.append(_begun(item, kind, work))
-    return result[0]
+    return replaced(value, lambda text: redact(text)[0])
 
 
-def _begun(item: object, kind: str, work: list[tuple[object, object, str]]) -> object:
-    """A leaf redacted, or an empty container that the work list will fill."""
-    if isinstance(item, str):
-        if not kind or is_placeholder(item):
-            return redact(item)[0]
-        if kind in ("key", "auth", "pass"):
-            if not is_strong(item):
-                return redact(item)[0]
-            kind = "api-key"
-        kind = "password" if kind == "pw" else kind
-        if kind == "password" and item[0] in "/~" and "/" in item[1:]:
-            return redact(item)[0]
-        return f"{MARK}{kind}]"
-    if isinstance(item, dict):
-        filled: dict[object, object] = {}
-        work.append((item, filled, ""))
-        return filled
-    if isinstance(item, (list, tuple)):
-        entries: list[object] = []
-        work.append((item, entries, kind))
-        return entries
-    return item
-
-
-def _value_kind(key: object) -> str:
-    return family(key) if isinstance(key, str) else ""
+def find_secrets(text: str) -> list[Span]:
+    """The (start, end, kind) of each secret, in order and disjoint."""
+    return _merged(find_covered(text, _spans) if is_covered(text, text.lower()) else _spans(text))
 
 
 def _spans(text: str) -> list[Span]:
@@ -115,7 +75,7 @@ def _spans(text: str) -> list[Span]:
     candidates, others = find_names(text, lower)
     if candidates:
         spans += find_assigned(text, candidates)
-    if others or " it to " in lower:
+    if others or " it to " in lower or "passwords" in lower:
         from core.redaction.labels import find_labelled
         from core.redaction.prose import find_told
 

@@ -17,6 +17,7 @@ from core.redaction.names import (
     may_be_told,
     names_password,
 )
+from core.redaction.published import is_stored_path, is_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ Name = tuple[int, int, str]
 _Case = tuple[str, str, bool, bool, bool, str]
 """What `_accept` is asked: each case is looked at once a text."""
 
-_KEYWORDS = ("pass", "pw", "kennwort", "secret", "token", "key", "auth", "credential", "sig", "_salt")
+_KEYWORDS = ("pass", "pw", "kennwort", "secret", "token", "key", "auth", "credential", "sig", "_salt", "psk", "_pat")
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _DIGITS = frozenset("0123456789")
 _REACH = 48
@@ -62,7 +63,7 @@ _QUOTE = r"[rbufN]?(\\{0,3}[\"'`])"
 _BARE = r"(?:[^\s\"'`<>,;&\\]|\\(?![nrt\"'])|[,;&](?!\s|\Z|&|[\w.\[\]-]{1,30}[=:]|[\w-]{1,20} [\w-]{1,20}=))*+"
 _SCHEME = r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|splunk|key)[ \t]{1,4})?+"
 # Behind it the value stands on the next line, indented further: YAML, perhaps as a block.
-_NEXT_LINE = r"[ \t]*(?:[|>][-+]?)?[ \t]*(?:\n|(?<!\\)\\n)"
+_NEXT_LINE = r"[ \t]*+(?:[|>][-+]?)?+(?:[ \t]*+(?:\r?\n|(?<!\\)(?:\\r)?\\n)){1,2}+"
 _WHOLE_LINE = r"(?i:(?:digest|aws4-hmac-sha256|hmac|signature|oauth)[ \t])[^\n]{1,4096}"
 
 
@@ -269,7 +270,7 @@ def _is_set(text: str, start: int) -> bool:
 
 def _below(text: str, start: int, at: int, kind: str) -> tuple[int, int]:
     """Where the value on the line at `at` stands, for a name with nothing but `:` behind it; (0, 0) for none."""
-    line = text[at : at + _LINE].split("\n", 1)[0].split("\\n", 1)[0]
+    line = text[at : at + _LINE].split("\n", 1)[0].split("\\n", 1)[0].removesuffix("\\r")
     value = line.strip(" \t\r\"'`,")
     if not value or value[-1] in ":{[(>" or len(value.split()) > 1 or is_placeholder(value) or is_code(value):
         return 0, 0
@@ -311,12 +312,14 @@ def _closing(text: str, at: int, mark: str, limit: int) -> int:
 
 def _trimmed(value: str) -> str:
     """A bare value without the sentence's punctuation or the brackets that close around it."""
-    value = value.rstrip(".,;:")
-    while value and value[-1] in ")]}":
-        if value.count(value[-1]) <= value.count("([{"[")]}".index(value[-1])]):
-            break
-        value = value[:-1].rstrip(".,;:")
-    return value
+    end = len(value.rstrip(".,;:"))
+    surplus = {pair[1]: value.count(pair[1], 0, end) - value.count(pair[0], 0, end) for pair in ("()", "[]", "{}")}
+    while end and surplus.get(value[end - 1], 0) > 0:
+        surplus[value[end - 1]] -= 1
+        end -= 1
+        while end and value[end - 1] in ".,;:":
+            end -= 1
+    return value[:end]
 
 
 def _stands_alone(text: str, end: int) -> bool:
@@ -336,7 +339,8 @@ def _accept(kind: str, value: str, quoted: bool, tight: bool, alone: bool, sign:
     if kind == "schemed":
         return len(value) >= 6 and (alone or not value.isalpha())
     if kind in ("key", "auth", "query"):
-        return is_strong(value) and not (kind == "auth" and (value.startswith("http") or is_code(value)))
+        public = is_stored_path(value) or (kind == "auth" and (value.startswith("http") or is_version(value)))
+        return is_strong(value) and not public and not (kind == "auth" and is_code(value))
     if sign == "," or kind == "authorization":
         if kind == "password" and quoted and len(value) >= 8 and is_mixed(value):
             from core.redaction.terms import is_technical
@@ -348,7 +352,7 @@ def _accept(kind: str, value: str, quoted: bool, tight: bool, alone: bool, sign:
     if kind in ("pass", "pw"):
         if kind == "pw" and quoted and value.isalpha():
             return len(value) >= 6
-        plain = sign[0] == "=" or kind == "pw" or (len(value) >= 8 and value[0].isalpha() and "_" not in value)
+        plain = sign[0] == "=" or kind == "pw" or (len(value) >= 8 - alone and value[0].isalpha() and "_" not in value)
         return is_mixed(value) and len(value) >= 6 and "/" not in value and "::" not in value and (quoted or plain)
     if kind == "password":
         return _accept_password(value, quoted, tight, alone, is_mixed(value))

@@ -7,6 +7,8 @@ search each.
 from __future__ import annotations
 
 from core.redaction.names import is_placeholder
+from core.redaction.programs import ANCHORS, find_in_programs
+from core.redaction.published import is_mapped
 from core.redaction.shapes import ATTACHED_P, CURL_USER
 
 TYPE_CHECKING = False
@@ -55,6 +57,7 @@ _RULES: dict[str, _Rule] = {
     "smbclient": ((), (), (), ("-U", "--user")),
 }  # fmt: skip
 _ATTACHING = ("mysql", "mariadb", "sshpass")
+_SHELL = str.maketrans("|;&", "\n\n\n", "\"'`$()[],\\")
 # (program, which of the words that are no options is the secret, an option that it needs)
 _PLACES = (("htpasswd", 3, "-b"), ("pulumi", 4, "--secret"), ("ConvertTo-SecureString", 1, "-AsPlainText"))
 # What prints the secret alone on the line below; with a second word, where the command holds that too.
@@ -77,6 +80,8 @@ def find_in_commands(text: str) -> list[Span]:
     for command, more in _PRINTERS:
         if command in text:
             spans += _printed(text, command, more)
+    if any(anchor in text for anchor in ANCHORS):
+        spans += find_in_programs(text)
     if "-" in text:
         _by_rules(text, spans)
         _by_places(text, spans)
@@ -270,7 +275,7 @@ def _is_secret(value: str) -> bool:
     """Whether a word in the place of a secret is one, and not an option, a variable or what a manual writes there."""
     if value[-1:] in _CLOSING:
         value = value.rstrip(",])}")
-    if len(value) < 3 or value[0] in "-$[" or is_placeholder(value) or (value.isdigit() and len(value) < 6):
+    if len(value) < 3 or value[0] in "-$[" or is_placeholder(value) or (value[0].isdigit() and is_mapped(value)):
         return False
     return not (value.isalpha() and value.isupper())
 
@@ -343,12 +348,25 @@ def _by_pattern(text: str) -> list[Span]:
     for option in ("-p",) if known else ("-p'", '-p"'):
         for match in _matched(text, option, pattern):
             group = match.lastindex or 1
-            line = text[max(0, match.start() - 200) : match.start()].rsplit("\n", 1)[-1]
-            behind = known and any(command in line for command in _ATTACHING)
+            program = _attaching(text, match.start()) if known else ""
             value = match.group(group)
-            if (group < 3 or behind) and value[0] != " " and not is_placeholder(value):
+            if program != "sshpass" and is_mapped(value):
+                continue
+            if (group < 3 or program) and value[0] != " " and not is_placeholder(value):
                 spans.append((match.start(group), match.end(group), "password"))
     return spans
+
+
+def _attaching(text: str, at: int) -> str:
+    """The program, one of mysql's or sshpass, of the command that has an option at `at`; "" for another."""
+    line = text[max(0, at - 200) : at].replace("\\n", "\n").translate(_SHELL).rsplit("\n", 1)[-1]
+    before = ""
+    for word in line.split():
+        program = word.replace("=", "/").rpartition("/")[2]
+        if program.startswith(_ATTACHING) and before[:2] != "--" and word[0] != "-" and ":" not in word:
+            return program
+        before = word
+    return ""
 
 
 def _matched(text: str, option: str, pattern: re.Pattern[str]) -> list[re.Match[str]]:

@@ -7,6 +7,7 @@ Hot path: a pattern is compiled only where one of its anchors stands.
 from __future__ import annotations
 
 from core.redaction.names import is_placeholder, is_strong
+from core.redaction.published import is_port
 from core.redaction.shapes import (
     BEARER,
     COOKIE_PAIR,
@@ -106,7 +107,7 @@ def _in_addresses(text: str) -> list[Span]:
     """`SCHEME://USER:…@HOST`, `https://TOKEN@HOST`, and the `USER:…@tcp(HOST)` of Go."""
     spans: list[Span] = []
     if "://" in text and _has_userinfo(text):
-        spans += _matches(text, "url-password", URL_USER)
+        spans += [span for span in _matches(text, "url-password", URL_USER) if not is_port(text, *span[:2])]
     at = text.find("://")
     while at >= 0:
         at += 3

@@ -6,8 +6,16 @@ _PASSWORDS = ("password", "passwd", "passwort", "kennwort", "passphrase", "passc
 # Ends that no other word has: `compass` and `bypass` end in `pass` too.
 _PASSES = (
     "requirepass", "userpass", "dbpass", "adminpass", "rootpass", "smtppass", "mailpass", "ftppass", "authpass",
-    "sudopass", "storepass", "keypass",
+    "sudopass", "storepass", "keypass", "dbpw", "userpw", "adminpw", "rootpw", "bindpw", "ldappw", "smtppw", "mypw",
 )  # fmt: skip
+_OF_PROGRAMS = ("sshpass", "auth", "authorization", "pat", "psk")
+# Others have patterns: `_HEX_PAT`.
+_PAT_OWNERS = frozenset(
+    (
+        "github gitlab git gh gl ghcr azure azdo ado devops bitbucket jira snowflake databricks airtable figma release "
+        "bot ci repo deploy access personal npm docker dockerhub user asana actions workflow admin webflow"
+    ).split()
+)
 # What is done with a password or said of it: `forgotPassword`, `resetPassword`, `invalidPassword`.
 _ACTIONS = frozenset(
     (
@@ -70,6 +78,7 @@ _DIGITS = frozenset("0123456789")
 
 MARK = "[redacted:"
 _LEAST = 4
+_ADDRESS = 42
 # How a reference begins: of a shell, a template, a store of secrets, Terraform, CloudFormation, YAML, a program.
 _REFERENCES = (
     MARK, "${", "$(", "{{", "<", "#{", "%(", "%{", "@{", "op://", "vault:", "env:", "file:", "secrets.", "ENC[",
@@ -79,7 +88,7 @@ _REFERENCES = (
 )  # fmt: skip
 _SAYINGS = (
     "your-", "your_", "my-api-key", "insert-", "process.env", "os.environ", "required|", "nullable|", "string|",
-    "sometimes|",
+    "sometimes|", "pk_live_", "pk_test_",
 )  # fmt: skip
 
 # Behind these the value follows, perhaps after another of them.
@@ -148,17 +157,28 @@ def family(name: str) -> str:
         return "password" if before else last
     if last in _PASSES:
         return "password"
+    if last in _OF_PROGRAMS:
+        return _of_program(last, before, name)
     if last.endswith("secret") or last in ("credential", "credentials", "secretstring"):
         return "secret"
     if before == "secret" and last in ("string", "binary"):
         return "secret"
     if last.endswith("token"):
         return "" if before in _TEXT_TOKENS or last == "subtoken" else "token"
-    if last in ("authorization", "auth"):
-        return last
     if words[-3:] == ["secret", "key", "base"]:
         return "secret"
     return _key_family(last, before, name)
+
+
+def _of_program(last: str, before: str, name: str) -> str:
+    """The kind of what a program reads: `psk`, `SSHPASS`, `REDISCLI_AUTH`, `GITHUB_PAT`; of any other `auth`, that."""
+    if last == "auth":
+        return "password" if before in ("rediscli", "redis") and name.isupper() else "auth"
+    if last in ("psk", "authorization"):
+        return "pass" if last == "psk" else last
+    if not name.isupper():
+        return ""
+    return "password" if last == "sshpass" else "token" if before in _PAT_OWNERS else ""
 
 
 def names_password(name: str) -> bool:
@@ -183,8 +203,8 @@ def is_placeholder(value: str) -> bool:
     Empty, already redacted, a reference (`$PASSWORD`, `${TOKEN}`, `{{ x }}`, `%X%`, `<token>`), hollow (`****`,
     `xxxxx`,
     `...`), a word that says so (`your-api-key-here`, `changeme`, `null`, `required`) or a reference to a secret store.
-    `changeme` counts as a placeholder: it is what examples print, and knowing it tells nobody more than the manual
-    does.
+    So does what is public by its form: a publishable key, an address of Ethereum. `changeme` counts as a placeholder:
+    it is what examples print, and knowing it tells nobody more than the manual does.
     """
     value = value.strip()
     if not value or value.startswith(_REFERENCES):
@@ -199,6 +219,8 @@ def is_placeholder(value: str) -> bool:
         if not _FILLERS.isdisjoint(words) and _FILLED.issuperset(words):
             return True
     if not value[0].isalnum() and _is_variable(value):
+        return True
+    if low[:2] == "0x" and len(low) == _ADDRESS and not low[2:].strip("0123456789abcdef"):
         return True
     return _HOLLOW.issuperset(value) or ("{" in value and _is_template(value))
 

@@ -24,6 +24,16 @@ _BEHIND = frozenset(" \t'’,\"`*)(")
 _MARKS = frozenset("\"'`()[]{}<>\\$")
 _FAMILIES = frozenset(["password", "pw", "pass", "secret", "token", "api-key", "private-key"])
 
+# What is numbered and stands behind "password" without being one; and what a sentence goes on with that tells one.
+_NOT_TOLD = frozenset(
+    (
+        "field reset manager hash policy prompt form input column entry check step version rule test case example user "
+        "password passwd token secret key length min max level type option group page file line row label hint name "
+        "value change update login account auth protected encrypted based generator validator strength storage"
+    ).split()
+)
+_TOLD_OF = frozenset("was is works worked does did has had no for on and or in to expired leaked never still".split())
+_REPLACED = (" to ", " auf ", " was replaced by ", " was replaced with ", " was changed to ")
 # Behind the verb "pass" others of them stand: "options to pass to the linker".
 _PLAIN_LINKS = frozenset(["is", "was", "=", ":", "->", "→"])
 _DATABASE = ("role ", "user ", "login ", "identified", "alter ", "create ", "machine ", "connect ", "set password ")
@@ -31,7 +41,7 @@ _DATABASE = ("role ", "user ", "login ", "identified", "alter ", "create ", "mac
 
 def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
     """The (start, end, kind) of each value that a sentence, or SQL, gives to one of the names."""
-    spans = _changed(text, lower)
+    spans = _changed(text, lower) + _listed(text, lower)
     done = 0
     for start, end, kind in names:
         if kind not in _FAMILIES or start < done or text[end : end + 1] not in _BEHIND or text[start] == "-":
@@ -45,8 +55,9 @@ def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
             spans.append((at, stop, label))
             done = stop
             follow = text[stop : stop + 24].lstrip("\"'`”’*")
-            if follow.startswith((" to ", " auf ")):  # "changed from … to …"
-                at = text.index(follow, stop) + follow.index(" ", 1) + 1
+            link = next((link for link in _REPLACED if follow.startswith(link)), "")
+            if link:  # "changed from … to …"
+                at = text.index(follow, stop) + len(link)
                 at, stop = _told(text, at, loose, linked=True)
                 if stop:
                     spans.append((at, stop, label))
@@ -71,6 +82,41 @@ def _changed(text: str, lower: str) -> list[Span]:
                 spans.append((start, stop, "password"))
         at = lower.find(" it to ", at)
     return spans
+
+
+def _listed(text: str, lower: str) -> list[Span]:
+    """Each of "passwords: …, … and …" and "the passwords are …"."""
+    spans: list[Span] = []
+    at = lower.find("passwords")
+    while at >= 0:
+        at += len("passwords")
+        link = lower[at : at + 8].lstrip(" *\"'")
+        begin = next((sign for sign in (":", "=", "are ", "were ") if link.startswith(sign)), "")
+        if begin:
+            at = lower.index(begin, at) + len(begin)
+            line = text[at : at + _REACH].split("\n", 1)[0]
+            for number, word in enumerate(line.split(" ", _MOST_WORDS)[:_MOST_WORDS]):
+                if word and word not in ("and", "or", "und", "&", "-"):
+                    start, stop = _told(text, at, True, True) if _may_be_told(word) else (0, 0)
+                    if not stop and number > 1:
+                        break
+                    if stop:
+                        spans.append((start, stop, "password"))
+                at += len(word) + 1
+        at = lower.find("passwords", at)
+    return spans
+
+
+def _alone(lower: str, at: int, word: str) -> tuple[int, int]:
+    """A plain word with digits behind the name of a password, where nothing else stands there or says what it did."""
+    value = word.rstrip(".,;:!?")
+    stem = value.rstrip("0123456789")
+    mixed = value.isalnum() and value.isascii() and len(stem) > 2 and not _DIGITS.isdisjoint(value)
+    if len(value) < 7 or not mixed or not value[0].isalpha() or stem in _NOT_TOLD or is_technical(value):
+        return 0, 0
+    rest = lower[at + len(word) : at + len(word) + 24].split("\n", 1)[0].strip()
+    alone = word != value or not rest or rest[0] in ".,;:!?)\"'" or rest.split(" ", 1)[0] in _TOLD_OF
+    return (at, at + len(value)) if alone and not is_placeholder(value) else (0, 0)
 
 
 def _value_behind(text: str, lower: str, start: int, end: int, loose: bool, juxtaposed: bool) -> tuple[int, int]:
@@ -98,6 +144,8 @@ def _value_behind(text: str, lower: str, start: int, end: int, loose: bool, juxt
         return _told(text, at, loose, True, any_word=True)
     if juxtaposed and not linked and _may_be_told(word):
         found = _told(text, at, loose, False, loose and _is_sql(lower, start, word))
+        if not found[1] and loose:
+            found = _alone(lower, at, word)
         if found[1]:
             return found
     return _followed(text, lower, start, end, loose, linked, words)

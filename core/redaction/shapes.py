@@ -96,6 +96,7 @@ SHAPES: tuple[Shape, ...] = (
     ("grafana-token", ("glc_",), 32, _LEFT + r"glc_[A-Za-z0-9+/=]{32,}"),
     ("atlassian-token", ("ATATT3", "ATCTT3"), 40, r"AT[AC]TT3[A-Za-z0-9_=-]{40,}"),
     ("sentry-token", ("sntrys_", "sntryu_"), 40, r"sntry[su]_[A-Za-z0-9+/=_-]{40,}"),
+    ("brevo-key", ("xkeysib-", "xsmtpsib-"), 64, r"x(?:key|smtp)sib-[a-f0-9]{64}(?:-[A-Za-z0-9]{8,})?"),
     ("postman-key", ("PMAK-",), 40, r"PMAK-[a-f0-9-]{40,}"),
     ("newrelic-key", ("NRAK-",), 20, r"NRAK-[A-Z0-9]{20,}"),
     ("tailscale-key", ("tskey-",), 20, r"tskey-[A-Za-z0-9-]{20,}"),
@@ -131,7 +132,7 @@ PEM_BODY = (
 BEARER = r"(?i:(?<![a-z0-9])(?:bearer|basic)[ \t]{1,4})([A-Za-z0-9._~+/=-]{8,}+)"
 URL_USER = r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s/@:\"'<>\[]{0,128}:([^\s/\"'<>]{1,256})@(?=[^\s@])"
 DSN_USER = r"(?<![\w.-])[\w.-]{1,64}:([^\s:@\"'/\]]{1,128})@(?:tcp|unix)\("
-PGPASS = r"(?m)^[^\s:#]{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{3,128})$"
+PGPASS = r"(?m)^[^\s:#]{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{3,128})\r?$"
 CURL_USER = (
     r"(?:-u|--user|-U|--proxy-user)[ =]?(?:\"[^\s:\"'/]{1,100}:([^\"\n]{1,200})|'[^\s:\"'/]{1,100}:([^'\n]{1,200})"
     r"|[^\s:\"'/]{1,100}:([^\s\"']{1,200}))"
@@ -149,6 +150,8 @@ COMMANDS = (
     "zip", "sqlcmd", "bcp", "http -", "https -", " -a ", "keyvault", "SecureString", "secretsmanager", "secret",
     "smbclient", "rclone", "htpasswd", "pulumi", "-pass", " -p'", ' -p"', "chpasswd", "--password-stdin", "sudo -S",
     "--with-token",
+    "sqlplus", "jdbc:oracle:", "openssl", "useradd", "usermod", "rabbitmqctl", "plink", "pscp", "psftp", "lftp",
+    "http-basic.", "github-oauth.", "gitlab-token.", "<<<",
     "--passphrase-fd", "op read ", "vault ", "versions access", "find-generic", "pass show ",
 )  # fmt: skip
 """What a command that is given or prints a secret has in it."""

@@ -7,7 +7,7 @@ _DIGITS = frozenset("0123456789")
 _TECHNIQUES = (
     "argon2", "pbkdf2", "bcrypt", "scrypt", "blake2", "blake3", "ed25519", "x25519", "ecdsa", "secp256", "pkcs",
     "oauth", "1password", "bitwarden", "keepass", "python", "postgres", "mysql", "mariadb", "sqlite", "psycopg",
-    "urllib", "scram",
+    "urllib", "scram", "base64",
     "ubuntu", "debian", "windows", "macos", "v1alpha", "v1beta",
 )  # fmt: skip
 _SHORT_TECHNIQUES = frozenset(
@@ -16,6 +16,8 @@ _SHORT_TECHNIQUES = frozenset(
         "ssl ssh fa mfa k s ec i l log win arm node boto vue uuid uuidv v gpt llama qwen h u mp id t q c ie"
     ).split()
 )
+# What is numbered, and no word that somebody takes for a password.
+_NUMBERED = frozenset("page step phase section chapter column nullable varchar figure appendix paragraph".split())
 _UNITS = frozenset(
     (
         "s ms m h d w min mins minute minutes sec secs second seconds hour hours day days week weeks month months year "
@@ -33,7 +35,7 @@ _OWN_NAMES = ("password", "passwd", "token", "secret", "key", "api_key", "apikey
 def is_technical(value: str) -> bool:
     """Whether a value names a technique, a measure, a date, a file, an address, code or a variable."""
     low = value.lower()
-    if low.startswith(_TECHNIQUES) or low.endswith(_ENDINGS) or _is_short_technique(low):
+    if low.startswith(_TECHNIQUES) or low.endswith(_ENDINGS) or _is_short_technique(low) or _is_numbered(low):
         return True
     if (
         low.startswith(_OWN_NAMES)
@@ -69,6 +71,10 @@ def is_technical(value: str) -> bool:
     if rest.strip("=") and head.replace("_", "a").replace("-", "a").isalpha() and len(head) > 2:
         return True
     return value.isupper() and "_" in value
+
+
+def _is_numbered(low: str) -> bool:
+    return low.rstrip("0123456789") in _NUMBERED
 
 
 def _is_short_technique(low: str) -> bool:

@@ -5,6 +5,8 @@ Only tokens of base64 characters with both cases and digits are judged; a hex nu
 
 from __future__ import annotations
 
+from core.redaction.published import is_published
+
 MIN_TOKEN = 24
 """Characters below which a bare token is never judged by its entropy: hashes and identifiers outnumber secrets
 there."""
@@ -82,11 +84,14 @@ def find_random(text: str) -> list[tuple[int, int, str]]:
             continue
         if len(word) >= _LEAST_FILE and word.startswith(_FILES):
             continue
+        made: list[tuple[int, int, str]] = []
         if "/" in word:
             if not word.startswith("//") and not _in_url(text, start):
-                spans += _in_path(text, word, start)
+                made = _in_path(text, word, start)
         elif is_random(word) and (len(word) >= _LEAST_IN_TEMPORARY or not _in_temporary(text, start, word)):
-            spans.append((start, at, "high-entropy"))
+            made = [(start, at, "high-entropy")]
+        if made and not is_published(text, start, at):
+            spans += [one for one in made if one[:2] == (start, at) or not is_published(text, *one[:2])]
     return spans
 
 

@@ -1,0 +1,198 @@
+"""Takes the secrets out of a structured value: a tool's input, the metadata of an event. Hot path.
+
+What names a secret there stands apart from it: the key, the `name` beside a `value`, the option before a word.
+"""
+
+from __future__ import annotations
+
+from core.redaction.names import HOLDING, MARK, family, is_placeholder, is_prose, is_strong, names_password, words_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Work = tuple[object, object, str, str]
+    """A container, its copy, the kind of secret that its place names, and the program that takes it as arguments."""
+
+_LABELS = frozenset(
+    "name key variable var field setting property parameter param option env envvar header label id".split()
+)
+# What is filled in by hand is named by words: "Password field", `input[type=password]`.
+_ELEMENTS = frozenset("element selector label placeholder field target locator description name".split())
+_VALUES = frozenset("value val values default plaintext plain stringvalue string_value current new old".split())
+_TYPED = frozenset("text value val input content".split())
+_PROGRAMS = ("command", "cmd", "program", "executable", "file")
+_LONGEST_LABEL = 120
+_LONGEST_VALUE = 4_096
+_LONGEST_ARGUMENTS = 8_000
+_MOST_FAMILIES = 2_000
+
+_families: dict[str, str] = {}
+
+
+def without_named(value: object) -> object:
+    """The JSON value with a mark for each string that its place names a secret; all other strings, and keys, stay."""
+    return replaced(value, None)
+
+
+def replaced(value: object, plain: Callable[[str], str] | None) -> object:
+    """A copy in which what is named a secret is a mark, and every other string, keys too, is what `plain` makes of it.
+
+    Two keys that become equal are kept apart by a `#2`, `#3`.
+    """
+    result: list[object] = []
+    work: list[Work] = [([value], result, "", "")]
+    while work:  # not by recursion: the value is as deep as its author liked
+        source, target, kind, program = work.pop()
+        if isinstance(source, dict) and isinstance(target, dict):
+            _fields(source, target, kind, plain, work)
+        elif isinstance(source, (list, tuple)) and isinstance(target, list):
+            items = _arguments(source, program) if len(source) > 1 and not kind else source
+            for item in items:
+                target.append(_begun(item, kind, plain, work))
+    return result[0]
+
+
+def _fields(
+    source: dict[object, object],
+    target: dict[object, object],
+    inherited: str,
+    plain: Callable[[str], str] | None,
+    work: list[Work],
+) -> None:
+    labelled = typed = ""
+    if 1 < len(source) < 32:
+        labelled, typed = _label(source)
+    program = ""
+    is_secret = source.get("kind") == "Secret"  # of Kubernetes
+    for key, item in source.items():
+        kind = ""
+        name = key
+        if isinstance(key, str):
+            name = plain(key) if plain is not None else key
+            kind = _family(key)
+            if not kind and (inherited or labelled or typed):
+                kind = _kind_beside(key.lower(), item, inherited, labelled, typed)
+            if not kind and isinstance(item, (list, tuple)) and not program:
+                program = next((one for one in map(source.get, _PROGRAMS) if isinstance(one, str)), "")
+        free, count = name, 1
+        while free in target:
+            count += 1
+            free = f"{name}#{count}"
+        if is_secret and key in HOLDING and isinstance(item, dict):
+            item = dict.fromkeys(item, f"{MARK}secret]")
+        target[free] = _begun(item, kind, plain, work, program)
+
+
+def _begun(item: object, kind: str, plain: Callable[[str], str] | None, work: list[Work], program: str = "") -> object:
+    """A leaf as it is kept, or an empty container that the work list will fill."""
+    if isinstance(item, str):
+        mark = _mark(item, kind) if kind and not is_placeholder(item) else ""
+        return mark or (plain(item) if plain is not None else item)
+    if isinstance(item, dict):
+        filled: dict[object, object] = {}
+        work.append((item, filled, kind, ""))
+        return filled
+    if isinstance(item, (list, tuple)):
+        entries: list[object] = []
+        work.append((item, entries, kind, program))
+        return entries
+    return item
+
+
+def _mark(value: str, kind: str) -> str:
+    """What stands in the place of a value, "" where it is none for its kind."""
+    if kind in ("key", "auth", "pass"):
+        return f"{MARK}api-key]" if is_strong(value) else ""
+    kind = "password" if kind == "pw" else kind
+    if kind == "password" and value[0] in "/~" and "/" in value[1:]:
+        return ""
+    return f"{MARK}{kind}]"
+
+
+def _family(key: str) -> str:
+    kind = _families.get(key)
+    if kind is None:
+        kind = family(key)
+        if len(_families) < _MOST_FAMILIES:
+            _families[key] = kind
+    return kind
+
+
+def _label(source: dict[object, object]) -> tuple[str, str]:
+    """The kind of secret that a `name` announces for the `value` beside it, and that of what is typed in there."""
+    labelled = typed = ""
+    for key, item in source.items():
+        if isinstance(item, str) and isinstance(key, str) and len(item) <= _LONGEST_LABEL:
+            low = key.lower()
+            if low in _LABELS:
+                labelled = labelled or _family(item)
+            if low in _ELEMENTS and not typed and any(map(names_password, words_of(item))):
+                typed = "password"
+    return labelled, typed
+
+
+def _kind_beside(key: str, item: object, inherited: str, labelled: str, typed: str) -> str:
+    """The kind of a value by the label beside it, or by the key of the object that it stands in."""
+    kind = inherited if key in _VALUES else ""
+    if not kind and labelled and key in _VALUES:
+        kind = labelled
+    if not kind and typed and key in _TYPED:
+        kind = typed
+    if not kind or not isinstance(item, str) or not _may_be_value(item, kind):
+        return "" if isinstance(item, str) else kind
+    return kind
+
+
+def _may_be_value(value: str, kind: str) -> bool:
+    if len(value) > _LONGEST_VALUE or "\n" in value.strip() or "://" in value:
+        return False
+    if kind == "authorization":
+        return True
+    if " " in value:
+        return kind == "password" and not is_prose(value)
+    return value[:1] not in ("/", "~") and len(value) > 3
+
+
+def _arguments(words: list[object] | tuple[object, ...], program: str) -> list[object]:
+    """The words of a command without its secrets: behind an option that names one, and those the program takes."""
+    items = list(words)
+    texts = [word for word in items if isinstance(word, str)]
+    if not any(text[:1] == "-" for text in texts) or sum(map(len, texts)) > _LONGEST_ARGUMENTS:
+        return items
+    kind = ""
+    for number, item in enumerate(items):
+        if not isinstance(item, str):
+            kind = ""
+            continue
+        if kind and _is_argument(item):
+            items[number] = f"{MARK}{kind}]"
+        kind = _family(item.lstrip("-")) if item[:1] == "-" and "=" not in item else ""
+        kind = {"pw": "password", "pass": "password", "key": "", "auth": ""}.get(kind, kind)
+    return _as_command(items, program)
+
+
+def _is_argument(value: str) -> bool:
+    """Whether the word behind an option is its value, and neither a variable, a path nor an option."""
+    if not value or value[0] == "-" or is_placeholder(value) or (value.isalpha() and value.isupper()):
+        return False
+    return not (value[0] in "/~." and "/" in value) and "://" not in value
+
+
+def _as_command(items: list[object], program: str) -> list[object]:
+    """The words without what is found in them once they stand in one line."""
+    from core.redaction import find_secrets
+
+    line = program + " " if program and "\n" not in program and len(program) <= _LONGEST_LABEL else ""
+    places: list[tuple[int, int, int]] = []
+    for number, item in enumerate(items):
+        if isinstance(item, str) and item and "\n" not in item:
+            places.append((len(line), len(line) + len(item), number))
+            line += item + " "
+    for start, end, kind in reversed(find_secrets(line)):
+        for begin, stop, number in places:
+            low, high = max(start, begin), min(end, stop)
+            if low < high:
+                word = str(items[number])
+                items[number] = f"{word[: low - begin]}{MARK}{kind}]{word[high - begin :]}"
+    return items
