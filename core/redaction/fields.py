@@ -21,6 +21,7 @@ _LABELS = frozenset(
 _ELEMENTS = frozenset("element selector label placeholder field target locator description name".split())
 _VALUES = frozenset("value val values default plaintext plain stringvalue string_value current new old".split())
 _TYPED = frozenset("text value val input content".split())
+_HOLDING = ("data", "stringData")
 _PROGRAMS = ("command", "cmd", "program", "executable", "file")
 _LONGEST_LABEL = 120
 _LONGEST_VALUE = 4_096
@@ -78,7 +79,10 @@ def _fields(
         while free in target:
             count += 1
             free = f"{name}#{count}"
-        target[free] = _begun(item, kind, plain, work, program)
+        if name in _HOLDING and isinstance(item, dict) and source.get("kind") == "Secret":  # of Kubernetes
+            target[free] = {plain(str(one)) if plain is not None else one: f"{MARK}secret]" for one in item}
+        else:
+            target[free] = _begun(item, kind, plain, work, program)
 
 
 def _begun(item: object, kind: str, plain: Callable[[str], str] | None, work: list[Work], program: str = "") -> object:
