@@ -29,6 +29,7 @@ HIDING: list[dict[str, Any]] = [
     {"password": {"value": SECRET, "type": "string"}},
     {"passwords": "none", "db": {"auth": {"passwd": [SECRET]}}},
     {"headers": [{"name": "Authorization", "value": "Bearer " + SECRET}]},
+    {"kind": "Secret", "metadata": {"name": "db"}, "data": {"url": SECRET}},
     {"element": "Password textbox", "ref": "e5", "text": SECRET},
     {"selector": "input[type=password]", "value": SECRET},
     {"fields": [{"name": "Your password", "type": "textbox", "ref": "e12", "value": SECRET}]},

@@ -5,7 +5,7 @@ What names a secret there stands apart from it: the key, the `name` beside a `va
 
 from __future__ import annotations
 
-from core.redaction.names import HOLDING, MARK, family, is_placeholder, is_prose, is_strong, names_password, words_of
+from core.redaction.names import MARK, family, is_placeholder, is_prose, is_strong, names_password, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ _LABELS = frozenset(
 _ELEMENTS = frozenset("element selector label placeholder field target locator description name".split())
 _VALUES = frozenset("value val values default plaintext plain stringvalue string_value current new old".split())
 _TYPED = frozenset("text value val input content".split())
+_HOLDING = ("data", "stringData")
 _PROGRAMS = ("command", "cmd", "program", "executable", "file")
 _LONGEST_LABEL = 120
 _LONGEST_VALUE = 4_096
@@ -64,7 +65,6 @@ def _fields(
     if 1 < len(source) < 32:
         labelled, typed = _label(source)
     program = ""
-    is_secret = source.get("kind") == "Secret"  # of Kubernetes
     for key, item in source.items():
         kind = ""
         name = key
@@ -79,9 +79,10 @@ def _fields(
         while free in target:
             count += 1
             free = f"{name}#{count}"
-        if is_secret and key in HOLDING and isinstance(item, dict):
-            item = dict.fromkeys(item, f"{MARK}secret]")
-        target[free] = _begun(item, kind, plain, work, program)
+        if name in _HOLDING and isinstance(item, dict) and source.get("kind") == "Secret":  # of Kubernetes
+            target[free] = {plain(str(one)) if plain is not None else one: f"{MARK}secret]" for one in item}
+        else:
+            target[free] = _begun(item, kind, plain, work, program)
 
 
 def _begun(item: object, kind: str, plain: Callable[[str], str] | None, work: list[Work], program: str = "") -> object:
