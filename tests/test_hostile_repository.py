@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -295,6 +296,26 @@ def test_trust_is_of_this_folder_and_kept_at_home(run: Run, repo: Path, home: Pa
         assert run("trust", *words, ok=False).json["error"]["code"] == code
     (home / "trusted.json").write_text("{")
     assert run("trust", "--list").result["trusted"] == []
+
+
+@pytest.mark.parametrize("kind", ["a repository", "a worktree"])
+def test_trust_ends_with_the_repository_though_its_folder_has_the_same_inode(
+    run: Run, repo: Path, tmp_path: Path, kind: str
+) -> None:
+    git = repo / ".git"
+    if kind == "a worktree":
+        git = tmp_path / "elsewhere" / "worktrees" / "w"
+        git.mkdir(parents=True)
+        shutil.rmtree(repo / ".git")
+        (repo / ".git").write_text(f"gitdir: {git}\n")
+    run("trust", cwd=repo, env=NOW)
+    assert run("trust", "--list").result["trusted"][0]["stands"]
+    assert not run("trust", cwd=repo, env=NOW).result["changed"]
+    shutil.rmtree(git)
+    git.mkdir()
+    assert not run("trust", "--list").result["trusted"][0]["stands"]
+    assert run("trust", cwd=repo, env=NOW).result["changed"]
+    assert run("trust", "--list").result["trusted"][0]["stands"]
 
 
 def test_a_nested_repository_is_not_trusted_with_the_one_around_it(

@@ -346,7 +346,11 @@ def test_batch(stocked: Path, tmp_path: Path) -> None:
     (tmp_path / "queries.txt").write_text("gateway retries\n\n   \nxylophone\r\nrecall --limit 3\n")
     done = attempt(stocked, "recall", "--batch", str(tmp_path / "queries.txt"), "--limit", "2", env=NOW)
     answers = [json.loads(line) for line in done.out.splitlines()]
-    assert [answer["result"]["query"] for answer in answers] == ["gateway retries", "xylophone", "recall --limit 3"]
+    assert [answer["result"]["number"] for answer in answers] == [1, 2, 3]
+    assert "xylophone" not in done.out, "agents may run recall unasked, and read no file with it"
+    piped = attempt(stocked, "recall", "--batch", "-", stdin=(tmp_path / "queries.txt").read_bytes(), env=NOW).out
+    queries = [json.loads(line)["result"]["query"] for line in piped.splitlines()]
+    assert queries == ["gateway retries", "xylophone", "recall --limit 3"]
     assert [answer["result"]["count"] for answer in answers][:2] == [2, 0]
     assert all(list(answer) == ["ok", "command", "result", "next_actions"] for answer in answers)
     alone = ask(stocked, "gateway retries", "--limit", "2")

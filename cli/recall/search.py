@@ -110,14 +110,20 @@ def _next_actions(result: RecallResult, unknown: str = "") -> list[NextAction]:
 
 
 def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
-    """One query a line in, one compact envelope a line out. Recalls in bulk do not count as use."""
+    """One query a line in, one compact envelope a line out. Recalls in bulk do not count as use.
+
+    What a file holds is not printed, but the number of the query: agents may run `recall` without being asked, and are
+    not to read any file with it.
+    """
     from core import envelope
     from session.recorded_recall import RecordedRecall
 
     recalls = RecordedRecall(config.load())
     asked = _asked(options, names, recalls)
-    for query in _lines(options["batch"]):
-        result = recalls.ask(query, now=clock.now_ms(), **asked)
+    for number, query in enumerate(_lines(options["batch"]), 1):
+        result: dict[str, Any] = {**recalls.ask(query, now=clock.now_ms(), **asked)}
+        if options["batch"] != _STDIN:
+            result |= {"query": "", "rewrittenQuery": "", "number": number}
         if not write_json(json_text.dumps(envelope.done("joelclaw recall", result))):
             break
     recalls.save()

@@ -1,6 +1,7 @@
 """The folders whose projects the user trusts: `joelclaw trust`. Kept in the user's home, never in a project. Hot path.
 
-A folder is known by its real path, its device and its inode: what is put in its place later is not trusted.
+A folder is known by its real path, its device and inode, and a mark in its `.git`, which no clone brings along: what is
+put in its place later is not trusted, even where the file system gives its inode anew.
 """
 
 from __future__ import annotations
@@ -22,9 +23,15 @@ if TYPE_CHECKING:
         path: str
         device: int
         inode: int
+        mark: str
+        """What its mark says; "" where there was none yet, or it could not be written."""
         at: int
 
 
+_MARK = "joelclaw-trusted"
+_MARK_BYTES = 64
+_POINTER_BYTES = 4_096
+_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _WAIT_S = 2.0
 
 
@@ -38,7 +45,13 @@ def every() -> list[Trusted]:
         with open(_file(), "rb") as handle:
             rows = json_text.loads(handle.read())["folders"]
         return [
-            {"path": str(row["path"]), "device": int(row["device"]), "inode": int(row["inode"]), "at": int(row["at"])}
+            {
+                "path": str(row["path"]),
+                "device": int(row["device"]),
+                "inode": int(row["inode"]),
+                "mark": str(row.get("mark", "")),
+                "at": int(row["at"]),
+            }
             for row in rows
         ]
     except (OSError, json_text.InvalidJSON, KeyError, TypeError, ValueError):
@@ -56,7 +69,9 @@ def stands(row: Trusted) -> bool:
         status = os.lstat(row["path"])
     except (OSError, ValueError):
         return False
-    return (status.st_dev, status.st_ino) == (row["device"], row["inode"])
+    if (status.st_dev, status.st_ino) != (row["device"], row["inode"]):
+        return False
+    return not row["mark"] or _read(_mark_of(row["path"]), _MARK_BYTES) == row["mark"]
 
 
 def trust(folder: str) -> tuple[Trusted, bool]:
@@ -76,7 +91,7 @@ def trust(folder: str) -> tuple[Trusted, bool]:
     if not os.path.lexists(os.path.join(root, ".git")) or root == home or is_below(home, root):
         fix = "name a folder in a repository; of a project that is none yet make one: git init, in its folder"
         raise Failure("TRUST_NO_REPOSITORY", f"{root} is no repository, so no project of its own", fix)
-    row: Trusted = {"path": root, "device": status.st_dev, "inode": status.st_ino, "at": clock.now_ms()}
+    row: Trusted = {"path": root, "device": status.st_dev, "inode": status.st_ino, "mark": "", "at": clock.now_ms()}
 
     def add(rows: list[Trusted]) -> list[Trusted]:
         nonlocal row
@@ -84,6 +99,7 @@ def trust(folder: str) -> tuple[Trusted, bool]:
             if known["path"] == root and stands(known):
                 row = known
                 return rows
+        row["mark"] = _write_mark(root)
         return [*(known for known in rows if known["path"] != root), row]
 
     return row, _change(add)
@@ -101,6 +117,45 @@ def revoke(folder: str) -> str:
         return ""
     _change(lambda rows: [row for row in rows if row["path"] != known[0]])
     return known[0]
+
+
+def _mark_of(root: str) -> str:
+    """Where the mark of a repository lies: in its `.git`, of a worktree or submodule in what that file names."""
+    git = os.path.join(root, ".git")
+    if os.path.isdir(git) and not os.path.islink(git):
+        return os.path.join(git, _MARK)
+    named = _read(git, _POINTER_BYTES).removeprefix("gitdir:").strip()
+    return os.path.join(root, named, _MARK) if named else ""
+
+
+def _write_mark(root: str) -> str:
+    """Mark a repository; what the mark says, "" where it cannot be written."""
+    path, said = _mark_of(root), os.urandom(16).hex()
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _FLAGS, 0o600)
+    except (OSError, ValueError):
+        return ""
+    try:
+        os.write(descriptor, said.encode())
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
+    return said
+
+
+def _read(path: str, most: int) -> str:
+    """The start of a file, "" where there is none."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | _FLAGS)
+    except (OSError, ValueError):
+        return ""
+    try:
+        return os.read(descriptor, most).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
 
 
 def _change(change: Callable[[list[Trusted]], list[Trusted]]) -> bool:
