@@ -111,7 +111,7 @@ complete -c joelclaw -n "__joelclaw_at 'recall'" -l collection -x -d 'observatio
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l session -x -d 'only this session\'s memories (its id, or a beginning that means one)'
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l project -x -d 'only this project\'s memories (NAME or OWNER/NAME), and those of none'
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l everywhere -d 'no project\'s hits go first, not even the current folder\'s'
-complete -c joelclaw -n "__joelclaw_at 'recall'" -l batch -r -F -d 'one query a line from FILE (- is stdin), one JSON line each; of a file\'s queries only numbers are printed'
+complete -c joelclaw -n "__joelclaw_at 'recall'" -l batch -r -F -d 'one query a line from FILE (- is stdin), one JSON line each (of a file without the query)'
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l help -s h -d 'what this command takes'
 complete -c joelclaw -n "__joelclaw_at 'lost'" -l limit -s n -x -d 'most of each kind (default 5 to 8, of names 40)'

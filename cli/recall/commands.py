@@ -51,7 +51,7 @@ COMMANDS: tuple[Command, ...] = (
             P(
                 "batch",
                 ("--batch",),
-                "one query a line from FILE (- is stdin), one JSON line each; of a file's queries only numbers are printed",
+                "one query a line from FILE (- is stdin), one JSON line each (of a file without the query)",
                 metavar="FILE",
                 file=True,
             ),
