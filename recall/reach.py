@@ -58,7 +58,7 @@ class Reach:
             named = own_names(project, known) if apart else names_of(project, known)
             others = [name for name in known if name not in named]
             self.names = named if strictly else (*named, "")
-            self.others = [*others, ""] if strictly or apart else others
+            self.others = [*others, ""] if strictly or (apart and (others or self._has_others(named))) else others
 
     def is_foreign(self, found: str, session: str) -> bool:
         """Whether what names this project, "" for none, and is of this session is out of reach.
@@ -84,6 +84,12 @@ class Reach:
         if known is None:
             known = self._factors[project] = 1.0 if same(project, self.prefer) else ABROAD
         return known
+
+    def _has_others(self, named: Sequence[str]) -> bool:
+        """Whether a session is known to belong to another project, or to none: what was said in it is out of reach."""
+        from core.store import call_search, calls
+
+        return self._db is not None and call_search.exists(self._db) and calls.has_others(self._db, named)
 
     def _project_of(self, session: str) -> str | None:
         """The project of a session, "" where it has none; None where the session is not known."""

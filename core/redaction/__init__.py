@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from core.redaction.assignments import Name, Span, find_assigned, find_names
 from core.redaction.coverings import find_covered, is_covered
-from core.redaction.fields import replaced
 from core.redaction.forms import find_formed
 from core.redaction.names import MARK
 from core.redaction.shapes import CALLS, COMMANDS
@@ -18,7 +17,10 @@ from core.redaction.tokens import MIN_TOKEN, find_random
 
 _PASSES = 6
 _SHORT = 4_000
-_LOGINS = ("cred", "login", "user", " in as ", " in with ", "net use")
+_LOGINS = (
+    *("creds", "credentials", "login", "log in ", "logged in ", "sign in ", "user/pass", "username/pass", "user:pass"),
+    *(" pass ", " pw ", " passwd ", " password ", "net use"),
+)
 _NAMED = ("password", "secret", "token", "api-key", "private-key", "authorization", "url-password", "cookie")
 
 
@@ -50,6 +52,8 @@ def redact_value(value: object) -> object:
     strings of a list under such a key, the `value` beside such a `name`, and the word behind such an option. Two keys
     that become equal are kept apart by a `#2`, `#3`.
     """
+    from core.redaction.fields import replaced
+
     return replaced(value, lambda text: redact(text)[0])
 
 

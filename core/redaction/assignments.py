@@ -17,7 +17,6 @@ from core.redaction.names import (
     may_be_told,
     names_password,
 )
-from core.redaction.published import is_stored_path, is_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -339,6 +338,8 @@ def _accept(kind: str, value: str, quoted: bool, tight: bool, alone: bool, sign:
     if kind == "schemed":
         return len(value) >= 6 and (alone or not value.isalpha())
     if kind in ("key", "auth", "query"):
+        from core.redaction.published import is_stored_path, is_version
+
         public = is_stored_path(value) or (kind == "auth" and (value.startswith("http") or is_version(value)))
         return is_strong(value) and not public and not (kind == "auth" and is_code(value))
     if sign == "," or kind == "authorization":

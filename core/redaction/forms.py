@@ -7,7 +7,6 @@ Hot path: a pattern is compiled only where one of its anchors stands.
 from __future__ import annotations
 
 from core.redaction.names import is_placeholder, is_strong
-from core.redaction.published import is_port
 from core.redaction.shapes import (
     BEARER,
     COOKIE_PAIR,
@@ -107,6 +106,8 @@ def _in_addresses(text: str) -> list[Span]:
     """`SCHEME://USER:…@HOST`, `https://TOKEN@HOST`, and the `USER:…@tcp(HOST)` of Go."""
     spans: list[Span] = []
     if "://" in text and _has_userinfo(text):
+        from core.redaction.published import is_port
+
         spans += [span for span in _matches(text, "url-password", URL_USER) if not is_port(text, *span[:2])]
     at = text.find("://")
     while at >= 0:

@@ -5,8 +5,6 @@ Only tokens of base64 characters with both cases and digits are judged; a hex nu
 
 from __future__ import annotations
 
-from core.redaction.published import is_published
-
 MIN_TOKEN = 24
 """Characters below which a bare token is never judged by its entropy: hashes and identifiers outnumber secrets
 there."""
@@ -90,9 +88,15 @@ def find_random(text: str) -> list[tuple[int, int, str]]:
                 made = _in_path(text, word, start)
         elif is_random(word) and (len(word) >= _LEAST_IN_TEMPORARY or not _in_temporary(text, start, word)):
             made = [(start, at, "high-entropy")]
-        if made and not is_published(text, start, at):
-            spans += [one for one in made if one[:2] == (start, at) or not is_published(text, *one[:2])]
+        if made and not _is_published(text, start, at):
+            spans += [one for one in made if one[:2] == (start, at) or not _is_published(text, *one[:2])]
     return spans
+
+
+def _is_published(text: str, start: int, end: int) -> bool:
+    from core.redaction.published import is_published
+
+    return is_published(text, start, end)
 
 
 def _without_certificates(text: str, mapped: str) -> str:

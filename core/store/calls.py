@@ -144,6 +144,12 @@ def projects(db: apsw.Connection) -> list[str]:
     return [str(name) for (name,) in db.execute("SELECT DISTINCT project FROM session WHERE project <> ''")]
 
 
+def has_others(db: apsw.Connection, projects: Sequence[str]) -> bool:
+    """Whether a session belongs to another project than these, or to none."""
+    marks = ", ".join("?" * len(projects))
+    return bool(db.execute(f"SELECT EXISTS (SELECT 1 FROM session WHERE project NOT IN ({marks}))", (*projects,)).get)
+
+
 def latest_first(db: apsw.Connection) -> list[tuple[str, str]]:
     """Id and project of every session, the one that did something last first; from an index alone."""
     rows = db.execute("SELECT id, project FROM session ORDER BY updated_at DESC")
