@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from core import config as settings
 from core.errors import Failure
 from core.store import events as stored
 from core.store import sqlite
+from otel import spool
 from otel.event import search_text
 
 TYPE_CHECKING = False
@@ -75,6 +77,21 @@ def try_append(
     finally:
         if opened is not None:
             opened.close()
+
+
+def store_waiting() -> None:
+    """Store what waits in the spool, so that who looks at the log finds it; what cannot be stored waits on."""
+    if not spool.waiting():
+        return
+    events, taken = spool.take()
+    try:
+        config = settings.load()
+        db = sqlite.open_writing(busy_ms=config.whole("otel.busy_ms"), durable=False)
+        append(db, events, debug_limit=config.whole("otel.debug_limit"))
+    except (Failure, sqlite.StoreError):
+        return
+    db.close()
+    spool.drop(taken)
 
 
 def prune(db: apsw.Connection, before: int) -> tuple[int, int]:

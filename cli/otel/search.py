@@ -25,7 +25,9 @@ def list(options: dict[str, Any]) -> Answer:  # noqa: A001  # the command's name
     Raises:
         Failure: OTEL_INVALID_ARGS, or the store's own code.
     """
-    return _page("list", _query(options), options, None)
+    asked = _query(options)
+    log.store_waiting()
+    return _page("list", asked, options, None)
 
 
 def search(options: dict[str, Any]) -> Answer | int:
@@ -35,6 +37,7 @@ def search(options: dict[str, Any]) -> Answer | int:
         Failure: OTEL_INVALID_ARGS, or the store's own code.
     """
     asked = _query(options)
+    log.store_waiting()
     if options["follow"]:
         if options["backend"] == "typesense":
             raise usage("OTEL_INVALID_ARGS", "--follow reads the local file", "leave out --follow, or --backend")
@@ -52,7 +55,7 @@ def stats(options: dict[str, Any]) -> Answer:
     """
     now = clock.now_ms()
     asked = _query(options, now)
-
+    log.store_waiting()
     result = finding.stats(asked, hours=options["hours"], now=now, cluster=_cluster(options))
     return Answer(
         result, [{"command": "joelclaw otel list --level error,fatal", "description": "the errors of the last day"}]
