@@ -100,7 +100,10 @@ def _fitted(
     max_tokens: int,
     agent: str,
 ) -> WorkSignpost | None:
-    """The text with as much of the working set as has room; None where that is next to none."""
+    """The text with as much of the working set as has room; None where that is next to none.
+
+    Of the path by which its commands name us, `own_command.uncounted` tokens do not count.
+    """
     most = own_command.most(work_queries.MOST_QUERIES, agent)
     # The queries come last in the text, and are chosen for what the rest leaves out; so their room is guessed at first.
     room = (max_tokens - cost(enclose(SOURCE, [HEADING, *lines]))) * 4 - _QUERIES_ROOM
@@ -109,7 +112,7 @@ def _fitted(
         text = _working_set(shown)
         asked = work_queries.queries(names, total, told=told, shown="\n".join((*lines, *text)), extras=extras)[:most]
         content = enclose(SOURCE, [HEADING, *lines, *text, *_more(asked, agent)])
-        over = cost(content) - max_tokens
+        over = cost(content) - max_tokens - own_command.uncounted(len(asked), agent)
         if over <= 0:
             files = sum(bool(place) for place, _ in shown)
             return {"content": content, "files": files, "queries": asked, "memories": []}

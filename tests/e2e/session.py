@@ -216,7 +216,9 @@ def play(case: Case, folder: Path) -> Session:
     (commands / "joelclaw").symlink_to(JOELCLAW)
     if case.hooks:
         install(case.client, folder)
-        if not case.fault:
+        if case.fault:
+            hooks_alone(home)
+        else:
             unhurried(home)
     installed = {str(path.relative_to(home)): path.read_bytes() for path in sorted(home.rglob("*")) if path.is_file()}
     break_joelclaw(commands / "joelclaw", FAULTS.get(case.fault, ""))
@@ -257,6 +259,19 @@ def install(client: str, folder: Path) -> None:
         check=True,
         timeout=30,
     )
+
+
+def hooks_alone(home: Path) -> None:
+    """Leave the hooks, or the extension, of what was installed: a client lists skills and rules however hooks fare."""
+    for path in sorted(home.rglob("*"), reverse=True):
+        if path.is_file() and path.suffix in (".md", ".rules", ".toml") and "joelclaw" in str(path.relative_to(home)):
+            path.unlink()
+        elif path.name in ("skills", "joelclaw", "rules", "policies") and path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
+    for path in home.rglob("settings.json"):
+        settings = json.loads(path.read_text())
+        if "hooks" in settings and settings.pop("permissions", None):
+            path.write_text(json.dumps(settings, indent=2) + "\n")
 
 
 def unhurried(home: Path) -> None:
