@@ -144,3 +144,25 @@ def test_one_installation_at_a_time(home: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(Failure) as raised, apply.locked():
         pass
     assert raised.value.code == "INSTALL_FAILED"
+
+
+def test_a_failure_names_what_was_changed_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed: list[str] = []
+    first, second = tmp_path / "settings.json", tmp_path / "skill.md"
+    apply.carry_out_after(plan(first, None, b"{}"), changed)
+    second.write_bytes(b"somebody was faster")
+    with pytest.raises(Failure) as raised:
+        apply.carry_out_after(plan(second, None, b"ours"), changed)
+    assert raised.value.message.endswith(f"; changed before it: {first}")
+    assert raised.value.fix == "run this again"
+
+    def full(_plan: Plan, _data: bytes) -> None:
+        raise OSError(28, "No space left on device", str(second))
+
+    monkeypatch.setattr(apply, "_write", full)
+    with pytest.raises(Failure) as raised:
+        apply.carry_out_after(plan(second, second.read_bytes(), b"ours"), changed)
+    assert "changed before it" in raised.value.message and "nothing was changed" not in raised.value.fix
+    with pytest.raises(Failure) as raised:
+        apply.carry_out_after(plan(second, second.read_bytes(), b"ours"), [])
+    assert raised.value.fix.endswith("nothing was changed")

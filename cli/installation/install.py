@@ -79,10 +79,11 @@ def _change(options: dict[str, Any], planned: Planned, wanted: Wanted, verb: str
         every = _plans(chosen, planned, options)
         if shown is not None and _after(every) != _after(shown):
             raise Failure("INSTALL_CHANGED", "a file was changed while you read", "run this again")
+        changed: list[str] = []
         for plans in every:
             # Folders that were made for the first file go last.
             order = plans if verb == "install" else plans[::-1]
-            told = _shown(plans, {one.path: apply.carry_out(one) for one in order}, whole)
+            told = _shown(plans, {one.path: apply.carry_out_after(one, changed) for one in order}, whole)
             if verb == "uninstall":
                 told["backupsLeft"] = [name for one in plans for name in backups.left(one.path)]
             result["agents"].append(told)

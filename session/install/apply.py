@@ -60,6 +60,24 @@ def carry_out(plan: Plan) -> str | None:
         raise _failure(plan.path, error) from None
 
 
+def carry_out_after(plan: Plan, changed: list[str]) -> str | None:
+    """As `carry_out`, for one of several plans: a failure names the files that were changed before it.
+
+    Args:
+        changed: those; this plan's is added.
+    """
+    try:
+        backup = carry_out(plan)
+    except Failure as failure:
+        if not changed:
+            raise
+        fix = failure.fix.replace("; nothing was changed", "")
+        raise Failure(failure.code, f"{failure.message}; changed before it: {', '.join(changed)}", fix) from None
+    if plan.changed:
+        changed.append(plan.path)
+    return backup
+
+
 def _write(plan: Plan, data: bytes) -> str | None:
     before = Receipt.load(plan.path)
     made = _folders(os.path.dirname(plan.target), shared=plan.project)
