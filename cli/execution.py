@@ -59,39 +59,25 @@ def start_due() -> None:
         from core.process import background_jobs
 
         settings = config.load()
-        if settings.dropped:
-            _tell_dropped(settings.dropped)
         unknown = (*settings.unknown, *config.unknown_variables())
-        if unknown:
-            _tell_unknown(unknown)
+        if settings.dropped or unknown:
+            _tell_faults(settings.dropped, unknown)
         background_jobs.start_due(settings)
     except Exception:  # the command is done, and what waits goes with the next one
         if os.environ.get("JOELCLAW_DEBUG"):
             raise
 
 
-def _tell_dropped(dropped: tuple[tuple[str, str], ...]) -> None:
-    """That a project's file was left out, once: on stderr and as an event."""
+def _tell_faults(dropped: tuple[tuple[str, str], ...], unknown: tuple[tuple[str, str], ...]) -> None:
+    """What is wrong with settings and a project's files, once: on stderr and as events."""
     from core import clock
     from core.output.shown import shown
     from otel import spool
-    from session import dropped_files
+    from session import settings_faults
 
-    made = dropped_files.events(dropped, clock.now_ms())
+    made = settings_faults.events(dropped, unknown, clock.now_ms())
     if made and spool.keep(made):
-        tell(shown("".join(f"joelclaw: left out: {event.get('error')}\n" for event in made)))
-
-
-def _tell_unknown(unknown: tuple[tuple[str, str], ...]) -> None:
-    """Names in settings that no setting has, once: on stderr and as events."""
-    from core import clock
-    from core.output.shown import shown
-    from otel import spool
-    from session import unknown_settings
-
-    made = unknown_settings.events(unknown, clock.now_ms())
-    if made and spool.keep(made):
-        tell(shown("".join(f"joelclaw: {event['metadata']['message']}\n" for event in made)))
+        tell(shown("".join(f"joelclaw: {settings_faults.line(event)}\n" for event in made)))
 
 
 def _tell_corrected(paths: list[str], *, quiet: bool) -> None:

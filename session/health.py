@@ -21,7 +21,7 @@ from core.store.replication import outbox
 from core.store.replication import status as replication_status
 from otel.otlp import destination
 from recall import static_vectors
-from session import unknown_settings
+from session import settings_faults
 from session.state import state_file
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def _config(problems: list[dict[str, str]]) -> dict[str, Any]:
         problems.append({"code": "PROJECT_FILE_DROPPED", "message": message, "fix": "correct it, or move it away"})
     about["withheld"] = list(settings.withheld)
     about["unknown"] = [
-        unknown_settings.sentence(*one) for one in (*settings.unknown, *config.unknown_variables())[:_MOST_UNKNOWN]
+        settings_faults.sentence(*one) for one in (*settings.unknown, *config.unknown_variables())[:_MOST_UNKNOWN]
     ]
     about["project"] = _project_file()
     for name, setting in config.SETTINGS.items():

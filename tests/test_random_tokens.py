@@ -66,7 +66,7 @@ HEX = "5a1c9e7b2d4f6081a3c5e7f9b1d3f5"
         "TMPDIR=/var/folders/8j/4k2m9xq17zb3d5_vh0w8c6rr0000gn/T/",
         "/nix/store/1b9p07z77phvv2hf6gm9f28syp39f1ag-openssl-3.0.7/bin/openssl",
         f"/var/lib/docker/overlay2/{HEX}{HEX}/diff", f"sha256:{HEX}{HEX}1a2b", f".git/objects/4b/{HEX}12345678",
-        f"/root/.cache/go-build/3f/{HEX}{HEX}1a2b-d", f"/home/u/.cache/ccache/3/f/{HEX}R", f"ccache/3/f/{HEX}R",
+        f"/home/u/.cache/go-build/3f/{HEX}{HEX}1a2b-d", f"/home/u/.cache/ccache/3/f/{HEX}R", f"ccache/3/f/{HEX}R",
         f"/dev/shm/{ID}{ID[:9]}/y", f"/data/app/~~{ID}==/com.example-{ID}==/base.apk",
         f"/home/u/.cache/uv/archive-v0/{ID}/requests/__init__.py", f".cache/uv/archive-v0/{ID}",
         f"static/{ID}/_buildManifest.js", f"vendor/bundle/{ID}/gems",

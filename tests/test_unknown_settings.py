@@ -10,7 +10,7 @@ import pytest
 from conftest import NOW_MS, ROOT, Run
 
 from core import config
-from session import unknown_settings
+from session import settings_faults
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
@@ -48,7 +48,7 @@ def events(run: Run) -> list[dict[str, Any]]:
     ],
 )
 def test_what_was_meant(name: str, meant: str) -> None:
-    assert unknown_settings.meant(name) == meant
+    assert settings_faults.meant(name) == meant
 
 
 def test_it_is_told_once_and_the_command_does_its_work(run: Run, home: Path) -> None:

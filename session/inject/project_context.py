@@ -37,9 +37,9 @@ def due(state: SessionState, moment: Moment) -> str:
     faults: list[Unusable] = []
     scopes = _scopes(moment.files, moment.cwd or state["cwd"], moment.context.config, faults)
     if faults:
-        from session import dropped_files
+        from session import settings_faults
 
-        moment.context.note(dropped_files.events([(one.path, one.reason) for one in faults], moment.context.now))
+        moment.context.note(settings_faults.events([(one.path, one.reason) for one in faults], (), moment.context.now))
     fresh = [found for found in scopes if found["name"] not in state["injectedScopes"]]
     if not fresh:
         moment.about = {"scope": scopes[0]["name"] if scopes else None}
