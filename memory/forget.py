@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.errors import Failure
-from core.store import calls, documents, segments, sqlite, transcripts
+from core.store import documents, sqlite
+from core.store.sessions import calls, segments, transcripts
 from recall.by_name import session_calls
 from recall.static_vectors import document_vector
 

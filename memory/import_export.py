@@ -10,8 +10,9 @@ import orjson
 
 from core.errors import USAGE, Failure
 from core.output.shown import escaped
-from core.store import documents, segments, sqlite
+from core.store import documents, sqlite
 from core.store.migrations import COLLECTIONS
+from core.store.sessions import segments
 from core.store.sqlite import apsw
 from memory import json_form
 from memory.import_workers import Line, Prepared, prepare_all

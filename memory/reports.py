@@ -7,8 +7,9 @@ without anything to divide by has the value None and the status `unknown`; it br
 from __future__ import annotations
 
 from core import clock
-from core.store import call_search, calls, documents, events, overview
+from core.store import documents, events, overview
 from core.store.migrations import COLLECTIONS
+from core.store.sessions import call_search, calls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -87,14 +87,14 @@ class Reach:
 
     def _has_others(self, named: Sequence[str]) -> bool:
         """Whether a session is known to belong to another project, or to none: what was said in it is out of reach."""
-        from core.store import call_search, calls
+        from core.store.sessions import call_search, calls
 
         return self._db is not None and call_search.exists(self._db) and calls.has_others(self._db, named)
 
     def _project_of(self, session: str) -> str | None:
         """The project of a session, "" where it has none; None where the session is not known."""
         if session not in self._of_session:
-            from core.store import call_search, calls
+            from core.store.sessions import call_search, calls
 
             known = None
             if self._db is not None and call_search.exists(self._db):

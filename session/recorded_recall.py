@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 from core import clock, project
-from core.store import call_search, documents, sqlite, transcripts
+from core.store import documents, sqlite
+from core.store.sessions import call_search, transcripts
 from otel import log
 from otel.event import new_event, query_excerpt
 from recall import engine

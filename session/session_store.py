@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from clients.event import Item
     from core.config import Config
-    from core.store.calls import Call, Name, Session
     from core.store.interface import Event, EventQuery
+    from core.store.sessions.calls import Call, Name, Session
     from recall.engine import Hit
     from session.faults import Fault
 
@@ -132,7 +132,7 @@ class SessionStore:
             return []
         with fault_boundary(self.faults, "work"):
             from core.project import own_names
-            from core.store import calls
+            from core.store.sessions import calls
 
             db, _ = self.reading()
             if db is None:
@@ -157,7 +157,7 @@ class SessionStore:
             return []
         with fault_boundary(self.faults, "work"):
             from core.project import own_names
-            from core.store import calls
+            from core.store.sessions import calls
 
             db, _ = self.reading()
             if db is None:
@@ -225,7 +225,7 @@ class SessionStore:
         if self.faults:
             return 0
         with fault_boundary(self.faults, "calls"):
-            from core.store import calls
+            from core.store.sessions import calls
 
             db, _ = self.reading()
             about = calls.session(db, session) if db is not None else None
@@ -237,7 +237,8 @@ class SessionStore:
         if self.faults:
             return
         with fault_boundary(self.faults, "summary"):
-            from core.store import calls, sqlite
+            from core.store import sqlite
+            from core.store.sessions import calls
             from memory.archive.plain_text import start
 
             db, _ = self._writing(durable=False)
@@ -325,7 +326,7 @@ class SessionStore:
             }  # fmt: skip
             if not everywhere:
                 from core.project import own_names
-                from core.store import calls
+                from core.store.sessions import calls
 
                 asked["near"] = (session, own_names(project, calls.projects(db)))
             bad = events.newest(db, {**asked, "levels": ["warn", "error", "fatal"]}, _BAD_EVENTS)

@@ -11,7 +11,7 @@ from core import clock
 from core.errors import Failure
 from core.project import folder_of, name_of
 from core.quoting import clip, one_line
-from core.store import calls
+from core.store.sessions import calls
 from core.store.sqlite import apsw, as_failure
 from session.inject import startup
 from session.lost import report

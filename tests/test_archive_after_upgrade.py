@@ -10,7 +10,8 @@ import pytest
 from claude_transcript import CWD, SESSION, Transcript, long
 from conftest import Run
 
-from core.store import calls, sqlite
+from core.store import sqlite
+from core.store.sessions import calls
 from memory.archive import ingest
 
 

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from clients import content
 from clients.event import Item
 from core import json_text
-from core.store import calls, documents, sqlite, transcripts
+from core.store import documents, sqlite
+from core.store.sessions import calls, transcripts
 from memory.archive import ingest
 
 

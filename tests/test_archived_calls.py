@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from secret_samples import POSITIVE, Sample
 
 from core import names
-from core.store import calls, migrations, sqlite
+from core.store import migrations, sqlite
+from core.store.sessions import calls
 from memory.archive import call_draft
 
 AT = "2026-09-20T10:00:00.000Z"

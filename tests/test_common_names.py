@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import apsw
 import pytest
 
-from core.store import call_search, calls, sqlite
+from core.store import sqlite
+from core.store.sessions import call_search, calls
 from recall.by_name import work_cards
 
 if TYPE_CHECKING:
-    from core.store.calls import Call, Session
+    from core.store.sessions.calls import Call, Session
 
 NAME = "store.go"
 EACH = 20

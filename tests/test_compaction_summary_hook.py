@@ -11,7 +11,7 @@ from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
 from secret_samples import fill
 
-from core.store import calls
+from core.store.sessions import calls
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from secret_samples import POSITIVE, Sample
 
 from clients import content
-from core.store import calls, migrations
+from core.store import migrations
+from core.store.sessions import calls
 from memory.archive import call_draft, episode_draft, plain_text, session_work
 
 CUTS = {

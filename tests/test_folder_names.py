@@ -10,7 +10,7 @@ import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import Run
 
-from core.store import calls
+from core.store.sessions import calls
 
 FOLDER = "/tmp/newuserX1Y/my_proj"
 

@@ -10,7 +10,7 @@ import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
 
-from core.store import calls, transcripts
+from core.store.sessions import calls, transcripts
 
 
 @pytest.fixture

@@ -12,11 +12,12 @@ import apsw
 import pytest
 from conftest import NOW_MS
 
-from core.store import calls, candidates, documents, sqlite
+from core.store import candidates, documents, sqlite
 from core.store.candidates import LocalCandidates
 from core.store.migrations import COLLECTIONS
 from core.store.replication import outbox
 from core.store.replication.pending import Pending
+from core.store.sessions import calls
 
 ALL: Any = {"collections": [], "session": "", "projects": (), "others": (), "category": "", "verdicts": []}
 OF_P: Any = {"projects": ("p",), "others": ("q",)}

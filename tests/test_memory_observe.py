@@ -18,7 +18,7 @@ from faults import attempt
 from terminal import on_terminal, without_style
 from test_model_command import script
 
-from core.store import observed
+from core.store.sessions import observed
 
 FORM = """\
 <observations><segment>

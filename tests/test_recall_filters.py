@@ -14,10 +14,11 @@ from conftest import NOW_MS, Run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.store import admitted, calls, candidates, documents, migrations, sqlite
+from core.store import admitted, candidates, documents, migrations, sqlite
 from core.store.admitted import Admitted
 from core.store.candidates import LocalCandidates
 from core.store.migrations import COLLECTIONS
+from core.store.sessions import calls
 
 WORDS = ("queue", "drains", "retry", "harbour", "tide", "gauge")
 SESSIONS = {"s-ours": "p", "s-theirs": "q", "s-nowhere": ""}

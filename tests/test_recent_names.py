@@ -5,7 +5,8 @@ from __future__ import annotations
 import apsw
 import pytest
 
-from core.store import calls, migrations
+from core.store import migrations
+from core.store.sessions import calls
 
 
 @pytest.fixture

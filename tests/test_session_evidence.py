@@ -10,7 +10,8 @@ import apsw
 import pytest
 from conftest import Run
 
-from core.store import migrations, segments
+from core.store import migrations
+from core.store.sessions import segments
 
 
 def talk(folder: Path, name: str, *texts: str) -> Path:

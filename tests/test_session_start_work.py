@@ -14,7 +14,7 @@ from core import clock
 from session.inject import refresh, startup, work
 
 if TYPE_CHECKING:
-    from core.store.calls import Call
+    from core.store.sessions.calls import Call
 
 BEGAN_MS = clock.parse_iso("2026-09-20T10:00:00.000Z") or 0
 HOUR = 3_600_000

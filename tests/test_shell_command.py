@@ -17,7 +17,7 @@ from session.inject import work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from core.store.calls import Call
+    from core.store.sessions.calls import Call
 
 LINEAR_S = 5.0
 """A reading that is quadratic takes minutes."""

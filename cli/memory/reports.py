@@ -42,7 +42,7 @@ def show(options: dict[str, Any]) -> Answer | int:
     Raises:
         Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS; MEMORY_INVALID_ARGS for `--verbatim` to a terminal.
     """
-    from core.store import observed
+    from core.store.sessions import observed
     from memory import forget as forgetting
     from memory import json_form
     from recall.by_name import session_calls

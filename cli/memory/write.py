@@ -7,7 +7,8 @@ import os
 from cli.answer import Answer, step
 from core import clock, config, project, words
 from core.errors import Failure, usage
-from core.store import calls, sqlite
+from core.store import sqlite
+from core.store.sessions import calls
 from memory import gate
 from memory.write import trimmed, write
 

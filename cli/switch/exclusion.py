@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from cli.answer import Answer, quoted, step
 from core.errors import Failure, usage
 from core.repository import switches
-from core.store import call_search, calls, sqlite
+from core.store import sqlite
+from core.store.sessions import call_search, calls
 
 if TYPE_CHECKING:
     from core.envelope import NextAction

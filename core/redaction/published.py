@@ -7,6 +7,8 @@ Hot path: each is asked about what has been taken for a secret, which is rare.
 
 from __future__ import annotations
 
+from core.redaction.names import is_strong
+
 # How the public half of a pair of keys begins in base64, by its algorithm; and what compilers name functions.
 _PUBLIC = (
     "MFkwEwYHKoZI", "MHYwEAYHKoZI", "MIGbMBAGByqGSM49", "MIIBIjAN", "MIICIjAN", "MIIBojAN", "MIGfMA0G", "MCowBQYDK2V",
@@ -77,8 +79,14 @@ def _is_encoded_text(word: str) -> bool:
 
 
 def is_stored_path(value: str) -> bool:
-    """Whether a value is the path of a file in a store: `uploads/2026/11/20/IMG_1234.jpg`."""
+    """Whether a value is the path of a file in a store: `uploads/2026/11/20/IMG_1234.jpg`.
+
+    None is what begins with a machine-made word: that is a key, of which somebody made a folder's name.
+    """
     folders, slash, name = value.rpartition("/")
+    first = folders.partition("/")[0]
+    if first.isalnum() and is_strong(first):
+        return False
     ending = name.rpartition(".")[2]
     return bool(slash and folders) and ending != name and 1 < len(ending) < 6 and ending.isalnum()
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from math import log
 
-from core.store import documents, segments
+from core.store import documents
 from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS, row_range
+from core.store.sessions import segments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

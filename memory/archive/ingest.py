@@ -13,7 +13,8 @@ import time
 from core import files, ids, json_text
 from core.errors import Failure
 from core.redaction import redact
-from core.store import sqlite, transcripts
+from core.store import sqlite
+from core.store.sessions import transcripts
 from core.words import clean
 
 TYPE_CHECKING = False

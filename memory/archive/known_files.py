@@ -12,7 +12,8 @@ import os
 from clients import registry
 from core import clock, ids
 from core.errors import usage
-from core.store import sqlite, transcripts
+from core.store import sqlite
+from core.store.sessions import transcripts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.transcripts import SeenFile
+    from core.store.sessions.transcripts import SeenFile
 
 MOST_LISTED = 20
 SUBAGENT = "a subagent's transcript"

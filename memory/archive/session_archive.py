@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from core import ids, project
 from core.redaction import redact
-from core.store import documents, segments, sqlite, transcripts
+from core.store import documents, sqlite
+from core.store.sessions import segments, transcripts
 from core.words import clean
 from memory.archive import episode_draft
 from recall import categories

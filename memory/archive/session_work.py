@@ -11,7 +11,7 @@ from math import exp
 from core import places
 from core.names import is_file, names_in_order
 from core.places import place_of, relative
-from core.store import calls as store
+from core.store.sessions import calls as store
 from memory.archive.call_draft import CallDraft, key_of, late, passage_of
 from memory.archive.plain_text import start
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import apsw
 
     from clients.event import Item, Outcome, Plan
-    from core.store.calls import Call, Name, Session
+    from core.store.sessions.calls import Call, Name, Session
     from memory.archive.call_draft import Errors
 
 STEP_CHARS = 200

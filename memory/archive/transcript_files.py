@@ -8,7 +8,8 @@ from clients import registry
 from core import json_text
 from core.errors import Failure
 from core.repository import switches
-from core.store import documents, segments, sqlite
+from core.store import documents, sqlite
+from core.store.sessions import segments
 from memory.archive import ingest, transcript_lines
 from memory.archive.known_files import SUBAGENT, Archived
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from core import ids
 from core.redaction import redact
-from core.store import documents, observed, sqlite
+from core.store import documents, sqlite
+from core.store.sessions import observed
 from core.words import clean
 from memory import gate, near_duplicate
 from memory.write import COLLECTION, clean_name, merged, set_category, set_verdict

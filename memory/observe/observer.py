@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from core import clock, ids
 from core.errors import Failure
 from core.redaction import redact
-from core.store import observed, sqlite
+from core.store import sqlite
+from core.store.sessions import observed
 from memory import gate
 from memory.observe import observation, turn_text
 from memory.observe.prompt import prompt_of, turn_block
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.observed import Episode
+    from core.store.sessions.observed import Episode
     from memory.observe.observation import Stored
 
     class Model(Protocol):

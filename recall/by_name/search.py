@@ -7,8 +7,8 @@ characters. Tool calls of sessions do (`recall.by_name.session_calls`); another 
 from __future__ import annotations
 
 from core.names import is_file
-from core.store import call_search
 from core.store.migrations import COLLECTIONS
+from core.store.sessions import call_search
 from recall import budget as budgets
 from recall.by_name import passage, session_calls, work_cards
 from recall.by_name.query_names import QueryNames

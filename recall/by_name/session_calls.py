@@ -6,7 +6,7 @@ Hot path. A call is known as `call:<session>:<number>`; what was said in the ses
 from __future__ import annotations
 
 from core import clock, ids, words
-from core.store import call_search, calls, transcripts
+from core.store.sessions import call_search, calls, transcripts
 from recall import origin
 from recall.by_name import passage
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.call_search import Found
+    from core.store.sessions.call_search import Found
     from recall.by_name.query_names import QueryNames
     from recall.engine import Hit
     from recall.reach import Reach

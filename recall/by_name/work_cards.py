@@ -12,8 +12,8 @@ from math import exp
 from core import clock, decisive, ids, shell_command
 from core.names import is_file, names_in
 from core.project import same
-from core.store import call_search, transcripts
-from core.store import calls as store
+from core.store.sessions import call_search, transcripts
+from core.store.sessions import calls as store
 from recall import origin
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.calls import Call, Name, Session
+    from core.store.sessions.calls import Call, Name, Session
     from recall.engine import Hit
 
     class Cards(TypedDict):

@@ -67,7 +67,7 @@ def queries(
     if store.faults:
         return []
     try:
-        from core.store import transcripts
+        from core.store.sessions import transcripts
 
         db, vectors = store.reading()
         if db is None:

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.store.calls import Name
+    from core.store.sessions.calls import Name
     from recall.engine import Hit
     from session.inject.runner import Composed, Moment, Text
     from session.session_store import Work

@@ -1,6 +1,6 @@
 """Where the work of a session stands, from what it did: task, open step, open failure, commands, working set. Hot path.
 
-Plain functions over rows of `core.store.calls`; who composes a text decides what of it is shown.
+Plain functions over rows of `core.store.sessions.calls`; who composes a text decides what of it is shown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
-    from core.store.calls import Call, Name
+    from core.store.sessions.calls import Call, Name
 
 FADED = 0.05
 """A name that weighs less is not at work any more."""

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
-    from core.store.calls import Name
+    from core.store.sessions.calls import Name
 
 MOST_QUERIES = 3
 QUERY_CHARS = 48

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from core.names import names_in
 from core.quoting import as_code, clip, cost, enclose, one_line
-from core.store import calls as store
-from core.store import transcripts
+from core.store.sessions import calls as store
+from core.store.sessions import transcripts
 from recall.by_name import work_cards
 from session import own_command
 from session.inject import work, work_queries
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.calls import Call, Name, Session
+    from core.store.sessions.calls import Call, Name, Session
     from session.state.schema import Memory
 
     class WorkSignpost(TypedDict):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from core.errors import Failure
 from core.project import names_of as project_names
-from core.store import calls, documents, transcripts
+from core.store import documents
+from core.store.sessions import calls, transcripts
 from session.lost.talk import Said, Talk, said_in
 from session.lost.told import Told
 from session.lost.work import Work

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from core.names import ENDINGS
 from core.places import place_of, relative
-from core.store.calls import FADING_CALLS
+from core.store.sessions.calls import FADING_CALLS
 from session.lost.entry import Command, Error, File, Name, by_name
 from session.lost.shell_command import is_worth_running, key_of, steps, worth_of
 from session.lost.told import Told
@@ -18,7 +18,7 @@ from session.lost.told import Told
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from core.store import calls as store
+    from core.store.sessions import calls as store
 
 EDIT_WEIGHT, READ_WEIGHT = 3.0, 1.0
 MOST_ALIKE = 2

@@ -5,8 +5,9 @@ A memory is recallable when the command that wrote it returns, and a forgotten o
 
 from __future__ import annotations
 
-from core.store import calls, documents
+from core.store import documents
 from core.store.replication import outbox
+from core.store.sessions import calls
 from core.store.typesense import mapping
 
 TYPE_CHECKING = False

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.store import segments, sqlite
+from core.store import sqlite
 from core.store.migrations import COLLECTIONS
 from core.store.replication import outbox, replica, sync_metadata
+from core.store.sessions import segments
 from core.store.typesense import mapping, schema
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core import json_text
-from core.store import calls
+from core.store.sessions import calls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.calls import Call, Session
+    from core.store.sessions.calls import Call, Session
 
     class Found(Call):
         """A call, and what is known of its session."""
