@@ -72,12 +72,19 @@ def query_of(messages: Sequence[Message], message: str = "") -> str:
         messages: the user messages that the session's state keeps, oldest first.
         message: a new one that is not kept yet, as it was typed.
     """
-    topics = [entry for entry in messages if is_topic(entry["text"])]
+    topics: list[Message] = []  # the newest first, as many as count
     if message and is_topic(message):
         fresh = task.message(message)
-        if fresh is not None and not any(entry["hash"] == fresh["hash"] for entry in topics):
+        if fresh is not None and not any(
+            entry["hash"] == fresh["hash"] and is_topic(entry["text"]) for entry in messages
+        ):
             topics.append(fresh)
-    return task.query_of(topics)
+    for entry in reversed(messages):
+        if len(topics) == task.MESSAGES_ASKED:
+            break
+        if is_topic(entry["text"]):
+            topics.append(entry)
+    return task.query_of(topics[::-1])
 
 
 def is_topic(text: str) -> bool:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from session.state.schema import Message
 
+MESSAGES_ASKED = 2
+"""Of the user's messages, in a recall query."""
 QUERY_CHARS = 120
 QUERY_LEAST = 5
 _READ_CHARS = 4_000
@@ -78,7 +80,7 @@ def query_of(messages: Sequence[Message]) -> str:
 
     When both do not fit, each gets half: a long older message must not hide the new one.
     """
-    parts = [part for part in (_searchable(entry["text"]) for entry in messages[-2:]) if part]
+    parts = [part for part in (_searchable(entry["text"]) for entry in messages[-MESSAGES_ASKED:]) if part]
     if len(parts) == 2 and len(parts[0]) + len(parts[1]) >= QUERY_CHARS:
         newest = max(QUERY_CHARS // 2, QUERY_CHARS - 1 - len(parts[0]))
         parts[1] = _cut(parts[1], newest)
