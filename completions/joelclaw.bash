@@ -222,7 +222,7 @@ _joelclaw() {
     "store pull") if [[ $word == -* ]]; then offered="--events --leave --json --help -h"; fi ;;
     "store verify") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "status") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
-    "completion") if [[ $word == -* ]]; then offered="--json --help -h"; else COMPREPLY=($(compgen -W "bash zsh fish" -- "$word")); return; fi ;;
+    "completion") if [[ $word == -* ]]; then offered="--install --uninstall --json --help -h"; else COMPREPLY=($(compgen -W "bash zsh fish" -- "$word")); return; fi ;;
   esac
   COMPREPLY=($(compgen -W "$offered" -- "$word"))
 }

@@ -13,7 +13,7 @@ from glob import escape as glob_escape
 from glob import glob
 from typing import TYPE_CHECKING, Any
 
-from core import clock, config, files
+from core import VERSION, clock, config, files
 from core.errors import Failure
 from core.repository import choices, switches
 from core.store import migrations, overview, sqlite
@@ -64,7 +64,7 @@ def versions() -> dict[str, str | None]:
     import apsw
 
     return {
-        "version": _installed("joelclaw") or "unknown",
+        "version": VERSION,
         "python": ".".join(str(part) for part in sys.version_info[:3]),
         "sqlite": apsw.sqlite_lib_version(),
         "sqliteVec": overview.vector_extension(),

@@ -65,7 +65,19 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "completion",
         "cli.installation.completion:run",
-        "Print the completion script of a shell.",
-        (P("shell", (), "bash, zsh or fish", required=True, choices=("bash", "zsh", "fish"), metavar="SHELL"),),
+        "Print the completion script of a shell, or put it where the shell looks.",
+        (
+            P(
+                "shell",
+                (),
+                "bash, zsh or fish (default: that of $SHELL)",
+                choices=("bash", "zsh", "fish"),
+                metavar="SHELL",
+            ),
+            P("install", ("--install",), "put it where this user's shell looks for completions", kind="flag"),
+            P("uninstall", ("--uninstall",), "take it away from there", kind="flag"),
+        ),
+        code="COMPLETION_INVALID_ARGS",
+        view="cli.installation.view:completion",
     ),
 )

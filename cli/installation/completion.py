@@ -1,7 +1,8 @@
 """Static completion scripts for bash, zsh and fish, made from the declarations.
 
 Static, because a shell that spawns the program at every TAB makes people wait for Typer to start. `make completions`
-writes them to `completions/`, from where they are installed; `joelclaw completion SHELL` prints the same text.
+writes them to `completions/`, from where they are installed; `joelclaw completion SHELL` prints the same text, and puts
+it where the shell looks with `--install`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from cli.answer import Answer
+from cli.answer import Answer, step
 from cli.commands import GROUPS, every
+from cli.installation import completion_file
 from cli.parameter import Parameter
+from core.errors import usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -249,8 +252,27 @@ def write(folder: str) -> None:
 
 
 def run(options: dict[str, Any]) -> Answer:
-    """The script as text, so that a shell can source it: `eval "$(joelclaw completion bash)"`."""
-    return Answer(None, text=SHELLS[options["shell"]]().rstrip("\n"))
+    """The script as text, so that a shell can source it: `eval "$(joelclaw completion bash)"`; or put in its place.
+
+    Raises:
+        Failure: COMPLETION_INVALID_ARGS, COMPLETION_EXISTS, COMPLETION_FAILED.
+    """
+    shell = options["shell"] or os.path.basename(os.environ.get("SHELL", ""))
+    if shell not in SHELLS:
+        named = f"$SHELL is {shell}, for which there is no script" if shell else "$SHELL names no shell"
+        raise usage("COMPLETION_INVALID_ARGS", named, "name one: joelclaw completion bash (or zsh, or fish)")
+    script = SHELLS[shell]()
+    if not (options["install"] or options["uninstall"]):
+        return Answer(None, text=script.rstrip("\n"))
+    if options["install"] and options["uninstall"]:
+        raise usage("COMPLETION_INVALID_ARGS", "--install and --uninstall together", "give one of them")
+    path = completion_file.place(shell, os.environ)
+    about: dict[str, Any] = {"shell": shell, "path": path}
+    if options["uninstall"]:
+        return Answer({**about, "installed": False, "changed": completion_file.remove(path), "note": ""})
+    changed = completion_file.write(path, script)
+    undo = step(f"joelclaw completion {shell} --uninstall", "take it back")
+    return Answer({**about, "installed": True, "changed": changed, "note": completion_file.note(shell, path)}, [undo])
 
 
 if __name__ == "__main__":

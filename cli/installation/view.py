@@ -206,3 +206,14 @@ def trust(answer: Answer) -> None:
     if result["trusted"]:
         _chosen(screen, result.get("chooses"))
     next_steps(answer, screen)
+
+
+def completion(answer: Answer) -> None:
+    """Where the script is now, and what is left to do."""
+    result: Any = answer.result
+    screen = console()
+    done = "is in" if result["installed"] else "is not in"
+    already = "" if result["changed"] else " already" if result["installed"] else ", and was not"
+    screen.print(safe(f"The completion of {result['shell']} {done} {result['path']}{already}.", "green"))
+    if result["note"]:
+        screen.print(safe(result["note"]))
