@@ -14,6 +14,7 @@ import unicodedata
 from array import array
 
 from core import words
+from core.process import operating_system
 from core.store import candidates, spaces
 
 TYPE_CHECKING = False
@@ -212,14 +213,8 @@ def _folder() -> str:
 
 def _processor_fits() -> bool:
     """Whether this processor has what the published Linux build uses; without it the process would be killed."""
-    if sys.platform != "linux" or os.uname().machine != "x86_64":
-        return True  # there the package was compiled on this machine
-    try:
-        with open("/proc/cpuinfo", "rb") as handle:
-            first = handle.read(8192).split(b"\n\n", 1)[0].split()
-    except OSError:
-        return False
-    return b"avx2" in first and b"fma" in first
+    flags = operating_system.processor_flags()
+    return flags is None or {b"avx2", b"fma"} <= flags  # None: there the package was compiled on this machine
 
 
 class Question:

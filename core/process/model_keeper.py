@@ -1,9 +1,9 @@
 """The process between us and a model's command: it runs the command and leaves nothing of it behind.
 
-Run as a script, `python -I -S model_keeper.py LINE SECONDS WORD...`, so that it imports nothing of ours. LINE is one
-end of a socket pair. When the other end closes, however its holder ended, or after SECONDS, everything that the command
-started is killed. What became of the command goes back over it: `exit N`, `signal N`, `errno N` (it could not be
-started) or `stopped`.
+Run as a script, `python -I -S model_keeper.py LINE SECONDS WORD...`, so that nothing of the environment or of a project
+is imported. LINE is one end of a socket pair. When the other end closes, however its holder ended, or after SECONDS,
+everything that the command started is killed. What became of the command goes back over it: `exit N`, `signal N`,
+`errno N` (it could not be started) or `stopped`.
 """
 
 from __future__ import annotations
@@ -14,15 +14,19 @@ import signal
 import sys
 import time
 
+if __name__ == "__main__":
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+from core.process import operating_system  # found by the line above
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 _GRACE_S = 0.3
 """From SIGTERM to SIGKILL."""
 _LONGEST_END_S = 3.0
 _POLL_S = 0.01
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 _STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -31,10 +35,9 @@ def main(words: Sequence[str]) -> None:
     line = int(words[0])
     until = time.monotonic() + float(words[1])
     os.set_inheritable(line, False)
-    prctl = _prctl()
-    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # what the command leaves behind becomes our child, not init's
+    operating_system.adopt_orphans()
     woken = _wake_up_on_signals()
-    child, fault = _start(words[2:], prctl)
+    child, fault = _start(words[2:])
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):  # else nobody saw the end of the command's output
         os.dup2(null, descriptor)
@@ -54,19 +57,6 @@ def main(words: Sequence[str]) -> None:
         pass  # nobody is there any more
 
 
-def _prctl() -> Callable[[int, int], object]:
-    """Linux's call of that name; elsewhere one that does nothing, and the process group has to do."""
-    if sys.platform == "linux":
-        try:
-            import ctypes
-
-            call = ctypes.CDLL(None).prctl
-            return lambda option, value: call(option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3)
-        except (ImportError, OSError, AttributeError):
-            pass
-    return lambda option, value: None  # noqa: ARG005
-
-
 def _wake_up_on_signals() -> int:
     """A descriptor that can be read once a child has ended or we are asked to stop; it gives the signals' numbers."""
     reading, writing = os.pipe()
@@ -78,7 +68,7 @@ def _wake_up_on_signals() -> int:
     return reading
 
 
-def _start(words: Sequence[str], prctl: Callable[[int, int], object]) -> tuple[int, int]:
+def _start(words: Sequence[str]) -> tuple[int, int]:
     """The command in a session of its own; its process id, and the errno where it could not be started."""
     keeper = os.getpid()
     reading, writing = os.pipe()  # closed by a successful exec
@@ -86,7 +76,7 @@ def _start(words: Sequence[str], prctl: Callable[[int, int], object]) -> tuple[i
     if child == 0:
         try:
             os.setsid()
-            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            operating_system.end_with_parent(signal.SIGKILL)
             signal.set_wakeup_fd(-1)
             for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ, *_STOPPING):
                 signal.signal(number, signal.SIG_DFL)
@@ -156,20 +146,8 @@ def _signal(processes: Sequence[int], number: int) -> None:
 
 
 def _descendants() -> list[int]:
-    """The processes below this one, as `/proc` tells them; none where there is no such thing."""
-    children: dict[int, list[int]] = {}
-    try:
-        names = os.listdir("/proc")
-    except OSError:
-        return []
-    for name in names:
-        if name.isdecimal():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as stat:
-                    fields = stat.read().rpartition(b")")[2].split()  # the name before may hold anything
-                children.setdefault(int(fields[1]), []).append(int(name))
-            except (OSError, IndexError, ValueError):
-                continue
+    """The processes below this one, as far as the system tells."""
+    children = operating_system.children()
     found: list[int] = []
     waiting = [os.getpid()]
     while waiting:
