@@ -9,6 +9,7 @@ SINCE ?= main
 BUDGET ?= 35
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist worksteal
 STAMP := $(VENV)/.stamp
+DEMO := $(VENV)/.demo-stamp
 
 # Where it is set, every one of the thousands of processes that the tests start would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -23,9 +24,20 @@ $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
-	@touch $(STAMP)
+	@touch $(DEMO) $(STAMP)
 
-demo: $(STAMP)  ## replay a recorded session through a compaction, in a throwaway home
+# What the demo imports, without the tools of those who change joelclaw.
+$(DEMO): pyproject.toml
+	@printf 'once: an environment in $(VENV) … '
+	@$(PYTHON) -m venv $(VENV)
+	@printf 'joelclaw … '
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@printf 'what it needs … '
+	@$(BIN)/python demo/requirements.py | $(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement /dev/stdin
+	@echo done
+	@touch $(DEMO)
+
+demo: $(DEMO)  ## replay a recorded session through a compaction, in a throwaway home
 	@$(BIN)/python demo/replay.py
 
 test: $(STAMP)  ## run the tests
