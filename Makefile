@@ -14,7 +14,7 @@ DEMO := $(VENV)/.demo-stamp
 # Where it is set, every one of the thousands of processes that the tests start would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all check check-lint check-tests e2e lint format completions docs bench bench-cluster recall-bench recovery-bench redaction-bench clean
+.PHONY: help demo test test-all check check-lint check-tests e2e lint format completions docs pictures bench bench-cluster recall-bench recovery-bench redaction-bench clean
 
 help:  ## show this help
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 ~ \2/p' Makefile | tr '~' '\t'
@@ -79,6 +79,9 @@ completions: $(STAMP)  ## write completions/ and the man page from the command d
 
 docs: $(STAMP)  ## write the generated parts of docs/
 	$(BIN)/python -m cogapp -r docs/cli.md docs/configuration.md docs/state.md
+
+pictures: $(STAMP)  ## draw docs/pictures/ anew: what commands print on a terminal
+	$(BIN)/python demo/pictures.py
 
 bench: $(STAMP)  ## whole-process times against `python -c pass`
 	$(BIN)/python bench/speed.py --json bench/results/speed.json
