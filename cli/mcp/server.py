@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from cli import execution
 from cli.mcp import tools
 from cli.mcp.commands import TOOLS
+from core import VERSION
 from core.errors import Failure
 from core.process import extras
 from core.store.sqlite import apsw
 from session.install.mcp_package import requirement
-from session.install.receipt import version
 
 if TYPE_CHECKING:
     from mcp import types
@@ -80,7 +80,7 @@ def _server() -> Server[Any]:
         text, failed = answer(params.name, params.arguments or {})
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=failed)
 
-    return Server("joelclaw", version=version(), instructions=ABOUT, on_list_tools=list_tools, on_call_tool=call_tool)
+    return Server("joelclaw", version=VERSION, instructions=ABOUT, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
 def _described(name: str) -> types.Tool:

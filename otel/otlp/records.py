@@ -17,7 +17,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, TraceFlags, set_span_in_context
 from opentelemetry.trace.status import Status, StatusCode
 
-from core import files, ids
+from core import VERSION, files, ids
 from otel.otlp import attributes
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def resource(system: str) -> Resource:
     ours = Resource(
         {
             "service.name": SERVICE,
-            "service.version": _version(SERVICE),
+            "service.version": VERSION,
             "service.instance.id": "-".join(
                 (digits[:8], digits[8:12], "8" + digits[13:16], "8" + digits[17:20], digits[20:])
             ),
@@ -69,7 +69,7 @@ def resource(system: str) -> Resource:
 @cache
 def scope() -> InstrumentationScope:
     """Who made the records."""
-    return InstrumentationScope(SERVICE, _version(SERVICE))
+    return InstrumentationScope(SERVICE, VERSION)
 
 
 def _version(distribution: str) -> str:

@@ -6,18 +6,9 @@ import hashlib
 import json
 import os
 from dataclasses import dataclass, field
-from importlib import metadata
 
-from core import files
+from core import VERSION, files
 from session.install.json_parts import Traces
-
-
-def version() -> str:
-    """This version of joelclaw."""
-    try:
-        return metadata.version("joelclaw")
-    except metadata.PackageNotFoundError:
-        return "unknown"
 
 
 @dataclass(frozen=True)
@@ -34,7 +25,7 @@ class Receipt:
     @classmethod
     def of(cls, path: str, data: bytes, *, created: bool, traces: Traces) -> Receipt:
         """The receipt of a file that now holds `data`."""
-        return cls(path, hashlib.sha256(data).hexdigest(), version(), created, (), traces)
+        return cls(path, hashlib.sha256(data).hexdigest(), VERSION, created, (), traces)
 
     def is_of(self, data: bytes) -> bool:
         """Whether a file holds what we wrote, to the byte."""
