@@ -1,0 +1,134 @@
+"""Where a segment ends, what of a turn is in it, and what a segment says of a question, to the figure."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.store import documents, migrations
+from core.store.sessions import segments
+
+TURN = 1_000
+FULL = 4_000
+
+
+def new() -> apsw.Connection:
+    db = apsw.Connection(":memory:")
+    for step in migrations.STEPS:
+        db.execute(step)
+    return db
+
+
+@pytest.fixture
+def db() -> Iterator[apsw.Connection]:
+    opened = new()
+    yield opened
+    opened.close()
+
+
+def say(db: apsw.Connection, text: str, session: str = "s", collection: str = "episodes") -> int:
+    one = documents.blank(collection, f"{session}-{db.total_changes()}", text, 1)
+    one["session_id"] = session
+    return documents.insert(db, one, b"", signatures=False)
+
+
+def first_turns(db: apsw.Connection, session: str = "s") -> list[int]:
+    return [row for (row,) in db.execute("SELECT first FROM segment WHERE session_id = ? ORDER BY first", (session,))]
+
+
+def test_a_segment_is_closed_by_the_turn_that_fills_it(db: apsw.Connection) -> None:
+    rows = [say(db, "x" * TURN) for _ in range(9)]
+    assert segments.renew(db, "s")
+    assert first_turns(db) == [rows[0], rows[4], rows[8]]
+    rows = [say(db, "y" * (TURN - 1), "t") for _ in range(6)]
+    segments.renew(db, "t")
+    assert first_turns(db, "t") == [rows[0], rows[5]]
+
+
+@given(st.lists(st.integers(1, 1_500), min_size=1, max_size=30))
+def test_each_turn_is_in_one_segment_and_none_but_the_last_is_short(lengths: list[int]) -> None:
+    db = new()
+    rows = [say(db, "z" * length) for length in lengths]
+    segments.renew(db, "s")
+    starts = first_turns(db)
+    assert starts[0] == rows[0] and set(starts) <= set(rows)
+    for start, end in itertools.pairwise(starts):
+        held = [min(length, TURN) for row, length in zip(rows, lengths, strict=True) if start <= row < end]
+        assert sum(held) >= FULL > sum(held[:-1])
+    last = [min(length, TURN) for row, length in zip(rows, lengths, strict=True) if row >= starts[-1]]
+    assert sum(last[:-1]) < FULL
+    db.close()
+
+
+def test_of_a_long_turn_its_beginning_is_indexed(db: apsw.Connection) -> None:
+    say(db, "a" * (TURN - 5) + " last")
+    say(db, "b" * TURN + " behind", "t")
+    segments.catch_up(db)
+    count = "SELECT count(*) FROM segment_lexicon WHERE segment_lexicon MATCH ?"
+    assert db.execute(count, ("last",)).get == 1
+    assert db.execute(count, ("behind",)).get == 0
+
+
+def test_what_came_before_a_change_is_not_indexed_anew(db: apsw.Connection) -> None:
+    for _ in range(6):
+        say(db, "x" * TURN)
+    segments.renew(db, "s")
+    before = list(db.execute("SELECT rowid, first FROM segment ORDER BY first"))
+    assert not segments.renew(db, "s")  # nothing has changed
+    say(db, "x" * TURN)
+    assert segments.renew(db, "s")
+    after = list(db.execute("SELECT rowid, first FROM segment ORDER BY first"))
+    assert after[0] == before[0] and len(after) == 2 and after[1][1] == before[1][1]
+    assert db.execute("SELECT count(*) FROM segment_lexicon").get == 2
+
+
+def test_all_that_waits_is_caught_up_with(db: apsw.Connection) -> None:
+    for number in range(17):
+        say(db, f"what session {number} said", f"s{number}")
+    segments.catch_up(db)
+    assert db.execute("SELECT count(*) FROM segment_due").get == 0
+    assert segments.count(db) == 17
+
+
+def test_what_a_segment_says_of_a_question(db: apsw.Connection) -> None:
+    crane = say(db, "the crane is painted blue", "a")
+    rust = say(db, "there is rust on it", "a")
+    for number in range(20):
+        say(db, "boats lie here, and there is rust" if number == 0 else "boats lie here", f"other-{number}")
+    stray = say(db, "the crane has rust", "")
+    note = say(db, "the crane has rust", "a", "observations")
+    bare = say(db, "boats and nothing else", "b")
+    segments.catch_up(db)
+    said = segments.around(db, [crane, rust, stray, note, bare], ['"crane"', '"rust"', '"parrot"'])
+    assert set(said) == {crane, rust, bare}  # what is in no session, and what is no episode, has no segment
+    assert said[crane] == said[rust] and said[bare] == (0.0, 0.0)
+    score, share = said[crane]
+    assert share == pytest.approx(1.0) and score > 0
+    only = segments.around(db, [crane], ['"crane"'])[crane]
+    both = segments.around(db, [crane], ['"crane"', '"rust"'])[crane]
+    assert both[0] > only[0] and both[1] == only[1] == 1.0
+
+
+def test_the_share_is_that_of_the_weights_and_not_of_the_terms(db: apsw.Connection) -> None:
+    rare = say(db, "a parrot and boats", "a")
+    for number in range(12):
+        say(db, "boats", f"s{number}")
+    common = say(db, "boats", "b")
+    segments.catch_up(db)
+    said = segments.around(db, [rare, common], ['"parrot"', '"boats"', '"unknown"'])
+    assert said[rare][1] == pytest.approx(1.0)
+    assert 0 < said[common][1] < 0.5
+    assert segments.around(db, [rare], []) == {rare: (0.0, 0.0)}
+    assert segments.around(db, [], ['"parrot"']) == {}
+
+
+def test_an_older_store_has_none() -> None:
+    empty = apsw.Connection(":memory:")
+    assert segments.count(empty) == 0
+    fresh = new()
+    assert segments.count(fresh) == 0
