@@ -10,6 +10,16 @@ from pathlib import Path
 import pytest
 from conftest import PATIENCE_S, ROOT, Run
 
+PLACES = {
+    "bash": ("HOME", ".local/share/bash-completion/completions/joelclaw"),
+    "zsh": ("HOME", ".local/share/zsh/site-functions/_joelclaw"),
+    "fish": ("HOME", ".config/fish/completions/joelclaw.fish"),
+}
+MOVED = {
+    "bash": ("BASH_COMPLETION_USER_DIR", "completions/joelclaw"),
+    "zsh": ("XDG_DATA_HOME", "zsh/site-functions/_joelclaw"),
+    "fish": ("XDG_CONFIG_HOME", "fish/completions/joelclaw.fish"),
+}
 SCRIPTS = {"bash": "joelclaw.bash", "zsh": "_joelclaw", "fish": "joelclaw.fish"}
 
 
@@ -31,6 +41,15 @@ def test_it_is_put_in_its_place_once_and_taken_back(run: Run, user: dict[str, st
     assert run("completion", shell, "--uninstall", env=user).result["changed"]
     assert not path.exists()
     assert not run("completion", shell, "--uninstall", env=user).result["changed"]
+
+
+@pytest.mark.parametrize("shell", SCRIPTS)
+def test_each_shell_has_its_place(run: Run, user: dict[str, str], shell: str, tmp_path: Path) -> None:
+    folder, below = PLACES[shell]
+    assert run("completion", shell, "--install", env=user).result["path"] == str(Path(user[folder]) / below)
+    variable, below = MOVED[shell]
+    moved = run("completion", shell, "--install", env={**user, variable: str(tmp_path / "moved")})
+    assert moved.result["path"] == str(tmp_path / "moved" / below)
 
 
 def test_the_shell_of_the_user_is_meant(run: Run, user: dict[str, str]) -> None:
