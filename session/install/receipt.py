@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from importlib import metadata
 
 from core import files
+from session.install.entered import INSTALLS
 from session.install.json_parts import Traces
 
 
@@ -87,7 +88,7 @@ class Receipt:
 
 def folder() -> str:
     """Where receipts lie."""
-    return os.path.join(files.home(), "installs")
+    return os.path.join(files.home(), INSTALLS)
 
 
 def _place(path: str) -> str:
