@@ -106,13 +106,13 @@ def exporter(settings: Config, about: dict[str, Any] | None) -> Examined:
         if place["waiting"] and last is not None and clock.now_ms() - last > _LATE_MS:
             told = f"{place['waiting']:,} events wait for {place['endpoint']}: none went since {place['lastExportAt']}"
             found.append(warning("EXPORT_BEHIND", "exporter", told, "joelclaw otel export"))
-    for endpoint in dict.fromkeys(place["endpoint"] for place in facts["destinations"] if place["current"]):
-        why = _refusal(endpoint)
+    endpoints = [urlsplit(place["endpoint"]) for place in facts["destinations"] if place["current"]]
+    for scheme, address in dict.fromkeys((one.scheme, one.netloc) for one in endpoints):
+        why = _refusal(f"{scheme}://{address}")
         if why:
-            told = f"{endpoint} cannot be reached ({why}); events wait here"
-            found.append(
-                warning("EXPORT_UNREACHABLE", "exporter", told, "see to the collector, then `joelclaw otel export`")
-            )
+            told = f"{scheme}://{address} cannot be reached ({why}); events wait here"
+            fix = "see to the collector, then `joelclaw otel export`"
+            found.append(warning("EXPORT_UNREACHABLE", "exporter", told, fix))
     return facts, found
 
 

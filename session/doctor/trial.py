@@ -34,7 +34,8 @@ _LEFT_OUT = ("JOELCLAW", "SLOG", "PI_SESSION", "OTEL_", "TYPESENSE")
 _LEFT_IN = ("JOELCLAW_HOOK_DEADLINE_MS", "JOELCLAW_NOW_MS")
 _DRAIN_S = 1.0
 _ERROR_CHARS = 300
-_SAID = "joelclaw doctor calls this hook, and this memory is what the hook is to hand out."
+_SAID = "Decision: recent active work goes on, and unresolved failures are told with the operational context."
+"""A memory that a session's start asks for, so that there is something to hand out."""
 
 
 @dataclass(frozen=True)
