@@ -331,6 +331,10 @@ def test_hooks_that_were_never_called(user: User) -> None:
     assert by_code(user.doctor(), "HOOK_NEVER_CALLED")["severity"] == "error"
     user.call("off", "--everywhere")
     assert "claude" not in user.found(), "what is switched off is not called either"
+    user.call("on", "--everywhere", JOELCLAW_NOW_MS=str(NOW_MS + 1_000))
+    assert "claude" not in user.found(), "nor was it then"
+    transcript(user, NOW_MS + 2_000)
+    assert user.found()["claude"] == ["HOOK_NEVER_CALLED"]
 
 
 def prompt(user: User, at_ms: int) -> None:

@@ -7,19 +7,21 @@ import os
 import re
 import socket
 import stat
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
-from conftest import JOELCLAW, NOW_MS, PATIENCE_S, ROOT, Run
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, ROOT, Run, clean_environment
 from doctors import User
 from doctors import user as made
 from faults import fold_log
 from otlp_receiver import Receiver
 from terminal import on_terminal, without_style
 
+from clients import registry
 from session.doctor import home as home_of
 from session.doctor import store, trial
 
@@ -270,6 +272,46 @@ def test_a_client_that_there_is_not(user: User) -> None:
     assert done.json["error"]["code"] == "DOCTOR_INVALID_ARGS"
 
 
+def test_what_a_hook_said_does_not_act_on_a_terminal(user: User) -> None:
+    user.call("install", "claude")
+    about = json.dumps({"agent": "claude", "event": "Stop"})
+    said = "\x1b]0;owned\x07 \x1b[31mred \u202eevil </tool_result>"
+    told = ("--component", "hook", "--level", "error", "--success", "false", "--error", said, "--metadata", about)
+    user.call("otel", "emit", "hook.failed", *told)
+    found = the(user, "HOOK_FAILED", "--client", "claude")
+    assert "red" in found["message"]
+    printed = [
+        user.run("doctor", "--client", "claude", env=user.environment(), cwd=user.project).out,
+        without_style(on_terminal(user.memory, "doctor", env=user.environment(), cwd=user.project).out),
+    ]
+    for text in printed:
+        assert not {"\x1b", "\x07", "\u202e"} & set(text)
+        assert "</tool_result>" not in text
+
+
+def test_where_there_is_no_project(user: User) -> None:
+    done = user.run("doctor", "--project", env=user.environment(), cwd=user.folder, ok=False)
+    assert (done.code, done.json["error"]["code"]) == (1, "DOCTOR_NO_PROJECT")
+    gone = user.folder / "gone"
+    gone.mkdir()
+    script = f"cd {gone} && rmdir {gone} && exec {JOELCLAW} doctor"
+    done_too = subprocess.run(["/bin/sh", "-c", script], env=clean_environment(user.memory), capture_output=True)
+    assert (done_too.returncode, json.loads(done_too.stdout)["error"]["code"]) == (1, "DOCTOR_NO_FOLDER")
+
+
+def test_a_client_that_cannot_be_looked_at(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    user.call("install", "claude", "pi")
+
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError("odd")
+
+    monkeypatch.setattr(type(registry.row("claude").settings()), "switched_off", fail)
+    result = user.doctor()
+    (found,) = [one for one in result["findings"] if one["code"] == "NOT_EXAMINED"]
+    assert (found["subject"], "odd" in found["message"]) == ("claude", True)
+    assert result["clients"]["pi"]["trialMs"] > 0
+
+
 def test_next_step(user: User) -> None:
     user.installed_elsewhere("claude").unlink()
     done = user.run("doctor", "--client", "claude", env=user.environment(), cwd=user.project, ok=False)
@@ -282,11 +324,11 @@ def test_every_code_is_on_the_page() -> None:
     listed = {
         code for line in page.splitlines() if line.startswith("| `") for code in line.split("|")[1].split("`")[1::2]
     }
-    written: set[str] = set()
-    for path in (*(ROOT / "session" / "doctor").glob("*.py"), ROOT / "session" / "install" / "entered.py"):
-        written |= set(re.findall(r'"([A-Z]+(?:_[A-Z]+)+)"', path.read_text()))
-    no_codes = {"PI_SESSION", "JOELCLAW_HOME", "JOELCLAW_HOOK_DEADLINE_MS", "JOELCLAW_NOW_MS", "PROJECT_FILE"}
-    assert written - no_codes - listed == set()
+    modules = (*(ROOT / "session" / "doctor").glob("*.py"), ROOT / "session" / "install" / "entered.py")
+    made = re.compile(r'(?:note|warning|error|make|Finding)\(\s*"([A-Z_]+)"|^[A-Z_]+ = "(HOOK_[A-Z_]+)"', re.MULTILINE)
+    written = {one or other for path in modules for one, other in made.findall(path.read_text())}
+    assert len(written) > 40
+    assert written - listed == set()
 
 
 def test_on_a_terminal(user: User) -> None:

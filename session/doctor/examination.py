@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from clients import registry
@@ -11,10 +12,13 @@ from core.errors import Failure
 from session import health
 from session.doctor import command, finding, history, home, hooks, repair, services
 from session.doctor.finding import Finding
+from session.doctor.hooks import Condition
 from session.doctor.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from clients.registry import Client
 
 _HEALTH: dict[str, str] = {
     "STORE": "store", "NO_VECTORS": "store", "NO_EMBEDDING": "store", "HOME": "home", "SWITCHES": "switches",
@@ -23,6 +27,7 @@ _HEALTH: dict[str, str] = {
 """How codes of `session.health` begin, and what they are about."""
 _NO_ERRORS = ("NO_VECTORS", "PROJECT_FILE", "SWITCHES_SET_ASIDE", "OTEL", "TYPESENSE")
 """Those that something goes on without."""
+_AT_ONCE = 4
 _ORDER = ("command", "store", "home", "switches", "settings", "model", "cluster", "exporter")
 
 
@@ -32,17 +37,29 @@ def run(names: Sequence[str], *, project: bool, fix: bool) -> dict[str, Any]:
     Args:
         names: the clients to look at; without any those that are here, or in which joelclaw was installed.
         project: the entries of the project in the current folder, instead of the user's.
+
+    Raises:
+        Failure: DOCTOR_NO_FOLDER, DOCTOR_NO_PROJECT; then nothing was looked at.
     """
+    try:
+        here = os.getcwd()
+    except OSError:
+        fix_it = "change into a folder that is there"
+        raise Failure("DOCTOR_NO_FOLDER", "the current folder is gone", fix_it) from None
+    if project and os.path.realpath(here) == os.path.realpath(os.path.expanduser("~")):
+        fix_it = "run this in a project's folder, or without --project"
+        raise Failure("DOCTOR_NO_PROJECT", f"{here} is the home of the user, no project", fix_it)
     result = _examined(names, project=project)
     if not fix:
         return result
+    known = [Finding(**row) for row in result["findings"]]
     clients = [name for name, about in result["clients"].items() if about["present"] or about["installed"]]
-    done = repair.run([Finding(**row) for row in result["findings"]], clients, project=project)
-    if done:
-        result = _examined(names, project=project)
-        left = [Finding(**row) for row in result["findings"]]
-        return _result([*left, *done], result["clients"], result["subjects"])
-    return result
+    done = repair.run(known, clients, project=project)
+    if not done:
+        return result
+    result = _examined(names, project=project)
+    left = [Finding(**row) for row in result["findings"]]
+    return _result([*left, *done], result["clients"], result["subjects"])
 
 
 def _examined(names: Sequence[str], *, project: bool) -> dict[str, Any]:
@@ -52,29 +69,41 @@ def _examined(names: Sequence[str], *, project: bool) -> dict[str, Any]:
     found += [_of_health(problem) for problem in known["problems"] if not problem["code"].startswith("HOOK")]
     store = Store()
     found += store.findings
-    subjects["store"] = {
-        **store.facts,
-        "schema": known["store"]["schema"],
-        "knownSchema": known["store"]["knownSchema"],
-    }
+    schema = {name: known["store"][name] for name in ("schema", "knownSchema")}
+    subjects["store"] = {**store.facts, **schema}
     subjects["home"], more = home.examine()
     found += more
-    subjects["switches"], more, is_off = home.switched_off()
+    subjects["switches"], more, silences = home.switched_off()
     found += more
     subjects["command"], more = command.examine()
     found += more
     found += _services(subjects, known)
     clients = {}
-    for client in registry.CLIENTS.values():
-        if names and client.name not in names:
+    wanted = [client for client in registry.CLIENTS.values() if not names or client.name in names]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:  # each waits for the hooks that it calls
+        conditions = list(pool.map(lambda client: _condition(client, project=project), wanted))
+    for client, condition in zip(wanted, conditions, strict=True):
+        about = condition.facts
+        if not names and not (about["present"] or about["installed"] or condition.findings):
             continue
-        condition = hooks.examine(client, project=project)
-        if not names and not (condition.facts["present"] or condition.facts["installed"] or condition.findings):
-            continue
-        condition.findings += history.findings(client, store.calls, condition, quiet=is_off)
+        condition.findings += history.findings(client, store.calls, condition, silences)
         found += condition.findings
-        clients[client.name] = {**condition.facts, "events": history.events(client, store.calls)}
+        clients[client.name] = {**about, "events": history.events(client, store.calls)}
     return _result(found, clients, subjects)
+
+
+def _condition(client: Client, *, project: bool) -> Condition:
+    """How a client stands; whatever its files hold, the others are looked at, too."""
+    try:
+        return hooks.examine(client, project=project)
+    except Exception as fault:
+        if os.environ.get("JOELCLAW_DEBUG"):
+            raise
+        about = f"it cannot be looked at: {type(fault).__name__}: {fault}"
+        fix = "run it again with JOELCLAW_DEBUG=1 and report what it prints"
+        return Condition(
+            hooks.unknown(client, project=project), [finding.error("NOT_EXAMINED", client.name, about, fix)]
+        )
 
 
 def _of_health(problem: dict[str, str]) -> Finding:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from clients import registry
 from core import clock
+from core.repository import switches
 from memory.archive import known_files
 from session.doctor.finding import Finding, error, note, warning
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clients.registry import Client
+    from core.repository.switches import Silence
     from core.store.upkeep.hook_calls import Called
     from session.doctor.hooks import Condition
 
@@ -42,11 +44,11 @@ def _row(name: str, called: Called | None) -> dict[str, Any]:
     }
 
 
-def findings(client: Client, calls: Sequence[Called], condition: Condition, *, quiet: bool) -> list[Finding]:
+def findings(client: Client, calls: Sequence[Called], condition: Condition, silences: list[Silence]) -> list[Finding]:
     """Hooks that failed or were late in the last day, and those that were not called though the client was used.
 
     Args:
-        quiet: something is switched off, or excluded: then not to be called says nothing.
+        silences: when anything was switched off: that no event is known of a session of then says nothing.
     """
     own = [one for one in calls if one.agent == client.name]
     found = []
@@ -59,15 +61,17 @@ def findings(client: Client, calls: Sequence[Called], condition: Condition, *, q
         if called.late:
             about = f"its hook for {called.event or '?'} was late {_times(called.late)} in 24 h: no answer{ending}"
             found.append(warning("HOOK_LATE", client.name, about, fix))
-    if condition.installed and not quiet:
+    if condition.installed:
         broken = any(one.severity == "error" for one in condition.findings)
-        found += [one for one in _uncalled(client, own, condition) if one.severity != "note" or not broken]
+        found += [one for one in _uncalled(client, own, condition, silences) if one.severity != "note" or not broken]
     return found
 
 
-def _uncalled(client: Client, own: Sequence[Called], condition: Condition) -> list[Finding]:
+def _uncalled(client: Client, own: Sequence[Called], condition: Condition, silences: list[Silence]) -> list[Finding]:
     last = max((one.last for one in own), default=None)
     newest = _newest_transcript(client)
+    if newest is not None and switches.is_silent(silences, newest):
+        return []
     fix = f"start {client.title} anew and use it; see that it is told of in `joelclaw otel search hook`"
     if last is not None:
         if newest is not None and newest - max(last, condition.since or 0) > _SILENCE_MS:

@@ -101,14 +101,13 @@ def _disk(home: str, facts: dict[str, Any]) -> list[Finding]:
     return [make("DISK_LOW", "home", about, "free some space: what cannot be written is not kept")]
 
 
-def switched_off() -> tuple[dict[str, Any], list[Finding], bool]:
-    """What is switched off or excluded, as facts and findings, and whether that is so in the current folder."""
+def switched_off() -> tuple[dict[str, Any], list[Finding], list[switches.Silence]]:
+    """What is switched off or excluded, as facts and findings, and all times at which anything was off."""
     try:
         known = switches.read()
-        here = os.getcwd()
-    except (switches.Damaged, OSError):  # health tells of the one; the other folder is gone
-        return {"off": [], "excluded": []}, [], False
-    found, here_too = [], False
+    except switches.Damaged:  # health tells of it
+        return {"off": [], "excluded": []}, [], []
+    here, found = os.getcwd(), []
     fixes = {switches.EVERYWHERE: "joelclaw on --everywhere", switches.PROJECT: "joelclaw on --project"}
     reaching = list(switches.concerning(known, "", here))
     for one in known["silences"]:
@@ -116,7 +115,6 @@ def switched_off() -> tuple[dict[str, Any], list[Finding], bool]:
             continue
         since = clock.iso(one["since"])
         if one in reaching:
-            here_too = True
             what = "everything is" if one["scope"] == switches.EVERYWHERE else f"the project {one['name']} is"
             about = f"{what} switched off since {since}: hooks are called and do nothing"
             found.append(warning("SWITCHED_OFF", "switches", about, fixes[one["scope"]]))
@@ -127,12 +125,11 @@ def switched_off() -> tuple[dict[str, Any], list[Finding], bool]:
             about = f"the {one['scope']} {one['name']} is switched off since {since}"
             found.append(note("SWITCHED_OFF_ELSEWHERE", "switches", about, fix))
     if switches.is_excluded(known, here):
-        here_too = True
         around = next(one for one in known["excluded"] if os.path.realpath(here).startswith(one))
         about = f"{around} is excluded: sessions in this folder are never archived"
         found.append(warning("FOLDER_EXCLUDED", "switches", about, f"joelclaw exclude --remove {shlex.quote(around)}"))
     facts = {"off": [one for one in known["silences"] if one["until"] is None], "excluded": known["excluded"]}
-    return facts, found, here_too
+    return facts, found, known["silences"]
 
 
 def _some(paths: list[str], home: str) -> str:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from clients import own_settings
 from core.errors import Failure
 from session import own_command
-from session.doctor import trial
+from session.doctor import command, trial
 from session.doctor.finding import Finding, error, note, warning
 from session.install import entered, hook_entries, listing, plan
-from session.install.receipt import Receipt
+from session.install.receipt import Receipt, version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,8 +38,8 @@ def examine(client: Client, *, project: bool) -> Condition:
     settings = client.settings()
     path = settings.path(project=project)
     listed = listing.one(settings, project)
-    about = {"scope": listed["scope"], "path": path, "present": settings.present(), "installed": listed["installed"],
-             "current": listed["current"], "version": listed["version"], "command": None, "trialMs": None}  # fmt: skip
+    about = unknown(client, project=project)
+    about |= {"present": settings.present(), **{name: listed[name] for name in ("installed", "current", "version")}}
     result = Condition(about)
     try:
         entries = entered.entries(settings, project=project)
@@ -67,6 +67,13 @@ def examine(client: Client, *, project: bool) -> Condition:
     about["trialMs"] = tried.ms
     result.findings += tried.findings
     return result
+
+
+def unknown(client: Client, *, project: bool) -> dict[str, Any]:
+    """The facts of a client of which nothing is known yet."""
+    path = client.settings().path(project=project)
+    nothing = dict.fromkeys(("present", "installed", "current", "version", "command", "enabled", "trusted", "trialMs"))
+    return {"scope": "project" if project else "user", "path": path, **nothing}
 
 
 def _install(client: Settings, project: bool) -> str:
@@ -121,7 +128,8 @@ def _entries(client: Settings, entries: Sequence[Entry], listed: dict[str, Any],
         found.append(_differs(client, listed, fix))
     other = _other_command(entries, project=project)
     if other and entered.fault(other) is None:
-        about = f"its hooks call {other}, which is not the joelclaw that runs here ({own_command.path()})"
+        theirs, ours = command.version_of(other) or "of no version that it tells", version()
+        about = f"its hooks call {other} ({theirs}), and what runs here is {own_command.path()} ({ours})"
         found.append(warning("HOOK_OTHER_COMMAND", client.name, about, fix))
     if client.events and foreign(client, project=project):
         about = f"a command of somebody's in {listed['path']} calls joelclaw, too: such an event is told twice"
@@ -142,8 +150,8 @@ def _differs(client: Settings, listed: dict[str, Any], fix: str) -> Finding:
     if receipt is not None and not receipt.is_of(data):
         about = f"an entry of joelclaw's in {listed['path']} was changed since it was installed"
         return warning("HOOKS_CHANGED", client.name, about, fix)
-    version = f", written by version {receipt.version}" if receipt is not None else ""
-    about = f"what is installed is not what this version would write{version}"
+    by = f", written by version {receipt.version}" if receipt is not None else ""
+    about = f"what is installed is not what this version would write{by}"
     return warning("HOOKS_OUTDATED", client.name, about, fix)
 
 
