@@ -116,6 +116,16 @@ def test_modes_that_let_others_in(user: User) -> None:
     assert stat.S_IMODE((user.memory / "somebody's.txt").stat().st_mode) == 0o644
 
 
+def test_modes_that_were_put_right_while_it_looked(user: User) -> None:
+    """Settings that were changed are kept in another form, and who writes to the home closes it."""
+    settings(user, "[recall]\nlimit = 9\n")
+    user.memory.chmod(0o755)
+    done = user.run("doctor", env=user.environment(), cwd=user.project)
+    (found,) = done.result["findings"]
+    assert (found["code"], found["severity"], done.result["fixed"]) == ("MODES_OPEN", "ok", 1)
+    assert "now only you can" in found["message"]
+
+
 def test_files_of_another_user(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     uid = os.geteuid() + 1
     monkeypatch.setattr(os, "geteuid", lambda: uid)

@@ -65,6 +65,7 @@ def run(names: Sequence[str], *, project: bool, fix: bool) -> dict[str, Any]:
 def _examined(names: Sequence[str], *, project: bool) -> dict[str, Any]:
     found: list[Finding] = []
     subjects: dict[str, Any] = {}
+    opened = home.open_to_others()  # first: whatever is written next closes it
     known = health.read()
     found += [_of_health(problem) for problem in known["problems"] if not problem["code"].startswith("HOOK")]
     store = Store()
@@ -73,6 +74,9 @@ def _examined(names: Sequence[str], *, project: bool) -> dict[str, Any]:
     subjects["store"] = {**store.facts, **schema}
     subjects["home"], more = home.examine()
     found += more
+    if opened and not home.open_to_others():
+        told = f"others could use {len(opened)} files or folders in {subjects['home']['path']}; now only you can"
+        found.append(Finding("MODES_OPEN", "ok", "home", told, ""))
     subjects["switches"], more, silences = home.switched_off()
     found += more
     subjects["command"], more = command.examine()

@@ -47,7 +47,10 @@ def examine(client: Client, *, project: bool) -> Condition:
             raise Failure("", listed["notes"][-1], "")
     except Failure as failure:
         code = "SETTINGS_UNREADABLE" if failure.code == plan.CODE else "SETTINGS_DAMAGED"
-        fix = failure.fix.replace("; nothing was changed", "") or f"mend it, then run `{_install(settings, project)}`"
+        fix = (
+            failure.fix.replace("; nothing was changed", "")
+            or f"mend that file, then run `{_install(settings, project)}`"
+        )
         result.findings.append(error(code, client.name, f"the client cannot read its settings: {failure.message}", fix))
         return result
     result.findings += _beside(settings, project=project)
