@@ -31,9 +31,10 @@ class Answer:
         text: with `--raw`, what is printed instead of the envelope.
         next_actions: commands that make sense now.
         framed: the text is one of `core.quoting.enclose`, whose delimiters are to stay.
+        exit_code: of a command that did what it was asked to, and whose answer scripts go by.
     """
 
-    __slots__ = ("framed", "next_actions", "result", "text")
+    __slots__ = ("exit_code", "framed", "next_actions", "result", "text")
 
     def __init__(
         self,
@@ -42,11 +43,13 @@ class Answer:
         text: str | None = None,
         *,
         framed: bool = False,
+        exit_code: int = 0,
     ) -> None:
         self.result = result
         self.next_actions = next_actions or []
         self.text = text
         self.framed = framed
+        self.exit_code = exit_code
 
 
 def step(command: str, description: str, params: dict[str, dict[str, Any]] | None = None) -> NextAction:

@@ -32,6 +32,7 @@ _FOLDERS = {
     "uninstall": "installation",
     "store": "store",
     "status": "installation",
+    "doctor": "doctor",
     "completion": "installation",
 }
 """First word of a command → where it is declared, in the order of the help."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from core.envelope import NextAction
 
 INTERRUPTED = 130
-_ALONE = ("hook", "otel export", "store ", "status", "install", "uninstall", "idle run", "completion", "mcp")
+_ALONE = ("hook", "otel export", "store ", "status", "doctor", "install", "uninstall", "idle run", "completion", "mcp")
 """Commands that start no background job when they end: they send by themselves, start them before, or only look."""
 
 
@@ -117,7 +117,7 @@ def _run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
         print_answer(name, answer)
     else:
         draw(command, answer)
-    return 0
+    return answer.exit_code
 
 
 def draw(command: Command, answer: Answer) -> None:

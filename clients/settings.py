@@ -6,7 +6,10 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
+
+    from clients.own_settings import Obstacle, Place
 
 ABOUT_RULES = "joelclaw: its search of memory runs without a question (joelclaw install, and uninstall)"
 """The first line of a file with rules."""
@@ -144,4 +147,20 @@ class Settings:
 
     def notes(self, _settings: dict[str, Any], *, project: bool) -> list[str]:  # noqa: ARG002  # for subclasses
         """What the user has to know or to do before the hooks run, going by the client's settings without our part."""
+        return []
+
+    def shell(self) -> tuple[str, ...]:
+        """The words before the command of a hook, as the client runs it."""
+        return ("/bin/sh", "-c")
+
+    def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # for subclasses
+        """The client's own switches that keep hooks from running for a session in the current folder."""
+        return []
+
+    def untrusted(self, _places: Sequence[Place], *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # for subclasses
+        """What the client wants to be trusted before it runs our entries, and is not."""
+        return []
+
+    def settings_beside(self, *, project: bool) -> list[str]:  # noqa: ARG002  # for subclasses
+        """Other files of the client in which a damaged one would keep our hooks from running."""
         return []

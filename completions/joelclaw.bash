@@ -152,9 +152,10 @@ _joelclaw() {
     "on --session") return ;;
     "exclude --remove") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
     "store sync --seconds") return ;;
+    "doctor --client") COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return ;;
   esac
   case "$path" in
-    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall lost hook trust off on exclude mcp install uninstall status completion memory knowledge vault otel store checkpoint inject idle compaction"; fi ;;
+    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall lost hook trust off on exclude mcp install uninstall status doctor completion memory knowledge vault otel store checkpoint inject idle compaction"; fi ;;
     "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget import export archive observe stats index"; fi ;;
     "knowledge") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="sync search"; fi ;;
     "vault") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="read search"; fi ;;
@@ -222,6 +223,7 @@ _joelclaw() {
     "store pull") if [[ $word == -* ]]; then offered="--events --leave --json --help -h"; fi ;;
     "store verify") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "status") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "doctor") if [[ $word == -* ]]; then offered="--client --project --fix --json --help -h"; fi ;;
     "completion") if [[ $word == -* ]]; then offered="--install --uninstall --json --help -h"; else COMPREPLY=($(compgen -W "bash zsh fish" -- "$word")); return; fi ;;
   esac
   COMPREPLY=($(compgen -W "$offered" -- "$word"))

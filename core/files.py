@@ -179,33 +179,48 @@ def _close(root: str, path: str) -> list[str]:
 
 def sweep_temporary() -> int:
     """Remove what killed writers left in the home, older than an hour; how many files."""
+    return _remove(stale_temporary())
+
+
+def stale_temporary() -> list[str]:
+    """What killed writers left in the home, older than an hour."""
     root = home()
-    return sum(_sweep(os.path.join(root, name)) for name in ("", "sessions", "cache", "installs"))
+    return [path for name in ("", "sessions", "cache", "installs") for path in _stale(os.path.join(root, name))]
 
 
 def sweep_beside(path: str) -> int:
     """Remove what killed writers of this file left beside it, older than an hour; how many files."""
-    return _sweep(os.path.dirname(path), os.path.basename(path) + ".")
+    return _remove(_stale(os.path.dirname(path), os.path.basename(path) + "."))
 
 
-def _sweep(folder: str, prefix: str = "") -> int:
+def _remove(paths: list[str]) -> int:
     swept = 0
+    for path in paths:
+        try:
+            os.unlink(path)
+            swept += 1
+        except OSError:  # another sweeps, too
+            pass
+    return swept
+
+
+def _stale(folder: str, prefix: str = "") -> list[str]:
+    found = []
     before = time.time() - _STALE_S
     try:
         entries = os.scandir(folder)
     except OSError:
-        return 0
+        return []
     with entries:
         for entry in entries:
             if not entry.name.endswith(".tmp") or not entry.name.startswith(prefix) or not _is_ours(entry.name):
                 continue
             try:
                 if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < before:
-                    os.unlink(entry.path)
-                    swept += 1
+                    found.append(entry.path)
             except OSError:  # another sweeps, too
                 pass
-    return swept
+    return found
 
 
 def _is_ours(name: str) -> bool:

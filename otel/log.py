@@ -29,7 +29,8 @@ def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int) ->
     """Store events, in the transaction that is open or in one of its own; returns how many were new and no noise.
 
     Args:
-        debug_limit: debug events kept of one source, component and action in any 60 s (12 in the mirrored CLI).
+        debug_limit: debug events kept of one source, component and action in any 60 s (12 in the mirrored CLI); what
+            `matters` is kept beyond it.
 
     Raises:
         Failure: the store cannot be written; then none of them is stored.
@@ -115,7 +116,20 @@ def prune(db: apsw.Connection, before: int) -> tuple[int, int]:
         time.sleep(_PRUNE_PAUSE_S)
 
 
+def matters(event: Event) -> bool:
+    """Whether an event is kept however often its like came: of a compaction, of an injection, of something that failed.
+
+    What the log is read for when something is amiss must not be what it lacks.
+    """
+    if not event["success"] or event["level"] != "debug":
+        return True
+    about = event["action"].replace("_", ".").split(".")
+    return any(part == "compaction" or part.startswith("inject") for part in about) or bool(
+        event["metadata"].get("injected")
+    )
+
+
 def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:
-    if event["level"] == "debug" and stored.debug_count(db, event, NOISE_WINDOW_MS) >= debug_limit:
+    if not matters(event) and stored.debug_count(db, event, NOISE_WINDOW_MS) >= debug_limit:
         return DUPLICATE if stored.exists(db, event["id"]) else NOISE
     return "" if stored.insert(db, event, search_text(event)) else DUPLICATE

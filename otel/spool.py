@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from core.store.interface import Event
 
 _MOST_BYTES = 262_144
+_FOLDER = "spool"
 _NAME = "events.jsonl"
 _TAKEN = _NAME + ".taken-"
 _HELD = ".held"
@@ -83,18 +84,38 @@ def take(held: str = "") -> tuple[list[Event], list[str]]:
             continue
         try:
             with open(path, "rb") as file:
-                lines = file.read(_MOST_BYTES * 2).splitlines()
+                lines = file.read(_MOST_BYTES * 2)
         except OSError:
             continue
         taken.append(path)
-        for line in lines:
-            try:
-                event = json_text.loads(line)
-            except json_text.InvalidJSON:
-                continue
-            if isinstance(event, dict) and _is_event(event):
-                events.append(event)  # type: ignore[arg-type]  # its fields were looked at
+        events += _events(lines)
     return events, taken
+
+
+def lying_in(home: str) -> list[Event]:
+    """The events that wait in a home, which is left as it is."""
+    found: list[Event] = []
+    folder = os.path.join(home, _FOLDER)
+    try:
+        for name in sorted(os.listdir(folder)):
+            with open(os.path.join(folder, name), "rb") as file:
+                found += _events(file.read(_MOST_BYTES * 2))
+    except OSError:
+        pass
+    return found
+
+
+def _events(lines: bytes) -> list[Event]:
+    """The events in JSON lines; what does not read as one is left out."""
+    found: list[Event] = []
+    for line in lines.splitlines():
+        try:
+            event = json_text.loads(line)
+        except json_text.InvalidJSON:
+            continue
+        if isinstance(event, dict) and _is_event(event):
+            found.append(event)  # type: ignore[arg-type]  # its fields were looked at
+    return found
 
 
 def drop(paths: Sequence[str]) -> None:
@@ -107,7 +128,7 @@ def drop(paths: Sequence[str]) -> None:
 
 
 def _folder() -> str:
-    return os.path.join(files.home(), "spool")
+    return os.path.join(files.home(), _FOLDER)
 
 
 def _is_event(value: dict[str, object]) -> bool:

@@ -22,6 +22,7 @@ from core.store.replication import status as replication_status
 from otel.otlp import destination
 from recall import static_vectors
 from session import settings_faults
+from session.install import entered
 from session.state import state_file
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def read() -> dict[str, Any]:
         "extras": {name: _installed(name) for name in _EXTRAS},
     }
     problems += _unwritable(problems)
+    problems += entered.problems()
     if result["sqliteVec"] is None:
         problem = "sqlite-vec cannot be loaded: recall goes by words alone"
         problems.append({"code": "NO_VECTORS", "message": problem, "fix": "reinstall sqlite-vec for this machine"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import apsw
+import pytest
 from conftest import NOW_MS, Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -44,6 +45,53 @@ def test_thirteenth_within_a_minute_is_noise(run: Run) -> None:
     # the first one falls out of the window
     assert emit(60)["stored"] is True
     assert emit(60)["stored"] is False
+
+
+IMPORTANT: dict[str, dict[str, object]] = {
+    "a compaction": {"action": "compaction.before"},
+    "a gateway's compaction": {"action": "gateway.compaction.inject.skipped"},
+    "an injection": {"action": "memory.recall.injected"},
+    "another's name for one": {"action": "system_knowledge.injected"},
+    "a hook that handed out a text": {"action": "hook.completed", "metadata": {"injected": ["memory-startup"]}},
+    "a failure": {"action": "probe", "success": False},
+    "a failure that names its error": {"action": "probe", "success": False, "error": "no route"},
+}
+NOISY: dict[str, dict[str, object]] = {
+    "a hook that had nothing to say": {"action": "hook.completed", "metadata": {"injected": []}},
+    "a word that only holds it": {"action": "recompaction.look"},
+    "metadata that speaks of it": {"action": "tick", "metadata": {"about": "compaction"}},
+}
+
+
+@pytest.mark.parametrize("what", IMPORTANT)
+def test_what_matters_is_never_held_back(what: str) -> None:
+    db = empty_store()
+    for at in range(LIMIT + 5):
+        event = new_event(**{"level": "debug", "now": NOW_MS + at, **IMPORTANT[what]})  # type: ignore[arg-type]
+        assert log.append_one(db, event, debug_limit=LIMIT) == ""
+    assert len(times(db)) == LIMIT + 5
+
+
+@pytest.mark.parametrize("what", NOISY)
+def test_what_does_not_is_held_back(what: str) -> None:
+    db = empty_store()
+    events = [new_event(**{"level": "debug", "now": NOW_MS, **NOISY[what]}) for _ in range(LIMIT + 5)]  # type: ignore[arg-type]
+    assert log.append(db, events, debug_limit=LIMIT) == LIMIT
+
+
+@pytest.mark.parametrize("level", ["warn", "error", "fatal"])
+def test_no_limit_holds_back_a_warning(level: str) -> None:
+    db = empty_store()
+    events = [new_event("x", level=level, now=NOW_MS) for _ in range(3)]
+    assert log.append(db, events, debug_limit=0) == 3
+
+
+def test_as_typed(run: Run) -> None:
+    env = {"JOELCLAW_OTEL_DEBUG_LIMIT": "0"}
+    told = ("--level", "debug", "--success", "false", "--error", "no answer")
+    assert run("otel", "emit", "probe", *told, env=env).result["stored"] is True
+    assert run("otel", "emit", "compaction.checkpoint", "--level", "debug", env=env).result["stored"] is True
+    assert run("otel", "emit", "probe", "--level", "debug", env=env).result["reason"] == "debug-noise"
 
 
 def test_limit_is_a_setting(run: Run) -> None:

@@ -212,6 +212,15 @@ def test_it_is_installed_where_its_settings_lie(quill: Quill, tmp_path: Path, co
     assert not Path(one["path"]).exists()
 
 
+def test_the_doctor_calls_its_hooks(quill: Quill) -> None:
+    quill("install", "quill")
+    result = quill("doctor", "--client", "quill")
+    assert [found["code"] for found in result["findings"] if found["subject"] == "quill"] == ["HOOK_NEVER_CALLED"]
+    about = result["clients"]["quill"]
+    assert (about["current"], about["enabled"], about["trialMs"] > 0) == (True, True, True)
+    assert [event["event"] for event in about["events"]] == ["Opened", "Asked", "Shrinks", "Closed"]
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -141,6 +141,7 @@ TABLE: dict[str, list[list[str]] | str] = {
     "store pull": "answers from a cluster",
     "store verify": "answers from a cluster",
     "status": [["status"]],
+    "doctor": "calls the hooks of the user's clients; tests/test_doctor_memory.py has it print what was stored",
     "trust": [["trust", "--list"]],
     "off": [["off", "--session", ALL[:60]]],
     "on": [["on", "--session", ALL[:60]]],

@@ -10,6 +10,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from clients.own_settings import Obstacle
+
+_MANAGED = (
+    "/etc/claude-code/managed-settings.json",
+    "/Library/Application Support/ClaudeCode/managed-settings.json",
+)
+"""What an administrator decides, on Linux and on macOS."""
+
 
 class _Claude(Settings):
     def notes(self, settings: dict[str, Any], *, project: bool) -> list[str]:  # noqa: ARG002
@@ -26,6 +34,38 @@ class _Claude(Settings):
     def server(self, command: str) -> dict[str, Any]:
         """With its type, as `claude mcp add` writes it."""
         return {"type": "stdio", **super().server(command)}
+
+    def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # all files count for either
+        """`disableAllHooks`, which the nearest file decides, an administrator's rules, and the bare mode."""
+        from clients.own_settings import Obstacle, read_json
+
+        found = []
+        for path in _MANAGED:
+            rules = read_json(path)
+            found += [
+                Obstacle(f"hooks are switched off by `{name}` in {path}", f"ask who administers {path}")
+                for name in ("disableAllHooks", "allowManagedHooksOnly", "strictPluginOnlyCustomization")
+                if rules.get(name)
+            ]
+        for path in self._nearest_first():
+            value = read_json(path).get("disableAllHooks")
+            if value is True:
+                about = f"hooks are switched off by `disableAllHooks` in {path}"
+                found.append(Obstacle(about, f"delete the line `disableAllHooks` in {path}"))
+            if value is not None:
+                break
+        if os.environ.get("CLAUDE_CODE_SIMPLE", "") not in ("", "0", "false"):
+            found.append(Obstacle("CLAUDE_CODE_SIMPLE is set: no hook runs", "unset CLAUDE_CODE_SIMPLE"))
+        return found
+
+    def settings_beside(self, *, project: bool) -> list[str]:
+        """The files that count beside the one with our hooks."""
+        own = self.path(project=project)
+        return [path for path in dict.fromkeys(self._nearest_first()) if path != own]
+
+    def _nearest_first(self) -> tuple[str, ...]:
+        local = os.path.abspath(os.path.join(self.folder, "settings.local.json"))
+        return (local, self.path(project=True), self.path(project=False))
 
 
 SETTINGS = _Claude(

@@ -8,7 +8,10 @@ from clients.settings import ABOUT_RULES, Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
+
+    from clients.own_settings import Obstacle, Place
 
 _TRUST = (
     "start `codex` once: it says `Hooks need review`; choose `Trust all and continue`, or trust them later with"
@@ -32,14 +35,64 @@ class _Codex(Settings):
         return "\n".join((f"# {ABOUT_RULES}", *lines, ""))
 
     def _hooks_off(self) -> bool:
-        import tomllib
+        from clients.own_settings import read_toml, table
 
-        try:
-            with open(os.path.join(self.home(), "config.toml"), "rb") as file:
-                features = tomllib.load(file).get("features")
-        except (OSError, ValueError):
-            return False
-        return isinstance(features, dict) and features.get("hooks", features.get("codex_hooks")) is False
+        features = table(read_toml(self._configuration()), "features")
+        return features.get("hooks", features.get("codex_hooks")) is False
+
+    def shell(self) -> tuple[str, ...]:
+        """The user's own shell, as at a login."""
+        return (os.environ.get("SHELL") or "/bin/sh", "-lc")
+
+    def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # it is the user's for either
+        """The feature, in the user's configuration."""
+        from clients.own_settings import Obstacle
+
+        if not self._hooks_off():
+            return []
+        path = self._configuration()
+        return [Obstacle(f"hooks are switched off in [features] of {path}", f"set `hooks = true` there, in {path}")]
+
+    def untrusted(self, places: Sequence[Place], *, project: bool) -> list[Obstacle]:
+        """Entries that nobody has reviewed, or that were switched off in the review; and a folder nobody trusts.
+
+        Whether what was trusted is what stands there now cannot be told: the mark is a hash of Codex's own.
+        """
+        from clients.own_settings import Obstacle, read_toml, table
+
+        known = read_toml(self._configuration())
+        states = table(known, "hooks", "state")
+        keys = {
+            one.event: f"{self.path(project=project)}:{_label(one.event)}:{one.group}:{one.position}" for one in places
+        }
+        found = []
+        new = [event for event, key in keys.items() if not table(states, key).get("trusted_hash")]
+        off = [event for event, key in keys.items() if table(states, key).get("enabled") is False]
+        if new:
+            which = "none of its hooks is" if len(new) == len(keys) else f"its hooks for {', '.join(new)} are not"
+            found.append(Obstacle(f"{which} trusted, so they do not run", _TRUST.partition("; `codex exec`")[0]))
+        if off:
+            found.append(
+                Obstacle(f"its hooks for {', '.join(off)} are switched off", "switch them on in `/hooks` of codex")
+            )
+        here = os.getcwd()
+        if project and table(known, "projects", here).get("trust_level") != "trusted":
+            found.append(
+                Obstacle(f"{here} is not trusted, so its hooks do not run", f"start `codex` in {here} and trust it")
+            )
+        return found
+
+    def settings_beside(self, *, project: bool) -> list[str]:  # noqa: ARG002  # it is the user's for either
+        """What says whether hooks run, and which are trusted."""
+        return [self._configuration()]
+
+    def _configuration(self) -> str:
+        return os.path.join(self.home(), "config.toml")
+
+
+def _label(event: str) -> str:
+    """The event as Codex writes it in the key of a trusted hook: `PreCompact` is `pre_compact`."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in event).removeprefix("_")
 
 
 SETTINGS = _Codex(

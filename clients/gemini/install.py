@@ -8,7 +8,10 @@ from clients.settings import ABOUT_RULES, Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
+
+    from clients.own_settings import Obstacle, Place
 
 
 class _Gemini(Settings):
@@ -35,6 +38,46 @@ class _Gemini(Settings):
             elif isinstance(config.get("disabled"), list) and self.label in config["disabled"]:
                 notes.append("our hook is switched off in this file by `hooksConfig.disabled`")
         return notes
+
+    def shell(self) -> tuple[str, ...]:
+        """Bash, whatever the user's shell is."""
+        return ("bash", "-c")
+
+    def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # both files count for either
+        """`hooksConfig`, which the project's file decides where it says something, and our label in its list."""
+        from clients.own_settings import Obstacle, read_json, table
+
+        found = []
+        for path in (self.path(project=True), self.path(project=False)):
+            config = table(read_json(path), "hooksConfig")
+            if config.get("enabled") is False:
+                about = f"hooks are switched off by `hooksConfig.enabled` in {path}"
+                found.append(Obstacle(about, f"set `hooksConfig.enabled` to true in {path}"))
+            disabled = config.get("disabled")
+            if isinstance(disabled, list) and self.label in disabled:
+                about = f"our hook is switched off by `hooksConfig.disabled` in {path}"
+                found.append(Obstacle(about, f"take `{self.label}` out of `hooksConfig.disabled` in {path}"))
+            if "enabled" in config:
+                break
+        return found
+
+    def untrusted(self, _places: Sequence[Place], *, project: bool) -> list[Obstacle]:
+        """A folder that was not trusted, where the user has switched such trust on."""
+        from clients.own_settings import Obstacle, read_json, table
+
+        asked = table(read_json(self.path(project=False)), "security", "folderTrust").get("enabled") is True
+        if not project or not asked:
+            return []
+        here = os.getcwd()
+        for folder, level in read_json(os.path.join(self.home(), "trustedFolders.json")).items():
+            around = os.path.dirname(folder) if level == "TRUST_PARENT" else folder
+            if level in ("TRUST_FOLDER", "TRUST_PARENT") and os.path.commonpath((around, here)) == around:
+                return []
+        return [Obstacle(f"{here} is not trusted, so its hooks do not run", f"start `gemini` in {here} and trust it")]
+
+    def settings_beside(self, *, project: bool) -> list[str]:
+        """The other scope's file: its switch counts, too."""
+        return [self.path(project=not project)]
 
 
 SETTINGS = _Gemini(

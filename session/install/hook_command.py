@@ -39,6 +39,12 @@ def is_ours(entry: object, agent: str) -> bool:
     return around is not None and bool(_BEFORE.fullmatch(around[0]) and _AFTER.fullmatch(around[1]))
 
 
+def called(command: str, agent: str) -> str:
+    """The path, or the bare name, by which a command of ours calls joelclaw; "" where it does not."""
+    match = re.search(r"(?<![\w.'\"/-])" + _CALL % agent, command)
+    return shlex.split(match[0])[0] if match else ""
+
+
 def executable() -> str:
     """The absolute path of the `joelclaw` that runs; a link to it is kept, since an upgrade moves what it points to.
 

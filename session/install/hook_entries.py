@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clients.own_settings import Place
 from session.install import hook_command, json_nodes, json_parts, json_splice
 from session.install.json_nodes import Dialect, Malformed, Node
 from session.install.json_parts import Traces
@@ -83,6 +84,25 @@ def is_in(text: str, client: Settings, parts: Sequence[Part] = (), *, hooks: boo
     root = _root(plain, client)
     _check(root, client)
     return (hooks and bool(_events(plain, client))) or any(json_parts.found(root, part) for part in parts)
+
+
+def entered(text: str, client: Settings) -> list[tuple[Place, str]]:
+    """Where our entries stand, and the shell command of each.
+
+    Raises:
+        Malformed: the text is not what the client reads.
+    """
+    plain = _without_bom(text)[1]
+    if not plain.strip():
+        return []
+    root = _root(plain, client)
+    _check(root, client)
+    found = []
+    for event, groups in _groups(root):
+        for at, ours, _ in _places(groups, client):
+            entries = _entries(groups.items[at])
+            found += [(Place(event, at, i), str(entries[i].plain()["command"])) for i in ours]
+    return found
 
 
 def supposed(text: str, client: Settings, executable: str, parts: Sequence[Part]) -> Traces:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def every() -> list[dict[str, Any]]:
     """Each client in each scope. `current`: its file says what this version would write."""
-    return [_one(client.settings(), project) for client in registry.CLIENTS.values() for project in (False, True)]
+    return [one(client.settings(), project) for client in registry.CLIENTS.values() for project in (False, True)]
 
 
 def installed(client: Settings, project: bool) -> str:
@@ -32,7 +32,8 @@ def _is_there(client: Settings, project: bool) -> bool:
     return any(one.changed for one in plans)
 
 
-def _one(client: Settings, project: bool) -> dict[str, Any]:
+def one(client: Settings, project: bool) -> dict[str, Any]:
+    """A client in one scope, as `every` lists it; `installed` is None where its file cannot be read."""
     path = client.path(project=project)
     found: dict[str, Any] = {
         "agent": client.name,

@@ -234,6 +234,15 @@ def extension(client: Settings, command: str) -> str:
     return _CONSTANT.sub(lambda _: line, text, count=1)
 
 
+def called_by(text: str) -> str:
+    """The path, or the bare name, by which an extension of ours calls joelclaw; "" where it is none of ours."""
+    match = _CONSTANT.search(text)
+    try:
+        return str(json.loads(match[0].partition("=")[2].strip().removesuffix(";"))) if match else ""
+    except ValueError:
+        return ""
+
+
 def read(path: str) -> bytes | None:
     """The file's bytes, or None where there is none.
 

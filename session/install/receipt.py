@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass, field
 
 from core import VERSION, files
+from session.install.entered import INSTALLS
 from session.install.json_parts import Traces
 
 
@@ -78,7 +79,7 @@ class Receipt:
 
 def folder() -> str:
     """Where receipts lie."""
-    return os.path.join(files.home(), "installs")
+    return os.path.join(files.home(), INSTALLS)
 
 
 def _place(path: str) -> str:

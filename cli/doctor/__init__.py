@@ -1,0 +1,1 @@
+"""`joelclaw doctor`."""

@@ -1,0 +1,1 @@
+"""What keeps the store whole."""

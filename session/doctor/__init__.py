@@ -1,0 +1,1 @@
+"""What is wrong with the way from a client to its memory, and what mends it."""

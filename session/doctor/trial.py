@@ -1,0 +1,216 @@
+"""Calls a client's hook as the client would, with a payload that asks for nothing, in a home of its own.
+
+A hook of ours ends with status 0 whatever happens, so its status tells nothing. What tells is the event that each call
+leaves in its home: where none is, joelclaw was not reached, and a second call, of joelclaw alone, says why.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clients import hook_trial
+from core.store.upkeep import hook_calls
+from otel import spool
+from session.doctor.finding import Finding, error, warning
+from session.install import entered
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clients.registry import Client
+    from session.install.entered import Entry
+
+LONGEST_S = 5.0
+_LEFT_OUT = ("JOELCLAW", "SLOG", "PI_SESSION", "OTEL_", "TYPESENSE")
+_LEFT_IN = ("JOELCLAW_HOOK_DEADLINE_MS", "JOELCLAW_NOW_MS")
+_DRAIN_S = 1.0
+_ERROR_CHARS = 300
+_SAID = "Decision: recent active work goes on, and unresolved failures are told with the operational context."
+"""A memory that a session's start asks for, so that there is something to hand out."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """How one call ended; `status` is None where it did not start or was ended, after `ms` milliseconds."""
+
+    status: int | None
+    out: str
+    err: str
+    ms: int
+    traces: list[tuple[str, str, bool]]
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it was ended since its time was over."""
+        return self.status is None and self.ms >= LONGEST_S * 1000
+
+    def explained(self) -> str:
+        """How it ended, in words."""
+        if self.is_late:
+            return f"it gave no answer within {LONGEST_S:g} s and was ended"
+        said = " ".join(self.err.split())[-_ERROR_CHARS:]
+        how = "it could not be started" if self.status is None else f"exit status {self.status}"
+        return f"{how}: {said}" if said else how
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What was found, and how many ms the slowest call took (None: none was made)."""
+
+    findings: list[Finding]
+    ms: int | None = None
+
+
+def of(client: Client, entries: Sequence[Entry], *, project: bool) -> Trial:
+    """Try the entries of a client: of those that differ in nothing but their event, one.
+
+    Where the command cannot even be started, that is the finding, and nothing is called.
+    """
+    for executable in dict.fromkeys(one.executable for one in entries):
+        reason = entered.fault(executable)
+        if reason is not None:
+            about, fix = entered.told(client.name, reason[1]), entered.fix(client.name, executable)
+            return Trial([error(reason[0], client.name, about, fix)])
+    found: list[Finding] = []
+    slowest = None
+    for entry, event in _chosen(client, entries):
+        try:
+            call = _call(client, entry, event)
+        except OSError as fault:  # no room for a folder of its own
+            about = f"its hook was not called: no temporary folder can be made: {fault}"
+            return Trial([warning("HOOK_NOT_TRIED", client.name, about, "free some space where TMPDIR lies")])
+        slowest = max(slowest or 0, call.ms)
+        found += _judged(client, entry, event, call, project=project)
+        if found:  # the same would be said again of the next event
+            break
+    return Trial(found, slowest)
+
+
+def _chosen(client: Client, entries: Sequence[Entry]) -> list[tuple[Entry, str]]:
+    """An entry for each kind of command, with the event to call it for."""
+    wanted = hook_trial.events(client)
+    if client.extension:
+        return [(one, wanted[0]) for one in entries[:1]]
+    by_event = {one.place.event: one for one in reversed(entries)}
+    chosen = [(by_event[event], event) for event in wanted if event in by_event]
+    known = {one.command for one, _ in chosen}
+    for one in entries:  # somebody edited a single one of them
+        if one.command not in known:
+            known.add(one.command)
+            chosen.append((one, one.place.event))
+    return chosen
+
+
+def _judged(client: Client, entry: Entry, event: str, call: Call, *, project: bool) -> list[Finding]:
+    name, shown = client.name, f"the hook for {event}" if entry.command else "the command of the extension"
+    fix = f"joelclaw install {name}{' --project' * project}"
+    if call.is_late:
+        return [error("HOOK_HANGS", name, f"{shown} {call.explained().removeprefix('it ')}", _seen(entry))]
+    if not call.traces:
+        alone = _alone(client, entry, event)
+        if not alone.traces:
+            about = f"{shown} does not reach joelclaw: {entry.executable}: {alone.explained()}"
+            return [error("HOOK_FAILS", name, about, fix)]
+        about = f"{shown} does not reach joelclaw, though {entry.executable} works: {call.explained()}"
+        return [error("HOOK_NOT_REACHED", name, about, fix)]
+    refusal = hook_trial.refusal(client, event, call.out)
+    if refusal:
+        about = f"the client does not take what {shown} prints: {refusal}"
+        return [error("HOOK_ANSWER_REFUSED", name, about, fix)]
+    action, why, injected = call.traces[-1]
+    if action in ("hook.failed", "hook.timeout"):
+        return [error("HOOK_FAILS", name, f"{shown} failed: {why}", _seen(entry))]
+    if action == "hook.degraded":
+        return [warning("HOOK_DEGRADED", name, f"{shown} did only part of its work: {why}", _seen(entry))]
+    if injected and not call.out.strip():
+        about = f"{shown} has a text for the model, and what is entered does not pass it on"
+        return [error("HOOK_ANSWER_LOST", name, about, fix)]
+    return []
+
+
+def _seen(entry: Entry) -> str:
+    return f"run `{entry.executable} status`: where that fails, too, install joelclaw anew"
+
+
+def _call(client: Client, entry: Entry, event: str) -> Call:
+    """The entry as it stands in the client's settings."""
+    if client.extension:
+        return _run([entry.executable, "hook", client.name, event], client, event, entry)
+    return _run([*client.settings().shell(), entry.command], client, event, entry)
+
+
+def _alone(client: Client, entry: Entry, event: str) -> Call:
+    """joelclaw without the shell around it, which keeps what it says on stderr."""
+    return _run([entry.executable, "hook", client.name, event], client, event, entry)
+
+
+def _run(words: list[str], client: Client, event: str, entry: Entry) -> Call:
+    folder = tempfile.mkdtemp(prefix="joelclaw-doctor-")
+    try:
+        home = os.path.join(folder, "home")
+        environment = _environment(home)
+        if client.hooks().KINDS.get(event) == "start":
+            _until_over([entry.executable, "memory", "write", "--global", _SAID], environment, b"")
+        given = json.dumps(hook_trial.payload(client, event, folder)).encode()
+        began = time.monotonic()
+        status, out, err = _until_over(words, environment, given)
+        ms = round((time.monotonic() - began) * 1000)
+        return Call(status, out, err, ms, hook_calls.traces(home) or _waiting(home))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _waiting(home: str) -> list[tuple[str, str, bool]]:
+    """The events that a hook could not store."""
+    return [
+        (event["action"], event.get("error", ""), bool(event["metadata"].get("injected")))
+        for event in spool.lying_in(home)
+        if event["component"] == "hook"
+    ]
+
+
+def _environment(home: str) -> dict[str, str]:
+    """That of the client, as far as it is ours: nothing of it may lead out of the home of the trial."""
+    kept = {name: value for name, value in os.environ.items() if name in _LEFT_IN or not name.startswith(_LEFT_OUT)}
+    return {**kept, "JOELCLAW_HOME": home}
+
+
+def _until_over(words: list[str], environment: dict[str, str], data: bytes) -> tuple[int | None, str, str]:
+    """Run a command, and end what it started; exit status (None: not started, or ended by us), stdout, stderr."""
+    try:
+        process = subprocess.Popen(  # noqa: S603  # the command that the client runs
+            words,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as fault:
+        return None, "", str(fault)
+    status: int | None = None
+    out = err = b""
+    try:
+        out, err = process.communicate(data, timeout=LONGEST_S)
+        status = process.returncode
+    except subprocess.TimeoutExpired:
+        _end(process.pid)
+        with suppress(subprocess.TimeoutExpired):  # what left the group may hold the pipes
+            out, err = process.communicate(timeout=_DRAIN_S)
+    finally:
+        _end(process.pid)
+    return status, out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
+
+
+def _end(group: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)

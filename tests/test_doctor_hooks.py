@@ -1,0 +1,442 @@
+"""`joelclaw doctor`: each way in which hooks break without a word is named, with what mends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run
+from doctors import FILES, User
+from doctors import user as made
+
+from session.doctor import trial
+
+HOOKED = ("claude", "codex", "gemini")
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+def user(tmp_path: Path, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> User:
+    monkeypatch.setattr(trial, "LONGEST_S", PATIENCE_S)  # how fast a hook is says nothing here
+    return made(tmp_path, home, run)
+
+
+def trust(user: User) -> None:
+    """What Codex writes when its hooks were reviewed."""
+    keys = ("session_start", "user_prompt_submit", "post_tool_use", "stop", "pre_compact", "session_end")
+    lines = [f'[hooks.state."{user.file("codex")}:{key}:0:0"]\ntrusted_hash = "sha256:0"\n' for key in keys]
+    (user.file("codex").parent / "config.toml").write_text("".join(lines))
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize("client", FILES)
+def test_a_client_that_works_is_told_in_no_finding(user: User, client: str) -> None:
+    user.call("install", client)
+    if client == "codex":
+        trust(user)
+    result = user.doctor("--client", client)
+    assert [one["code"] for one in result["findings"]] == ["HOOK_NEVER_CALLED"]
+    about = result["clients"][client]
+    assert (about["installed"], about["current"], about["command"]) == (True, True, JOELCLAW)
+    assert about["trialMs"] > 0
+    assert user.call("memory", "stats")["total"] == 0, "the trial has a home of its own"
+
+
+def test_nothing_is_here(user: User) -> None:
+    result = user.doctor(PATH="/usr/bin:/bin")
+    assert (result["healthy"], result["findings"], result["clients"]) == (True, [], {})
+    assert not user.memory.exists()
+
+
+def test_a_client_without_us_is_a_note(user: User) -> None:
+    (user.folder / ".claude").mkdir()
+    (found,) = user.doctor()["findings"]
+    assert (found["code"], found["severity"], found["subject"]) == ("NOT_INSTALLED", "note", "claude")
+    assert found["fix"].endswith("joelclaw install claude")
+
+
+# 1: the command's file is gone
+
+
+@pytest.mark.parametrize("client", ["claude", "pi"])
+def test_a_deleted_environment(user: User, client: str) -> None:
+    copy = user.installed_elsewhere(client)
+    assert "HOOK_COMMAND_GONE" not in user.found().get(client, [])
+    shutil.rmtree(copy.parent.parent)
+    assert "HOOK_COMMAND_GONE" in user.found()[client]
+    (problem,) = user.call("status")["problems"]
+    assert problem["code"] == "HOOK_COMMAND_GONE"
+    assert (str(copy) in problem["message"], problem["fix"].endswith(f"joelclaw install {client}")) == (True, True)
+
+
+def test_a_path_that_a_shell_would_not_take_as_it_is(user: User) -> None:
+    odd = user.folder / 'it\'s "odd" é' / "joelclaw"
+    odd.parent.mkdir()
+    user.call("install", "claude")
+    quoted = json.dumps(str(odd).replace("'", "'\"'\"'"))[1:-1]
+    text = user.file("claude").read_text().replace(JOELCLAW, f"'{quoted}'")
+    user.file("claude").write_text(text)
+    assert "HOOK_COMMAND_GONE" in user.found()["claude"]
+    (problem,) = user.call("status")["problems"]
+    assert str(odd) in problem["message"]
+    odd.symlink_to(JOELCLAW)
+    assert user.found()["claude"] == ["HOOK_OTHER_COMMAND"]
+    assert user.call("status")["healthy"] is True
+
+
+# 2: it cannot be run
+
+
+def test_a_command_that_is_not_executable(user: User) -> None:
+    copy = user.installed_elsewhere("claude")
+    copy.chmod(0o600)
+    assert "HOOK_COMMAND_NOT_EXECUTABLE" in user.found()["claude"]
+    assert user.call("status")["problems"][0]["code"] == "HOOK_COMMAND_NOT_EXECUTABLE"
+
+
+@pytest.mark.parametrize("first", ["#!/nowhere/python", "#!/bin/sh\n'''exec' /nowhere/python \"$0\" \"$@\"\n' '''"])
+def test_an_interpreter_that_is_gone(user: User, first: str) -> None:
+    copy = user.installed_elsewhere("claude")
+    copy.write_text(f"{first}\npass\n")
+    assert "HOOK_INTERPRETER_GONE" in user.found()["claude"]
+
+
+SCRIPTS = {
+    "a package that is gone": ("echo 'ModuleNotFoundError: cli' >&2; exit 1", "HOOK_FAILS", "ModuleNotFoundError"),
+    "another program of the name": ("exit 0", "HOOK_FAILS", "exit status 0"),
+    "one that prints something else": ("echo hello", "HOOK_FAILS", "exit status 0"),
+    "one that hangs": ("exec sleep 600", "HOOK_HANGS", "no answer within 1 s"),
+}
+
+
+@pytest.mark.parametrize("what", SCRIPTS)
+@pytest.mark.parametrize("client", ["claude", "opencode"])
+def test_a_command_that_does_not_work(user: User, client: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    script, code, said = SCRIPTS[what]
+    if code == "HOOK_HANGS":
+        monkeypatch.setattr(trial, "LONGEST_S", 1.0)
+    copy = user.installed_elsewhere(client)
+    copy.write_text(f"#!/bin/sh\n{script}\n")
+    (found,) = [one for one in user.doctor()["findings"] if one["code"] == code]
+    assert (found["subject"], found["severity"]) == (client, "error")
+    assert said in found["message"]
+
+
+# 3: the client's own switch
+
+
+def off_in(path: Path, value: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    known = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**known, **value}))  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("where", ["user", "project", "local"])
+def test_all_hooks_disabled(user: User, where: str) -> None:
+    user.call("install", "claude")
+    folder = user.project / ".claude"
+    path = {"user": user.file("claude"), "project": folder / "settings.json", "local": folder / "settings.local.json"}
+    off_in(path[where], {"disableAllHooks": True})
+    (found,) = [one for one in user.doctor()["findings"] if one["code"] == "HOOKS_DISABLED"]
+    assert (found["subject"], found["severity"]) == ("claude", "error")
+    assert str(path[where]) in found["message"]
+
+
+def test_the_nearest_file_decides(user: User) -> None:
+    user.call("install", "claude")
+    off_in(user.file("claude"), {"disableAllHooks": True})
+    off_in(user.project / ".claude" / "settings.local.json", {"disableAllHooks": False})
+    assert "claude" not in user.found()
+
+
+def test_hooks_switched_off_in_other_clients(user: User) -> None:
+    user.call("install", "codex", "gemini", "pi")
+    trust(user)
+    with open(user.file("codex").parent / "config.toml", "a") as file:
+        file.write("[features]\nhooks = false\n")
+    off_in(user.file("gemini"), {"hooksConfig": {"disabled": ["joelclaw"]}})
+    off_in(user.folder / ".pi/agent/settings.json", {"extensions": ["-extensions/joelclaw.ts"]})
+    found = user.found()
+    assert {name: codes.count("HOOKS_DISABLED") for name, codes in found.items()} == {"codex": 1, "gemini": 1, "pi": 1}
+
+
+def test_trust(user: User) -> None:
+    user.call("install", "codex")
+    assert user.found()["codex"] == ["TRUST_MISSING"]
+    trust(user)
+    assert "codex" not in user.found()
+    edit(user.file("codex").parent / "config.toml", f'"{user.file("codex")}:stop:0:0"]\n', '"x"]\n')
+    (found,) = [one for one in user.doctor()["findings"] if one["code"] == "TRUST_MISSING"]
+    assert "Stop" in found["message"]
+
+
+# 4: an entry was removed, edited, or is of another version
+
+
+def test_an_entry_that_was_removed(user: User) -> None:
+    user.call("install", "claude")
+    settings = json.loads(user.file("claude").read_text())
+    del settings["hooks"]["UserPromptSubmit"], settings["hooks"]["PreCompact"]
+    user.file("claude").write_text(json.dumps(settings))
+    (found,) = [one for one in user.doctor()["findings"] if one["code"] == "HOOKS_MISSING"]
+    assert (found["severity"], "UserPromptSubmit, PreCompact" in found["message"]) == ("error", True)
+
+
+@pytest.mark.parametrize("client", ["claude", "pi"])
+def test_all_entries_removed(user: User, client: str) -> None:
+    user.call("install", client)
+    user.file(client).write_text("{}" if client == "claude" else "export default () => {};")
+    assert "HOOKS_REMOVED" in user.found()[client]
+    user.file(client).unlink()
+    assert "HOOKS_REMOVED" in user.found()[client]
+    user.call("install", client)
+    user.call("uninstall", client)
+    assert "HOOKS_REMOVED" not in user.found().get(client, [])
+
+
+def test_an_entry_that_was_edited(user: User) -> None:
+    user.call("install", "claude")
+    edit(user.file("claude"), '"timeout": 5', '"timeout": 1')
+    assert user.found()["claude"] == ["HOOKS_CHANGED"]
+
+
+def test_an_entry_that_swallows_the_answer(user: User) -> None:
+    """Two entries changed places: that of the start now prints nothing."""
+    user.call("install", "claude")
+    settings = json.loads(user.file("claude").read_text())
+    silent = settings["hooks"]["Stop"][0]["hooks"][0]["command"]
+    settings["hooks"]["SessionStart"][0]["hooks"][0]["command"] = silent
+    user.file("claude").write_text(json.dumps(settings))
+    assert "HOOK_ANSWER_LOST" in user.found()["claude"]
+
+
+def test_a_shell_that_keeps_joelclaw_from_being_reached(user: User) -> None:
+    """Codex runs its hooks in a login shell."""
+    user.call("install", "codex")
+    trust(user)
+    shell = user.folder / "sh"
+    shell.write_text("#!/bin/sh\nexit 0\n")
+    shell.chmod(0o755)
+    assert "HOOK_NOT_REACHED" in user.found(SHELL=str(shell))["codex"]
+
+
+def test_what_another_version_wrote(user: User) -> None:
+    user.call("install", "claude")
+    (receipt,) = [one for one in (user.memory / "installs").iterdir() if "settings.json" in one.name]
+    edit(user.file("claude"), '"timeout": 5', '"timeout": 7')
+    from hashlib import sha256
+
+    kept = json.loads(receipt.read_text())
+    kept |= {"fingerprint": sha256(user.file("claude").read_bytes()).hexdigest(), "version": "0.0.9"}
+    receipt.write_text(json.dumps(kept))
+    (found,) = [one for one in user.doctor()["findings"] if one["code"] == "HOOKS_OUTDATED"]
+    assert (found["severity"], "0.0.9" in found["message"]) == ("warning", True)
+
+
+def test_installed_twice(user: User) -> None:
+    user.call("install", "claude")
+    user.call("install", "claude", "--project")
+    assert user.found()["claude"] == ["HOOKS_TWICE"]
+    assert user.found("--project")["claude"] == ["HOOKS_TWICE"]
+
+
+# 5: damaged settings
+
+
+@pytest.mark.parametrize("client", HOOKED)
+def test_damaged_settings(user: User, client: str) -> None:
+    user.call("install", client)
+    user.file(client).write_text(user.file(client).read_text().rstrip()[:-1])
+    assert "SETTINGS_DAMAGED" in user.found()[client]
+
+
+def test_damaged_settings_beside(user: User) -> None:
+    user.call("install", "codex", "claude")
+    (user.file("codex").parent / "config.toml").write_text("[features\n")
+    local = user.project / ".claude" / "settings.local.json"
+    local.parent.mkdir()
+    local.write_text('{"permissions": ')
+    found = user.found()
+    assert "SETTINGS_DAMAGED" in found["codex"]
+    assert found["claude"] == ["SETTINGS_DAMAGED"]
+
+
+# 6: switched off, excluded
+
+
+def test_switched_off(user: User) -> None:
+    user.call("install", "claude")
+    user.call("off", "--everywhere")
+    result = user.doctor()
+    (found,) = [one for one in result["findings"] if one["code"] == "SWITCHED_OFF"]
+    assert (found["subject"], found["severity"], result["healthy"]) == ("switches", "warning", True)
+    user.call("on", "--everywhere")
+    assert "switches" not in user.found()
+    user.call("off", "--project")
+    assert user.found()["switches"] == ["SWITCHED_OFF"]
+    user.call("on", "--project")
+    user.call("exclude", ".")
+    assert user.found()["switches"] == ["FOLDER_EXCLUDED"]
+    user.call("exclude", "--remove", ".")
+    user.call("off", "--session", "s-1")
+    assert user.found()["switches"] == ["SWITCHED_OFF_ELSEWHERE"]
+
+
+# 7: a home that cannot be written
+
+
+def test_a_file_in_the_place_of_the_home(user: User) -> None:
+    user.call("install", "claude")
+    shutil.rmtree(user.memory)
+    user.memory.write_text("in the way")
+    result = user.doctor()
+    assert result["healthy"] is False
+    assert {one["subject"] for one in result["findings"] if one["severity"] == "error"} & {"store", "home"}
+
+
+# 8: never called
+
+
+def transcript(user: User, at_ms: int) -> None:
+    path = user.folder / ".claude" / "projects" / "-work" / "0b5f2c1e-0000-4000-8000-000000000001.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text('{"type": "user"}\n')
+    os.utime(path, (at_ms / 1000, at_ms / 1000))
+
+
+def installed_at(user: User, at_ms: int) -> None:
+    os.utime(user.file("claude"), (at_ms / 1000, at_ms / 1000))
+
+
+def by_code(result: dict[str, Any], code: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(one for one in result["findings"] if one["code"] == code)
+    return found
+
+
+def test_hooks_that_were_never_called(user: User) -> None:
+    user.call("install", "claude")
+    installed_at(user, NOW_MS - DAY_MS)
+    transcript(user, NOW_MS - 2 * DAY_MS)
+    assert by_code(user.doctor(), "HOOK_NEVER_CALLED")["severity"] == "note"
+    transcript(user, NOW_MS)
+    assert by_code(user.doctor(), "HOOK_NEVER_CALLED")["severity"] == "error"
+    user.call("off", "--everywhere")
+    assert "claude" not in user.found(), "what is switched off is not called either"
+    user.call("on", "--everywhere", JOELCLAW_NOW_MS=str(NOW_MS + 1_000))
+    assert "claude" not in user.found(), "nor was it then"
+    transcript(user, NOW_MS + 2_000)
+    assert user.found()["claude"] == ["HOOK_NEVER_CALLED"]
+
+
+def prompt(user: User, at_ms: int) -> None:
+    payload = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": str(user.project), "prompt": "go on"}
+    env = user.environment(JOELCLAW_NOW_MS=str(at_ms))
+    user.run("hook", "claude", stdin=json.dumps(payload), env=env, cwd=user.project)
+
+
+def test_hooks_that_are_called_no_more(user: User) -> None:
+    user.call("install", "claude")
+    installed_at(user, NOW_MS - 9 * DAY_MS)
+    prompt(user, NOW_MS - 3 * DAY_MS)
+    transcript(user, NOW_MS - 3 * DAY_MS)
+    assert "claude" not in user.found()
+    transcript(user, NOW_MS)
+    assert user.found()["claude"] == ["HOOKS_SILENT"]
+
+
+def test_last_call_of_each_event(user: User) -> None:
+    user.call("install", "claude")
+    prompt(user, NOW_MS - 3 * DAY_MS)
+    prompt(user, NOW_MS - 60_000)
+    events = {one["event"]: one for one in user.doctor()["clients"]["claude"]["events"]}
+    assert events["UserPromptSubmit"]["lastAt"] == "2026-09-21T14:12:20.000Z"
+    assert events["UserPromptSubmit"]["calls24h"] == 1
+    assert events["PreCompact"]["lastAt"] is None
+
+
+def test_hooks_that_failed_or_were_late(user: User) -> None:
+    user.call("install", "claude")
+
+    def told(action: str, hours_ago: int, event: str, error: str) -> None:
+        about = json.dumps({"agent": "claude", "event": event})
+        at = ("--timestamp", str(NOW_MS - hours_ago * 3_600_000))
+        said = ("--success", "false", "--error", error, "--metadata", about)
+        user.call("otel", "emit", action, "--component", "hook", "--level", "error", *said, *at)
+
+    told("hook.failed", 30, "Stop", "long ago")
+    told("hook.failed", 3, "Stop", "the first")
+    told("hook.degraded", 2, "Stop", "STORE_BUSY: written by another")
+    told("hook.timeout", 1, "PreCompact", "no answer within 2 s")
+    result = user.doctor()
+    failed, late = by_code(result, "HOOK_FAILED"), by_code(result, "HOOK_LATE")
+    assert (failed["severity"], late["severity"], result["healthy"]) == ("warning", "warning", True)
+    assert "Stop failed 2 times" in failed["message"] and "STORE_BUSY" in failed["message"]
+    assert "PreCompact was late once" in late["message"]
+
+
+# 9: another joelclaw on the path
+
+
+def named(user: User, script: str) -> str:
+    folder = user.folder / "older" / "bin"
+    folder.mkdir(parents=True)
+    (folder / "joelclaw").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "joelclaw").chmod(0o755)
+    return f"{folder}:/usr/bin:/bin"
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "severity"),
+    [
+        ("echo 'joelclaw 0.0.1 (python 3.11.1)'", "PATH_COMMAND_OLDER", "warning"),
+        ("echo 'joelclaw 99.0 (python 3.11.1)'", "PATH_COMMAND_OTHER", "note"),
+        ("echo no >&2; exit 1", "PATH_COMMAND_BROKEN", "warning"),
+    ],
+)
+def test_another_joelclaw_on_the_path(user: User, script: str, code: str, severity: str) -> None:
+    (found,) = user.doctor(PATH=named(user, script))["findings"]
+    assert (found["code"], found["severity"], found["subject"]) == (code, severity, "command")
+    assert str(user.folder / "older" / "bin" / "joelclaw") in found["message"]
+
+
+def test_a_projects_hooks_call_what_the_path_finds(user: User) -> None:
+    user.call("install", "claude", "--project")
+    assert "claude" not in user.found("--project")
+    found = user.found("--project", PATH=named(user, "echo 'joelclaw 0.0.1'"))
+    assert found == {"claude": ["HOOK_FAILS"], "command": ["PATH_COMMAND_OLDER"]}
+    assert "HOOK_COMMAND_GONE" in user.found("--project", PATH="/usr/bin:/bin")["claude"]
+
+
+# all at once
+
+
+def test_hooks_broken_in_five_ways_are_all_named(user: User) -> None:
+    copy = user.installed_elsewhere("pi")
+    user.call("install", "claude", "codex", "gemini", "opencode")
+    trust(user)
+    copy.unlink()  # 1: pi's command is gone
+    off_in(user.project / ".claude" / "settings.local.json", {"disableAllHooks": True})  # 2: switched off for claude
+    settings = json.loads(user.file("codex").read_text())
+    del settings["hooks"]["PreCompact"]
+    user.file("codex").write_text(json.dumps(settings))  # 3: an entry of codex was removed
+    user.file("gemini").write_text('{"hooks": {')  # 4: gemini's settings are damaged
+    user.call("off", "--everywhere")  # 5: and all is off
+    result = user.doctor()
+    named = {(one["subject"], one["code"]) for one in result["findings"] if one["severity"] in ("error", "warning")}
+    assert named >= {
+        ("pi", "HOOK_COMMAND_GONE"),
+        ("claude", "HOOKS_DISABLED"),
+        ("codex", "HOOKS_MISSING"),
+        ("gemini", "SETTINGS_DAMAGED"),
+        ("switches", "SWITCHED_OFF"),
+    }
+    assert result["errors"] == 4

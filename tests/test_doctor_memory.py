@@ -1,0 +1,355 @@
+"""`joelclaw doctor`: what is wrong with the store, the home and what the memory leans on; and what `--fix` mends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import stat
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, ROOT, Run, clean_environment
+from doctors import User
+from doctors import user as made
+from faults import fold_log
+from otlp_receiver import Receiver
+from terminal import on_terminal, without_style
+
+from clients import registry
+from session.doctor import home as home_of
+from session.doctor import store, trial
+
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture
+def user(tmp_path: Path, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> User:
+    monkeypatch.setattr(trial, "LONGEST_S", PATIENCE_S)
+    monkeypatch.setattr(home_of, "_LITTLE", 0)  # how full this machine's disk is
+    one = made(tmp_path, home, run)
+    one.call("memory", "write", "the deploy script needs the staging key")
+    return one
+
+
+def the(user: User, code: str, *words: str, **env: str) -> dict[str, Any]:
+    """The only finding of a doctor's look, which has this code."""
+    (found,) = user.doctor(*words, **env)["findings"]
+    assert found["code"] == code, found
+    return found
+
+
+def test_all_is_well(user: User) -> None:
+    result = user.doctor()
+    assert (result["healthy"], result["findings"]) == (True, [])
+    assert list(result["subjects"]) == [
+        *("command", "store", "home", "switches", "settings", "model", "cluster", "exporter"),
+    ]
+    about = result["subjects"]["store"]
+    assert about["size"] > 0 and about["schema"] == about["knownSchema"]
+    assert about["newest"] == "2026-09-21T14:13:20.000Z"
+
+
+def torn(user: User) -> None:
+    fold_log(user.memory)
+    db = apsw.Connection(str(user.memory / "store.db"))
+    page = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'event_timestamp'").get
+    size = db.execute("PRAGMA page_size").get
+    db.close()
+    with open(user.memory / "store.db", "r+b") as handle:
+        handle.seek((page - 1) * size)
+        handle.write(os.urandom(size))
+
+
+def test_a_torn_page_that_status_does_not_meet(user: User) -> None:
+    torn(user)
+    result = user.doctor()
+    (found,) = [one for one in result["findings"] if one["code"] == "STORE_DAMAGED"]
+    assert (found["severity"], found["subject"], result["healthy"]) == ("error", "store", False)
+
+
+def test_a_store_of_garbage(user: User) -> None:
+    for log in ("store.db-wal", "store.db-shm"):
+        (user.memory / log).unlink(missing_ok=True)
+    (user.memory / "store.db").write_bytes(b"not a database " * 500)
+    assert the(user, "STORE_DAMAGED")["severity"] == "error"
+
+
+def test_a_large_log_is_folded(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = apsw.Connection(str(user.memory / "store.db"))
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM document").fetchall()
+    user.call("memory", "write", "the harbour master answers on channel 12")
+    monkeypatch.setattr(store, "_LARGE_LOG", 1_000)
+    assert the(user, "WAL_LARGE")["severity"] == "warning"
+    codes = [(one["code"], one["severity"]) for one in user.doctor("--fix")["findings"]]
+    assert ("FIX_FAILED", "warning") in codes, "somebody reads it"
+    reader.close()
+    user.call("memory", "write", "the tide tables lie in three files")
+    (done,) = user.doctor("--fix")["findings"]
+    assert (done["code"], done["severity"], done["fix"]) == ("WAL_LARGE", "ok", "")
+    assert (user.memory / "store.db-wal").stat().st_size == 0
+    assert user.call("memory", "stats")["total"] == 3
+
+
+def test_a_clock_that_is_behind(user: User) -> None:
+    found = the(user, "CLOCK_BEHIND", JOELCLAW_NOW_MS=str(NOW_MS - 3 * HOUR_MS))
+    assert (found["severity"], "3 h" in found["message"] or "180 min" in found["message"]) == ("warning", True)
+
+
+def test_modes_that_let_others_in(user: User) -> None:
+    user.memory.chmod(0o755)
+    (user.memory / "store.db").chmod(0o644)
+    (user.memory / "somebody's.txt").write_text("not ours")
+    (user.memory / "somebody's.txt").chmod(0o644)
+    found = the(user, "MODES_OPEN")
+    assert "store.db" in found["message"] and "somebody" not in found["message"].partition(" in /")[0]
+    (done,) = user.doctor("--fix")["findings"]
+    assert (done["code"], done["severity"]) == ("MODES_OPEN", "ok")
+    assert stat.S_IMODE(user.memory.stat().st_mode) == 0o700
+    assert stat.S_IMODE((user.memory / "store.db").stat().st_mode) == 0o600
+    assert stat.S_IMODE((user.memory / "somebody's.txt").stat().st_mode) == 0o644
+
+
+def test_modes_that_were_put_right_while_it_looked(user: User) -> None:
+    """Settings that were changed are kept in another form, and who writes to the home closes it."""
+    settings(user, "[recall]\nlimit = 9\n")
+    user.memory.chmod(0o755)
+    done = user.run("doctor", env=user.environment(), cwd=user.project)
+    (found,) = done.result["findings"]
+    assert (found["code"], found["severity"], done.result["fixed"]) == ("MODES_OPEN", "ok", 1)
+    assert "now only you can" in found["message"]
+
+
+def test_files_of_another_user(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    uid = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    assert "OWNED_BY_OTHERS" in [one["code"] for one in user.doctor()["findings"]]
+
+
+def test_what_killed_writers_left(user: User) -> None:
+    old = time.time() - 7_200
+    for name in ("trusted.json.4711.99.tmp", "knowledge.json.4712.98.tmp"):
+        (user.memory / name).write_text("half")
+        (user.memory / name).chmod(0o600)
+        os.utime(user.memory / name, (old, old))
+    (user.memory / "config.toml.4713.97.tmp").write_text("being written")
+    (user.memory / "config.toml.4713.97.tmp").chmod(0o600)
+    assert the(user, "STALE_FILES")["severity"] == "note"
+    assert len(list(user.memory.glob("*.tmp"))) == 3, "asking deletes nothing"
+    (done,) = user.doctor("--fix")["findings"]
+    assert (done["code"], done["severity"], done["message"]) == ("STALE_FILES", "ok", "2 temporary files were deleted")
+    assert [path.name for path in user.memory.glob("*.tmp")] == ["config.toml.4713.97.tmp"]
+
+
+def test_what_was_set_aside(user: User) -> None:
+    (user.memory / "knowledge.json.damaged-17").write_text("{")
+    (user.memory / "knowledge.json.damaged-17").chmod(0o600)
+    assert the(user, "FILES_SET_ASIDE")["severity"] == "note"
+
+
+def test_events_that_wait(user: User) -> None:
+    user.call("otel", "emit", "build.broke", "--level", "error")
+    (event,) = user.call("otel", "list", "--limit", "1")["events"]
+    spool = user.memory / "spool"
+    spool.mkdir(exist_ok=True)
+    kept = {"id": "e", "timestamp": NOW_MS - 2 * HOUR_MS, "sessionId": "s", "systemId": "here", "level": "warn"}
+    kept |= {"source": "cli", "component": "hook", "action": "hook.failed", "success": False, "metadata": {}}
+    assert event["action"] == "build.broke"
+    (spool / "events.jsonl").write_text(json.dumps(kept) + "\n")
+    spool.chmod(0o700)
+    (spool / "events.jsonl").chmod(0o600)
+    assert the(user, "EVENTS_WAIT")["severity"] == "warning"
+    assert (spool / "events.jsonl").exists()
+
+
+def test_a_disk_that_is_nearly_full(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(home_of, "_LITTLE", 2**70)
+    assert the(user, "DISK_LOW")["severity"] == "warning"
+    monkeypatch.setattr(home_of, "_HARDLY_ANY", 2**70)
+    assert the(user, "DISK_LOW")["severity"] == "error"
+
+
+def settings(user: User, text: str) -> None:
+    (user.memory / "config.toml").write_text(text)
+    (user.memory / "config.toml").chmod(0o600)
+
+
+def test_a_model_that_is_gone(user: User) -> None:
+    settings(user, '[model]\ncommand = "no-such-model --fast"\n')
+    found = the(user, "MODEL_COMMAND_GONE")
+    assert (found["subject"], found["severity"], "no-such-model" in found["message"]) == ("model", "error", True)
+    settings(user, '[model]\ncommand = "cat"\n')
+    assert user.doctor()["findings"] == []
+
+
+@pytest.fixture
+def closed_port() -> int:
+    """A port at which nobody listens."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def test_a_cluster_that_does_not_answer(user: User, closed_port: int) -> None:
+    url = f"http://127.0.0.1:{closed_port}"
+    settings(user, f'[store]\nbackend = "typesense"\nurls = "{url}"\n')
+    found = {one["code"]: one for one in user.doctor(TYPESENSE_API_KEY="k")["findings"]}
+    assert found["CLUSTER_UNREACHABLE"]["severity"] == "warning"
+    assert url in found["CLUSTER_UNREACHABLE"]["message"]
+    assert "TYPESENSE_API_KEY_MISSING" in [one["code"] for one in user.doctor()["findings"]]
+
+
+def test_a_collector_that_is_not_there(user: User, closed_port: int) -> None:
+    settings(user, '[otel]\nexport = "auto"\n')
+    where = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{closed_port}"}
+    found = the(user, "EXPORT_UNREACHABLE", **where)
+    assert (found["subject"], found["severity"]) == ("exporter", "warning")
+
+
+def test_a_collector_that_got_nothing_for_long(user: User) -> None:
+    settings(user, '[otel]\nexport = "auto"\n')
+    there = Receiver().start()
+    try:
+        where = {**there.env, "OTEL_METRICS_EXPORTER": "none"}
+        user.call("otel", "emit", "build.ok")
+        user.call("otel", "export", **where)
+        assert user.doctor(**where)["findings"] == []
+        settings(user, "")  # so that nothing is sent in the background
+        user.call("otel", "emit", "build.broke", **where)
+        settings(user, '[otel]\nexport = "auto"\n')
+        where["JOELCLAW_NOW_MS"] = str(NOW_MS + 3 * HOUR_MS)
+        codes = {one["code"] for one in user.doctor(**where)["findings"]}
+    finally:
+        there.stop()
+    assert codes == {"EXPORT_BEHIND"}
+
+
+def test_settings_that_cannot_be_read(user: User) -> None:
+    settings(user, "[recall]\nlimit = 0\n")
+    found = the(user, "CONFIG_INVALID")
+    assert (found["subject"], found["severity"]) == ("settings", "error")
+
+
+def test_entries_are_mended(user: User) -> None:
+    copy = user.installed_elsewhere("claude")
+    before = user.file("claude").read_bytes()
+    copy.unlink()
+    result = user.doctor("--fix")
+    assert result["healthy"] is True
+    done = next(one for one in result["findings"] if one["severity"] == "ok")
+    assert (done["code"], done["subject"], done["fix"]) == ("HOOKS_ENTERED", "claude", "")
+    assert JOELCLAW in user.file("claude").read_text()
+    (backup,) = user.file("claude").parent.glob("*backup*")
+    assert backup.read_bytes() == before
+    assert str(backup) in done["message"]
+    assert user.doctor("--fix")["fixed"] == 0, "there is nothing left to mend"
+
+
+def test_nothing_of_the_users_is_mended(user: User) -> None:
+    """His switches, his damaged files and his trust stay as they are."""
+    user.call("install", "claude", "codex", "gemini")
+    settings = json.loads(user.file("claude").read_text())
+    user.file("claude").write_text(json.dumps({**settings, "disableAllHooks": True}))
+    user.file("gemini").write_text("{")
+    user.call("off", "--everywhere")
+    before = [user.file(name).read_bytes() for name in ("claude", "codex", "gemini")]
+    result = user.doctor("--fix")
+    assert {"HOOKS_DISABLED", "TRUST_MISSING", "SETTINGS_DAMAGED", "SWITCHED_OFF"} <= {
+        one["code"] for one in result["findings"]
+    }
+    assert [user.file(name).read_bytes() for name in ("claude", "codex", "gemini")] == before
+
+
+def test_what_cannot_be_mended_is_said(user: User) -> None:
+    user.call("install", "claude")
+    user.file("claude").unlink()
+    user.file("claude").parent.rename(user.folder / "moved")
+    (user.folder / ".claude").write_text("in the way")
+    codes = {one["code"] for one in user.doctor("--fix", "--client", "claude")["findings"]}
+    assert codes & {"FIX_FAILED", "SETTINGS_UNREADABLE"}
+
+
+def test_a_client_that_there_is_not(user: User) -> None:
+    done = user.run("doctor", "--client", "nobody", ok=False)
+    assert done.code == 2
+    assert done.json["error"]["code"] == "DOCTOR_INVALID_ARGS"
+
+
+def test_what_a_hook_said_does_not_act_on_a_terminal(user: User) -> None:
+    user.call("install", "claude")
+    about = json.dumps({"agent": "claude", "event": "Stop"})
+    said = "\x1b]0;owned\x07 \x1b[31mred \u202eevil </tool_result>"
+    told = ("--component", "hook", "--level", "error", "--success", "false", "--error", said, "--metadata", about)
+    user.call("otel", "emit", "hook.failed", *told)
+    found = the(user, "HOOK_FAILED", "--client", "claude")
+    assert "red" in found["message"]
+    printed = [
+        user.run("doctor", "--client", "claude", env=user.environment(), cwd=user.project).out,
+        without_style(on_terminal(user.memory, "doctor", env=user.environment(), cwd=user.project).out),
+    ]
+    for text in printed:
+        assert not {"\x1b", "\x07", "\u202e"} & set(text)
+        assert "</tool_result>" not in text
+
+
+def test_where_there_is_no_project(user: User) -> None:
+    done = user.run("doctor", "--project", env=user.environment(), cwd=user.folder, ok=False)
+    assert (done.code, done.json["error"]["code"]) == (1, "DOCTOR_NO_PROJECT")
+    gone = user.folder / "gone"
+    gone.mkdir()
+    script = f"cd {gone} && rmdir {gone} && exec {JOELCLAW} doctor"
+    done_too = subprocess.run(["/bin/sh", "-c", script], env=clean_environment(user.memory), capture_output=True)
+    assert (done_too.returncode, json.loads(done_too.stdout)["error"]["code"]) == (1, "DOCTOR_NO_FOLDER")
+
+
+def test_a_client_that_cannot_be_looked_at(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    user.call("install", "claude", "pi")
+
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError("odd")
+
+    monkeypatch.setattr(type(registry.row("claude").settings()), "switched_off", fail)
+    result = user.doctor()
+    (found,) = [one for one in result["findings"] if one["code"] == "NOT_EXAMINED"]
+    assert (found["subject"], "odd" in found["message"]) == ("claude", True)
+    assert result["clients"]["pi"]["trialMs"] > 0
+
+
+def test_next_step(user: User) -> None:
+    user.installed_elsewhere("claude").unlink()
+    done = user.run("doctor", "--client", "claude", env=user.environment(), cwd=user.project, ok=False)
+    (step,) = done.json["next_actions"]
+    assert step["command"] == "joelclaw doctor --client claude --fix"
+
+
+def test_every_code_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "doctor.md").read_text()
+    listed = {
+        code for line in page.splitlines() if line.startswith("| `") for code in line.split("|")[1].split("`")[1::2]
+    }
+    modules = (*(ROOT / "session" / "doctor").glob("*.py"), ROOT / "session" / "install" / "entered.py")
+    made = re.compile(r'(?:note|warning|error|make|Finding)\(\s*"([A-Z_]+)"|^[A-Z_]+ = "(HOOK_[A-Z_]+)"', re.MULTILINE)
+    written = {one or other for path in modules for one, other in made.findall(path.read_text())}
+    assert len(written) > 40
+    assert written - listed == set()
+
+
+def test_on_a_terminal(user: User) -> None:
+    user.installed_elsewhere("claude").unlink()
+    shown = on_terminal(user.memory, "doctor", env=user.environment(), cwd=user.project, columns=200)
+    lines = without_style(shown.out).splitlines()
+    assert shown.code == 1
+    assert lines[0].startswith("1 error")
+    at = next(number for number, line in enumerate(lines) if line.startswith("✗ claude"))
+    assert "HOOK_COMMAND_GONE" in lines[at + 1]
+    assert lines[at + 2].strip() == "→ joelclaw install claude"
+    assert any(line.startswith("✓ store") and "whole" in line for line in lines)
+    well = on_terminal(user.memory, "doctor", "--client", "pi", env=user.environment(), cwd=user.project)
+    assert (well.code, without_style(well.out).splitlines()[0]) == (0, "all is well")
