@@ -163,6 +163,9 @@ class Call:
             "injected": [text["customType"] for text in self._texts],
             "contentChars": sum(len(text["content"]) for text in self._texts),
         }
+        usage = self._context.usage if self._context is not None else None
+        if usage is not None and usage["percent"] is not None:
+            about |= {"percent": usage["percent"], "tokens": usage["tokens"], "window": usage["window"]}
         if not faults:
             return self._about("hook.completed", "debug", about)
         first = faults[0]
@@ -181,7 +184,12 @@ class Call:
             level=level,
             success=not error,
             error=error or None,
-            metadata={"agent": self._agent[:40], "event": event["name"] if event else self._name[:80], **more},
+            metadata={
+                "agent": self._agent[:40],
+                "event": event["name"] if event else self._name[:80],
+                "kind": event["kind"] if event else "",
+                **more,
+            },
             duration_ms=round((time.perf_counter() - self._began) * 1000, 2),
             session=state_file.identity(event["session"]) if event and event["session"] else "",
             role=role,
