@@ -6,7 +6,6 @@ from core import config as settings
 from core.errors import Failure
 from core.store import events as stored
 from core.store import sqlite
-from core.store.history import hook_calls
 from otel import spool
 from otel.event import search_text
 
@@ -107,7 +106,7 @@ def prune(db: apsw.Connection, before: int) -> tuple[int, int]:
     """
     import time
 
-    from core.store.history import injections
+    from core.store.history import hook_calls, injections
 
     deleted = 0
     while True:
@@ -122,8 +121,8 @@ def prune(db: apsw.Connection, before: int) -> tuple[int, int]:
 
 
 def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:
-    if event["component"] == hook_calls.COMPONENT:
-        hook_calls.record(db, event)  # noise or not
+    if event["component"] == stored.HOOK:
+        stored.record_hook(db, event)  # noise or not
     elif "injected" in event:
         from core.store.history import injections
 

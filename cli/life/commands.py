@@ -38,7 +38,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "report",
-        "cli.life.report:run",
+        "cli.life.life:report",
         "All sessions of the last hours: what hooks cost, injections, hit and echo rates, errors.",
         (HOURS, _HTML, _TO),
         code="REPORT_INVALID_ARGS",

@@ -1,4 +1,4 @@
-"""`joelclaw session list` and `joelclaw session show`."""
+"""`joelclaw session list`, `joelclaw session show` and `joelclaw report`."""
 
 from __future__ import annotations
 
@@ -82,6 +82,29 @@ def show(options: dict[str, Any]) -> Answer | int:
     if found["compactions"]:
         actions.append(step(f"joelclaw lost {quoted(session)}", "what the last compaction dropped"))
     return Answer({**found, "chosen": how, "full": bool(options["full"])}, actions)
+
+
+def report(options: dict[str, Any]) -> Answer | int:
+    """All sessions of the last hours, in figures; with `--html` as a page.
+
+    Raises:
+        Failure: PAGE_NOT_WRITTEN, or what the store says.
+    """
+    from session.life import report as reports
+
+    try:
+        found = reports.of_all(sqlite.open_reading(), hours=options["hours"], now=clock.now_ms())
+    except apsw.Error as error:
+        raise sqlite.as_failure(error) from None
+    if options["html"] or options["to"] is not None:
+        from session.life import report_page
+
+        return page_file.write(report_page.of(found), options["to"], "joelclaw-report.html")
+    hours = f"{found['hours']:g}"
+    actions: list[NextAction] = [step(f"joelclaw report --hours {hours} --html", "the same as a page for a browser")]
+    if found["errors"]["total"]:
+        actions.append(step(f"joelclaw otel list --level error,fatal --hours {hours}", "the errors one by one"))
+    return Answer(found, actions)
 
 
 def _given(session: str | None) -> tuple[str, str]:

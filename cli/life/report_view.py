@@ -34,7 +34,7 @@ def report(answer: Answer) -> None:
                 "hooks": f"{plain(hooks['count'])}, {bad}; {ms(hooks['p50'])} median, {ms(hooks['p95'])} in 95 of 100",
                 "injections": f"{plain(given['count'])}, {plain(given['tokens'])} tokens",
                 "hit rate": f"{share(recalls['hitRate'])}, {recalls['withHits']} of {recalls['count']} recalls",
-                "echo rate": f"{share(feedback['echoRate'])}, {feedback['echo']} of {feedback['judged']} judged memories",
+                "echo rate": f"{share(feedback['echoRate'])}, {feedback['echo']} of {feedback['judged']} judged",
                 "errors": safe(errors["total"], "bold red" if errors["total"] else ""),
             }
         )

@@ -130,9 +130,7 @@ def _curve(life: Any) -> Text:
     line = Text()
     if len(points) < 2:
         return line
-    compacted = sorted(
-        one["at"] for turn in life["turns"] for one in turn["moments"] if one["kind"] == "compaction"
-    )
+    compacted = sorted(one["at"] for turn in life["turns"] for one in turn["moments"] if one["kind"] == "compaction")
     size = max(1, -(-len(points) // _CURVE))
     line.append("context  ", "dim")
     before = ""

@@ -163,9 +163,6 @@ class Call:
             "injected": [text["customType"] for text in self._texts],
             "contentChars": sum(len(text["content"]) for text in self._texts),
         }
-        usage = self._context.usage if self._context is not None else None
-        if usage is not None and usage["percent"] is not None:
-            about |= {"percent": usage["percent"], "tokens": usage["tokens"], "window": usage["window"]}
         if not faults:
             return self._about("hook.completed", "debug", about)
         first = faults[0]
@@ -177,24 +174,23 @@ class Call:
 
         event = self._event
         role = os.environ.get("JOELCLAW_ROLE") or "interactive"
-        return new_event(
+        made = new_event(
             action,
             source=role,
             component=COMPONENT,
             level=level,
             success=not error,
             error=error or None,
-            metadata={
-                "agent": self._agent[:40],
-                "event": event["name"] if event else self._name[:80],
-                "kind": event["kind"] if event else "",
-                **more,
-            },
+            metadata={"agent": self._agent[:40], "event": event["name"] if event else self._name[:80], **more},
             duration_ms=round((time.perf_counter() - self._began) * 1000, 2),
             session=state_file.identity(event["session"]) if event and event["session"] else "",
             role=role,
             now=clock.now_ms(),
         )
+        if event is not None:
+            usage = self._context.usage if self._context is not None else None
+            made["hook"] = {"kind": event["kind"], **(usage or {})}
+        return made
 
 
 def _client(agent: str) -> Client:

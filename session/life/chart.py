@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from session.life.timeline import Point
 
 STYLE = """
-.chart svg { display: block; width: 100%; min-width: 40rem; height: auto; }
+.chart svg { display: block; width: 100%; min-width: 32rem; height: auto; }
 .chart text { fill: var(--soft); font: 11px system-ui, sans-serif; }
 .chart .band-warm { fill: var(--warm-band); } .chart .band-hot { fill: var(--hot-band); }
 .chart .grid { stroke: var(--line); stroke-width: 1; }

@@ -77,11 +77,9 @@ def of_session(db: apsw.Connection | None, session: str, config: Config) -> Life
     """
     state, problem = _state(session)
     about = _Kept(db, session)
-    given = [one["memories"] for one in about.injected]
-    named = [str(event["metadata"].get("memoryId", "")) for event in about.events]
-    texts = (
-        session_log.memory_texts(db, [*sum(given, []), *filter(None, named)], MEMORY_CHARS) if db is not None else {}
-    )
+    named = [name for one in about.injected for name in one["memories"]]
+    named += [name for event in about.events if isinstance(name := event["metadata"].get("memoryId"), str)]
+    texts = session_log.memory_texts(db, named, MEMORY_CHARS) if db is not None else {}
     moments = [
         *moment.of_events(about.events, about.injected, texts),
         *moment.of_compactions(about.events, about.compactions),
@@ -93,6 +91,7 @@ def of_session(db: apsw.Connection | None, session: str, config: Config) -> Life
     known = listing.Known(session, 0, about.archived, problem)
     known.state = state
     percent = _percent(state, about.hooks)
+    times = _times(state, about)
     outcomes = _outcomes(turns)
     happened = [one for turn in turns for one in turn["moments"]]
     return {
@@ -101,7 +100,8 @@ def of_session(db: apsw.Connection | None, session: str, config: Config) -> Life
         "role": state["role"] if state else "",
         "project": known.project,
         "folder": (about.archived["folder"] if about.archived else "") or (state["cwd"] if state else ""),
-        **_extent(state, about),
+        "startedAt": clock.iso(min(times, default=None)),
+        "updatedAt": clock.iso(max(times, default=None)),
         "task": _task(state, about.prompts),
         "contextPercent": percent,
         "zone": listing.zone(percent, config),
@@ -126,7 +126,7 @@ def of_session(db: apsw.Connection | None, session: str, config: Config) -> Life
         "problem": problem,
         "turns": turns,
         "context": timeline.points_of(about.hooks, turns, MOST_POINTS),
-    }  # type: ignore[typeddict-item]  # `_extent` has two of the keys
+    }
 
 
 class _Kept:
@@ -166,16 +166,15 @@ def _percent(state: SessionState | None, hooks: Sequence[HookCall]) -> float | N
     return next((one["percent"] for one in reversed(hooks) if one["percent"] is not None), None)
 
 
-def _extent(state: SessionState | None, about: _Kept) -> dict[str, str]:
-    """From when to when anything is known of it."""
+def _times(state: SessionState | None, about: _Kept) -> list[int]:
+    """When anything was that is known of it, in ms since the epoch."""
     times = [one["at"] for one in (*about.hooks, *about.events, *about.prompts)]
     times += [at for at, _, _ in about.calls if at]
     if state is not None:
         times += [state["startedAt"], state["updatedAt"]]
     if about.archived is not None:
         times.append(about.archived["updated_at"])
-    times = [at for at in times if at > 0]
-    return {"startedAt": clock.iso(min(times, default=None)), "updatedAt": clock.iso(max(times, default=None))}
+    return [at for at in times if at > 0]
 
 
 def _task(state: SessionState | None, prompts: Sequence[Prompt]) -> str:

@@ -43,6 +43,7 @@ code, pre, .mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "
 .tiles dt { color: var(--soft); font-size: .82rem; }
 .tiles dd { margin: 0; font-size: 1.35rem; font-weight: 600; letter-spacing: -.02em;
   font-variant-numeric: tabular-nums; }
+.tiles dd .soft { font-size: 1rem; font-weight: 500; letter-spacing: 0; }
 .tiles small { display: block; color: var(--soft); font-size: .78rem; font-weight: 400; letter-spacing: 0; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .9rem 1rem; }
 .scroll { overflow-x: auto; }

@@ -1,4 +1,4 @@
-"""Hook calls: whose, when, how long, how full the context was. A row each, whatever becomes of their events. Hot path.
+"""Hook calls: whose, when, how long, how full the context was; written by `core.store.events.record_hook`.
 
 `hook.completed` is a debug event, and of those the log keeps twelve a minute; who counts hooks counts these rows.
 """
@@ -11,10 +11,9 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.interface import Event
-
     class HookCall(TypedDict):
-        """One call: see the table `hook_call` in `core.store.migrations`."""
+        """One call: see the table `hook_call` in `core.store.migrations`. `outcome`: ok, degraded, failed, or late (it
+        gave the empty answer when its time was over)."""
 
         session: str
         at: int
@@ -38,30 +37,7 @@ if TYPE_CHECKING:
         client: str
 
 
-COMPONENT = "hook"
-OUTCOMES = {"hook.completed": "ok", "hook.degraded": "degraded", "hook.failed": "failed", "hook.timeout": "late"}
-"""Action of the event of a call → what became of it: `late` gave the empty answer when its time was over."""
 _COLUMNS = "session_id, at, client, event, kind, ms, outcome, error, percent, tokens, context_window, chars"
-_INSERT = f"INSERT OR IGNORE INTO hook_call ({_COLUMNS}, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-
-
-def record(db: apsw.Connection, event: Event) -> None:
-    """Keep the call that an event of the component `hook` tells of, inside the caller's transaction.
-
-    Another event is passed over, and one that is kept already.
-    """
-    outcome = OUTCOMES.get(event["action"])
-    if outcome is None:
-        return
-    about = event["metadata"]
-    db.execute(
-        _INSERT,
-        (
-            event["sessionId"], event["timestamp"], _text(about, "agent"), _text(about, "event"), _text(about, "kind"),
-            event.get("duration_ms"), outcome, event.get("error", ""), _number(about, "percent"),
-            _number(about, "tokens"), _number(about, "window"), _number(about, "contentChars") or 0, event["id"],
-        ),
-    )  # fmt: skip
 
 
 def of_session(db: apsw.Connection, session: str) -> list[HookCall]:
@@ -143,16 +119,6 @@ def forget(db: apsw.Connection, session: str) -> None:
 def exists(db: apsw.Connection) -> bool:
     """Whether the store has the table: an older one that cannot be written has none."""
     return bool(db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'hook_call'").get)
-
-
-def _text(about: dict[str, Any], name: str) -> str:
-    value = about.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _number(about: dict[str, Any], name: str) -> Any:
-    value = about.get(name)
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def _call(row: tuple[Any, ...]) -> HookCall:

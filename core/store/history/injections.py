@@ -1,4 +1,4 @@
-"""The texts that sessions were given, word for word, beside the events that tell of them. Hot path where one is kept."""
+"""The texts that sessions were given, word for word, beside the events that tell of them. Hot path."""
 
 from __future__ import annotations
 
