@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
+from session.life import page
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _curve(life: Life, points: Sequence[Point]) -> list[str]:
         for at, point in enumerate(points):
             percent = point["percent"]
             zone = " hot" if percent >= life["hotPercent"] else " warm" if percent >= life["warmPercent"] else ""
-            told = f"turn {point['turn']}, {escape(point['at'][11:19])}: {percent:g} %"
+            told = f"turn {point['turn']}, {page.clock_time(point['at'])}: {percent:g} %"
             parts.append(
                 f'<circle class="dot{zone}" cx="{_x(at, len(points))}" cy="{_y(percent)}" r="2.6">'
                 f"<title>{told}</title></circle>"

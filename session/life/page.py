@@ -148,9 +148,9 @@ def share(value: float | None) -> str:
 
 def when(iso: str) -> str:
     """A time of a record, to the second, without its zone (UTC); "–" where it is not known."""
-    return escape(iso[:19].replace("T", " ")) if iso[:1].isdigit() else "–"
+    return line(iso[:19].replace("T", " ")) if iso[:1].isdigit() else "–"
 
 
 def clock_time(iso: str) -> str:
     """Its hours, minutes and seconds."""
-    return escape(iso[11:19]) if iso[:1].isdigit() else "–"
+    return line(iso[11:19]) if iso[:1].isdigit() else "–"
