@@ -13,6 +13,10 @@ from conftest import Run
 from lived_session import BEGAN_MS, MEMORY, MINUTE, Lived, live
 from terminal import on_terminal, without_style
 
+from otel import spool
+from otel.event import new_event
+from session import session_event
+
 OTHER = "5a3e7c22-0000-4333-8444-555566667777"
 
 
@@ -99,6 +103,31 @@ def test_the_injected_text_is_in_no_list_of_events(run: Run, lived: Lived) -> No
     assert "HARB-2231" not in run("otel", "export", "--to", "-", env=lived.env()).out
 
 
+def test_what_waited_in_the_spool_is_told_and_odd_lines_do_no_harm(
+    run: Run, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Lived(run, tmp_path)
+    one.hook("SessionStart", source="startup")
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    told = new_event("memory.recall.injected", component="memory-enforcer", session=SESSION, now=one.now + 1)
+    token = "ghp_" + "a1B2" * 9
+    told["injected"] = session_event.injected("memory-recall", f"the token is {token}")
+    late = new_event("hook.timeout", component="hook", session=SESSION, level="error", success=False, now=one.now + 2)
+    odd: list[Any] = [
+        {**late, "id": "odd-1", "hook": "x"},
+        {**late, "id": "odd-2", "hook": {"kind": 5, "percent": "much", "tokens": [], "window": None}},
+        {**told, "id": "odd-3", "injected": {"text": ["x"]}},
+        {**told, "id": "odd-4", "injected": 7},
+    ]
+    assert spool.keep([told, late, *odd])
+    one.hook("UserPromptSubmit", prompt="go on")
+    life = shown(run, SESSION)
+    (injection,) = [found for found in moments(life, "injection") if found.get("customType") == "memory-recall"]
+    assert injection["content"].startswith("the token is ") and token not in injection["content"]
+    assert len([found for found in moments(life, "error") if " late: " in found["text"]]) == 3
+    assert life["hooks"]["count"] == 2
+
+
 def test_a_hook_that_failed_or_was_late_is_told(run: Run, tmp_path: Path) -> None:
     one = Lived(run, tmp_path)
     one.hook("SessionStart", source="startup")
@@ -131,6 +160,7 @@ def test_without_an_id_it_is_this_session_else_the_newest_of_the_project(
         env={"JOELCLAW_NOW_MS": str(lived.now + MINUTE)})  # fmt: skip
     life = shown(run, env={"JOELCLAW_SESSION_ID": SESSION})
     assert (life["sessionId"], life["chosen"]) == (SESSION, "environment")
+    assert shown(run, env={"JOELCLAW_SESSION_ID": "of another tool"})["chosen"] == "last"
     (tmp_path / "gateway").mkdir()
     here = run("session", "show", cwd=tmp_path / "gateway").result
     assert (here["sessionId"], here["chosen"]) == (SESSION, "project")

@@ -59,7 +59,7 @@ def _check_client(client: str) -> None:
 
 
 def show(options: dict[str, Any]) -> Answer | int:
-    """One session's life; with `--html` as a page.
+    """One session's life; with `--html` as a page. Of a session around of which nothing is kept it is the newest.
 
     Raises:
         Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS, PAGE_NOT_WRITTEN, or what the store says.
@@ -67,7 +67,7 @@ def show(options: dict[str, Any]) -> Answer | int:
     try:
         db = sqlite.open_reading()
         given, how = _given(options["id"])
-        if given:
+        if given and (how == "given" or chosen.is_known(db, given)):
             session = chosen.meant(db, given)
         else:
             session, how = chosen.newest(db, project.name_of(_here()))

@@ -22,6 +22,7 @@ STYLE = """
 .chart .compaction { stroke: var(--mark); stroke-width: 1.5; stroke-dasharray: 5 3; }
 .chart text.compaction { fill: var(--mark); stroke: none; font-weight: 600; }
 .chart .injection { fill: var(--good); }
+@media (max-width: 46rem) { .chart text { font-size: 18px; } }
 .legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin: .6rem 0 0; padding: 0; list-style: none;
   color: var(--soft); font-size: .82rem; }
 .legend i { display: inline-block; width: .8em; height: .8em; border-radius: 2px; margin-right: .4em;
@@ -31,8 +32,8 @@ STYLE = """
 .legend .k-compaction { background: var(--mark); width: .15em; }
 .legend .k-injection { background: var(--good); border-radius: 50%; }
 """
-_WIDE, _HIGH = 960, 250
-_LEFT, _RIGHT, _TOP, _BOTTOM = 42, 12, 24, 34
+_WIDE, _HIGH = 960, 270
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 14, 26, 42
 _NUMBERS = 14
 """Turns that are numbered below the axis, at most."""
 _DOTS = 120
@@ -94,8 +95,8 @@ def _turns(points: Sequence[Point]) -> list[str]:
     for place, at in enumerate(begins):
         x = _x(at, len(points))
         parts.append(f'<line class="turn" x1="{x}" x2="{x}" y1="{_TOP}" y2="{_y(0)}"/>')
-        if place % every == 0 and x - last >= 18:
-            parts.append(f'<text x="{x}" y="{_y(0) + 15}" text-anchor="middle">{points[at]["turn"]}</text>')
+        if place % every == 0 and x - last >= 30:
+            parts.append(f'<text x="{x}" y="{_y(0) + 18}" text-anchor="middle">{points[at]["turn"]}</text>')
             last = x
     return [*parts, f'<text x="{_WIDE - _RIGHT}" y="{_HIGH - 4}" text-anchor="end">turn</text>']
 
@@ -127,7 +128,7 @@ def _curve(life: Life, points: Sequence[Point]) -> list[str]:
 def _compactions(life: Life, points: Sequence[Point]) -> list[str]:
     parts = []
     for number, at in enumerate(_times(life, "compaction"), 1):
-        x = _x(max(0.0, _place(at, points) - 0.5), len(points))
+        x = _x(min(len(points) - 1, max(0.0, _place(at, points) - 0.5)), len(points))
         parts.append(f'<line class="compaction" x1="{x}" x2="{x}" y1="{_TOP - 4}" y2="{_y(0)}"/>')
         parts.append(f'<text class="compaction" x="{x}" y="{_TOP - 9}" text-anchor="middle">{number}</text>')
     return parts

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 TASK_CHARS = 200
 _PROMPTS = 12
 _MOST_ARCHIVED = 100_000
+_LOOKED_AT = 200
 
 
 class Known:
@@ -95,8 +96,8 @@ def known(db: apsw.Connection | None) -> list[Known]:
 
 
 def latest(db: apsw.Connection | None, *, project: str = "") -> str:
-    """The id of the session that did something last, of a project or of all; "" for none."""
-    for one in known(db):
+    """The id of the session that did something last, of a project (among the last 200) or of all; "" for none."""
+    for one in known(db)[:_LOOKED_AT]:
         if not project or projects.same(project, one.read().project):
             return one.id
     return ""
