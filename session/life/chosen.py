@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core import project as projects
 from core.errors import Failure
 from core.store.history import hook_calls
 from core.store.sessions import call_search, transcripts
@@ -16,6 +17,7 @@ _SHORTEST = 4
 _MOST_LISTED = 10
 _NEAR = 3
 _LOOKED_AT, _COMPARED = 500, 60
+_OF_PROJECT = 200
 _ALIKE = 0.6
 NOT_FOUND = "SESSION_NOT_FOUND"
 
@@ -52,16 +54,17 @@ def is_known(db: apsw.Connection | None, session: str) -> bool:
 
 
 def newest(db: apsw.Connection | None, project: str) -> tuple[str, str]:
-    """The session that did something last: of a project where there is one, and "project"; else of all, and "last".
+    """The session that did something last, and which it is: "project", of this one among the last 200; else "last".
 
     Raises:
         Failure: SESSION_NOT_FOUND where there is none at all.
     """
-    for asked, chosen in ((project, "project"), ("", "last")):
-        if asked or chosen == "last":
-            found = listing.latest(db, project=asked)
-            if found:
-                return found, chosen
+    known = listing.known(db)
+    for one in known[:_OF_PROJECT] if project else ():
+        if projects.same(project, one.read().project):
+            return one.id, "project"
+    if known:
+        return known[0].id, "last"
     raise Failure(
         NOT_FOUND,
         "nothing is known of any session yet",

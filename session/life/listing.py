@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 TASK_CHARS = 200
 _PROMPTS = 12
 _MOST_ARCHIVED = 100_000
-_LOOKED_AT = 200
 
 
 class Known:
@@ -93,14 +92,6 @@ def known(db: apsw.Connection | None) -> list[Known]:
         at = max(summary["updatedAt"], before.updated_at if before else 0)
         found[identifier] = Known(identifier, at, archived.get(identifier), summary.get("problem", ""))
     return sorted(found.values(), key=lambda one: (-one.updated_at, one.id))
-
-
-def latest(db: apsw.Connection | None, *, project: str = "") -> str:
-    """The id of the session that did something last, of a project (among the last 200) or of all; "" for none."""
-    for one in known(db)[:_LOOKED_AT]:
-        if not project or projects.same(project, one.read().project):
-            return one.id
-    return ""
 
 
 def sessions(
