@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 _FOLDERS = {
     "recall": "recall",
     "lost": "session",
+    "session": "life",
+    "report": "life",
     "memory": "memory",
     "knowledge": "knowledge",
     "vault": "knowledge",
@@ -42,6 +44,7 @@ GROUPS = {
     "knowledge": "Folders of markdown, kept in step and searched.",
     "vault": "Notes of one folder, read by name or by meaning.",
     "otel": "What happened: emit, search and follow events.",
+    "session": "What became of sessions: a list, and one session's life on a screen or a page.",
     "store": "A Typesense cluster beside the local file: prepare it, fill it, compare.",
     "checkpoint": "What one session is doing, kept while its context fills.",
     "inject": "Short texts to hand to an agent.",

@@ -15,7 +15,7 @@ _joelclaw() {
       *)
         path="${path:+$path }${COMP_WORDS[at]}"
         case "$path" in
-          memory | knowledge | vault | otel | store | checkpoint | inject | idle | compaction) ;;
+          memory | knowledge | vault | otel | session | store | checkpoint | inject | idle | compaction) ;;
           *) break ;;
         esac
         ;;
@@ -32,6 +32,13 @@ _joelclaw() {
     "recall --batch") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
     "lost --limit" | "lost -n") return ;;
     "lost --kind" | "lost -k") COMPREPLY=($(compgen -W "files names commands errors words decisions" -- "$word")); return ;;
+    "session list --limit" | "session list -n") return ;;
+    "session list --project") return ;;
+    "session list --client") return ;;
+    "session list --hours") return ;;
+    "session show --to") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
+    "report --hours") return ;;
+    "report --to") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
     "memory write --category" | "memory write -c") return ;;
     "memory write --tags" | "memory write -t") return ;;
     "memory write --source" | "memory write -s") return ;;
@@ -155,11 +162,12 @@ _joelclaw() {
     "doctor --client") COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return ;;
   esac
   case "$path" in
-    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall lost hook trust off on exclude mcp install uninstall status doctor completion memory knowledge vault otel store checkpoint inject idle compaction"; fi ;;
+    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall lost report hook trust off on exclude mcp install uninstall status doctor completion memory knowledge vault otel session store checkpoint inject idle compaction"; fi ;;
     "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget import export archive observe stats index"; fi ;;
     "knowledge") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="sync search"; fi ;;
     "vault") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="read search"; fi ;;
     "otel") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="emit list search stats prune export import"; fi ;;
+    "session") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="list show"; fi ;;
     "store") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="init sync push pull verify"; fi ;;
     "checkpoint") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="save flush show list clear"; fi ;;
     "inject") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="recovery memory refresh project"; fi ;;
@@ -167,6 +175,9 @@ _joelclaw() {
     "compaction") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="decide prepare serialize summarize branch"; fi ;;
     "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --verbatim --include-hold --include-discard --budget --category -c --collection --session --project --everywhere --batch --json --help -h"; fi ;;
     "lost") if [[ $word == -* ]]; then offered="--limit -n --kind -k --json --help -h"; fi ;;
+    "session list") if [[ $word == -* ]]; then offered="--limit -n --project --client --hours --json --help -h"; fi ;;
+    "session show") if [[ $word == -* ]]; then offered="--full --html --to --json --help -h"; fi ;;
+    "report") if [[ $word == -* ]]; then offered="--hours --html --to --json --help -h"; fi ;;
     "memory write") if [[ $word == -* ]]; then offered="--category -c --tags -t --source -s --session --project --global --json --help -h"; fi ;;
     "memory search") if [[ $word == -* ]]; then offered="--limit -n --category -c --raw --json --help -h"; fi ;;
     "memory recent") if [[ $word == -* ]]; then offered="--count -n --hours --json --help -h"; fi ;;

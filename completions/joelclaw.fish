@@ -5,13 +5,14 @@ function __joelclaw_at --description 'Whether the words so far name this command
     for word in (commandline -opc)[2..-1]
         string match -q -- '-*' $word; and continue
         set -a path $word
-        contains -- "$path" memory knowledge vault otel store checkpoint inject idle compaction; or break
+        contains -- "$path" memory knowledge vault otel session store checkpoint inject idle compaction; or break
     end
     test "$path" = "$argv[1]"
 end
 complete -c joelclaw -f
 complete -c joelclaw -n "__joelclaw_at ''" -a recall -d 'Search memory for what bears on a query.'
 complete -c joelclaw -n "__joelclaw_at ''" -a lost -d 'What the last compaction dropped, by kind, each with how to get it back.'
+complete -c joelclaw -n "__joelclaw_at ''" -a report -d 'All sessions of the last hours: what hooks cost, injections, hit and echo rates, errors.'
 complete -c joelclaw -n "__joelclaw_at ''" -a hook -d 'Take an agent\'s hook event on stdin and answer it. Always exit 0.'
 complete -c joelclaw -n "__joelclaw_at ''" -a trust -d 'Let a project\'s files choose what is recalled, also from memories of no project.'
 complete -c joelclaw -n "__joelclaw_at ''" -a off -d 'Leave a session, a project or everything alone: hooks inject, recall, archive and save nothing.'
@@ -27,6 +28,7 @@ complete -c joelclaw -n "__joelclaw_at ''" -a memory -d 'Write, find, move and f
 complete -c joelclaw -n "__joelclaw_at ''" -a knowledge -d 'Folders of markdown, kept in step and searched.'
 complete -c joelclaw -n "__joelclaw_at ''" -a vault -d 'Notes of one folder, read by name or by meaning.'
 complete -c joelclaw -n "__joelclaw_at ''" -a otel -d 'What happened: emit, search and follow events.'
+complete -c joelclaw -n "__joelclaw_at ''" -a session -d 'What became of sessions: a list, and one session\'s life on a screen or a page.'
 complete -c joelclaw -n "__joelclaw_at ''" -a store -d 'A Typesense cluster beside the local file: prepare it, fill it, compare.'
 complete -c joelclaw -n "__joelclaw_at ''" -a checkpoint -d 'What one session is doing, kept while its context fills.'
 complete -c joelclaw -n "__joelclaw_at ''" -a inject -d 'Short texts to hand to an agent.'
@@ -66,6 +68,10 @@ complete -c joelclaw -n "__joelclaw_at 'otel'" -a export -d 'Send what waits to 
 complete -c joelclaw -n "__joelclaw_at 'otel'" -a import -d 'Take in log records as OTLP/JSON lines, which a collector\'s file exporter writes.'
 complete -c joelclaw -n "__joelclaw_at 'otel'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'otel'" -l help -s h -d 'what this command takes'
+complete -c joelclaw -n "__joelclaw_at 'session'" -a list -d 'The sessions, the one that did something last first.'
+complete -c joelclaw -n "__joelclaw_at 'session'" -a show -d 'One session\'s life: turns, context, what it was given and used, what the hooks cost.'
+complete -c joelclaw -n "__joelclaw_at 'session'" -l json -d 'one JSON object on stdout'
+complete -c joelclaw -n "__joelclaw_at 'session'" -l help -s h -d 'what this command takes'
 complete -c joelclaw -n "__joelclaw_at 'store'" -a init -d 'Create the cluster\'s collections, or bring them up to date. Run again, it changes nothing.'
 complete -c joelclaw -n "__joelclaw_at 'store'" -a sync -d 'Carry what waits to the cluster, and fetch what other machines wrote.'
 complete -c joelclaw -n "__joelclaw_at 'store'" -a push -d 'Move the whole memory of this machine to the cluster.'
@@ -119,6 +125,22 @@ complete -c joelclaw -n "__joelclaw_at 'lost'" -l limit -s n -x -d 'most of each
 complete -c joelclaw -n "__joelclaw_at 'lost'" -l kind -s k -x -a 'files names commands errors words decisions' -d 'only this kind; may be repeated'
 complete -c joelclaw -n "__joelclaw_at 'lost'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'lost'" -l help -s h -d 'what this command takes'
+complete -c joelclaw -n "__joelclaw_at 'session list'" -l limit -s n -x -d 'most sessions to list'
+complete -c joelclaw -n "__joelclaw_at 'session list'" -l project -x -d 'only of this project'
+complete -c joelclaw -n "__joelclaw_at 'session list'" -l client -x -d 'only of this client: pi, claude, codex, gemini or opencode'
+complete -c joelclaw -n "__joelclaw_at 'session list'" -l hours -x -d 'only those that did something so lately'
+complete -c joelclaw -n "__joelclaw_at 'session list'" -l json -d 'one JSON object on stdout'
+complete -c joelclaw -n "__joelclaw_at 'session list'" -l help -s h -d 'what this command takes'
+complete -c joelclaw -n "__joelclaw_at 'session show'" -l full -d 'every turn, and injected texts to their end'
+complete -c joelclaw -n "__joelclaw_at 'session show'" -l html -d 'write one self-contained page instead'
+complete -c joelclaw -n "__joelclaw_at 'session show'" -l to -r -F -d 'where to: a file (- is stdout; default: a name in this folder)'
+complete -c joelclaw -n "__joelclaw_at 'session show'" -l json -d 'one JSON object on stdout'
+complete -c joelclaw -n "__joelclaw_at 'session show'" -l help -s h -d 'what this command takes'
+complete -c joelclaw -n "__joelclaw_at 'report'" -l hours -x -d 'how far back, in hours'
+complete -c joelclaw -n "__joelclaw_at 'report'" -l html -d 'write one self-contained page instead'
+complete -c joelclaw -n "__joelclaw_at 'report'" -l to -r -F -d 'where to: a file (- is stdout; default: a name in this folder)'
+complete -c joelclaw -n "__joelclaw_at 'report'" -l json -d 'one JSON object on stdout'
+complete -c joelclaw -n "__joelclaw_at 'report'" -l help -s h -d 'what this command takes'
 complete -c joelclaw -n "__joelclaw_at 'memory write'" -l category -s c -x -d 'its category'
 complete -c joelclaw -n "__joelclaw_at 'memory write'" -l tags -s t -x -d 'comma-separated tags'
 complete -c joelclaw -n "__joelclaw_at 'memory write'" -l source -s s -x -d 'who says so'

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from core.errors import Failure
 from core.store import documents, sqlite
+from core.store.history import injections
 from core.store.sessions import calls, segments, transcripts
 from recall.by_name import session_calls
 from recall.static_vectors import document_vector
@@ -101,6 +102,7 @@ def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) 
             documents.forget(db, rowid, now, signatures=signatures)
         segments.renew(db, session)
         calls.forget(db, session)
+        injections.forget(db, session)
     return [identifier for _, identifier in found], known["calls"] if known else 0
 
 

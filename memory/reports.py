@@ -1,13 +1,14 @@
 """What there is in memory, and how well it does: `memory recent`, `memory stats` and `memory scorecard`.
 
-The scorecard is made of the store's own events and observations; its names and bounds are the mirrored CLI's. A rate
-without anything to divide by has the value None and the status `unknown`; it breaches nothing.
+The scorecard is made of the store's own events, observations and hooks; its names and bounds are the mirrored CLI's. A
+rate of fewer than `LEAST` things has the value None and the status `not enough yet`; it breaches nothing.
 """
 
 from __future__ import annotations
 
 from core import clock
 from core.store import documents, events, overview
+from core.store.history import hook_calls
 from core.store.migrations import COLLECTIONS
 from core.store.sessions import call_search, calls
 
@@ -56,7 +57,9 @@ if TYPE_CHECKING:
         gatesBreached: list[str]
 
 
-UNKNOWN = "unknown"
+NOT_ENOUGH = "not enough yet"
+LEAST = 5
+"""Of fewer things a rate says nothing: one that failed would be a fifth or more."""
 _ORDER = ("red", "yellow", "green")
 _MOST_EVENTS = 200_000
 _MOST_NAMED = 50
@@ -111,16 +114,16 @@ def stats(db: apsw.Connection | None) -> Stats:
 
 
 def scorecard(db: apsw.Connection | None, *, hours: float, now: int) -> Scorecard:
-    """The four rates over the last `hours`; `now` in ms since the epoch."""
+    """The rates over the last `hours`; `now` in ms since the epoch."""
     since = int(now - hours * clock.HOUR_MS)
     recalls = _recalls(db, since) if db is not None else []
-    metrics = [_fallbacks(recalls), _yield(recalls), _coverage(db, recalls), _skips(db, since)]
-    statuses = [metric["status"] for metric in metrics if metric["status"] != UNKNOWN]
+    metrics = [_fallbacks(recalls), _yield(recalls), _coverage(db, recalls), _skips(db, since), _hooks(db, since)]
+    statuses = [metric["status"] for metric in metrics if metric["status"] != NOT_ENOUGH]
     return {
         "hours": hours,
         "computedAt": clock.iso(now),
         "metrics": metrics,
-        "overallStatus": min(statuses, key=_ORDER.index, default=UNKNOWN),
+        "overallStatus": min(statuses, key=_ORDER.index, default=NOT_ENOUGH),
         "gatesBreached": [metric["name"] for metric in metrics if metric["status"] == "red"],
     }
 
@@ -136,13 +139,13 @@ def _recalls(db: apsw.Connection, since: int) -> list[Event]:
 def _metric(
     name: str, description: str, part: int, whole: int, what: str, bounds: tuple[float, float], low_is_good: bool
 ) -> Metric:
-    if not whole:
+    if whole < LEAST:
         return {
             "name": name,
             "value": None,
             "description": description,
-            "status": UNKNOWN,
-            "detail": f"no {what} in this time",
+            "status": NOT_ENOUGH,
+            "detail": f"{whole or 'no'} {what} in this time, {LEAST} are needed",
         }
     value = part / whole
     green, yellow = ((value <= b) if low_is_good else (value >= b) for b in bounds)
@@ -203,4 +206,14 @@ def _skips(db: apsw.Connection | None, since: int) -> Metric:
     return _metric(
         "observe_skip_rate", "observations that the write gate discarded", counted.get("discard", 0),
         sum(counted.values()), "observations", (0.3, 0.5), low_is_good=True,
+    )  # fmt: skip
+
+
+def _hooks(db: apsw.Connection | None, since: int) -> Metric:
+    """A hook that did only a part of its work has answered; one that failed, or was late, gave an empty answer."""
+    found = hook_calls.outcomes(db, since) if db is not None else []
+    answered = sum(number for _, _, outcome, number in found if outcome in ("ok", "degraded"))
+    return _metric(
+        "hook_answer_rate", "hooks that answered in time", answered, sum(number for *_, number in found), "hooks",
+        (0.99, 0.95), low_is_good=False,
     )  # fmt: skip

@@ -98,6 +98,8 @@ def store_waiting() -> None:
 def prune(db: apsw.Connection, before: int) -> tuple[int, int]:
     """Drop events older than `before` (ms since the epoch); returns how many were dropped and how many are left.
 
+    Hook calls and injected texts of that age go with them.
+
     In batches with pauses, so that a process that emits never waits for the whole of it.
 
     Raises:
@@ -105,13 +107,16 @@ def prune(db: apsw.Connection, before: int) -> tuple[int, int]:
     """
     import time
 
+    from core.store.history import hook_calls, injections
+
     deleted = 0
     while True:
         with sqlite.transaction(db):
             gone = stored.delete_before(db, before, PRUNE_BATCH)
-            kept = stored.count(db) if gone < PRUNE_BATCH else 0
+            most = max(gone, *(kind.delete_before(db, before, PRUNE_BATCH) for kind in (hook_calls, injections)))
+            kept = stored.count(db) if most < PRUNE_BATCH else 0
         deleted += gone
-        if gone < PRUNE_BATCH:
+        if most < PRUNE_BATCH:
             return deleted, kept
         time.sleep(_PRUNE_PAUSE_S)
 
@@ -130,6 +135,12 @@ def matters(event: Event) -> bool:
 
 
 def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:
+    if event["component"] == stored.HOOK:
+        stored.record_hook(db, event)  # noise or not
+    elif "injected" in event:
+        from core.store.history import injections
+
+        injections.record(db, event)
     if not matters(event) and stored.debug_count(db, event, NOISE_WINDOW_MS) >= debug_limit:
         return DUPLICATE if stored.exists(db, event["id"]) else NOISE
     return "" if stored.insert(db, event, search_text(event)) else DUPLICATE

@@ -152,6 +152,9 @@ class Checkpoint(Step):
         percent = self._turn["percent"] if self._turn else checkpoint["contextPercentAtCapture"]
         now = context.now
         events: list[Event] = []
+        if self._recalled:
+            found = {"query": plan["query"], "returned": self._hits, "written": self._memory_id is not None}
+            events.append(session_event.of_state("task.recalled", state, found, now))
         if "warm" in plan["entered"]:
             events.append(session_event.of_state("compaction.extract.warm", state, {"percent": percent}, now))
         totals = {"recallHits": len(checkpoint["recallHits"]), "filesCount": len(checkpoint["filesModified"])}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from core.config import Config
     from core.repository.switches import Switches
     from core.store.interface import Event
+    from session.context_usage import ContextUsage
     from session.faults import Fault
     from session.session_store import SessionStore
     from session.state.schema import SessionState
@@ -48,7 +49,7 @@ class Context:
             "is_new",
             "now",
         ),
-        *("on_deadline", "role", "session_id", "set_aside"),
+        *("on_deadline", "role", "session_id", "set_aside", "usage"),
     )
 
     def __init__(
@@ -68,6 +69,8 @@ class Context:
         """The deadline is over: what can wait for the next event does."""
         self.set_aside = ""
         """Where a damaged state file was set aside to."""
+        self.usage: ContextUsage | None = None
+        """How full the context is, where this call found out."""
         self.on_deadline: Callable[[], object] | None = None
         """What must be done even when the time is over before the answer is there."""
         self._deferred = deferred

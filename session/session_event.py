@@ -48,6 +48,14 @@ def of_state(name: str, state: SessionState, about: Mapping[str, Any], now: int,
     return event(by_role(name, state["role"]), state["role"], state["sessionId"], about, now, level=level)
 
 
+def injected(kind: str, text: str) -> dict[str, str]:
+    """What the event of an injection carries of its text into the store, redacted: what agents are told is made of
+    redacted texts, and two of them may make a secret."""
+    from core.redaction import redact
+
+    return {"kind": kind, "text": redact(text)[0]}
+
+
 def by_role(name: str, role: str) -> str:
     """The name of an event about compactions: a gateway's has a prefix."""
     return f"gateway.{name}" if role == GATEWAY else name

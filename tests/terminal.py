@@ -32,6 +32,7 @@ def on_terminal(
     mine, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     environment = {**clean_environment(home), "TERM": "xterm-256color", **(env or {})}
+    environment.pop("COLUMNS", None)  # pytest-xdist sets it, and it would beat the terminal
     child = subprocess.Popen(
         [JOELCLAW, *words],
         stdin=subprocess.DEVNULL,

@@ -37,14 +37,49 @@ def _metrics(run: Run) -> dict[str, Any]:
     return {metric["name"]: metric for metric in run("memory", "scorecard", env=_at(0)).result["metrics"]}
 
 
-def test_a_scorecard_without_data_is_unknown(run: Run) -> None:
+def test_a_scorecard_without_data_says_so(run: Run) -> None:
     result = run("memory", "scorecard", env=_at(0)).result
     assert (result["hours"], result["computedAt"]) == (24, "2026-09-21T14:13:20.000Z")
     assert [metric["name"] for metric in result["metrics"]] == [
-        "rewrite_fallback_rate", "memory_yield_rate", "usage_coverage_rate", "observe_skip_rate",
+        "rewrite_fallback_rate", "memory_yield_rate", "usage_coverage_rate", "observe_skip_rate", "hook_answer_rate",
     ]  # fmt: skip
-    assert {(metric["value"], metric["status"]) for metric in result["metrics"]} == {(None, "unknown")}
-    assert (result["overallStatus"], result["gatesBreached"]) == ("unknown", [])
+    assert {(metric["value"], metric["status"]) for metric in result["metrics"]} == {(None, "not enough yet")}
+    assert (result["overallStatus"], result["gatesBreached"]) == ("not enough yet", [])
+
+
+def test_four_say_nothing_and_five_do(run: Run) -> None:
+    for _ in range(4):
+        _recalled(run, -1, 0)
+    metric = _metrics(run)["memory_yield_rate"]
+    assert (metric["value"], metric["status"]) == (None, "not enough yet")
+    assert metric["detail"] == "4 recalls in this time, 5 are needed"
+    assert run("memory", "scorecard", env=_at(0)).result["gatesBreached"] == []
+    _recalled(run, -1, 0)
+    metric = _metrics(run)["memory_yield_rate"]
+    assert (metric["value"], metric["status"], metric["detail"]) == (0.0, "red", "0 of 5 recalls")
+
+
+def _hooks(run: Run, outcomes: dict[str, int]) -> None:
+    for action, number in outcomes.items():
+        for _ in range(number):
+            run("otel", "emit", f"hook.{action}", "--component", "hook", "--level", "debug", env=_at(-1))
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "value", "status"),
+    [
+        ({"completed": 99, "failed": 1}, 0.99, "green"),
+        ({"completed": 13, "degraded": 6, "timeout": 1}, 0.95, "yellow"),
+        ({"completed": 14, "timeout": 1}, 0.9333, "red"),
+        ({"completed": 4}, None, "not enough yet"),
+    ],
+)
+def test_hooks_are_counted_whatever_the_log_keeps(
+    run: Run, outcomes: dict[str, int], value: float | None, status: str
+) -> None:
+    _hooks(run, outcomes)
+    metric = _metrics(run)["hook_answer_rate"]
+    assert (metric["value"], metric["status"]) == (value, status)
 
 
 @pytest.mark.parametrize(
@@ -66,25 +101,26 @@ def test_the_bounds_of_the_skip_rate(run: Run, discarded: int, kept: int, status
 
 def test_recalls_count_towards_yield_and_coverage(run: Run) -> None:
     run("memory", "write", "The zebra cache is cleared every night", env=_at(-3))
-    for _ in range(2):
+    for _ in range(5):
         assert run("recall", "zebra cache", env=_at(-2)).result["count"] == 1
-    assert run("recall", "zebra cache", "--collection", "knowledge", env=_at(-2)).result["count"] == 0
+    for _ in range(3):
+        assert run("recall", "zebra cache", "--collection", "knowledge", env=_at(-2)).result["count"] == 0
     metrics = _metrics(run)
-    assert metrics["memory_yield_rate"]["detail"].startswith("2 of 3 ")
+    assert metrics["memory_yield_rate"]["detail"].startswith("5 of 8 ")
     assert metrics["memory_yield_rate"]["status"] == "yellow"
     assert (metrics["usage_coverage_rate"]["value"], metrics["usage_coverage_rate"]["status"]) == (1.0, "green")
     later = {metric["name"]: metric for metric in run("memory", "scorecard", env=_at(30)).result["metrics"]}
-    assert later["memory_yield_rate"]["status"] == "unknown"
+    assert later["memory_yield_rate"]["status"] == "not enough yet"
 
 
 def test_rewrites_that_fell_back_are_counted(run: Run) -> None:
-    for strategy in ("abbreviations", "fallback.timeout", "skipped", "disabled"):
+    for strategy in (*["abbreviations"] * 3, *["fallback.timeout"] * 3, "skipped", "disabled"):
         run(
             "otel", "emit", "memory.recall.completed", "--component", "recall-cli", "--metadata",
             json.dumps({"rewrite": strategy, "returned": 1}), env=_at(-1),
         )  # fmt: skip
     metric = _metrics(run)["rewrite_fallback_rate"]
-    assert (metric["value"], metric["status"], metric["detail"]) == (0.5, "red", "1 of 2 rewrites")
+    assert (metric["value"], metric["status"], metric["detail"]) == (0.5, "red", "3 of 6 rewrites")
 
 
 def _recalled(run: Run, hours: float, returned: int, rewrite: str = "disabled") -> None:
@@ -123,7 +159,8 @@ def test_the_bounds_of_the_coverage(run: Run, later: int, status: str) -> None:
 
 
 def test_recalls_without_any_noted_use_are_not_covered(run: Run) -> None:
-    _recalled(run, -1, 1)
+    for _ in range(5):
+        _recalled(run, -1, 1)
     metric = _metrics(run)["usage_coverage_rate"]
     assert (metric["value"], metric["status"]) == (0.0, "red")
 
@@ -135,7 +172,7 @@ def test_a_person_sees_the_scorecard_as_a_table(run: Run, home: Path) -> None:
     lines = [" ".join(line.split()) for line in shown.splitlines() if not line.startswith(" ")]
     assert lines[:2] == ["last 24 hours", "metric value status from"]
     assert "memory_yield_rate 70.0% green 7 of 10 recalls" in lines
-    assert "observe_skip_rate – unknown no observations in this time" in lines
+    assert "observe_skip_rate – not enough yet no observations in this time, 5 are needed" in lines
 
 
 def test_stats_count_what_there_is(run: Run) -> None:

@@ -52,6 +52,11 @@ ANSWERS: tuple[tuple[str, ...], ...] = (
     ("otel", "export", "--to", "events.jsonl"),
     ("checkpoint", "show", "s-1"),
     ("checkpoint", "list"),
+    ("session", "list"),
+    ("session", "show", "s-1"),
+    ("session", "show", "s-1", "--html"),
+    ("report",),
+    ("report", "--html"),
     ("status",),
 )
 

@@ -118,6 +118,13 @@ TABLE: dict[str, list[list[str]] | str] = {
     ],
     "inject refresh": [["inject", "refresh", "--session", "s", "--message", STORED]],
     "inject project": [["inject", "project", "--session", "p1", "--file", "{repo}/harbour.py", "--cwd", "{repo}"]],
+    "session list": [["session", "list"], ["session", "list", "--client", "claude"]],
+    "session show": [
+        ["session", "show", SESSION], ["session", "show", SESSION, "--full"], ["session", "show", "s"],
+        ["session", "show", SESSION, "--html", "--to", "-"], ["session", "show", "s", "--html", "--to", "-"],
+        ["session", "show", "m1", "--html", "--to", "-"],
+    ],
+    "report": [["report"], ["report", "--html", "--to", "-"], ["report", "--hours", "800000"]],
     "compaction decide": [["compaction", "decide", _COMPACTION]],
     "compaction prepare": [["compaction", "prepare", _COMPACTION]],
     "compaction serialize": [

@@ -85,19 +85,19 @@ def test_the_scorecard() -> None:
         "overallStatus": "yellow",
         "metrics": [
             {"name": "echo_rate", "value": 0.12345, "status": "green", "detail": "3 of 24"},
-            {"name": "held", "value": None, "status": "unknown", "detail": "nothing yet"},
+            {"name": "held", "value": None, "status": "not enough yet", "detail": "2 recalls"},
         ],
     }
     assert drawn(memory.scorecard, result, STEP) == [
         "last 24 hours",
-        "metric     value  status   from",
-        "echo_rate  12.3%  green    3 of 24",
-        "held           –  unknown  nothing yet",
+        "metric     value  status          from",
+        "echo_rate  12.3%  green           3 of 24",
+        "held           –  not enough yet  2 recalls",
         "overall  yellow",
         SHOWN_STEP,
     ]
     shown = styles(memory.scorecard, result)
-    assert (shown["green"], shown["unknown"], shown["yellow"]) == ("bold green", "dim", "bold yellow")
+    assert (shown["green"], shown["not enough yet"], shown["yellow"]) == ("bold green", "dim", "bold yellow")
 
 
 def test_one_memory() -> None:

@@ -44,7 +44,7 @@ WRONG = [
     ("checkpoint show", "CHECKPOINT_INVALID_ARGS"),
     ("checkpoint save --session s --percent warm", "CHECKPOINT_INVALID_ARGS"),
     ("inject memory --role", "INJECT_INVALID_ARGS"),
-    ("completion tcsh", "USAGE"),
+    ("completion tcsh", "COMPLETION_INVALID_ARGS"),
     ("status now", "USAGE"),
 ]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _VERDICTS = {"allow": "green", "hold": "yellow", "discard": "dim"}
-_STATUS = {"green": "bold green", "yellow": "bold yellow", "red": "bold red", "unknown": "dim"}
+_STATUS = {"green": "bold green", "yellow": "bold yellow", "red": "bold red", "not enough yet": "dim"}
 _UNSHOWN = ("observation", "history", "context", "evidence")
 
 

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 _COLUMNS = (
     "seq, id, timestamp, session_id, system_id, level, source, component, action, duration_ms, success, error, metadata"
 )
+HOOK = "hook"
+"""The component of the events that hooks send about themselves."""
+_OUTCOMES = {"hook.completed": "ok", "hook.degraded": "degraded", "hook.failed": "failed", "hook.timeout": "late"}
+_INSERT_HOOK = (
+    "INSERT OR IGNORE INTO hook_call (session_id, at, client, event, kind, ms, outcome, error, percent, tokens,"
+    " context_window, chars, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 _INSERT = f"INSERT INTO event ({_COLUMNS[5:]}, search_text) VALUES ({', '.join('?' * 13)}) ON CONFLICT (id) DO NOTHING"
 
 
@@ -43,6 +50,34 @@ def insert(db: apsw.Connection, event: Event, search_text: str) -> bool:
         ),
     )
     return db.changes() > 0
+
+
+def record_hook(db: apsw.Connection, event: Event) -> None:
+    """Keep the call that an event of the component `HOOK` tells of, inside the caller's transaction.
+
+    Another event is passed over, and one that is kept already. Read by `core.store.history.hook_calls`; written here,
+    since every hook does, and a module more costs it more than the row.
+    """
+    outcome = _OUTCOMES.get(event["action"])
+    if outcome is None:
+        return
+    about, more = event["metadata"], event.get("hook")
+    if not isinstance(more, dict):  # a line of the spool that another version wrote
+        more = {}
+    db.execute(
+        _INSERT_HOOK,
+        (
+            event["sessionId"], event["timestamp"], _plain(about, "agent", str, ""), _plain(about, "event", str, ""),
+            _plain(more, "kind", str, ""), event.get("duration_ms"), outcome, event.get("error", ""),
+            _plain(more, "percent", (int, float), None), _plain(more, "tokens", int, None),
+            _plain(more, "window", int, None), _plain(about, "contentChars", int, 0), event["id"],
+        ),
+    )  # fmt: skip
+
+
+def _plain(about: dict[str, Any], name: str, kind: type | tuple[type, ...], otherwise: object) -> Any:
+    value = about.get(name)
+    return value if isinstance(value, kind) else otherwise
 
 
 def exists(db: apsw.Connection, identifier: str) -> bool:

@@ -144,6 +144,11 @@ class Event(TypedDict):
     metadata: dict[str, Any]
     duration_ms: NotRequired[float]
     error: NotRequired[str]
+    injected: NotRequired[dict[str, str]]
+    """Of an event about an injection, its `kind` and `text`, which go into a table of their own: they are in no list of
+    events, and no collector gets them."""
+    hook: NotRequired[dict[str, Any]]
+    """Of an event about a hook, the event's `kind`, and `percent`, `tokens` and `window` of the context; likewise."""
 
 
 class EventQuery(TypedDict):

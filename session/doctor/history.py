@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from clients.registry import Client
     from core.repository.switches import Silence
-    from core.store.upkeep.hook_calls import Called
+    from core.store.upkeep.called_hooks import Called
     from session.doctor.hooks import Condition
 
 PERIOD_MS = clock.DAY_MS

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from core import clock
 from core.errors import Failure
 from core.store import sqlite
-from core.store.upkeep import hook_calls, integrity
+from core.store.upkeep import called_hooks, integrity
 from session.doctor.finding import Finding, error, note, warning
 from session.doctor.history import PERIOD_MS
 
 if TYPE_CHECKING:
     import apsw
 
-    from core.store.upkeep.hook_calls import Called
+    from core.store.upkeep.called_hooks import Called
 
 _LARGE_LOG = 16_000_000
 """Bytes. Each write folds a log of more than 1 MB, so this one was held by a reader, or its folding fails."""
@@ -62,7 +62,7 @@ class Store:
             about = f"the clock is behind: something was stored at {at}, {_span(ahead)} from now"
             fix = "set the clock; where it was ahead before, what was stored then stays the newest until that time"
             self.findings.append(warning("CLOCK_BEHIND", "store", about, fix))
-        self.calls = hook_calls.every(db, clock.now_ms() - PERIOD_MS)
+        self.calls = called_hooks.every(db, clock.now_ms() - PERIOD_MS)
 
 
 def _mb(count: int) -> str:

@@ -174,7 +174,7 @@ class Call:
 
         event = self._event
         role = os.environ.get("JOELCLAW_ROLE") or "interactive"
-        return new_event(
+        made = new_event(
             action,
             source=role,
             component=COMPONENT,
@@ -187,6 +187,10 @@ class Call:
             role=role,
             now=clock.now_ms(),
         )
+        if event is not None:
+            usage = self._context.usage if self._context is not None else None
+            made["hook"] = {"kind": event["kind"], **(usage or {})}
+        return made
 
 
 def _client(agent: str) -> Client:

@@ -81,7 +81,7 @@ def _turn(event: HookEvent, context: Context, items: Sequence[Item], *, silent: 
     """A prompt, a tool that was used, or the end of a turn."""
     kind, before = event["kind"], context.previous
     texts: list[Text] = []
-    usage = _usage(event, context)
+    usage = context.usage = _usage(event, context)
     if silent and before is not None:
         was_compacted = _has_shrunk(before, usage)
         if was_compacted and kind in _REACHING:
@@ -178,7 +178,8 @@ def _before_compaction(event: HookEvent, context: Context, steps: list[Step]) ->
 
         with fault_boundary(context.faults, "notify"):
             texts += notice.begin(context.agent, context.config)
-    _flush(event, context, _usage(event, context), steps, in_background=True)
+    context.usage = _usage(event, context)
+    _flush(event, context, context.usage, steps, in_background=True)
     return texts
 
 

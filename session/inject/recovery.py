@@ -196,6 +196,8 @@ def repeat(context: Context) -> list[InjectedText]:
         "duration_ms": 0,
     }
     event = session_event.event(text["event"], state["role"], state["sessionId"], about, context.now)
+    if not context.is_excluded(state["cwd"]):
+        event["injected"] = session_event.injected(text["customType"], text["content"])
     context.note([event], recalled=signpost["memoryIds"])
     return [{"customType": text["customType"], "content": text["content"]}]
 

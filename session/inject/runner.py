@@ -213,6 +213,8 @@ class InjectionStep(Step):
         if name:
             now = moment.context.now
             event = session_event.event(name, state["role"], state["sessionId"], about, now, component=component)
+            if text is not None and not moment.context.is_excluded(state["cwd"]):
+                event["injected"] = session_event.injected(text["customType"], text["content"])
             moment.context.note([event], recalled=identifiers)
 
     def message(self) -> list[InjectedText]:

@@ -1,4 +1,4 @@
-"""What the event log tells of hooks: when each was last called, which failed, which were late."""
+"""What the store tells of hooks: when each was last called, which failed, which were late."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import os
 from dataclasses import dataclass
 
 from core.store import sqlite
+from core.store.history import hook_calls
 from core.store.sqlite import apsw
 
 _COMPONENT = "hook"
-_LATE = "hook.timeout"
-_FAILED = ("hook.failed", "hook.degraded")
 
 
 @dataclass(frozen=True)
@@ -28,37 +27,33 @@ class Called:
 
 
 def every(db: apsw.Connection, since: int) -> list[Called]:
-    """The calls of each client's hooks by event, as far as events are kept.
+    """The calls of each client's hooks by event, as far as they are kept; none in a store of an older version.
 
     Args:
-        since: ms since the epoch; from then on they are counted. Of calls that went well a minute keeps only some, so
-            `count` is the least there were.
+        since: ms since the epoch; from then on they are counted.
 
     Raises:
         Failure: STORE_DAMAGED and its like.
     """
-    about = "coalesce(metadata ->> '$.agent', ''), coalesce(metadata ->> '$.event', '')"
-    faults = ", ".join("?" * len(_FAILED))
     try:
+        if not hook_calls.exists(db):
+            return []
         rows: list[tuple[str, str, int, int, int, int]] = db.execute(
-            f"SELECT {about}, max(timestamp), sum(timestamp >= ?), sum(timestamp >= ? AND action IN ({faults})),"
-            f" sum(timestamp >= ? AND action = ?) FROM event WHERE component = ? AND action IN (?, ?, {faults})"
-            " GROUP BY 1, 2 ORDER BY 1, 3 DESC",
-            (since, since, *_FAILED, since, _LATE, _COMPONENT, "hook.completed", _LATE, *_FAILED),
+            "SELECT client, event, max(at), sum(at >= ?), sum(at >= ? AND outcome IN ('failed', 'degraded')),"
+            " sum(at >= ? AND outcome = 'late') FROM hook_call GROUP BY 1, 2 ORDER BY 1, 3 DESC",
+            (since, since, since),
         ).fetchall()  # type: ignore[assignment]  # as its columns are
         errors = {
-            (agent, event): str(error)
-            for agent, event, error in db.execute(
-                f"SELECT {about}, error FROM event WHERE component = ? AND action IN (?, {faults}) AND timestamp >= ?"
-                " ORDER BY timestamp",
-                (_COMPONENT, _LATE, *_FAILED, since),
+            (client, event): str(error)
+            for client, event, error in db.execute(
+                "SELECT client, event, error FROM hook_call WHERE outcome <> 'ok' AND at >= ? ORDER BY at, id", (since,)
             )
         }
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
     return [
-        Called(agent, event, last, count, failed, late, errors.get((agent, event), ""))
-        for agent, event, last, count, failed, late in rows
+        Called(client, event, last, count, failed, late, errors.get((client, event), ""))
+        for client, event, last, count, failed, late in rows
     ]
 
 

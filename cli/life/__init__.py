@@ -1,0 +1,1 @@
+"""`session list`, `session show` and `report`: what became of sessions."""

@@ -1,0 +1,47 @@
+"""What `session` and `report` take."""
+
+from __future__ import annotations
+
+from cli.parameter import HOURS, Command
+from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
+from clients import registry
+
+_HTML = P("html", ("--html",), "write one self-contained page instead", kind="flag")
+_TO = P("to", ("--to",), "where to: a file (- is stdout; default: a name in this folder)", metavar="FILE", file=True)
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "session list",
+        "cli.life.life:list_",
+        "The sessions, the one that did something last first.",
+        (
+            P("limit", ("--limit", "-n"), "most sessions to list", kind="whole", default=20, low=1, high=10_000),
+            P("project", ("--project",), "only of this project"),
+            P("client", ("--client",), f"only of this client: {registry.either(registry.CLIENTS)}", metavar="CLIENT"),
+            P("hours", ("--hours",), "only those that did something so lately", kind="number", low=0, high=876_000),
+        ),
+        code="SESSION_INVALID_ARGS",
+        view="cli.life.view:list_",
+    ),
+    Command(
+        "session show",
+        "cli.life.life:show",
+        "One session's life: turns, context, what it was given and used, what the hooks cost.",
+        (
+            P("id", (), "session id, or its beginning (default: this session, else the newest of this project)"),
+            P("full", ("--full",), "every turn, and injected texts to their end", kind="flag"),
+            _HTML,
+            _TO,
+        ),
+        code="SESSION_INVALID_ARGS",
+        view="cli.life.view:show",
+    ),
+    Command(
+        "report",
+        "cli.life.life:report",
+        "All sessions of the last hours: what hooks cost, injections, hit and echo rates, errors.",
+        (HOURS, _HTML, _TO),
+        code="REPORT_INVALID_ARGS",
+        view="cli.life.report_view:report",
+    ),
+)

@@ -1,0 +1,239 @@
+"""`session list` and `session show` on a terminal: one line a session, one line a turn, and below it what happened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from cli.recall.view import age
+from cli.terminal import console, next_steps, plain, safe
+from core import clock
+from core.quoting import clip
+from session.life.page import ms
+from session.life.session_page import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from cli.answer import Answer
+
+ZONES = {"cold": "blue", "warm": "yellow", "hot": "red"}
+_KINDS = {
+    "zone": "yellow", "compaction": "bold magenta", "checkpoint": "magenta", "injection": "green", "recall": "cyan",
+    "feedback": "green", "error": "bold red", "skipped": "dim", "start": "dim", "event": "dim",
+}  # fmt: skip
+_BAR = 8
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_CURVE = 60
+_LINE_CHARS = 150
+_NAME_CHARS = 24
+_TASK_LEAST, _OTHERS = 16, 66
+"""Columns of the last task in a list, and of what stands before it beside names."""
+_TEXT_LINES = 4
+_CHOSEN = {
+    "project": "The newest of this folder's project; another: joelclaw session show ID",
+    "last": "No session of this folder's project is known: the newest of all; another: joelclaw session show ID",
+    "environment": "",
+    "given": "",
+}
+
+
+def list_(answer: Answer) -> None:
+    """The sessions, a line each."""
+    result: Any = answer.result
+    screen = console()
+    if not result["sessions"]:
+        screen.print(safe("No session is known.", "yellow"))
+        return
+    now = clock.now_ms()
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in ("session", "client", "project", "last seen"):
+        table.add_column(name, no_wrap=True)
+    for name in ("turns", "calls", "comp.", "context"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("last task", no_wrap=True)
+    longest = [max(len(one[name][:_NAME_CHARS]) for one in result["sessions"]) for name in ("client", "project")]
+    room = max(_TASK_LEAST, screen.width - _OTHERS - sum(longest))
+    for one in result["sessions"]:
+        percent = one["contextPercent"]
+        shown = "–" if percent is None else f"{percent:.0f} %"
+        table.add_row(
+            safe(one["sessionId"][:12]), safe(one["client"]), safe(clip(one["project"], _NAME_CHARS)),
+            safe(age(one["updatedAt"], now), "dim"), safe(one["turns"]), safe(one["toolCalls"]),
+            safe(one["compactions"]), safe(shown, ZONES.get(one["zone"], "dim")), safe(clip(one["task"], room)),
+        )  # fmt: skip
+    screen.print(table)
+    if result["count"] > len(result["sessions"]):
+        screen.print(safe(f"{len(result['sessions'])} of {plain(result['count'])}; more with --limit", "dim"))
+    next_steps(answer, screen)
+
+
+def show(answer: Answer) -> None:
+    """One session: who and what for, the context as a curve, its turns, what its hooks cost."""
+    life: Any = answer.result
+    screen = console()
+    if _CHOSEN.get(life["chosen"]):
+        screen.print(safe(_CHOSEN[life["chosen"]], "dim"))
+    if life["problem"]:
+        screen.print(safe(life["problem"], "yellow"))
+    _head(screen, life)
+    curve = _curve(life)
+    if curve.plain:
+        screen.print(curve)
+    quiet: list[Any] = []
+    for turn in life["turns"]:
+        if not turn["moments"] and not life["full"]:
+            quiet.append(turn)
+            continue
+        _quiet(screen, quiet)
+        _turn(screen, turn, full=life["full"])
+    _quiet(screen, quiet)
+    _cost(screen, life["hooksByEvent"])
+    next_steps(answer, screen)
+
+
+def _head(screen: Console, life: Any) -> None:
+    where = ", ".join(part for part in (life["client"], life["project"]) if part)
+    started, ended = (life[name][:16].replace("T", " ") for name in ("startedAt", "updatedAt"))
+    screen.print(
+        Text.assemble(
+            safe(life["sessionId"], "bold"), safe(f"  {where}  {started} to {ended} UTC", "dim"),
+        )
+    )  # fmt: skip
+    if life["task"]:
+        screen.print(Text.assemble(("task  ", "dim"), safe(clip(life["task"], _LINE_CHARS))))
+    given, memories, hooks, percent = life["injections"], life["memories"], life["hooks"], life["contextPercent"]
+    failed = f" ({plain(life['failedCalls'])} failed)" if life["failedCalls"] else ""
+    counted = (("turnCount", "turn"), ("toolCalls", "call"), ("compactions", "compaction"), ("recalls", "recall"))
+    parts = [_some(life[name], word) + (failed if word == "call" else "") for name, word in counted]
+    line = safe(" · ".join(parts) + " · ")
+    if percent is not None:
+        line.append_text(safe(f"{percent:.0f} % {life['zone']}", ZONES.get(life["zone"], "")))
+        line.append(" · ")
+    line.append_text(
+        safe(
+            f"{_some(given['count'], 'injection')}, {plain(given['tokens'])} tokens · "
+            f"memories {memories['injected']}, echo {memories['echo']}, fizzle {memories['fizzle']} · "
+            f"{_some(hooks['count'], 'hook')}, {ms(hooks['p50'])} median, {ms(hooks['totalMs'])} together"
+        )
+    )
+    screen.print(line)
+
+
+def _curve(life: Any) -> Text:
+    """The context as a row of blocks, each in the colour of its zone; a bar where it was compacted."""
+    points = life["context"]
+    line = Text()
+    if len(points) < 2:
+        return line
+    compacted = sorted(one["at"] for turn in life["turns"] for one in turn["moments"] if one["kind"] == "compaction")
+    size = max(1, -(-len(points) // _CURVE))
+    line.append("context  ", "dim")
+    before = ""
+    for at in range(0, len(points), size):
+        group = points[at : at + size]
+        if any(before < one < group[-1]["at"] for one in compacted) and before:
+            line.append("│", "magenta")
+        before = group[-1]["at"]
+        percent = max(one["percent"] for one in group)
+        zone = "red" if percent >= life["hotPercent"] else "yellow" if percent >= life["warmPercent"] else "blue"
+        line.append(_BLOCKS[min(7, max(0, int(percent / 12.5)))], zone)
+    return line
+
+
+def _turn(screen: Console, turn: Any, *, full: bool) -> None:
+    number = f"#{turn['number']}" if turn["number"] else "before"
+    said = turn["prompt"] or ("(prompt not archived)" if turn["number"] else "")
+    line = Text.assemble((f"{number:<7}", "bold"), safe(turn["at"][11:19] + "  ", "dim"))
+    line.append_text(_gauge(turn["contextPercent"], turn["zone"]))
+    line.append_text(safe(_counted(turn), "dim"))
+    line.append_text(safe(said))
+    _print(screen, line, full)
+    for one in turn["moments"]:
+        _moment(screen, one, full=full)
+
+
+def _counted(turn: Any) -> str:
+    parts = []
+    if turn["toolCalls"]:
+        failed = f", {turn['failedCalls']} failed" if turn["failedCalls"] else ""
+        parts.append(_some(turn["toolCalls"], "call") + failed)
+    if turn["hooks"]:
+        parts.append(f"{_some(turn['hooks'], 'hook')} {ms(turn['hookMs'])}")
+    if turn["seconds"]:
+        parts.append(duration(turn["seconds"]))
+    return " · ".join(parts) + "  " if parts else ""
+
+
+def _some(number: int, word: str) -> str:
+    return f"{plain(number)} {word}{'s' * (number != 1)}"
+
+
+def _print(screen: Console, line: Text, full: bool) -> None:
+    """A line; cut at the edge of the screen unless all is asked for."""
+    screen.print(line, no_wrap=not full, overflow=None if full else "ellipsis", crop=not full)
+
+
+def _gauge(percent: float | None, zone: str) -> Text:
+    if percent is None:
+        return Text("")
+    filled = round(min(100.0, percent) / 100 * _BAR)
+    colour = ZONES.get(zone, "dim")
+    return Text.assemble(("█" * filled, colour), ("░" * (_BAR - filled), "dim"), (f" {percent:>3.0f} %  ", colour))
+
+
+def _moment(screen: Console, one: Any, *, full: bool) -> None:
+    line = Text.assemble(("       ", ""), safe(f"{one['kind']:<11}", _KINDS.get(one["kind"], "")))
+    about = [one["customType"]] if one.get("customType") else []
+    about += [f"{plain(one['tokens'])} tokens"] if one.get("tokens") else []
+    about += [ms(one["ms"])] if one.get("ms") is not None else []
+    line.append_text(safe(one["text"]))
+    if about:
+        line.append_text(safe(f"  ({', '.join(about)})", "dim"))
+    _print(screen, line, full)
+    lines = one.get("content", "").split("\n")[1:]
+    shown = lines if full else lines[:_TEXT_LINES]
+    for said in shown:
+        _print(screen, safe(" " * 18 + said, "dim"), full)
+    if len(lines) > len(shown):
+        screen.print(safe(" " * 18 + f"… {len(lines) - len(shown)} more lines: --full", "dim"))
+    for handed in one.get("memories", ()):
+        style = "green" if handed["outcome"] == "echo" else "dim"
+        text = safe(" " * 18 + f"{handed['outcome']:<7}", style)
+        text.append_text(safe(" ".join(handed["text"].split()) or "forgotten", "dim"))
+        _print(screen, text, full)
+
+
+def _quiet(screen: Console, turns: list[Any]) -> None:
+    """Turns in which nothing happened, as one line; the list is emptied."""
+    if not turns:
+        return
+    first, last = turns[0], turns[-1]
+    if len(turns) == 1:
+        _turn(screen, first, full=False)
+    else:
+        known = [turn["contextPercent"] for turn in turns if turn["contextPercent"] is not None]
+        percents = f", context {known[0]:.0f} to {known[-1]:.0f} %" if known else ""
+        calls = sum(turn["toolCalls"] for turn in turns)
+        numbers = f"#{first['number']} to #{last['number']}"
+        screen.print(safe(f"{numbers}: {len(turns)} turns, {plain(calls)} calls{percents}", "dim"))
+    turns.clear()
+
+
+def _cost(screen: Console, rows: Sequence[Any]) -> None:
+    if not rows:
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("hooks by event")
+    for name in ("count", "median", "95 %", "longest", "together", "not ok"):
+        table.add_column(name, justify="right")
+    for one in rows:
+        table.add_row(
+            safe(one["event"] or "not read"), safe(one["count"]), ms(one["p50"]), ms(one["p95"]), ms(one["max"]),
+            ms(one["totalMs"]), safe(one["notOk"] or "–", "red" if one["notOk"] else "dim"),
+        )  # fmt: skip
+    screen.print(table)

@@ -1,0 +1,96 @@
+"""A session of Claude Code as its hooks tell of it: three turns, a memory that is used, a compaction, a signpost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from claude_transcript import CWD, SESSION, Transcript
+from conftest import PATIENCE_S, Run
+
+from core import clock
+from core.process import background_process
+
+MEMORY = "The harbour worker drains the staging queue with batchSize 40, see ticket HARB-2231 and drain_policy.toml"
+USES_IT = "I keep batchSize at 40, as drain_policy.toml and HARB-2231 say."
+BEGAN_MS = clock.parse_iso("2026-09-20T10:00:00.000Z") or 0
+MINUTE = 60_000
+
+
+class Lived:
+    """Calls the hooks of one session, each at its own minute; `folder` is that of the test, with the home in it."""
+
+    def __init__(self, run: Run, folder: Path, session: str = SESSION) -> None:
+        self.run = run
+        self.session = session
+        self.home = folder / "home"
+        self.made = Transcript(folder / "projects" / "-home-u-gateway" / f"{session}.jsonl")
+        self.now = BEGAN_MS
+
+    def env(self) -> dict[str, str]:
+        """The time as it is now."""
+        return {"JOELCLAW_NOW_MS": str(self.now)}
+
+    def hook(self, name: str, **more: Any) -> str:
+        """One hook; returns what it printed."""
+        payload = {
+            "session_id": self.session, "transcript_path": str(self.made.path), "cwd": CWD, "hook_event_name": name,
+        }  # fmt: skip
+        out = self.run("hook", "claude", stdin=json.dumps({**payload, **more}), env=self.env()).out
+        lock = self.home / "sessions" / ".work" / "task" / self.session
+        if lock.exists():  # what the hook has left to the background is done
+            assert background_process.wait(str(lock), PATIENCE_S)
+        return out
+
+    def written(self, role: str, content: Any, **more: Any) -> None:
+        """A line of the transcript, at this time."""
+        entry = self.made.entry(role, content)
+        entry["message"] |= more
+        self.made.write({**entry, "timestamp": clock.iso(self.now)})
+
+    def prompt(self, text: str) -> None:
+        """What the user says."""
+        self.now += MINUTE
+        self.hook("UserPromptSubmit", prompt=text)
+        self.written("user", text)
+
+    def answer(self, text: str, percent: float, *, failed: bool = False) -> None:
+        """A tool call and a text of the agent, with the context so full; then the turn ends."""
+        self.now += MINUTE
+        call = f"c{self.made.count}"
+        self.written("assistant", [{"type": "tool_use", "id": call, "name": "Bash", "input": {"command": "make"}}])
+        given = {"type": "tool_result", "tool_use_id": call, "content": "drain_queue()", "is_error": failed}
+        self.written("user", [given])
+        usage = {"input_tokens": int(percent * 2000), "output_tokens": 10}
+        self.written("assistant", [{"type": "text", "text": text}], model="claude-sonnet-4-5", usage=usage)
+        self.hook("PostToolUse", tool_name="Bash", tool_input={"command": "make"}, tool_response="ok", tool_use_id=call)
+        self.now += MINUTE
+        self.hook("Stop", stop_hook_active=False)
+
+    def compaction(self, summary: str) -> str:
+        """The client compacts; returns what it is handed."""
+        self.now += MINUTE
+        self.hook("PreCompact", trigger="auto", custom_instructions=None)
+        self.now += MINUTE
+        self.hook(
+            "SubagentStop", agent_id="acompact", agent_type="", last_assistant_message=f"<summary>{summary}</summary>"
+        )
+        return self.hook("SessionStart", source="compact")
+
+
+def live(run: Run, folder: Path, session: str = SESSION) -> Lived:
+    """The whole session."""
+    one = Lived(run, folder, session)
+    run("memory", "write", MEMORY, "--global", env=one.env())
+    one.hook("SessionStart", source="startup")
+    asked = ("inject", "memory", "--session", session, "--query", "harbour worker staging queue batchSize")
+    assert run(*asked, env=one.env()).result["injected"]
+    one.prompt("why does the gateway drop receipts at noon?")
+    one.answer(USES_IT, 30)
+    one.prompt("then mend the retry of the receipts, please")
+    one.answer("The retry is mended in receipts.py.", 47, failed=True)
+    one.prompt("and now test the receipts under load")
+    one.answer("The load test passes.", 70)
+    one.compaction("the receipts were mended")
+    return one

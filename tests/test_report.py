@@ -1,0 +1,152 @@
+"""`report`: what hooks cost, what was handed out and used, what went wrong, over all sessions of the last hours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from claude_transcript import SESSION
+from conftest import NOW_MS, Run
+from hypothesis import given
+from hypothesis import strategies as st
+from lived_session import live
+from terminal import on_terminal, without_style
+
+from core.store import migrations
+from session.life.percentile import LEAST, cost, percentile, rate
+
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+
+
+def hook(run: Run, client: str, event: str, ms: float, action: str = "completed", **more: Any) -> None:
+    told = {
+        "action": f"hook.{action}", "component": "hook", "sessionId": SESSION, "level": "debug", "duration_ms": ms,
+        "metadata": {"agent": client, "event": event}, **more,
+    }  # fmt: skip
+    run("otel", "emit", "--stdin", stdin=json.dumps(told), env={"JOELCLAW_NOW_MS": str(NOW_MS - 60_000)})
+
+
+def test_without_anything_it_says_not_enough_instead_of_zero(run: Run) -> None:
+    report = run("report", env=NOW).result
+    assert (report["hours"], report["computedAt"]) == (24, "2026-09-21T14:13:20.000Z")
+    assert report["hooks"]["count"] == report["injections"]["count"] == report["errors"]["total"] == 0
+    assert report["hooks"]["p50"] is None
+    assert report["hooks"]["answeredRate"] is report["recalls"]["hitRate"] is report["feedback"]["echoRate"] is None
+
+
+def test_hooks_have_percentiles_by_client_and_event(run: Run) -> None:
+    for ms in range(1, 21):
+        hook(run, "claude", "PostToolUse", ms)
+    hook(run, "pi", "prompt", 2000, "timeout", error="no answer within 2 s")
+    hook(run, "pi", "prompt", 8, "degraded")
+    report = run("report", env=NOW).result["hooks"]
+    first, second = report["byEvent"]
+    assert (first["client"], first["event"], first["count"]) == ("claude", "PostToolUse", 20)
+    assert (first["p50"], first["p95"], first["max"], first["totalMs"]) == (10, 19, 20, 210)
+    assert (second["client"], second["event"]) == ("pi", "prompt")
+    assert (second["count"], second["late"], second["degraded"], second["failed"]) == (2, 1, 1, 0)
+    assert (report["count"], report["late"], report["answeredRate"]) == (22, 1, round(21 / 22, 4))
+
+
+def test_only_the_asked_hours_count(run: Run) -> None:
+    hook(run, "claude", "Stop", 5)
+    assert run("report", "--hours", "1", env=NOW).result["hooks"]["count"] == 1
+    assert run("report", "--hours", "0.001", env=NOW).result["hooks"]["count"] == 0
+
+
+def test_hits_and_echoes_are_rates_from_five_on(run: Run) -> None:
+    run("memory", "write", "The zebra cache is cleared every night", env=NOW)
+    for query in ["zebra cache"] * 4:
+        run("recall", query, env=NOW)
+    found = run("report", env=NOW).result["recalls"]
+    assert (found["count"], found["withHits"], found["hitRate"]) == (4, 4, None)
+    run("recall", "nothing of that kind whatever", "--min-score", "0.99", env=NOW)
+    found = run("report", env=NOW).result["recalls"]
+    assert (found["count"], found["withHits"], found["hitRate"]) == (5, 4, 0.8)
+    for action in ("echo", "echo", "fizzle", "fizzle", "fizzle"):
+        run("otel", "emit", f"memory.{action}", "--component", "memory-feedback", env=NOW)
+    feedback = run("report", env=NOW).result["feedback"]
+    assert feedback == {"judged": 5, "echo": 2, "fizzle": 3, "echoRate": 0.4}
+
+
+def test_a_lived_session_is_in_it(run: Run, tmp_path: Path) -> None:
+    lived = live(run, tmp_path)
+    report = run("report", env=lived.env()).result
+    assert (report["sessions"], report["compactions"], report["hooks"]["count"]) == (1, 1, 13)
+    kinds = {one["customType"]: one for one in report["injections"]["byType"]}
+    assert set(kinds) == {"memory-recall", "compaction-recovery"}
+    assert kinds["memory-recall"]["memories"] == 1
+    assert report["feedback"]["echo"] == 1
+
+
+def test_errors_that_are_alike_stand_together(run: Run) -> None:
+    for minute in range(3):
+        now = {"JOELCLAW_NOW_MS": str(NOW_MS - minute * 60_000)}
+        run("otel", "emit", "disk.full", "--level", "error", "--error", "no space left", env=now)
+    answer = run("report", env=NOW).json
+    errors = answer["result"]["errors"]
+    (one,) = errors["latest"]
+    assert (errors["total"], one["count"], one["action"], one["error"]) == (3, 3, "disk.full", "no space left")
+    assert one["at"] == "2026-09-21T14:13:20.000Z"
+    assert any("otel list --level error" in action["command"] for action in answer["next_actions"])
+
+
+def test_hooks_of_before_the_table_are_taken_over(run: Run, home: Path) -> None:
+    hook(run, "claude", "Stop", 5)
+    db = apsw.Connection(str(home / "store.db"))
+    version = db.execute("PRAGMA user_version").get
+    for table in ("hook_call", "injection"):
+        db.execute(f"DROP TABLE {table}")
+    db.execute("DROP INDEX event_session")
+    at = next(number for number, step in enumerate(migrations.STEPS) if "EXISTS hook_call" in step)
+    db.execute(f"PRAGMA user_version = {at}")
+    db.close()
+    (row,) = run("report", env=NOW).result["hooks"]["byEvent"]
+    assert (row["client"], row["event"], row["p50"]) == ("claude", "Stop", 5)
+    assert apsw.Connection(str(home / "store.db")).execute("PRAGMA user_version").get == version
+
+
+def test_on_a_terminal(run: Run, home: Path) -> None:
+    for ms in (3, 4, 5, 6, 7):
+        hook(run, "claude", "PostToolUse", ms)
+    lines = without_style(on_terminal(home, "report", env=NOW).out).splitlines()
+    plain = [" ".join(line.split()) for line in lines]
+    assert plain[0] == "last 24 hours"
+    assert "hooks 5, none late or failed; 5.0 ms median, 7.0 ms in 95 of 100" in plain
+    assert "echo rate not enough yet, 0 of 0 judged" in plain
+    assert "claude PostToolUse 5 5.0 ms 7.0 ms 7.0 ms 25 ms –" in plain
+
+
+@pytest.mark.parametrize(
+    ("values", "percent", "expected"),
+    [
+        ([], 50, None),
+        ([7], 95, 7),
+        ([1, 2], 50, 1),
+        ([1, 2], 51, 2),
+        (range(1, 101), 95, 95),
+        ([1, 2, 3], 100, 3),
+    ],
+)
+def test_percentiles_by_nearest_rank(values: Sequence[float], percent: float, expected: float | None) -> None:
+    assert percentile(values, percent) == expected
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1), st.floats(0.1, 100))
+def test_a_percentile_is_one_of_them_and_holds_what_it_says(values: list[float], percent: float) -> None:
+    ordered = sorted(round(value, 1) for value in values)
+    found = percentile(ordered, percent)
+    assert found in ordered
+    assert sum(value <= found for value in ordered) * 100 >= percent * len(ordered) - 1e-6
+    figures = cost(ordered)
+    assert figures["count"] == len(values)
+    assert figures["max"] == ordered[-1]
+
+
+def test_a_rate_of_too_few_is_none() -> None:
+    assert rate(LEAST - 1, LEAST - 1) is None
+    assert rate(1, LEAST) == 1 / LEAST

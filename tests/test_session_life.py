@@ -1,0 +1,274 @@
+"""`session show` and `session list`: what became of a session, told by its hooks, its transcript and the store."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from claude_transcript import SESSION
+from conftest import Run
+from lived_session import BEGAN_MS, MEMORY, MINUTE, Lived, live
+from terminal import on_terminal, without_style
+
+from otel import spool
+from otel.event import new_event
+from session import session_event
+
+OTHER = "5a3e7c22-0000-4333-8444-555566667777"
+
+
+def shown(run: Run, *words: str, env: dict[str, str] | None = None) -> Any:
+    return run("session", "show", *words, env=env).result
+
+
+def moments(life: Any, kind: str) -> list[Any]:
+    return [one for turn in life["turns"] for one in turn["moments"] if one["kind"] == kind]
+
+
+@pytest.fixture
+def lived(run: Run, tmp_path: Path) -> Lived:
+    return live(run, tmp_path)
+
+
+def test_a_turn_says_what_was_asked_how_full_it_was_and_what_it_cost(run: Run, lived: Lived) -> None:
+    life = shown(run, SESSION)
+    turns = [turn for turn in life["turns"] if turn["number"]]
+    assert [turn["prompt"] for turn in turns] == [
+        "why does the gateway drop receipts at noon?",
+        "then mend the retry of the receipts, please",
+        "and now test the receipts under load",
+    ]
+    assert [turn["contextPercent"] for turn in turns] == [30.0, 47.0, 70.0]
+    assert [turn["zone"] for turn in turns] == ["cold", "warm", "hot"]
+    assert [turn["toolCalls"] for turn in turns] == [1, 1, 1]
+    assert [turn["failedCalls"] for turn in turns] == [0, 1, 0]
+    assert [turn["hooks"] for turn in turns] == [3, 3, 6]
+    assert all(turn["hookMs"] > 0 for turn in turns)
+    assert (life["turnCount"], life["toolCalls"], life["compactions"]) == (3, 3, 1)
+    assert (life["client"], life["project"], life["task"]) == (
+        "claude",
+        "gateway",
+        "and now test the receipts under load",
+    )
+    assert life["hooks"]["count"] == 13
+    assert {one["event"]: one["count"] for one in life["hooksByEvent"]} == {
+        "SessionStart": 2, "UserPromptSubmit": 3, "PostToolUse": 3, "Stop": 3, "PreCompact": 1, "SubagentStop": 1,
+    }  # fmt: skip
+    assert [one["percent"] for one in life["context"]][:2] == [30.0, 30.0]
+
+
+def test_what_was_injected_is_told_word_for_word_and_whether_it_was_used(run: Run, lived: Lived) -> None:
+    life = shown(run, SESSION)
+    first, signpost = moments(life, "injection")
+    assert first["customType"] == "memory-recall"
+    assert MEMORY in first["content"] and not first["content"].startswith("<")
+    assert first["memories"] == [{"id": first["memories"][0]["id"], "text": MEMORY, "outcome": "echo"}]
+    assert signpost["customType"] == "compaction-recovery"
+    assert signpost["content"].startswith("## Session Recovery\n")
+    assert first["tokens"] > 0 and first["ms"] >= 0
+    assert life["injections"]["count"] == 2
+    others = len(signpost["memories"])
+    assert life["memories"] == {"injected": 1 + others, "echo": 1, "fizzle": 0, "open": others}
+    (verdict,) = moments(life, "feedback")
+    assert verdict["text"].startswith(f"echo: {MEMORY}")
+
+
+def test_zones_recalls_checkpoint_and_compaction_are_told_in_their_order(run: Run, lived: Lived) -> None:
+    life = shown(run, SESSION)
+    kinds = [one["kind"] for turn in life["turns"] for one in turn["moments"]]
+    assert [one["text"] for one in moments(life, "zone")] == ["warm from 47 % on", "hot from 70 % on"]
+    assert moments(life, "recall") and "for the task" in moments(life, "recall")[0]["text"]
+    (compaction,) = moments(life, "compaction")
+    assert compaction["text"].startswith("at 70 %, 140,0")
+    assert "the summary has 24 characters" in compaction["text"]
+    assert kinds.index("compaction") > len(kinds) - 1 - kinds[::-1].index("checkpoint")
+    assert kinds[-1] == "injection"
+
+
+def test_hooks_beyond_the_cap_of_debug_events_are_counted(run: Run, tmp_path: Path) -> None:
+    one = Lived(run, tmp_path)
+    for _ in range(30):
+        one.hook("PostToolUse", tool_name="Read", tool_input={}, tool_response="", tool_use_id="x")
+    assert run("otel", "search", "hook completed", env=one.env()).result["found"] == 12
+    assert shown(run, SESSION)["hooks"]["count"] == 30
+
+
+def test_the_injected_text_is_in_no_list_of_events(run: Run, lived: Lived) -> None:
+    listed = run("otel", "list", "--limit", "200", env=lived.env())
+    assert "memory.recall.injected" in listed.out
+    assert "HARB-2231" not in listed.out
+    assert "HARB-2231" not in run("otel", "export", "--to", "-", env=lived.env()).out
+
+
+def test_what_waited_in_the_spool_is_told_and_odd_lines_do_no_harm(
+    run: Run, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Lived(run, tmp_path)
+    one.hook("SessionStart", source="startup")
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    told = new_event("memory.recall.injected", component="memory-enforcer", session=SESSION, now=one.now + 1)
+    token = "ghp_" + "a1B2" * 9
+    told["injected"] = session_event.injected("memory-recall", f"the token is {token}")
+    late = new_event("hook.timeout", component="hook", session=SESSION, level="error", success=False, now=one.now + 2)
+    odd: list[Any] = [
+        {**late, "id": "odd-1", "hook": "x"},
+        {**late, "id": "odd-2", "hook": {"kind": 5, "percent": "much", "tokens": [], "window": None}},
+        {**told, "id": "odd-3", "injected": {"text": ["x"]}},
+        {**told, "id": "odd-4", "injected": 7},
+    ]
+    assert spool.keep([told, late, *odd])
+    one.hook("UserPromptSubmit", prompt="go on")
+    life = shown(run, SESSION)
+    (injection,) = [found for found in moments(life, "injection") if found.get("customType") == "memory-recall"]
+    assert injection["content"].startswith("the token is ") and token not in injection["content"]
+    assert len([found for found in moments(life, "error") if " late: " in found["text"]]) == 3
+    assert life["hooks"]["count"] == 2
+
+
+def test_a_hook_that_failed_or_was_late_is_told(run: Run, tmp_path: Path) -> None:
+    one = Lived(run, tmp_path)
+    one.hook("SessionStart", source="startup")
+    for action in ("hook.failed", "hook.timeout"):
+        about = {"agent": "claude", "event": "Stop"}
+        told = {"action": action, "component": "hook", "sessionId": SESSION, "level": "error", "metadata": about}
+        emitted = json.dumps({**told, "error": "the disk is full"})
+        run("otel", "emit", "--stdin", stdin=emitted, env=one.env())
+    texts = [told["text"] for told in moments(shown(run, SESSION), "error")]
+    assert sorted(texts) == ["hook Stop failed: the disk is full", "hook Stop late: the disk is full"]
+
+
+def test_a_beginning_of_its_id_will_do_and_an_unknown_one_names_a_near_one(run: Run, lived: Lived) -> None:
+    assert shown(run, SESSION[:4])["sessionId"] == SESSION
+    failed = run("session", "show", "5b3e7c11", ok=False).json
+    assert failed["error"]["code"] == "SESSION_NOT_FOUND"
+    assert f"session show {SESSION}" in failed["fix"]
+    failed = run("session", "show", "zzzz", ok=False).json
+    assert (failed["error"]["code"], SESSION in failed["fix"]) == ("SESSION_NOT_FOUND", False)
+    run("checkpoint", "save", "--session", OTHER, "--percent", "5", "-m", "something else", env=lived.env())
+    failed = run("session", "show", "5a3e7c", ok=False).json
+    assert failed["error"]["code"] == "SESSION_AMBIGUOUS"
+    assert SESSION in failed["error"]["message"] and OTHER in failed["error"]["message"]
+
+
+def test_without_an_id_it_is_this_session_else_the_newest_of_the_project(
+    run: Run, lived: Lived, tmp_path: Path
+) -> None:
+    run("checkpoint", "save", "--session", OTHER, "--percent", "5", "-m", "something else",
+        env={"JOELCLAW_NOW_MS": str(lived.now + MINUTE)})  # fmt: skip
+    life = shown(run, env={"JOELCLAW_SESSION_ID": SESSION})
+    assert (life["sessionId"], life["chosen"]) == (SESSION, "environment")
+    assert shown(run, env={"JOELCLAW_SESSION_ID": "of another tool"})["chosen"] == "last"
+    (tmp_path / "gateway").mkdir()
+    here = run("session", "show", cwd=tmp_path / "gateway").result
+    assert (here["sessionId"], here["chosen"]) == (SESSION, "project")
+    life = shown(run)
+    assert (life["sessionId"], life["chosen"]) == (OTHER, "last")
+
+
+def test_where_nothing_is_known_it_says_how_to_begin(run: Run) -> None:
+    failed = run("session", "show", ok=False).json
+    assert failed["error"]["code"] == "SESSION_NOT_FOUND"
+    assert "joelclaw install" in failed["fix"]
+    assert run("session", "list").result == {"count": 0, "sessions": []}
+
+
+def test_a_session_that_is_only_archived_has_a_life_too(run: Run, lived: Lived, home: Path) -> None:
+    run("checkpoint", "clear", SESSION)
+    db = apsw.Connection(str(home / "store.db"))
+    for table in ("hook_call", "injection", "event"):
+        db.execute(f"DELETE FROM {table}")
+    db.close()
+    life = shown(run, SESSION[:8])
+    assert [turn["prompt"] for turn in life["turns"] if turn["number"]] == [
+        "why does the gateway drop receipts at noon?",
+        "then mend the retry of the receipts, please",
+        "and now test the receipts under load",
+    ]
+    assert (life["toolCalls"], life["compactions"], life["hooks"]["count"]) == (3, 1, 0)
+    (row,) = run("session", "list").result["sessions"]
+    assert (row["sessionId"], row["client"], row["turns"], row["task"]) == (
+        SESSION, "claude", 3, "and now test the receipts under load",
+    )  # fmt: skip
+
+
+def test_a_damaged_state_is_said_and_the_rest_is_told(run: Run, lived: Lived, home: Path) -> None:
+    (state,) = (home / "sessions").glob("*.json")
+    state.write_text("{")
+    life = shown(run, SESSION)
+    assert "damaged" in life["problem"]
+    assert life["turnCount"] == 3
+
+
+def test_the_list_has_a_line_for_each_session_the_last_first(run: Run, lived: Lived) -> None:
+    later = {"JOELCLAW_NOW_MS": str(lived.now + 5 * MINUTE)}
+    run("checkpoint", "save", "--session", OTHER, "--percent", "45", "-m", "label the jars", env=later)
+    listed = run("session", "list", env=later).result
+    assert listed["count"] == 2
+    second, first = listed["sessions"]
+    assert (second["sessionId"], second["contextPercent"], second["zone"], second["task"]) == (
+        OTHER, 45.0, "warm", "label the jars",
+    )  # fmt: skip
+    assert (first["sessionId"], first["client"], first["project"]) == (SESSION, "claude", "gateway")
+    assert (first["turns"], first["toolCalls"], first["compactions"]) == (3, 3, 1)
+    assert (first["startedAt"], first["zone"]) == ("2026-09-20T10:00:00.000Z", "hot")
+
+    def names(*words: str) -> list[str]:
+        return [one["sessionId"] for one in run("session", "list", *words, env=later).result["sessions"]]
+
+    assert names("--limit", "1") == [OTHER]
+    assert names("--client", "claude") == [SESSION]
+    assert names("--project", "gateway") == [SESSION]
+    assert names("--hours", "0.05") == [OTHER]
+    assert run("session", "list", "--client", "nobody", ok=False).json["error"]["code"] == "SESSION_INVALID_ARGS"
+
+
+def test_forgetting_a_session_takes_the_texts_that_it_was_given(run: Run, lived: Lived, home: Path) -> None:
+    run("memory", "forget", "--session", SESSION)
+    db = apsw.Connection(str(home / "store.db"))
+    assert db.execute("SELECT count(*) FROM injection").get == 0
+
+
+def test_old_hooks_and_texts_go_with_the_events(run: Run, lived: Lived, home: Path) -> None:
+    run("otel", "prune", "--days", "1", env={"JOELCLAW_NOW_MS": str(BEGAN_MS + 90 * 24 * 60 * MINUTE)})
+    db = apsw.Connection(str(home / "store.db"))
+    assert [db.execute(f"SELECT count(*) FROM {name}").get for name in ("event", "hook_call", "injection")] == [0, 0, 0]
+
+
+def test_of_an_excluded_folder_no_text_is_kept(run: Run, tmp_path: Path, home: Path) -> None:
+    one = Lived(run, tmp_path)
+    (tmp_path / "secret").mkdir()
+    run("exclude", str(tmp_path / "secret"))
+    run("memory", "write", MEMORY, "--global", env=one.env())
+    one.hook("SessionStart", source="startup", cwd=str(tmp_path / "secret"))
+    one.hook("UserPromptSubmit", prompt="hello there", cwd=str(tmp_path / "secret"))
+    asked = ("inject", "memory", "--session", SESSION, "--query", "harbour worker staging queue batchSize")
+    assert run(*asked, env=one.env(), cwd=tmp_path / "secret").result["injected"]
+    db = apsw.Connection(str(home / "store.db"))
+    assert db.execute("SELECT count(*) FROM injection").get == 0
+
+
+def test_on_a_terminal_it_is_one_screen(run: Run, lived: Lived, home: Path) -> None:
+    out = without_style(on_terminal(home, "session", "show", SESSION, env=lived.env(), columns=120).out)
+    lines = out.splitlines()
+    assert lines[0].startswith(f"{SESSION}  claude, gateway  2026-09-20 10:0")
+    assert "3 turns · 3 calls (1 failed) · 1 compaction" in lines[2]
+    assert any(line.startswith("context  ▃▃") for line in lines)
+    (second,) = [line for line in lines if line.startswith("#2 ")]
+    assert "47 %" in second and "then mend the retry" in second
+    assert any(line.strip().startswith("injection") and "Session Recovery" in line for line in lines)
+    assert any("echo   The harbour worker" in line for line in lines)
+    assert len(lines) < 45
+    assert max(map(len, lines)) <= 120
+    assert "more lines: --full" in out
+    full = without_style(on_terminal(home, "session", "show", SESSION, "--full", env=lived.env(), columns=120).out)
+    assert "more lines" not in full
+
+
+def test_a_list_on_a_terminal(run: Run, lived: Lived, home: Path) -> None:
+    out = without_style(on_terminal(home, "session", "list", env=lived.env(), columns=120).out).splitlines()
+    assert out[0].split() == "session client project last seen turns calls comp. context last task".split()
+    assert out[1].startswith(f"{SESSION[:12]}  claude  gateway")
+    assert out[1].rstrip().endswith("and now test the receipts under load")
