@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from core import clock
 from core.quoting import clip
 from session.life.moment import began
@@ -110,14 +112,7 @@ def _starts(hooks: Sequence[HookCall], prompts: Sequence[Prompt]) -> list[tuple[
 
 def _index(begins: Sequence[int], at: int) -> int:
     """The last turn that had begun by a time."""
-    low, high = 0, len(begins)
-    while low < high:
-        middle = (low + high) // 2
-        if begins[middle] <= at:
-            low = middle + 1
-        else:
-            high = middle
-    return max(0, low - 1)
+    return max(0, bisect_right(begins, at) - 1)
 
 
 class _Turn:
