@@ -31,6 +31,8 @@ _FOLDERS = {
     "install": "installation",
     "uninstall": "installation",
     "store": "store",
+    "backup": "upkeep",
+    "restore": "upkeep",
     "status": "installation",
     "completion": "installation",
 }
