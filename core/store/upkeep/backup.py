@@ -46,7 +46,7 @@ def copy(target: str, progress: Callable[[int], None] = lambda _: None) -> bool:
     try:
         made = apsw.Connection(target)
         try:
-            made.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
+            made.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF").fetchall()
             source.execute("BEGIN")
             source.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # the snapshot begins with the first read
             with made.backup("main", source, "main") as running:
