@@ -287,6 +287,9 @@ CREATE TABLE IF NOT EXISTS seen_file ( -- how a transcript was when the archive 
 ) WITHOUT ROWID;
 DELETE FROM seen_file; -- as in every step that has transcripts read again
 """,
+    """
+CREATE TABLE IF NOT EXISTS upkeep (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID; -- what is still owed
+""",
 )
 
 # Made with the sqlite-vec extension; its own step, since a machine without the extension still has the words.

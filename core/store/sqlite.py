@@ -200,6 +200,8 @@ def _migrate(db: apsw.Connection, where: str, busy_ms: int) -> None:
         ours = "name = 'document'" if version else "true"  # of an older version the first step's table must be there
         if bool(db.execute(f"SELECT count(*) FROM sqlite_schema WHERE {ours}").get) != bool(version):
             raise _foreign(where)
+        if not version:
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # room can be given back page by page (upkeep.space)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN IMMEDIATE")
         try:

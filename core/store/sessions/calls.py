@@ -65,6 +65,8 @@ INPUT_WEIGHT, OUTPUT_WEIGHT = 2.0, 1.0
 """What the agent writes itself it needs again sooner than what it is shown."""
 FORGOTTEN_CALL = "forgotten"
 """The outcome of a call that was forgotten."""
+PURGED_SUMMARY = "[purged]"
+"""In place of a summary that was purged: a transcript that is read again does not bring it back."""
 SUMMARY_CHARS = 100_000
 RECENT_CALLS = 400
 """A name that was last used before so many weighs nothing any more."""
@@ -278,8 +280,8 @@ def save_compaction(db: apsw.Connection, identifier: str, call: int, at: int, su
     """
     db.execute(
         "INSERT INTO compaction VALUES (?, ?, ?, ?) ON CONFLICT (session_id, call) DO UPDATE SET"
-        " at = max(at, excluded.at), summary = CASE WHEN excluded.summary = '' THEN summary ELSE excluded.summary END",
-        (identifier, call, at, summary),
+        " at = max(at, excluded.at), summary = CASE WHEN excluded.summary = '' OR summary = ? THEN summary ELSE excluded.summary END",
+        (identifier, call, at, summary, PURGED_SUMMARY),
     )
 
 
