@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -16,7 +15,17 @@ from claude_transcript import CWD, SESSION, Transcript
 from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 from faults import attempt, paused, snapshot
 
-SAID, ÜBER, CALLED, TOLD, PLANNED, GROWN = "quaggabeacon", "zürichseeboje", "okapiLantern", "tapirsummary", "numbatplan", "lynxgrown"
+from cli import execution
+from cli.memory import purge as purging
+
+SAID, ÜBER, CALLED, TOLD, PLANNED, GROWN = (
+    "quaggabeacon",
+    "zürichseeboje",
+    "okapiLantern",
+    "tapirsummary",
+    "numbatplan",
+    "lynxgrown",
+)
 MARKS = (SAID, ÜBER, CALLED, TOLD, PLANNED)
 KEPT = "the scheduler of the gateway runs in UTC, never in local time"
 
@@ -29,12 +38,12 @@ def forms(mark: str) -> list[bytes]:
 
 def left(home: Path, *marks: str) -> list[tuple[str, str]]:
     """Files in which a byte of the text still stands, by name or content."""
-    found = []
-    for name, data in snapshot(home).items():
-        for mark in marks:
-            if any(form in data or form in name.encode() for form in forms(mark)):
-                found.append((name, mark))
-    return found
+    return [
+        (name, mark)
+        for name, data in snapshot(home).items()
+        for mark in marks
+        if any(form in data or form in name.encode() for form in forms(mark))
+    ]
 
 
 def hook(run: Run, kind: str, session: str, **more: Any) -> None:
@@ -78,11 +87,6 @@ def filled(run: Run, home: Path, transcript: Path) -> Path:
     (home / "knowledge.json.4194399.7.tmp").write_text(SAID)
     (home / "spool").mkdir(exist_ok=True)
     return home
-
-
-def tidy(home: Path) -> None:
-    """The other session asked for the same words: its own prompt is not of the session that goes."""
-    shutil.rmtree(home.parent / "patient", ignore_errors=True)
 
 
 def test_a_session_leaves_no_byte(run: Run, filled: Path) -> None:
@@ -246,14 +250,12 @@ def test_while_hooks_write(run: Run, filled: Path) -> None:
     db.close()
 
 
-def test_on_a_terminal_it_asks(run: Run, filled: Path) -> None:
-    for answer, gone in (("n\n", False), ("y\n", True)):
-        environment = clean_environment(filled, TERM="dumb", COLUMNS="100")
-        words = f"'{JOELCLAW}' memory forget --purge --match {CALLED}"
-        done = subprocess.run(
-            ["script", "-qec", words, "/dev/null"], input=answer, text=True, env=environment, capture_output=True
-        ) if shutil.which("script") else None
-        if done is None:
-            pytest.skip("no program that gives a terminal")
-        assert "delete it for good?" in done.stdout and os.linesep
-        assert (left(filled, CALLED) == []) == gone, done.stdout
+@pytest.mark.parametrize(("answer", "gone"), [("n\n", False), ("y\n", True)])
+def test_on_a_terminal_it_asks(
+    run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch, answer: str, gone: bool
+) -> None:
+    monkeypatch.setattr(purging, "_on_terminal", lambda: True)
+    monkeypatch.setattr(execution, "stdout_is_terminal", lambda: True)
+    done = run("memory", "forget", "--purge", "--match", CALLED, stdin=answer)
+    assert "delete it for good?" in done.out and ("nothing was deleted" in done.out) != gone
+    assert (left(filled, CALLED) == []) == gone

@@ -50,7 +50,7 @@ def written(members: Members) -> bytes:
 
 def with_manifest(members: Members, change: Callable[[dict[str, Any]], None] = lambda _: None) -> Members:
     """The members with a manifest that is true of them, but for `change`."""
-    *others, (about, data) = members
+    *others, (_, data) = members
     manifest = json.loads(data)
     manifest["members"] = [
         {"name": one.name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}

@@ -22,6 +22,7 @@ from core.store.upkeep.purge import Criteria
 from memory import forget
 from otel import log
 from recall.by_name import session_calls
+from recall.static_vectors import document_vector
 from session.keep import archive
 from session.keep.traces import Sweeper, Traces
 
@@ -104,7 +105,7 @@ class Purge:
             Failure: PURGE_UNFINISHED, PURGE_UNWRITABLE, or what the store says; run it again then.
         """
         self._traces = self._sweep()
-        rows.erase(self._db, self._selection, at=clock.now_ms(), vectors=self._vectors)
+        rows.erase(self._db, self._selection, at=clock.now_ms(), vectors=self._vectors, vector_of=document_vector)
         self._traces.add(self._sweep())  # what was written meanwhile
         space.wipe(self._db)
         return self.result(done=True)

@@ -162,9 +162,7 @@ class Sweeper:
         kept, gone = [], 0
         for section in _sections(text):
             is_ours = section[0].startswith(_HEADING) and _SESSION_MARK in section[0]
-            if is_ours and self._section_goes(section, name):
-                gone += 1
-            elif is_ours and self._quotes("".join(section)):
+            if (is_ours and self._section_goes(section, name)) or (is_ours and self._quotes("".join(section))):
                 gone += 1
             else:
                 left = [line for line in section if not self._quotes(line)]

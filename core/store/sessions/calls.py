@@ -67,6 +67,8 @@ FORGOTTEN_CALL = "forgotten"
 """The outcome of a call that was forgotten."""
 PURGED_SUMMARY = "[purged]"
 """In place of a summary that was purged: a transcript that is read again does not bring it back."""
+PURGED_PLAN = '[["purged"]]'
+"""Likewise of a plan; who reads it finds none."""
 SUMMARY_CHARS = 100_000
 RECENT_CALLS = 400
 """A name that was last used before so many weighs nothing any more."""
@@ -185,11 +187,12 @@ def latest_sessions(db: apsw.Connection, most: int) -> list[Session]:
 
 
 def save_session(db: apsw.Connection, given: Session) -> None:
-    """Insert or replace, inside the caller's transaction."""
+    """Insert or replace, inside the caller's transaction; a plan that was purged stays so."""
     db.execute(
-        f"INSERT OR REPLACE INTO session ({_SESSION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT OR REPLACE INTO session ({_SESSION}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
+        " coalesce((SELECT plan FROM session WHERE id = ?1 AND plan = ?9), ?8))",
         (*(given[name] for name in ("id", "client", "project", "folder", "updated_at", "prompts", "calls")),
-         json_text.dumps(given["plan"])),
+         json_text.dumps(given["plan"]), PURGED_PLAN),
     )  # fmt: skip
 
 
@@ -280,7 +283,8 @@ def save_compaction(db: apsw.Connection, identifier: str, call: int, at: int, su
     """
     db.execute(
         "INSERT INTO compaction VALUES (?, ?, ?, ?) ON CONFLICT (session_id, call) DO UPDATE SET"
-        " at = max(at, excluded.at), summary = CASE WHEN excluded.summary = '' OR summary = ? THEN summary ELSE excluded.summary END",
+        " at = max(at, excluded.at), summary ="
+        " CASE WHEN excluded.summary = '' OR summary = ? THEN summary ELSE excluded.summary END",
         (identifier, call, at, summary, PURGED_SUMMARY),
     )
 
@@ -319,7 +323,7 @@ def forget_call(db: apsw.Connection, identifier: str, number: int) -> bool:
 def _session(row: tuple[Any, ...]) -> Session:
     identifier, client, project, folder, updated_at, prompts, calls, plan = row
     try:
-        steps = json_text.loads(plan)
+        steps = json_text.loads(plan) if plan != PURGED_PLAN else []
     except json_text.InvalidJSON:
         steps = []
     return {

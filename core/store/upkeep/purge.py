@@ -16,7 +16,7 @@ from core.store.sessions import calls, segments, transcripts
 from core.store.upkeep import space
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import apsw
 
@@ -24,7 +24,7 @@ PURGED = "purged"
 """The `write_reason` of an emptied row."""
 _WORD = re.compile(r"\w{3,}")
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_TEXTS = "text, context, title, path, tags, history"
+_TEXTS = "text, title, path, tags, history"
 _CALL_TEXTS = "tool, file, command, error, passage"
 _HAS_TEXT = "(text <> '' OR write_reason <> 'purged')"
 
@@ -74,6 +74,8 @@ class Selection:
     carries: list[str] = field(default_factory=list)
     """Transcripts whose unfinished turn goes."""
     refusals: list[str] = field(default_factory=list)
+    contexts: list[int] = field(default_factory=list)
+    """Rows of documents that stay, and whose context quotes: what was said around them."""
     words: frozenset[str] = frozenset()
 
 
@@ -125,7 +127,7 @@ def _select_documents(db: apsw.Connection, criteria: Criteria, found: Selection)
         where, values = f"rowid IN ({', '.join(map(str, sorted(criteria.documents)))})", []
     own: set[str] = set()
     for rowid, identifier, session, *texts in db.execute(
-        f"SELECT rowid, id, session_id, {_TEXTS} FROM document WHERE ({where}) AND {_HAS_TEXT}", values
+        f"SELECT rowid, id, session_id, context, {_TEXTS} FROM document WHERE ({where}) AND {_HAS_TEXT}", values
     ):
         found.documents.append(rowid)
         found.ids.append(identifier)
@@ -138,10 +140,10 @@ def _select_sessions(db: apsw.Connection, criteria: Criteria, found: Selection) 
     if criteria.by_id:
         return
     where, values = _fits(criteria, "id", "project", "updated_at", "plan")
-    rows = db.execute(f"SELECT id FROM session WHERE ({where}) AND updated_at <> {calls.FORGOTTEN}", values)
-    known = [str(identifier) for (identifier,) in rows]
+    rows = db.execute(f"SELECT id, plan FROM session WHERE ({where}) AND updated_at <> {calls.FORGOTTEN}", values)
+    known = {str(identifier): plan for identifier, plan in rows}
     if not criteria.is_whole:
-        found.plans = known
+        found.plans = [identifier for identifier, plan in known.items() if plan not in ("[]", calls.PURGED_PLAN)]
         return
     found.sessions = list(dict.fromkeys([*known, *([criteria.session] if criteria.session else [])]))
     if criteria.session and criteria.project and not known:
@@ -222,9 +224,12 @@ def _select_quotes(db: apsw.Connection, criteria: Criteria, found: Selection) ->
         phrase = bool(criteria.match) and any(criteria.holds(text) for text in texts)
         return phrase or not found.words.isdisjoint(words_of(*texts))
 
+    gone = set(found.documents)
+    around: Iterator[tuple[int, str]] = db.execute("SELECT rowid, context FROM document WHERE context <> ''")
+    found.contexts = [rowid for rowid, context in around if rowid not in gone and quotes(context)]
     rows: Iterator[tuple[str, ...]] = db.execute("SELECT session_id, name, place FROM name")
     found.names = [(session, name) for session, name, place in rows if quotes(name, place)]
-    rows = db.execute("SELECT id, plan FROM session WHERE plan <> '[]'")
+    rows = db.execute("SELECT id, plan FROM session WHERE plan NOT IN ('[]', ?)", (calls.PURGED_PLAN,))
     found.plans = sorted({*found.plans, *(identifier for identifier, plan in rows if quotes(plan))})
     own = {source for session in found.sessions for source in transcripts.sources_naming(db, session)}
     rows = db.execute("SELECT source, carry FROM transcript WHERE carry <> ''")
@@ -232,12 +237,15 @@ def _select_quotes(db: apsw.Connection, criteria: Criteria, found: Selection) ->
     found.refusals = [one for one, said in db.execute("SELECT id, refusal FROM outbox") if quotes(said)]
 
 
-def erase(db: apsw.Connection, found: Selection, *, at: int, vectors: bool) -> None:
+def erase(
+    db: apsw.Connection, found: Selection, *, at: int, vectors: bool, vector_of: Callable[[str, str, str], bytes]
+) -> None:
     """Empty the rows, all in one transaction, which notes that the file is to be cleaned (`space.wipe`).
 
     Args:
         at: now, in ms since the epoch.
         vectors: whether sqlite-vec is loaded.
+        vector_of: the vector of a text, its context and title.
 
     Raises:
         Failure: the store cannot be written; nothing was changed.
@@ -254,6 +262,11 @@ def erase(db: apsw.Connection, found: Selection, *, at: int, vectors: bool) -> N
             " fingerprint = '', session_id = '', project = '', source = '', write_reason = ? WHERE rowid = ?",
             [(PURGED, rowid) for rowid in found.documents],
         )
+        for rowid in found.contexts:
+            for one in documents.by_rowids(db, [rowid]):
+                one["context"] = ""
+                vector = vector_of(one["text"], "", one["title"])
+                documents.replace(db, one, vector, signatures=signatures)
         db.executemany("DELETE FROM evidence WHERE document = ?", _each(found.ids))
         for session in found.sessions:
             calls.forget(db, session)
@@ -267,7 +280,7 @@ def erase(db: apsw.Connection, found: Selection, *, at: int, vectors: bool) -> N
         )
         db.executemany("DELETE FROM event WHERE seq = ?", _each(found.events))
         db.executemany("DELETE FROM name WHERE session_id = ? AND name = ?", found.names)
-        db.executemany("UPDATE session SET plan = '[]' WHERE id = ?", _each(found.plans))
+        db.executemany("UPDATE session SET plan = ? WHERE id = ?", [(calls.PURGED_PLAN, one) for one in found.plans])
         db.executemany("UPDATE transcript SET carry = '' WHERE source = ?", _each(found.carries))
         db.executemany("UPDATE outbox SET refusal = '' WHERE id = ?", _each(found.refusals))
         space.owe(db)
