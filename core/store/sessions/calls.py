@@ -291,8 +291,14 @@ def save_compaction(db: apsw.Connection, identifier: str, call: int, at: int, su
 
 def forget(db: apsw.Connection, identifier: str) -> None:
     """Delete what a session did, for good, inside the caller's transaction; what it does from now on is not kept."""
-    for rowid, _ in db.execute("SELECT rowid, number FROM call WHERE session_id = ?", (identifier,)).fetchall():
-        db.execute("DELETE FROM call_lexicon WHERE rowid = ?", (rowid,))
+    drop(db, identifier)
+    db.execute(f"INSERT INTO session ({_SESSION}) VALUES (?, '', '', '', ?, 0, 0, '[]')", (identifier, FORGOTTEN))
+
+
+def drop(db: apsw.Connection, identifier: str) -> int:
+    """Delete what a session did, inside the caller's transaction; what it does from now on is kept. How many calls."""
+    rows = db.execute("SELECT rowid FROM call WHERE session_id = ?", (identifier,)).fetchall()
+    db.executemany("DELETE FROM call_lexicon WHERE rowid = ?", rows)
     for table, column in (
         ("call", "session_id"),
         ("name", "session_id"),
@@ -300,7 +306,7 @@ def forget(db: apsw.Connection, identifier: str) -> None:
         ("session", "id"),
     ):
         db.execute(f"DELETE FROM {table} WHERE {column} = ?", (identifier,))
-    db.execute(f"INSERT INTO session ({_SESSION}) VALUES (?, '', '', '', ?, 0, 0, '[]')", (identifier, FORGOTTEN))
+    return len(rows)
 
 
 def forget_call(db: apsw.Connection, identifier: str, number: int) -> bool:

@@ -95,7 +95,8 @@ def begin(store: str, number: int) -> None:
     Raises:
         OSError: they cannot be written.
     """
-    files.touch_private(store + "-wal")
+    for end in ("-wal", ".lock"):
+        files.touch_private(store + end)
     files.write_whole(store + sqlite.MARK, b"%020d" % number)
 
 

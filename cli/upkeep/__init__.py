@@ -1,1 +1,0 @@
-"""`backup` and `restore`."""
