@@ -17,6 +17,8 @@ from faults import attempt, paused, snapshot
 
 from cli import execution
 from cli.memory import purge as purging
+from core.store import documents, sqlite
+from core.store.replication import outbox
 
 SAID, ÜBER, CALLED, TOLD, PLANNED, GROWN = (
     "quaggabeacon",
@@ -186,7 +188,36 @@ def test_what_is_not_touched_is_named(run: Run, filled: Path, transcript: Path, 
     (filled / "config.toml").write_text(f'[inject]\nquery = "{SAID} again"\n')
     result = run("memory", "forget", "--purge", "--session", SESSION, "--yes").result
     assert {str(copy), str(transcript)} <= set(result["notTouched"])
-    assert result["namedOnly"] in ([], ["config.toml"]) and SAID in (filled / "config.toml").read_text()
+    assert (
+        result["cluster"] is None
+        and result["namedOnly"] in ([], ["config.toml"])
+        and SAID in (filled / "config.toml").read_text()
+    )
+
+
+def test_a_restored_home_knows_its_backup(run: Run, filled: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.tar.gz"
+    run("backup", str(copy))
+    (aside,) = run("restore", str(copy), "--force").result["keptAside"]
+    result = run("memory", "forget", "--purge", "--match", SAID, "--yes").result
+    assert {str(copy), aside} <= set(result["notTouched"])
+    assert left(filled, SAID) == []
+
+
+def test_a_cluster_gets_the_deletion(run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOELCLAW_HOME", str(filled))
+    db = sqlite.open_writing(busy_ms=1000, durable=False)
+    outbox.enable(db)
+    db.execute("DELETE FROM outbox")  # as if a cluster had all of it
+    result = run("memory", "forget", "--purge", "--match", SAID, "--yes").result
+    assert result["cluster"]["pending"] >= result["memories"] >= 3
+    waiting = {one["id"] for one in outbox.next_batch(db, now=2**60, limit=100)}
+    assert set(result["ids"]) <= waiting <= set(outbox.withdrawn(db)) | waiting
+    for identifier in result["ids"]:
+        sent = documents.by_id(db, identifier)
+        assert sent is not None and sent["forgotten_at"] and not sent["text"] + sent["context"]
+    db.close()
+    assert left(filled, SAID) == []
 
 
 @pytest.mark.parametrize(

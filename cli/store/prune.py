@@ -31,7 +31,9 @@ def run(options: dict[str, Any]) -> Answer | int:
         db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
         pruning = Retention(db, settings, background=background)
         if options["dry_run"]:
-            return Answer(pruning.look(), [step("joelclaw store prune", "do it")])
+            would = pruning.look()
+            due = would["events"]["byAge"] or would["events"]["bySize"] or would["episodes"]
+            return Answer(would, [step("joelclaw store prune", "drop it")] if due else [])
         result = pruning.run()
         _note(db, settings, result)
     except Failure:

@@ -59,7 +59,7 @@ def write(target: str, *, force: bool, progress: Callable[[int], None] = lambda 
         for left in (temporary, copied):
             if os.path.lexists(left):
                 os.unlink(left)
-    _note(path, manifest["createdAt"])
+    note(home, path, manifest["createdAt"], known())
     return {
         "file": path,
         "bytes": size,
@@ -162,24 +162,21 @@ def remove(path: str) -> None:
         pass
 
 
-def known() -> list[dict[str, Any]]:
-    """Where backups of this home were written, the last one last: path and time of each."""
+def known(home: str = "") -> list[dict[str, Any]]:
+    """Where backups of a home (default: this one) were written, the last one last: path and time of each."""
     try:
-        with open(os.path.join(files.home(), members.BACKUPS), "rb") as file:
+        with open(os.path.join(home or files.home(), members.BACKUPS), "rb") as file:
             kept = json_text.loads(file.read())
         return [{"file": str(one["file"]), "at": str(one["at"])} for one in kept]
     except (OSError, json_text.InvalidJSON, TypeError, KeyError):
         return []
 
 
-def _note(path: str, at: str) -> None:
-    """Keep where the backup is: a purge tells of it."""
-    kept = [one for one in known() if one["file"] != path]
+def note(home: str, path: str, at: str, before: list[dict[str, Any]]) -> None:
+    """Keep, in a home, where a backup of it is, besides those of before: a purge tells of them."""
+    kept = [*(one for one in before if one["file"] != path), {"file": path, "at": at}]
     try:
-        files.write_whole(
-            os.path.join(files.home(), members.BACKUPS),
-            json_text.dumps([*kept, {"file": path, "at": at}][-_MOST_NAMED:]).encode(),
-        )
+        files.write_whole(os.path.join(home, members.BACKUPS), json_text.dumps(kept[-_MOST_NAMED:]).encode())
     except OSError:  # a home that is only read was backed up all the same
         pass
 

@@ -56,6 +56,7 @@ def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str
         try:
             manifest = _lay_out(file, staging)
             about = _examined(staging, manifest)
+            archive.note(staging, os.path.realpath(file), str(manifest["createdAt"]), archive.known(target))
             aside = [] if verify_only else _put(staging, target, force=force)
         finally:
             if os.path.isdir(staging):

@@ -55,12 +55,12 @@ def last_event(db: apsw.Connection) -> int:
 def came_alone(store: str) -> None:
     """Before a store without a log is opened: note that it was copied alone, where it was."""
     try:
+        with open(store, "rb") as file:
+            head = file.read(20)
+        if head[:15] != b"SQLite format 3" or head[18:20] != _WAL_MODE:
+            return
         with files.FileLock(store + ".lock", _LOCK_WAIT_S):  # another process may be making it
-            if os.path.lexists(store + "-wal") or os.path.lexists(store + sqlite.MARK):
-                return
-            with open(store, "rb") as file:
-                head = file.read(20)
-            if head[18:20] == _WAL_MODE:
+            if not os.path.lexists(store + "-wal") and not os.path.lexists(store + sqlite.MARK):
                 found(store, 0, 0)
     except (OSError, files.LockTimeout):  # a home that cannot be written
         pass
