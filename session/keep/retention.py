@@ -20,7 +20,7 @@ _QUICK_BYTES = 64 * _MB
 """A file up to this size is written anew in the background: it takes .8 s, and hooks wait for 2 s."""
 _WORTH_SHARE = 0.2
 _WORTH_BYTES = 4 * _MB
-"""It is worth it where so much is free."""
+"""So much must be free: the share in the background, the bytes by hand, too."""
 _MERGE_AFTER = 500
 
 
@@ -141,7 +141,7 @@ class Retention:
     def _give_back(self) -> None:
         """Page by page, where the file was made so; else it is written anew, if that is worth it and quick enough."""
         size, free = space.sizes(self._db)
-        if space.give_back(self._db) or free < max(_WORTH_BYTES, size * _WORTH_SHARE):
+        if space.give_back(self._db) or free < _WORTH_BYTES:
             return
-        if not self._background or size - free <= _QUICK_BYTES:
+        if not self._background or (free >= size * _WORTH_SHARE and size - free <= _QUICK_BYTES):
             space.rewrite(self._db)

@@ -53,6 +53,7 @@ def wipe(db: apsw.Connection) -> None:
     try:
         for name in _LEXICONS:
             _merge(db, name)
+        db.execute("PRAGMA auto_vacuum = INCREMENTAL").fetchall()
         _patiently(lambda: db.execute("VACUUM").fetchall())
         _fold(db)
         with sqlite.transaction(db):
