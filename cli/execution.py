@@ -62,6 +62,8 @@ def start_due() -> None:
         unknown = (*settings.unknown, *config.unknown_variables())
         if settings.dropped or unknown:
             _tell_faults(settings.dropped, unknown)
+        if files.is_store_older():
+            _tell_older()
         background_jobs.start_due(settings)
     except Exception:  # the command is done, and what waits goes with the next one
         if os.environ.get("JOELCLAW_DEBUG"):
@@ -78,6 +80,16 @@ def _tell_faults(dropped: tuple[tuple[str, str], ...], unknown: tuple[tuple[str,
     made = settings_faults.events(dropped, unknown, clock.now_ms())
     if made and spool.keep(made):
         tell(shown("".join(f"joelclaw: {settings_faults.line(event)}\n" for event in made)))
+
+
+def _tell_older() -> None:
+    """Say once that the store lacks what was acknowledged."""
+    from core import clock
+    from session import faults
+
+    told = faults.tell_older(clock.now_ms())
+    if told:
+        tell(f"joelclaw: {runnable(told)}\n")
 
 
 def _tell_corrected(paths: list[str], *, quiet: bool) -> None:

@@ -50,6 +50,9 @@ _joelclaw() {
     "memory recent --hours") return ;;
     "memory scorecard --hours") return ;;
     "memory forget --session") return ;;
+    "memory forget --project") return ;;
+    "memory forget --before") return ;;
+    "memory forget --match") return ;;
     "memory export --collection") return ;;
     "memory archive --agent") COMPREPLY=($(compgen -W "claude codex gemini pi" -- "$word")); return ;;
     "memory observe --session") return ;;
@@ -159,16 +162,17 @@ _joelclaw() {
     "on --session") return ;;
     "exclude --remove") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
     "store sync --seconds") return ;;
+    "restore --into") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
     "doctor --client") COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return ;;
   esac
   case "$path" in
-    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall lost report hook trust off on exclude mcp install uninstall status doctor completion memory knowledge vault otel session store checkpoint inject idle compaction"; fi ;;
+    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall lost report hook trust off on exclude mcp install uninstall backup restore status doctor completion memory knowledge vault otel session store checkpoint inject idle compaction"; fi ;;
     "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget import export archive observe stats index"; fi ;;
     "knowledge") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="sync search"; fi ;;
     "vault") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="read search"; fi ;;
     "otel") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="emit list search stats prune export import"; fi ;;
     "session") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="list show"; fi ;;
-    "store") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="init sync push pull verify"; fi ;;
+    "store") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="init sync push pull verify prune"; fi ;;
     "checkpoint") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="save flush show list clear"; fi ;;
     "inject") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="recovery memory refresh project"; fi ;;
     "idle") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="schedule cancel list due run"; fi ;;
@@ -183,7 +187,7 @@ _joelclaw() {
     "memory recent") if [[ $word == -* ]]; then offered="--count -n --hours --json --help -h"; fi ;;
     "memory scorecard") if [[ $word == -* ]]; then offered="--hours --json --help -h"; fi ;;
     "memory show") if [[ $word == -* ]]; then offered="--verbatim --json --help -h"; fi ;;
-    "memory forget") if [[ $word == -* ]]; then offered="--session --undo --json --help -h"; fi ;;
+    "memory forget") if [[ $word == -* ]]; then offered="--session --undo --purge --project --before --match --yes -y --dry-run --json --help -h"; fi ;;
     "memory import") if [[ $word == -* ]]; then offered="--json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "memory export") if [[ $word == -* ]]; then offered="--collection --json --help -h"; fi ;;
     "memory archive") if [[ $word == -* ]]; then offered="--all --index --agent --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
@@ -233,6 +237,9 @@ _joelclaw() {
     "store push") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "store pull") if [[ $word == -* ]]; then offered="--events --leave --json --help -h"; fi ;;
     "store verify") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "store prune") if [[ $word == -* ]]; then offered="--dry-run --json --help -h"; fi ;;
+    "backup") if [[ $word == -* ]]; then offered="--force --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "restore") if [[ $word == -* ]]; then offered="--into --force --verify-only --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "status") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "doctor") if [[ $word == -* ]]; then offered="--client --project --fix --json --help -h"; fi ;;
     "completion") if [[ $word == -* ]]; then offered="--install --uninstall --json --help -h"; else COMPREPLY=($(compgen -W "bash zsh fish" -- "$word")); return; fi ;;

@@ -25,7 +25,7 @@ SWITCHES = "switches.json"
 # What we put into a home, without `.lock`: it may be a folder that holds other things too (`tests/test_home_names.py`).
 _OURS = frozenset(
     "cache config.toml install installs knowledge.json outbox sessions spool trusted.json workspace".split()
-) | {SWITCHES}
+) | {SWITCHES, "backups.json"}
 _STORE = "store.db"
 _STALE_S = 3600
 """No writer takes so long: its temporary file was left by one that was killed."""
@@ -40,6 +40,11 @@ def home() -> str:
 def has_switches() -> bool:
     """Whether anything may be switched off, for the price of one stat."""
     return os.path.lexists(os.path.join(home(), SWITCHES))
+
+
+def is_store_older() -> bool:
+    """Whether the store was found to lack something (`core.store.upkeep.completeness`), for the price of one stat."""
+    return os.path.lexists(os.path.join(home(), _STORE + ".older"))
 
 
 def private_folder(path: str) -> str:

@@ -8,6 +8,7 @@ from core.errors import Failure
 from core.store import documents, sqlite
 from core.store.history import injections
 from core.store.sessions import calls, segments, transcripts
+from core.store.upkeep.purge import PURGED
 from recall.by_name import session_calls
 from recall.static_vectors import document_vector
 
@@ -116,6 +117,11 @@ def bring_back(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vec
         if vectors:
             documents.ensure_signatures(db)
         found = _all(db, identifiers)
+        gone = [one["id"] for one in found if one["write_reason"] == PURGED and not one["text"]]
+        if gone:
+            raise Failure(
+                "MEMORY_PURGED", f"{gone[0]} was purged: nothing of it is kept", "restore a backup from before, if any"
+            )
         for document in found:
             if document["forgotten_at"] is not None:
                 vector = document_vector(document["text"], document["context"], document["title"])

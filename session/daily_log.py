@@ -57,7 +57,7 @@ def flush(
         where = path_of(now, config)
         before = _read(where)
         for known in reversed(_sections(before)):
-            if _of_session(known[0], state["sessionId"]):
+            if is_of_session(known[0], state["sessionId"]):
                 if known[1:] == body:
                     return False
                 break
@@ -99,7 +99,7 @@ def today(
     for lines in reversed(sections):
         if len(found) == most:
             break
-        if without and _of_session(lines[0], without):
+        if without and is_of_session(lines[0], without):
             continue
         if (project or apart) and _MARK in lines[0] and not _is_of_project(lines, project):
             continue
@@ -154,7 +154,8 @@ def _short(session_id: str) -> str:
     return plain if len(plain) <= 16 else f"{plain[:8]}…{plain[-6:]}"
 
 
-def _of_session(heading: str, session_id: str) -> bool:
+def is_of_session(heading: str, session_id: str) -> bool:
+    """Whether a heading is that of a section of this session."""
     return f"{_MARK}{_short(session_id)} · " in heading
 
 

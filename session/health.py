@@ -19,6 +19,7 @@ from core.repository import choices, switches
 from core.store import migrations, overview, sqlite
 from core.store.replication import outbox
 from core.store.replication import status as replication_status
+from core.store.upkeep import completeness
 from otel.otlp import destination
 from recall import static_vectors
 from session import settings_faults
@@ -96,6 +97,7 @@ def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], overview.Ove
     try:
         db = sqlite.open_reading()
         if db is not None:
+            completeness.compare(db)
             seen = overview.read(db, now=clock.now_ms())
             if outbox.enabled(db):
                 waiting = replication_status.waiting(db)
@@ -114,6 +116,9 @@ def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], overview.Ove
         "backend": backend,
         "waiting": waiting,
     }
+    incomplete = completeness.finding(where)
+    if incomplete is not None:
+        problems.append({name: str(incomplete[name]) for name in ("code", "message", "fix")})
     if error is None:
         problems += replication_status.problems(waiting, backend)
         problems += destination.problems(export) if export else []

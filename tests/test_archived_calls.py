@@ -417,7 +417,7 @@ def test_a_kill_in_the_middle_neither_doubles_nor_loses(
     run: Run, home: Path, tmp_path: Path, transcript: Transcript, store: Callable[[], apsw.Connection]
 ) -> None:
     busy(transcript, 1500)
-    one = paused(home, "memory", "archive", str(transcript.path), commit=3)
+    one = paused(home, "memory", "archive", str(transcript.path), commit=4)
     one.kill()
     one.communicate()
     assert len(calls.calls(store(), SESSION, last=9999)) < 1500

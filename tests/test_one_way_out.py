@@ -86,7 +86,10 @@ TABLE: dict[str, list[list[str]] | str] = {
     "memory recent": [["memory", "recent", "--count", "100"]],
     "memory scorecard": [["memory", "scorecard"]],
     "memory show": [["memory", "show", name] for name in ("nasty-0", "nasty-e", "nasty-k", f"call:{SESSION}:1")],
-    "memory forget": [["memory", "forget", "nasty-1"]],
+    "memory forget": [
+        ["memory", "forget", "nasty-1"],
+        ["memory", "forget", "--purge", "--match", "shown\rhidden", "--dry-run"],
+    ],
     "memory import": [["memory", "import", "{lines}"]],
     "memory export": [["memory", "export"]],
     "memory archive": [["memory", "archive", "{transcript}"]],
@@ -147,6 +150,9 @@ TABLE: dict[str, list[list[str]] | str] = {
     "store push": "answers from a cluster",
     "store pull": "answers from a cluster",
     "store verify": "answers from a cluster",
+    "store prune": [["store", "prune", "--dry-run"]],
+    "backup": [["backup", "{backup}"]],
+    "restore": [["restore", "{backup}", "--verify-only"]],
     "status": [["status"]],
     "doctor": "calls the hooks of the user's clients; tests/test_doctor_memory.py has it print what was stored",
     "trust": [["trust", "--list"]],
@@ -222,7 +228,8 @@ def fill(run: Callable[..., Any], tmp_path: Path) -> dict[str, str]:
     otlp = tmp_path / "events.otlp"
     run("otel", "export", "--to", str(otlp), env=NOW)
     return {"lines": str(path), "transcript": str(made.path), "notes": str(notes), "repo": str(repo),
-            "queries": str(tmp_path / "queries.txt"), "otlp": str(otlp)}  # fmt: skip
+            "queries": str(tmp_path / "queries.txt"), "otlp": str(otlp),
+            "backup": str(tmp_path / "harbour.tar")}  # fmt: skip
 
 
 def asked(places: dict[str, str]) -> list[list[str]]:

@@ -223,8 +223,8 @@ def test_every_byte_of_a_schema_page_may_be_wrong(good: Path) -> None:
             done = go(good, words)
             if done.code:
                 done.assert_failed()
-            else:
-                done.assert_done()
+            else:  # on stderr it may say that the store is older than it was
+                assert done.envelope["ok"] is True and "Traceback" not in done.err
 
 
 def test_a_held_write_lock_holds_up_nobody_for_long(good: Path) -> None:

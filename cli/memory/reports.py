@@ -93,6 +93,10 @@ def forget(options: dict[str, Any]) -> Answer:
     """
     from memory import forget as forgetting
 
+    if any(options[name] for name in ("purge", "project", "before", "match", "yes", "dry_run")):
+        from cli.memory import purge
+
+        return purge.run(options)
     settings = config.load()
     if options["session"]:
         return _forget_session(options, settings)

@@ -117,6 +117,11 @@ def forget(answer: Answer) -> None:
     """Which memories changed."""
     screen = console()
     result: Any = answer.result
+    if "purged" in result:
+        from cli.memory.purge import shown
+
+        shown(answer)
+        return
     did = "brought back" if result["undo"] else "forgotten"
     for name in result["restored" if result["undo"] else "forgotten"]:
         screen.print(safe(f"{did} {name}"))

@@ -93,7 +93,7 @@ COMMANDS: tuple[Command, ...] = (
             P(
                 "days",
                 ("--days",),
-                "keep this many days (default otel.retention_days, 90)",
+                "keep this many days (default retention.events_days, 90)",
                 kind="number",
                 low=0,
                 high=36_500,

@@ -71,8 +71,8 @@ def prune(options: dict[str, Any]) -> Answer:
     settings = config.load()
     days = options["days"]
     if days is None:
-        days = settings.number("otel.retention_days")
-    before = max(0, clock.now_ms() - int(days * clock.DAY_MS))
+        days = settings.number("retention.events_days")
+    before = max(0, clock.now_ms() - int(days * clock.DAY_MS)) if days or options["days"] is not None else 0
     deleted = kept = 0
     files.sweep_temporary()
     if sqlite.open_reading() is not None:  # nothing to drop where there is no store

@@ -1,4 +1,4 @@
-"""What `store` takes."""
+"""What `store`, `backup` and `restore` take."""
 
 from __future__ import annotations
 
@@ -56,5 +56,37 @@ COMMANDS: tuple[Command, ...] = (
         "Compare the local file with the cluster, document by document.",
         code="STORE_INVALID_ARGS",
         view="cli.store.view:verified",
+    ),
+    Command(
+        "store prune",
+        "cli.store.prune:run",
+        "Drop what the settings retention.* say is old or too much, and give its room back. Runs once a day by itself.",
+        (P("dry_run", ("--dry-run",), "only say what would go", kind="flag"),),
+        code="STORE_INVALID_ARGS",
+        view="cli.store.prune:shown",
+    ),
+    Command(
+        "backup",
+        "cli.store.backup:backup",
+        "Copy the memory, the sessions and the settings into one file, while agents go on.",
+        (
+            P("file", (), "the file to write, outside of the home", required=True, metavar="FILE", file=True),
+            P("force", ("--force",), "write over a file that is there", kind="flag"),
+        ),
+        code="BACKUP_INVALID_ARGS",
+        view="cli.store.backup_view:backed_up",
+    ),
+    Command(
+        "restore",
+        "cli.store.backup:restore",
+        "Verify a backup and put it in the place of the home; what was there is kept aside.",
+        (
+            P("file", (), "a file that `backup` wrote", required=True, metavar="FILE", file=True),
+            P("into", ("--into",), "the folder (default: the home)", default="", metavar="DIR", file=True),
+            P("force", ("--force",), "also where there is a memory already", kind="flag"),
+            P("verify_only", ("--verify-only",), "only say whether the backup is whole", kind="flag"),
+        ),
+        code="BACKUP_INVALID_ARGS",
+        view="cli.store.backup_view:restored",
     ),
 )

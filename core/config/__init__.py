@@ -141,11 +141,27 @@ SETTINGS: dict[str, Setting] = {
         trusted=True,
     ),
     "otel.export_seconds": Setting(60, "least time between two such exports, in seconds", 1, 86_400),
-    "otel.retention_days": Setting(90, "age at which `otel prune` drops events, in days", 1, 36_500, trusted=True),
+    "retention.events_days": Setting(
+        90, "age at which events are dropped, in days; 0 never. Once a day, by itself", 0, 36_500, trusted=True
+    ),
+    "retention.events_mb": Setting(
+        200, "room for events: beyond it debug events go, then the oldest; 0 for no limit", 0, 1_000_000, trusted=True
+    ),
+    "retention.episodes_days": Setting(
+        0, "age at which archived turns and their tool calls are dropped, in days; 0 never", 0, 36_500, trusted=True
+    ),
+    "retention.store_mb": Setting(
+        0,
+        "size of the store beyond which debug events and the oldest turns go; 0 for no limit",
+        0,
+        1_000_000,
+        trusted=True,
+    ),
 }
 
 
 FORMERLY = {
+    "otel.retention_days": "retention.events_days",
     "compaction.idleTriggerMinutes": "compaction.idle_trigger_minutes",
     "compaction.idleTriggerPercent": "compaction.idle_trigger_percent",
     "compaction.notifyOnStart": "compaction.notify_on_start",

@@ -1,12 +1,14 @@
 """Jobs that are due now and then, each started in a background process of its own beside the commands that agents run.
 
-Two of them: `store sync` (memories to a cluster) and `otel export` (events to a collector). When a job is due is the
-time of change of a file, so that asking costs one `stat`. Who runs a job holds its lock.
+Three of them: `store sync` (memories to a cluster), `otel export` (events to a collector) and, once a day,
+`store prune` (what is old). When a job is due is the time of change of a file, so that asking costs one `stat`. Who
+runs a job holds its lock.
 """
 
 from __future__ import annotations
 
 import os
+import time
 
 from core import clock, files
 
@@ -19,14 +21,18 @@ SYNC_BUDGET_S = 10
 _SYNC_STOP_S = 40
 """It is killed after so many; what was not acknowledged goes again."""
 _EXPORT_STOP_S = 60
+_PRUNE_STOP_S = 600
+_PRUNE_SECONDS = 86_400
+_RETENTION = ("retention.events_days", "retention.events_mb", "retention.episodes_days", "retention.store_mb")
 _FURTHEST_MS = 24 * clock.HOUR_MS
 """A due time beyond this is one of a clock that was wrong."""
 
 
 def start_due(config: Config) -> None:
-    """Start the jobs that are switched on and due; where both are off, that is a look at two settings."""
+    """Start the jobs that are switched on and due; where none is, that is a look at some settings and one file."""
     start_sync(config)
     start_export(config)
+    start_prune(config)
 
 
 def start_sync(config: Config) -> bool:
@@ -42,6 +48,36 @@ def start_export(config: Config) -> bool:
         return False
     every_s = config.whole("otel.export_seconds")
     return _start(_export_due(), export_lock(), ("otel", "export"), every_s, _EXPORT_STOP_S)
+
+
+def start_prune(config: Config) -> bool:
+    """Start `store prune` where something is to be dropped by age or size, once a day; whether it was started.
+
+    The store's own lock file says when: it is made with the store, and its time is set at each start. That is a time of
+    the file system, so it is compared with the machine's clock.
+    """
+    lock = os.path.join(files.home(), "store.db.lock")
+    now = time.time()
+    try:
+        waited_s = now - os.stat(lock).st_mtime
+    except OSError:
+        return False
+    if 0 <= waited_s < _PRUNE_SECONDS or not any(map(config.whole, _RETENTION)):
+        return False
+    try:
+        os.utime(lock, (now, now))
+    except OSError:  # a home that is only read
+        return False
+    if waited_s < 0:  # a clock that was wrong
+        return False
+    from core.process import background_process
+
+    return background_process.begin(prune_lock(), ("store", "prune"), _PRUNE_STOP_S)
+
+
+def prune_lock() -> str:
+    """The lock file of whoever prunes."""
+    return os.path.join(files.home(), "cache", "store-prune.lock")
 
 
 def sync_lock() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core import json_text
+from core.store import sqlite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +50,10 @@ def insert(db: apsw.Connection, event: Event, search_text: str) -> bool:
             search_text,
         ),
     )
-    return db.changes() > 0
+    if not db.changes():
+        return False
+    sqlite.note_event(db.last_insert_rowid())
+    return True
 
 
 def record_hook(db: apsw.Connection, event: Event) -> None:

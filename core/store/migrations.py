@@ -326,6 +326,9 @@ INSERT OR IGNORE INTO hook_call
   FROM event WHERE component = 'hook'
     AND action IN ('hook.completed', 'hook.degraded', 'hook.failed', 'hook.timeout') AND json_valid(metadata);
 """,
+    """
+CREATE TABLE IF NOT EXISTS upkeep (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID; -- what is still owed
+""",
 )
 
 # Made with the sqlite-vec extension; its own step, since a machine without the extension still has the words.

@@ -39,6 +39,9 @@ _FOLDED_BUSY_MS = 10_000
 """How long the statements behind a folding wait: those of an import, or a follower."""
 StoreError = apsw.Error
 """What SQLite raises; `as_failure` says what it means."""
+MARK = ".mark"
+"""Behind the store's name: the file with the number of the last event that was acknowledged."""
+_MARK_DIGITS = 20
 _NOT_WRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
 
 
@@ -61,6 +64,7 @@ def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
     where = path()
     try:
         files.touch_private(where)
+        _look_for_log(where)
         db = apsw.Connection(where, flags=apsw.SQLITE_OPEN_READWRITE)
         _prepare(db, busy_ms)
         db.execute("PRAGMA synchronous = " + ("FULL" if durable else "NORMAL"))
@@ -90,6 +94,7 @@ def open_reading() -> apsw.Connection | None:
         return None
     except OSError as error:
         raise _unwritable(error) from None
+    _look_for_log(where)
     try:
         try:
             db = apsw.Connection(where, flags=apsw.SQLITE_OPEN_READWRITE)
@@ -117,6 +122,17 @@ def open_reading() -> apsw.Connection | None:
         return db
     except apsw.Error as error:
         raise as_failure(error) from None
+
+
+def _look_for_log(where: str) -> None:
+    """A store of ours has a log beside it from its first day; one without may be but a part."""
+    if not os.path.lexists(where + "-wal"):
+        from core.store.upkeep import completeness
+
+        if os.stat(where).st_size:
+            completeness.came_alone(where)
+        else:
+            completeness.forget(where)
 
 
 def _log_bytes(where: str) -> int:
@@ -189,6 +205,9 @@ def _migrate(db: apsw.Connection, where: str, busy_ms: int) -> None:
         ours = "name = 'document'" if version else "true"  # of an older version the first step's table must be there
         if bool(db.execute(f"SELECT count(*) FROM sqlite_schema WHERE {ours}").get) != bool(version):
             raise _foreign(where)
+        before = version
+        if not before:
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # room can be given back page by page (upkeep.space)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN IMMEDIATE")
         try:
@@ -198,6 +217,8 @@ def _migrate(db: apsw.Connection, where: str, busy_ms: int) -> None:
                 db.execute(migrations.STEPS[number])
             db.execute(f"PRAGMA user_version = {len(migrations.STEPS)}")
             db.execute("COMMIT")
+            if not before:
+                files.touch_private(where + MARK)  # it is ours from its first day: see upkeep.completeness
         except BaseException:
             if db.in_transaction:  # a full disk has rolled it back already
                 db.execute("ROLLBACK")
@@ -237,6 +258,7 @@ class transaction:  # noqa: N801  # reads as the statement it is
         self._db = db
 
     def __enter__(self) -> apsw.Connection:
+        _last_event[0] = 0
         try:
             begin(self._db)
         except apsw.Error as error:
@@ -247,6 +269,8 @@ class transaction:  # noqa: N801  # reads as the statement it is
         try:
             if error is None:
                 self._db.execute("COMMIT")
+                if _last_event[0]:
+                    _acknowledge(self._db, _last_event[0])
                 fold_log(self._db)
                 return
             if self._db.in_transaction:
@@ -257,6 +281,34 @@ class transaction:  # noqa: N801  # reads as the statement it is
             raise as_failure(failed) from None
         if isinstance(error, apsw.Error):
             raise as_failure(error) from None
+
+
+_last_event = [0]
+"""The number of the last event that the open transaction stores."""
+
+
+def note_event(number: int) -> None:
+    """Say, inside a transaction, which event it stores: its commit is marked with it."""
+    _last_event[0] = number
+
+
+def _acknowledge(db: apsw.Connection, number: int) -> None:
+    """Mark that events up to this number are stored (`core.store.upkeep.completeness`); 15 µs, fails in silence."""
+    try:
+        mark = os.open(db.filename + MARK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            known = os.pread(mark, _MARK_DIGITS, 0)
+            before = int(known) if known.isdigit() else 0
+            if number < before:  # another process was faster, or the store is older than the mark
+                from core.store.upkeep import completeness
+
+                number = completeness.look(db, before)
+            if number != before:
+                os.pwrite(mark, b"%020d" % number, 0)
+        finally:
+            os.close(mark)
+    except (OSError, apsw.Error):
+        pass
 
 
 def be_durable(db: apsw.Connection, durable: bool, *, busy_ms: int) -> None:

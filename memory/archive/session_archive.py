@@ -5,7 +5,7 @@ Hot path.
 
 from __future__ import annotations
 
-from core import ids, project
+from core import ids, json_text, project
 from core.redaction import redact
 from core.store import documents, sqlite
 from core.store.sessions import segments, transcripts
@@ -100,8 +100,11 @@ class SessionArchive:
                 return None
             if ready and self._vectors:
                 documents.ensure_signatures(self.db)
-            for one, vector in ready:
-                older = documents.by_id(self.db, one["id"])
+            known = [documents.by_id(self.db, one["id"]) for one, _ in ready]
+            purged = {older["id"] for older in known if older is not None and _is_purged(older)}
+            if purged:
+                ready, carry = _without(ready, carry, purged)
+            for (one, vector), older in zip(ready, known, strict=True):
                 if older is None:
                     documents.insert(self.db, one, vector, signatures=self._vectors)
                     added += 1
@@ -139,6 +142,27 @@ class SessionArchive:
         _derive(one)
         documents.replace(self.db, one, vector, signatures=self._vectors)
         return True
+
+
+def _is_purged(document: Document) -> bool:
+    """Whether nothing but its id is kept (`core.store.upkeep.purge`)."""
+    return document["write_reason"] == "purged" and not document["text"]
+
+
+def _without(
+    ready: list[tuple[Document, bytes]], carry: str, purged: set[str]
+) -> tuple[list[tuple[Document, bytes]], str]:
+    """The episodes and the carry of a piece in which something was purged: what is said around it stays out, too."""
+    left: list[tuple[Document, bytes]] = []
+    for one, _ in ready:
+        one["context"] = ""
+        left.append((one, document_vector(one["text"], "")))
+    carried = episode_draft.read_carry(json_text.loads(carry))
+    carried["prompt"], carried["queue"] = "", []
+    carried["drafts"] = [
+        {**draft, "prompt": "", "before": "", "after": ""} for draft in carried["drafts"] if draft["id"] not in purged
+    ]
+    return left, json_text.dumps(carried)
 
 
 def _derive(document: Document) -> None:

@@ -55,7 +55,7 @@ class Store:
             about = (
                 f"{_mb(figures.free)} of the {_mb(figures.size)} of the file hold nothing; new memories fill them first"
             )
-            self.findings.append(note("STORE_MOSTLY_FREE", "store", about, "nothing needs to be done"))
+            self.findings.append(note("STORE_MOSTLY_FREE", "store", about, "joelclaw store prune"))
         ahead = (figures.newest or 0) - clock.now_ms()
         if ahead > _AHEAD_MS:
             at = clock.iso(figures.newest or 0)

@@ -6,7 +6,7 @@ import os
 import time
 
 from clients import registry
-from core import clock, config, json_text
+from core import clock, config, files, json_text
 from core.errors import Failure
 from core.process import background_jobs
 from core.process.deadline import Deadline
@@ -114,16 +114,20 @@ class Call:
         """After the answer: store the events, and what waits in the spool; nothing of a session that is off."""
         context = self._context if not self._is_off else None
         if context is not None:
-            files = [self._held] if self._held else []
+            kept = [self._held] if self._held else []
             if spool.waiting(self._held):
                 older, taken = spool.take(self._held)
                 context.note(older)
-                files += taken
+                kept += taken
             if context.write_events():
-                spool.drop(files)
+                spool.drop(kept)
             else:
                 spool.keep([*self._own[:-1], self._completed()])  # anew: it tells of this fault too
                 spool.drop([self._held])
+        if files.is_store_older():
+            from session import faults
+
+            faults.tell_older(clock.now_ms())
         if self._deadline is not None:
             self._deadline.over()
         if self._config is not None and not self._is_off:

@@ -65,6 +65,10 @@ INPUT_WEIGHT, OUTPUT_WEIGHT = 2.0, 1.0
 """What the agent writes itself it needs again sooner than what it is shown."""
 FORGOTTEN_CALL = "forgotten"
 """The outcome of a call that was forgotten."""
+PURGED_SUMMARY = "[purged]"
+"""In place of a summary that was purged: a transcript that is read again does not bring it back."""
+PURGED_PLAN = '[["purged"]]'
+"""Likewise of a plan; who reads it finds none."""
 SUMMARY_CHARS = 100_000
 RECENT_CALLS = 400
 """A name that was last used before so many weighs nothing any more."""
@@ -183,11 +187,12 @@ def latest_sessions(db: apsw.Connection, most: int) -> list[Session]:
 
 
 def save_session(db: apsw.Connection, given: Session) -> None:
-    """Insert or replace, inside the caller's transaction."""
+    """Insert or replace, inside the caller's transaction; a plan that was purged stays so."""
     db.execute(
-        f"INSERT OR REPLACE INTO session ({_SESSION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT OR REPLACE INTO session ({_SESSION}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
+        " coalesce((SELECT plan FROM session WHERE id = ?1 AND plan = ?9), ?8))",
         (*(given[name] for name in ("id", "client", "project", "folder", "updated_at", "prompts", "calls")),
-         json_text.dumps(given["plan"])),
+         json_text.dumps(given["plan"]), PURGED_PLAN),
     )  # fmt: skip
 
 
@@ -278,15 +283,22 @@ def save_compaction(db: apsw.Connection, identifier: str, call: int, at: int, su
     """
     db.execute(
         "INSERT INTO compaction VALUES (?, ?, ?, ?) ON CONFLICT (session_id, call) DO UPDATE SET"
-        " at = max(at, excluded.at), summary = CASE WHEN excluded.summary = '' THEN summary ELSE excluded.summary END",
-        (identifier, call, at, summary),
+        " at = max(at, excluded.at), summary ="
+        " CASE WHEN excluded.summary = '' OR summary = ? THEN summary ELSE excluded.summary END",
+        (identifier, call, at, summary, PURGED_SUMMARY),
     )
 
 
 def forget(db: apsw.Connection, identifier: str) -> None:
     """Delete what a session did, for good, inside the caller's transaction; what it does from now on is not kept."""
-    for rowid, _ in db.execute("SELECT rowid, number FROM call WHERE session_id = ?", (identifier,)).fetchall():
-        db.execute("DELETE FROM call_lexicon WHERE rowid = ?", (rowid,))
+    drop(db, identifier)
+    db.execute(f"INSERT INTO session ({_SESSION}) VALUES (?, '', '', '', ?, 0, 0, '[]')", (identifier, FORGOTTEN))
+
+
+def drop(db: apsw.Connection, identifier: str) -> int:
+    """Delete what a session did, inside the caller's transaction; what it does from now on is kept. How many calls."""
+    rows = db.execute("SELECT rowid FROM call WHERE session_id = ?", (identifier,)).fetchall()
+    db.executemany("DELETE FROM call_lexicon WHERE rowid = ?", rows)
     for table, column in (
         ("call", "session_id"),
         ("name", "session_id"),
@@ -294,7 +306,7 @@ def forget(db: apsw.Connection, identifier: str) -> None:
         ("session", "id"),
     ):
         db.execute(f"DELETE FROM {table} WHERE {column} = ?", (identifier,))
-    db.execute(f"INSERT INTO session ({_SESSION}) VALUES (?, '', '', '', ?, 0, 0, '[]')", (identifier, FORGOTTEN))
+    return len(rows)
 
 
 def forget_call(db: apsw.Connection, identifier: str, number: int) -> bool:
@@ -317,7 +329,7 @@ def forget_call(db: apsw.Connection, identifier: str, number: int) -> bool:
 def _session(row: tuple[Any, ...]) -> Session:
     identifier, client, project, folder, updated_at, prompts, calls, plan = row
     try:
-        steps = json_text.loads(plan)
+        steps = json_text.loads(plan) if plan != PURGED_PLAN else []
     except json_text.InvalidJSON:
         steps = []
     return {

@@ -1,0 +1,78 @@
+"""`joelclaw store prune`: what is old or too much goes; by hand, and once a day in the background."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from cli.answer import Answer, step
+from core import clock, config
+from core.errors import Failure
+from core.process import background_process
+from core.store import sqlite
+from session.keep.retention import Retention
+
+if TYPE_CHECKING:
+    import apsw
+
+
+def run(options: dict[str, Any]) -> Answer | int:
+    """Drop it, or say what would be dropped.
+
+    Raises:
+        Failure: PURGE_UNFINISHED, or what the store says; what was dropped stays dropped.
+    """
+    background = background_process.LIMIT in os.environ
+    background_process.stop_in_time()
+    settings = config.load()
+    if sqlite.open_reading() is None:
+        raise Failure("STORE_EMPTY", "nothing is stored yet", "see joelclaw status")
+    try:
+        db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
+        pruning = Retention(db, settings, background=background)
+        if options["dry_run"]:
+            would = pruning.look()
+            due = would["events"]["byAge"] or would["events"]["bySize"] or would["episodes"]
+            return Answer(would, [step("joelclaw store prune", "drop it")] if due else [])
+        result = pruning.run()
+        _note(db, settings, result)
+    except Failure:
+        if background:
+            return 0
+        raise
+    return 0 if background else Answer(result, [step("joelclaw status", "what is left")])
+
+
+def _note(db: apsw.Connection, settings: config.Config, result: dict[str, Any]) -> None:
+    """An event, where something went."""
+    about = {"events": result["events"]["byAge"] + result["events"]["bySize"], "episodes": result["episodes"]}
+    about |= {"toolCalls": result["toolCalls"]}
+    freed = result["bytes"]["before"] - result["bytes"]["after"]
+    if not any(about.values()) and freed <= 0:
+        return
+    from otel import log
+    from otel.event import new_event
+
+    event = new_event("store.pruned", component="store", metadata={**about, "bytes": freed}, now=clock.now_ms())
+    log.try_append(db, [event], settings)
+
+
+def shown(answer: Answer) -> None:
+    """What went, on a terminal."""
+    from cli.terminal import console, next_steps, pairs, safe, size
+
+    screen = console()
+    result: Any = answer.result
+    events, room = result["events"], result["bytes"]
+    counts = {
+        "events by age": events["byAge"], "events by size": events["bySize"], "archived turns": result["episodes"],
+        "tool calls": result["toolCalls"],
+    }  # fmt: skip
+    rows: dict[str, object] = {told: number for told, number in counts.items() if number}
+    done = "would be dropped" if result["dryRun"] else "dropped"
+    screen.print(safe(done if rows else "nothing is old or too much", "bold"))
+    rows["the store"] = size(room["after"])
+    if room["before"] > room["after"]:
+        rows["given back"] = size(room["before"] - room["after"])
+    screen.print(pairs(rows))
+    next_steps(answer, screen)

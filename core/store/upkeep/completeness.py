@@ -1,0 +1,153 @@
+"""Finds out that a store has lost what was acknowledged: its file was copied without its log, or put back older.
+
+What was written last stands in the log beside the file (`store.db-wal`), and a copy of the file alone looks whole. Two
+signs tell of it. `store.db.mark` holds the number of the last event that was acknowledged, written after each commit of
+events: a store whose numbers have not come so far is older. And a store of ours always has a log and a mark beside it:
+one that has neither was copied alone. What was found stays in `store.db.older` until the user has read it. Hot path.
+"""
+
+from __future__ import annotations
+
+import os
+
+from core import files
+from core.store import sqlite
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypedDict
+
+    import apsw
+
+    class Finding(TypedDict):
+        """What is wrong with a store: `acknowledged` and `has` are numbers of events, 0 where nothing is known."""
+
+        code: str
+        message: str
+        fix: str
+        acknowledged: int
+        has: int
+
+
+_FOUND, _TOLD = ".older", ".told"
+_WAL_MODE = b"\2\2"
+_LOCK_WAIT_S = 5.0
+
+
+def look(db: apsw.Connection, marked: int) -> int:
+    """Whether a store with a smaller number than its mark is older; returns what the mark is to say.
+
+    Raises:
+        OSError: it is older, and that cannot be kept.
+    """
+    last = last_event(db)
+    if last >= marked:
+        return marked
+    found(db.filename, marked, last)
+    return last
+
+
+def last_event(db: apsw.Connection) -> int:
+    """The number of the last event that the store ever had."""
+    return int(db.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'event'").get)
+
+
+def came_alone(store: str) -> None:
+    """Before a store without a log is opened: note that it was copied alone, where it was."""
+    try:
+        with open(store, "rb") as file:
+            head = file.read(20)
+        if head[:15] != b"SQLite format 3" or head[18:20] != _WAL_MODE:
+            return
+        with files.FileLock(store + ".lock", _LOCK_WAIT_S):  # another process may be making it
+            if not os.path.lexists(store + "-wal") and not os.path.lexists(store + sqlite.MARK):
+                found(store, 0, 0)
+    except (OSError, files.LockTimeout):  # a home that cannot be written
+        pass
+
+
+def found(store: str, acknowledged: int, has: int) -> None:
+    """Keep what was found, for `finding` and `untold`.
+
+    Raises:
+        OSError: it cannot be kept.
+    """
+    from core import clock, json_text
+
+    kept = {"acknowledged": acknowledged, "has": has, "at": clock.now_ms()}
+    files.write_whole(store + _FOUND, json_text.dumps(kept).encode())
+
+
+def compare(db: apsw.Connection) -> None:
+    """Look whether the store is older than its mark, for who has the time: each commit of events looks too."""
+    try:
+        with open(db.filename + sqlite.MARK, "rb") as file:
+            marked = file.read()
+        if marked.isdigit():
+            look(db, int(marked))
+    except OSError:
+        pass
+
+
+def begin(store: str, number: int) -> None:
+    """Make the signs of a store that is known to be whole: after it was restored.
+
+    Raises:
+        OSError: they cannot be written.
+    """
+    for end in ("-wal", ".lock"):
+        files.touch_private(store + end)
+    files.write_whole(store + sqlite.MARK, b"%020d" % number)
+
+
+def forget(store: str) -> None:
+    """A new store begins in place of one that is gone: its signs go, too."""
+    for end in (sqlite.MARK, _FOUND, _FOUND + _TOLD):
+        try:
+            os.unlink(store + end)
+        except OSError:
+            pass
+
+
+def untold(store: str) -> Finding | None:
+    """As `finding`, once: from now on it counts as told."""
+    wrong = finding(store)
+    told = store + _FOUND + _TOLD
+    if wrong is None or os.path.exists(told):
+        return None
+    try:
+        files.touch_private(told)
+    except OSError:  # where nothing can be kept, nothing is told: it would be each time
+        return None
+    return wrong
+
+
+def finding(store: str) -> Finding | None:
+    """What is known to be missing from the store, None where nothing is; for `status` and `doctor`.
+
+    Reads files only: the database need not be open.
+    """
+    from core import json_text
+
+    try:
+        with open(store + _FOUND, "rb") as file:
+            kept = json_text.loads(file.read())
+        acknowledged, has = int(kept["acknowledged"]), int(kept["has"])
+    except (OSError, json_text.InvalidJSON, TypeError, KeyError, ValueError):
+        return None
+    import shlex
+
+    if acknowledged:
+        message = (
+            f"{store} is older than what was acknowledged: it had come to event {has}, and {acknowledged} were stored."
+            " It was copied without its log (store.db-wal), put back from an older copy, or a power cut took the last"
+        )
+    else:
+        message = (
+            f"{store} came without its log (store.db-wal): what was written last before it was copied may be missing"
+        )
+    fix = (
+        "restore a backup (joelclaw restore FILE --force), or copy the store again with joelclaw backup FILE;"
+        f" to accept it as it is: rm {shlex.quote(store)}{_FOUND}*"
+    )
+    return {"code": "STORE_OLDER", "message": message, "fix": fix, "acknowledged": acknowledged, "has": has}

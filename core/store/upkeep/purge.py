@@ -1,0 +1,319 @@
+"""What a purge finds in the store, and its deletion: rows are emptied, so that they are known and do not come back.
+
+Of a memory stays its row, with its id and without any text: an archive that reads the transcript again, an import or a
+pull from a cluster finds it forgotten. Of a tool call stays its number. Besides what was chosen, whatever has a word
+goes that nothing else in the memory has: so an event or a plan that quotes it is found.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from core.store import documents, sqlite
+from core.store.sessions import calls, segments, transcripts
+from core.store.upkeep import space
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import apsw
+
+PURGED = "purged"
+"""The `write_reason` of an emptied row."""
+_WORD = re.compile(r"\w{3,}")
+_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_TEXTS = "text, title, path, tags, history"
+_CALL_TEXTS = "tool, file, command, error, passage"
+_HAS_TEXT = "(text <> '' OR write_reason <> 'purged')"
+
+
+@dataclass(frozen=True)
+class Criteria:
+    """What is to go: all that fits each of these, or the ids alone. `before` in ms since the epoch."""
+
+    documents: frozenset[int] = frozenset()
+    calls: frozenset[tuple[str, int]] = frozenset()
+    session: str = ""
+    project: str = ""
+    before: int | None = None
+    match: str = ""
+
+    @property
+    def by_id(self) -> bool:
+        """Whether single memories and calls are named."""
+        return bool(self.documents or self.calls)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether sessions go as a whole, whatever they say and when."""
+        return not self.by_id and self.before is None and not self.match
+
+    def holds(self, text: str | None) -> bool:
+        """Whether a text has the phrase, in upper or lower case, or none is asked for."""
+        return not self.match or (text is not None and self.match.casefold() in readable(text))
+
+
+@dataclass
+class Selection:
+    """What fits: rows of documents, calls, compactions, numbers of events, injected texts, hooks, sessions.
+
+    And the words that only they have.
+    """
+
+    documents: list[int] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    calls: list[tuple[str, int]] = field(default_factory=list)
+    compactions: list[tuple[str, int]] = field(default_factory=list)
+    events: list[int] = field(default_factory=list)
+    injections: list[str] = field(default_factory=list)
+    hook_calls: list[tuple[str, str]] = field(default_factory=list)
+    sessions: list[str] = field(default_factory=list)
+    """That go as a whole."""
+    touched: set[str] = field(default_factory=set)
+    """That the documents, calls and compactions are of."""
+    plans: list[str] = field(default_factory=list)
+    """Sessions whose plan goes."""
+    names: list[tuple[str, str]] = field(default_factory=list)
+    carries: list[str] = field(default_factory=list)
+    """Transcripts whose unfinished turn goes."""
+    refusals: list[str] = field(default_factory=list)
+    contexts: list[int] = field(default_factory=list)
+    """Rows of documents that stay, and whose context quotes: what was said around them."""
+    words: frozenset[str] = frozenset()
+
+
+def readable(text: str) -> str:
+    """A text in lower case, also with JSON's escapes taken back, so that a word is found in either form."""
+    folded = text.casefold()
+    if "\\" not in folded:
+        return folded
+    return folded + "\n" + _ESCAPED.sub(lambda found: chr(int(found[1], 16)) if found[1] else " ", folded).casefold()
+
+
+def words_of(*texts: str | None) -> set[str]:
+    """The words of three characters and more, as `readable` has them."""
+    return {word for text in texts if text for word in _WORD.findall(readable(text))}
+
+
+def select(db: apsw.Connection, criteria: Criteria) -> Selection:
+    """Find what fits, and what quotes it."""
+    found = Selection()
+    db.create_scalar_function("purge_holds", lambda *texts: any(criteria.holds(text) for text in texts), -1)
+    own = _select_documents(db, criteria, found)
+    _select_sessions(db, criteria, found)
+    own |= _select_calls(db, criteria, found)
+    own |= _select_compactions(db, criteria, found)
+    found.words = frozenset(own - _others(db, found, own))
+    _select_events(db, criteria, found)
+    _select_history(db, criteria, found)
+    _select_quotes(db, criteria, found)
+    return found
+
+
+def _fits(criteria: Criteria, session: str, project: str, at: str, texts: str) -> tuple[str, list[object]]:
+    """A condition of SQL; `session` to `texts` are expressions."""
+    conditions: list[str] = []
+    values: list[object] = []
+    for expression, operator, wanted in (
+        (session, "=", criteria.session), (project, "=", criteria.project), (at, "<", criteria.before),
+    ):  # fmt: skip
+        if wanted not in ("", None):
+            conditions.append(f"{expression} {operator} ?")
+            values.append(wanted)
+    if criteria.match:
+        conditions.append(f"purge_holds({texts})")
+    return " AND ".join(conditions) or "false", values
+
+
+def _select_documents(db: apsw.Connection, criteria: Criteria, found: Selection) -> set[str]:
+    where, values = _fits(criteria, "session_id", "project", "created_at", _TEXTS)
+    if criteria.by_id:
+        where, values = f"rowid IN ({', '.join(map(str, sorted(criteria.documents)))})", []
+    own: set[str] = set()
+    for rowid, identifier, session, *texts in db.execute(
+        f"SELECT rowid, id, session_id, context, {_TEXTS} FROM document WHERE ({where}) AND {_HAS_TEXT}", values
+    ):
+        found.documents.append(rowid)
+        found.ids.append(identifier)
+        found.touched.update([session] if session else [])
+        own |= words_of(*texts)
+    return own
+
+
+def _select_sessions(db: apsw.Connection, criteria: Criteria, found: Selection) -> None:
+    if criteria.by_id:
+        return
+    where, values = _fits(criteria, "id", "project", "updated_at", "plan")
+    rows = db.execute(f"SELECT id, plan FROM session WHERE ({where}) AND updated_at <> {calls.FORGOTTEN}", values)
+    known = {str(identifier): plan for identifier, plan in rows}
+    if not criteria.is_whole:
+        found.plans = [identifier for identifier, plan in known.items() if plan not in ("[]", calls.PURGED_PLAN)]
+        return
+    found.sessions = list(dict.fromkeys([*known, *([criteria.session] if criteria.session else [])]))
+    if criteria.session and criteria.project and not known:
+        found.sessions = []
+
+
+def _select_calls(db: apsw.Connection, criteria: Criteria, found: Selection) -> set[str]:
+    when = "coalesce(at, session.updated_at)"
+    where, values = _fits(criteria, "session_id", "session.project", when, _CALL_TEXTS)
+    if criteria.by_id:
+        where = " OR ".join("(session_id = ? AND number = ?)" for _ in criteria.calls) or "false"
+        values = [part for call in criteria.calls for part in call]
+    own: set[str] = set()
+    for session, number, *texts in db.execute(
+        f"SELECT session_id, number, {_CALL_TEXTS} FROM call LEFT JOIN session ON session.id = session_id"
+        f" WHERE ({where}) AND outcome <> ?",
+        (*values, calls.FORGOTTEN_CALL),
+    ):
+        found.calls.append((session, number))
+        found.touched.add(session)
+        own |= words_of(*texts)
+    return own
+
+
+def _select_compactions(db: apsw.Connection, criteria: Criteria, found: Selection) -> set[str]:
+    if criteria.by_id:
+        return set()
+    where, values = _fits(criteria, "session_id", "session.project", "at", "summary")
+    own: set[str] = set()
+    for session, call, summary in db.execute(
+        "SELECT session_id, call, summary FROM compaction LEFT JOIN session ON session.id = session_id"
+        f" WHERE ({where}) AND summary NOT IN ('', ?)",
+        (*values, calls.PURGED_SUMMARY),
+    ):
+        found.compactions.append((session, call))
+        found.touched.add(session)
+        own |= words_of(summary)
+    return own
+
+
+def _others(db: apsw.Connection, found: Selection, own: set[str]) -> set[str]:
+    """Those of these words that stand in something else, too."""
+    if not own:
+        return set()
+    gone = set(found.documents)
+    others: set[str] = set()
+    for rowid, *texts in db.execute(f"SELECT rowid, {_TEXTS} FROM document WHERE text <> ''"):
+        if rowid not in gone:
+            others |= words_of(*texts) & own
+    gone_calls = set(found.calls)
+    for session, number, *texts in db.execute(f"SELECT session_id, number, {_CALL_TEXTS} FROM call"):
+        if (session, number) not in gone_calls:
+            others |= words_of(*texts) & own
+    gone_summaries = set(found.compactions)
+    for session, call, summary in db.execute("SELECT session_id, call, summary FROM compaction"):
+        if (session, call) not in gone_summaries:
+            others |= words_of(summary) & own
+    return others
+
+
+def _select_events(db: apsw.Connection, criteria: Criteria, found: Selection) -> None:
+    chosen: set[int] = set()
+    if not criteria.by_id:
+        of_project = "(SELECT project FROM session WHERE session.id = session_id)"
+        where, values = _fits(criteria, "session_id", of_project, "timestamp", "error, metadata, search_text")
+        chosen = {int(seq) for (seq,) in db.execute(f"SELECT seq FROM event WHERE {where}", values)}
+    if found.words:
+        for seq, *texts in db.execute("SELECT seq, error, metadata, search_text FROM event"):
+            if not found.words.isdisjoint(words_of(*texts)):
+                chosen.add(int(seq))
+    found.events = sorted(chosen)
+
+
+def _select_history(db: apsw.Connection, criteria: Criteria, found: Selection) -> None:
+    """Texts that sessions were given, and their hooks: of what was chosen, and those in which a word stands."""
+    injections: set[str] = set()
+    hooks: set[tuple[str, str]] = set()
+    if not criteria.by_id:
+        of_project = "(SELECT project FROM session WHERE session.id = session_id)"
+        where, values = _fits(criteria, "session_id", of_project, "at", "text")
+        injections = {str(one) for (one,) in db.execute(f"SELECT id FROM injection WHERE {where}", values)}
+        where, values = _fits(criteria, "session_id", of_project, "at", "error")
+        rows = db.execute(f"SELECT session_id, id FROM hook_call WHERE {where}", values)
+        hooks = {(str(session), str(one)) for session, one in rows}
+    if found.words:
+        for one, text in db.execute("SELECT id, text FROM injection"):
+            if not found.words.isdisjoint(words_of(text)):
+                injections.add(str(one))
+        for session, one, error in db.execute("SELECT session_id, id, error FROM hook_call WHERE error <> ''"):
+            if not found.words.isdisjoint(words_of(error)):
+                hooks.add((str(session), str(one)))
+    found.injections, found.hook_calls = sorted(injections), sorted(hooks)
+
+
+def _select_quotes(db: apsw.Connection, criteria: Criteria, found: Selection) -> None:
+    """Names, plans, unfinished turns and refusals in which one of the words stands, or the phrase."""
+
+    def quotes(*texts: str | None) -> bool:
+        phrase = bool(criteria.match) and any(criteria.holds(text) for text in texts)
+        return phrase or not found.words.isdisjoint(words_of(*texts))
+
+    gone = set(found.documents)
+    around: Iterator[tuple[int, str]] = db.execute("SELECT rowid, context FROM document WHERE context <> ''")
+    found.contexts = [rowid for rowid, context in around if rowid not in gone and quotes(context)]
+    rows: Iterator[tuple[str, ...]] = db.execute("SELECT session_id, name, place FROM name")
+    found.names = [(session, name) for session, name, place in rows if quotes(name, place)]
+    rows = db.execute("SELECT id, plan FROM session WHERE plan NOT IN ('[]', ?)", (calls.PURGED_PLAN,))
+    found.plans = sorted({*found.plans, *(identifier for identifier, plan in rows if quotes(plan))})
+    own = {source for session in found.sessions for source in transcripts.sources_naming(db, session)}
+    rows = db.execute("SELECT source, carry FROM transcript WHERE carry <> ''")
+    found.carries = [source for source, carry in rows if source in own or quotes(carry)]
+    found.refusals = [one for one, said in db.execute("SELECT id, refusal FROM outbox") if quotes(said)]
+
+
+def erase(
+    db: apsw.Connection, found: Selection, *, at: int, vectors: bool, vector_of: Callable[[str, str, str], bytes]
+) -> None:
+    """Empty the rows, all in one transaction, which notes that the file is to be cleaned (`space.wipe`).
+
+    Args:
+        at: now, in ms since the epoch.
+        vectors: whether sqlite-vec is loaded.
+        vector_of: the vector of a text, its context and title.
+
+    Raises:
+        Failure: the store cannot be written; nothing was changed.
+    """
+    db.execute("PRAGMA secure_delete = ON").fetchall()
+    with sqlite.transaction(db):
+        signatures = vectors and documents.has_signatures(db)
+        for rowid in found.documents:
+            documents.forget(db, rowid, at, signatures=signatures)
+        for session in sorted(found.touched):
+            segments.renew(db, session)  # before the rows lose their session
+        db.executemany(
+            "UPDATE document SET text = '', context = '', title = '', path = '', tags = '[]', history = '[]',"
+            " fingerprint = '', session_id = '', project = '', source = '', write_reason = ? WHERE rowid = ?",
+            [(PURGED, rowid) for rowid in found.documents],
+        )
+        for rowid in found.contexts:
+            for one in documents.by_rowids(db, [rowid]):
+                one["context"] = ""
+                vector = vector_of(one["text"], "", one["title"])
+                documents.replace(db, one, vector, signatures=signatures)
+        db.executemany("DELETE FROM evidence WHERE document = ?", _each(found.ids))
+        for session in found.sessions:
+            calls.forget(db, session)
+        whole = set(found.sessions)
+        for session, number in found.calls:
+            if session not in whole:
+                calls.forget_call(db, session, number)
+        db.executemany(
+            "UPDATE compaction SET summary = ? WHERE session_id = ? AND call = ?",
+            [(calls.PURGED_SUMMARY, *key) for key in found.compactions],
+        )
+        db.executemany("DELETE FROM event WHERE seq = ?", _each(found.events))
+        db.executemany("DELETE FROM injection WHERE id = ?", _each(found.injections))
+        db.executemany("DELETE FROM hook_call WHERE session_id = ? AND id = ?", found.hook_calls)
+        db.executemany("DELETE FROM name WHERE session_id = ? AND name = ?", found.names)
+        db.executemany("UPDATE session SET plan = ? WHERE id = ?", [(calls.PURGED_PLAN, one) for one in found.plans])
+        db.executemany("UPDATE transcript SET carry = '' WHERE source = ?", _each(found.carries))
+        db.executemany("UPDATE outbox SET refusal = '' WHERE id = ?", _each(found.refusals))
+        space.owe(db)
+
+
+def _each(values: Iterable[object]) -> list[tuple[object]]:
+    return [(value,) for value in values]

@@ -1,0 +1,115 @@
+"""Drops what is old or too much: events, and archived sessions with what they did; in short transactions.
+
+What was noted on purpose (observations) and synced files are never dropped. Nor is what was forgotten or purged: its
+row keeps it from coming back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.store import documents, sqlite
+from core.store.migrations import row_range
+from core.store.sessions import calls, segments
+
+if TYPE_CHECKING:
+    import apsw
+
+EVENTS_AT_ONCE = 1_000
+EPISODES_AT_ONCE = 100
+_ROW_BYTES = 400
+"""What an event takes besides its texts: its other columns, and its entries in three indexes."""
+_EVENT_BYTES = f"length(metadata) + length(search_text) + coalesce(length(error), 0) + {_ROW_BYTES}"
+_FIRST, _LAST = row_range("episodes")
+_OLD_EPISODES = f"rowid BETWEEN {_FIRST} AND {_LAST} AND forgotten_at IS NULL AND created_at < ?"
+
+
+def count_events(db: apsw.Connection, before: int) -> tuple[int, int]:
+    """How many events are older than `before` (ms), and how many there are."""
+    older = db.execute("SELECT count(*) FROM event WHERE timestamp < ?", (before,)).get
+    return int(older), int(db.execute("SELECT count(*) FROM event").get)
+
+
+def event_bytes(db: apsw.Connection) -> int:
+    """About what the events take in the file."""
+    return int(db.execute(f"SELECT coalesce(sum({_EVENT_BYTES}), 0) FROM event").get)
+
+
+def surplus_events(db: apsw.Connection, limit: int, since: int = 0) -> list[int]:
+    """The numbers of the events to drop so that the rest takes at most `limit` bytes: debug first, then the oldest.
+
+    Args:
+        since: older ones are not looked at: they go anyway.
+    """
+    rows = db.execute(f"SELECT seq, {_EVENT_BYTES}, level, timestamp FROM event WHERE timestamp >= ?", (since,))
+    found = sorted((level != "debug", at, seq, size) for seq, size, level, at in rows)
+    over = sum(size for *_, size in found) - limit
+    surplus: list[int] = []
+    for *_, seq, size in found:
+        if over <= 0:
+            break
+        surplus.append(seq)
+        over -= size
+    return surplus
+
+
+def drop_events(db: apsw.Connection, numbers: list[int]) -> int:
+    """Drop these events, in one transaction; returns how many there were.
+
+    Raises:
+        Failure: the store cannot be written.
+    """
+    with sqlite.transaction(db):
+        before = db.total_changes()
+        db.executemany("DELETE FROM event WHERE seq = ?", [(seq,) for seq in numbers])
+        return db.total_changes() - before
+
+
+def oldest_events(db: apsw.Connection, *, debug: bool) -> list[int]:
+    """Numbers of the next events to drop where the store is too large."""
+    level = "level = 'debug'" if debug else "true"
+    rows = db.execute(f"SELECT seq FROM event WHERE {level} ORDER BY timestamp LIMIT ?", (EVENTS_AT_ONCE,))
+    return [int(seq) for (seq,) in rows]
+
+
+def count_episodes(db: apsw.Connection, before: int) -> int:
+    """How many episodes are older than `before` (ms)."""
+    return int(db.execute(f"SELECT count(*) FROM document WHERE {_OLD_EPISODES}", (before,)).get)
+
+
+def drop_episodes(db: apsw.Connection, before: int, *, vectors: bool) -> int:
+    """Drop the oldest episodes before a time (ms), some at once; returns how many, 0 where none is left.
+
+    Args:
+        vectors: whether sqlite-vec is loaded.
+
+    Raises:
+        Failure: the store cannot be written.
+    """
+    with sqlite.transaction(db):
+        signatures = vectors and documents.has_signatures(db)
+        query = f"SELECT rowid, session_id FROM document WHERE {_OLD_EPISODES} ORDER BY rowid LIMIT ?"
+        rows = [(int(row[0]), str(row[1])) for row in db.execute(query, (before, EPISODES_AT_ONCE)).fetchall()]  # type: ignore[arg-type]
+        for rowid, _ in rows:
+            documents.remove(db, rowid, signatures=signatures)
+        for session in {session for _, session in rows if session}:
+            segments.renew(db, session)
+    return len(rows)
+
+
+def old_sessions(db: apsw.Connection, before: int) -> list[str]:
+    """Archived sessions that did nothing since `before` (ms)."""
+    rows = db.execute(
+        "SELECT id FROM session WHERE updated_at < ? AND updated_at <> ? ORDER BY updated_at", (before, calls.FORGOTTEN)
+    )
+    return [str(identifier) for (identifier,) in rows]
+
+
+def drop_session(db: apsw.Connection, session: str) -> int:
+    """Drop what a session did, in one transaction; returns how many calls that were.
+
+    Raises:
+        Failure: the store cannot be written.
+    """
+    with sqlite.transaction(db):
+        return calls.drop(db, session)

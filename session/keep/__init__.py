@@ -1,0 +1,1 @@
+"""A home kept, moved and emptied: backup and restore, purge, retention."""

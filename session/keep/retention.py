@@ -1,0 +1,147 @@
+"""What is kept, and for how long: the settings `retention.*`, applied once a day by itself and by `store prune`."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from core import clock, files
+from core.store import documents, sqlite
+from core.store.upkeep import completeness, retention, space
+
+if TYPE_CHECKING:
+    import apsw
+
+    from core.config import Config
+
+_PAUSE_S = 0.01
+_MB = 1_000_000
+_QUICK_BYTES = 64 * _MB
+"""A file up to this size is written anew in the background: it takes .8 s, and hooks wait for 2 s."""
+_WORTH_SHARE = 0.2
+_WORTH_BYTES = 4 * _MB
+"""So much must be free: the share in the background, the bytes by hand, too."""
+_MERGE_AFTER = 500
+
+
+class Retention:
+    """One pruning.
+
+    Args:
+        background: nobody waits for it, and it may keep no hook waiting.
+    """
+
+    def __init__(self, db: apsw.Connection, config: Config, *, background: bool = False) -> None:
+        self._db = db
+        self._config = config
+        self._background = background
+        self._vectors = sqlite.load_vectors(db)
+        self._now = clock.now_ms()
+        self._events = self._by_size = self._episodes = self._calls = 0
+
+    def _before(self, name: str) -> int:
+        """The time before which a setting lets things go; 0 where it is off."""
+        days = self._config.whole(name)
+        return max(0, self._now - days * clock.DAY_MS) if days else 0
+
+    def look(self) -> dict[str, Any]:
+        """What would be dropped."""
+        before, limit = self._before("retention.events_days"), self._config.whole("retention.events_mb") * _MB
+        self._events = retention.count_events(self._db, before)[0]
+        self._by_size = len(retention.surplus_events(self._db, limit, before)) if limit else 0
+        old = self._before("retention.episodes_days")
+        if old:
+            self._episodes = retention.count_episodes(self._db, old)
+        size = space.sizes(self._db)[0]
+        return self._result(size, wiped=False, dry=True)
+
+    def run(self) -> dict[str, Any]:
+        """Drop it, and give the room back.
+
+        Raises:
+            Failure: the store cannot be written; what was dropped stays dropped.
+        """
+        size = space.sizes(self._db)[0]
+        completeness.compare(self._db)
+        files.sweep_temporary()
+        self._prune_events()
+        self._prune_episodes()
+        self._prune_store()
+        if self._episodes >= _MERGE_AFTER:
+            documents.merge_index(self._db)
+        wiped = space.is_owed(self._db)
+        if wiped:
+            space.wipe(self._db)
+        else:
+            self._give_back()
+        return self._result(size, wiped=wiped, dry=False)
+
+    def _result(self, size: int, *, wiped: bool, dry: bool) -> dict[str, Any]:
+        now, free = space.sizes(self._db)
+        names = ("events_days", "events_mb", "episodes_days", "store_mb")
+        return {
+            "dryRun": dry,
+            "events": {"byAge": self._events, "bySize": self._by_size, "all": retention.count_events(self._db, 0)[1]},
+            "episodes": self._episodes,
+            "toolCalls": self._calls,
+            "bytes": {"before": size, "after": now, "free": free},
+            "purgeFinished": wiped,
+            "settings": {f"retention.{name}": self._config.whole(f"retention.{name}") for name in names},
+        }
+
+    def _prune_events(self) -> None:
+        before, limit = self._before("retention.events_days"), self._config.whole("retention.events_mb") * _MB
+        if before:
+            from otel import log
+
+            self._events = log.prune(self._db, before)[0]
+        if limit and retention.event_bytes(self._db) > limit:
+            surplus = retention.surplus_events(self._db, limit)
+            for start in range(0, len(surplus), retention.EVENTS_AT_ONCE):
+                self._by_size += retention.drop_events(self._db, surplus[start : start + retention.EVENTS_AT_ONCE])
+                time.sleep(_PAUSE_S)
+
+    def _prune_episodes(self) -> None:
+        before = self._before("retention.episodes_days")
+        if not before:
+            return
+        while dropped := retention.drop_episodes(self._db, before, vectors=self._vectors):
+            self._episodes += dropped
+            time.sleep(_PAUSE_S)
+        for session in retention.old_sessions(self._db, before):
+            self._calls += retention.drop_session(self._db, session)
+            time.sleep(_PAUSE_S)
+
+    def _prune_store(self) -> None:
+        """Debug events, then the oldest episodes, then other events, until what is used is within the limit."""
+        limit = self._config.whole("retention.store_mb") * _MB
+        for drop in (self._drop_debug, self._drop_oldest, self._drop_events) if limit else ():
+            while self._used() > limit and drop():
+                time.sleep(_PAUSE_S)
+
+    def _used(self) -> int:
+        size, free = space.sizes(self._db)
+        return size - free
+
+    def _drop_debug(self) -> int:
+        dropped = retention.drop_events(self._db, retention.oldest_events(self._db, debug=True))
+        self._by_size += dropped
+        return dropped
+
+    def _drop_events(self) -> int:
+        dropped = retention.drop_events(self._db, retention.oldest_events(self._db, debug=False))
+        self._by_size += dropped
+        return dropped
+
+    def _drop_oldest(self) -> int:
+        dropped = retention.drop_episodes(self._db, self._now, vectors=self._vectors)
+        self._episodes += dropped
+        return dropped
+
+    def _give_back(self) -> None:
+        """Page by page, where the file was made so; else it is written anew, if that is worth it and quick enough."""
+        size, free = space.sizes(self._db)
+        if space.give_back(self._db) or free < _WORTH_BYTES:
+            return
+        if not self._background or (free >= size * _WORTH_SHARE and size - free <= _QUICK_BYTES):
+            space.rewrite(self._db)

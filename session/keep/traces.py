@@ -1,0 +1,272 @@
+"""What a purge finds outside of the store: states, daily logs, the spool, caches and what was set aside, in our files.
+
+A file of a session that goes is deleted, a text that quotes is taken out of its file, and a file that cannot be read
+otherwise is deleted where it quotes. What a person wrote by hand (settings, trusted folders) is named, not touched.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from core import clock, files, json_text
+from core.errors import Failure
+from core.store import sqlite
+from core.store.upkeep.purge import readable, words_of
+from session import daily_log
+from session.keep import members
+from session.state import schema, state_file
+from session.state.field import Damaged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from core.config import Config
+    from core.store.upkeep.purge import Criteria, Selection
+
+_BY_HAND = ("config.toml", "trusted.json", "switches.json", "knowledge.json", "installs/")
+"""What a purge only names: without it something would be switched on, run or synced that was not."""
+_HEADING = "## "
+_SESSION_MARK = " · session "
+
+
+@dataclass
+class Traces:
+    """What was found, by its path in the home: and taken out, unless it was only looked for."""
+
+    states: list[str] = field(default_factory=list)
+    changed_states: list[str] = field(default_factory=list)
+    log_sections: int = 0
+    spooled: int = 0
+    deleted: list[str] = field(default_factory=list)
+    by_hand: list[str] = field(default_factory=list)
+
+    def add(self, other: Traces) -> None:
+        """Take in what a second look found."""
+        self.states += [name for name in other.states if name not in self.states]
+        self.changed_states += [name for name in other.changed_states if name not in self.changed_states]
+        self.deleted += [name for name in other.deleted if name not in self.deleted]
+        self.log_sections += other.log_sections
+        self.spooled += other.spooled
+
+
+class Sweeper:
+    """Goes through the files of the home.
+
+    Args:
+        selection: what goes from the store.
+        dry: only look.
+    """
+
+    def __init__(self, criteria: Criteria, selection: Selection, config: Config, *, dry: bool) -> None:
+        self._criteria = criteria
+        self._sessions = set(selection.sessions)
+        self._words = selection.words
+        self._config = config
+        self._dry = dry
+        self._home = files.home()
+        self.found = Traces()
+
+    def run(self) -> Traces:
+        """Look everywhere; each file is written as a whole or not at all.
+
+        Raises:
+            Failure: STATE_BUSY and its like, PURGE_UNWRITABLE; the files before are done.
+        """
+        try:
+            self._states()
+            self._daily_logs()
+            self._spool()
+            self._others()
+        except OSError as error:
+            raise Failure(
+                "PURGE_UNWRITABLE",
+                f"{error.filename or self._home}: {error.strerror or error}",
+                "check its permissions, then run it again",
+            ) from None
+        return self.found
+
+    def _quotes(self, text: str) -> bool:
+        if self._criteria.match and self._criteria.match.casefold() in readable(text):
+            return True
+        return bool(self._words) and not self._words.isdisjoint(words_of(text))
+
+    def _states(self) -> None:
+        folder = state_file.folder()
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            path = os.path.join(folder, name)
+            if not os.path.isfile(path) or os.path.islink(path):
+                continue
+            value = _json(path)
+            identifier = value.get("sessionId") if isinstance(value, dict) else None
+            if not name.endswith(".json") or not isinstance(identifier, str):
+                if self._quotes(_text(path)) or self._is_of_gone(name):
+                    self._delete(path)
+            elif self._goes(identifier, value):
+                self.found.states.append(identifier)
+                if not self._dry:
+                    state_file.remove(identifier)
+            elif self._quotes(_text(path)):
+                self.found.changed_states.append(identifier)
+                if not self._dry:
+                    self._scrub_state(identifier, path)
+
+    def _is_of_gone(self, name: str) -> bool:
+        return any(name.startswith(files.safe_name(session) + ".json") for session in self._sessions)
+
+    def _goes(self, session: str, state: dict[str, Any]) -> bool:
+        if session in self._sessions:
+            return True
+        asked = self._criteria
+        if asked.by_id or asked.match or asked.before is None or (asked.session and asked.session != session):
+            return False
+        updated = state.get("updatedAt")
+        return not asked.project and isinstance(updated, int) and updated < asked.before
+
+    def _scrub_state(self, session: str, path: str) -> None:
+        with state_file.locked(session):
+            value = _json(path)
+            if not isinstance(value, dict):
+                return
+            scrubbed = {key: one if key == "sessionId" else self._without(one) for key, one in value.items()}
+            data = json_text.dumps(scrubbed)
+            try:
+                schema.read(json_text.loads(data), session)
+            except (Damaged, schema.TooNew):
+                os.unlink(path)  # what is left of it would not be read
+            else:
+                files.write_whole(path, data.encode())
+
+    def _without(self, value: Any) -> Any:
+        """A value without the texts that quote: in a list the whole element goes."""
+        if isinstance(value, str):
+            return "" if self._quotes(value) else value
+        if isinstance(value, list):
+            return [one for one in value if not self._quotes(json_text.dumps(one))]
+        if isinstance(value, dict):
+            return {key: self._without(one) for key, one in value.items() if not self._quotes(key)}
+        return value
+
+    def _daily_logs(self) -> None:
+        now = clock.now_ms()
+        folder = os.path.dirname(daily_log.path_of(now, self._config))
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            path = os.path.join(folder, name)
+            if name.endswith(".md") and os.path.isfile(path):
+                self._scrub_log(path, name)
+
+    def _scrub_log(self, path: str, name: str) -> None:
+        with open(path, encoding="utf-8", errors="replace", newline="") as file:
+            text = file.read()
+        kept, gone = [], 0
+        for section in _sections(text):
+            is_ours = section[0].startswith(_HEADING) and _SESSION_MARK in section[0]
+            if (is_ours and self._section_goes(section, name)) or (is_ours and self._quotes("".join(section))):
+                gone += 1
+            else:
+                left = [line for line in section if not self._quotes(line)]
+                gone += len(left) != len(section)
+                kept += left
+        self.found.log_sections += gone
+        if gone and not self._dry:
+            if "".join(kept).strip():
+                files.write_whole(path, "".join(kept).encode())
+            else:
+                os.unlink(path)
+
+    def _section_goes(self, section: list[str], name: str) -> bool:
+        """Whether a section of ours is of a session that goes, or of a day that does."""
+        if any(daily_log.is_of_session(section[0], session) for session in self._sessions):
+            return True
+        asked = self._criteria
+        if asked.by_id or asked.match or asked.session or asked.project or asked.before is None:
+            return False
+        return name[:10] < clock.iso(asked.before)[:10]
+
+    def _spool(self) -> None:
+        folder = os.path.join(self._home, "spool")
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            path = os.path.join(folder, name)
+            try:
+                with open(path, "rb") as file:
+                    lines = file.read().splitlines(keepends=True)
+            except OSError:  # taken in meanwhile
+                continue
+            kept = [line for line in lines if not self._line_goes(line)]
+            self.found.spooled += len(lines) - len(kept)
+            if len(kept) < len(lines) and not self._dry and os.path.exists(path):
+                files.write_whole(path, b"".join(kept))
+
+    def _line_goes(self, line: bytes) -> bool:
+        text = line.decode("utf-8", "replace")
+        try:
+            event = json_text.loads(text)
+        except json_text.InvalidJSON:
+            event = None
+        of_gone = isinstance(event, dict) and event.get("sessionId") in self._sessions
+        return of_gone or self._quotes(text)
+
+    def _others(self) -> None:
+        """Caches, what was set aside, what killed writers left; and what a person wrote, which is named only."""
+        for name in self._files():
+            path = os.path.join(self._home, name)
+            if name.startswith(("sessions/", "spool/", "workspace/memory/")) and not name.endswith(".tmp"):
+                continue
+            if not self._quotes(_text(path)):
+                continue
+            if name.startswith(_BY_HAND) and ".damaged-" not in name and not name.endswith(".tmp"):
+                self.found.by_hand.append(name)
+            else:
+                self._delete(path)
+
+    def _files(self) -> Iterator[str]:
+        for top in sorted(os.listdir(self._home)):
+            if not files.is_in_homes(top) or top in (sqlite.FILE_NAME, members.BACKUPS):
+                continue
+            if top.startswith(sqlite.FILE_NAME + "-"):
+                continue
+            path = os.path.join(self._home, top)
+            if os.path.islink(path):
+                continue
+            if os.path.isfile(path):
+                yield top
+            for folder, _, names in os.walk(path):
+                yield from (os.path.relpath(os.path.join(folder, name), self._home) for name in sorted(names))
+
+    def _delete(self, path: str) -> None:
+        self.found.deleted.append(os.path.relpath(path, self._home))
+        if not self._dry:
+            _gone(lambda: os.unlink(path))
+
+
+def _gone(act: Callable[[], object]) -> None:
+    try:
+        act()
+    except FileNotFoundError:
+        pass
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _json(path: str) -> Any:
+    try:
+        return json_text.loads(_text(path))
+    except json_text.InvalidJSON:
+        return None
+
+
+def _sections(text: str) -> list[list[str]]:
+    """The lines of each section with their ends, its heading first."""
+    sections: list[list[str]] = []
+    for line in text.splitlines(keepends=True):
+        if line.startswith("#") or not sections:
+            sections.append([])
+        sections[-1].append(line)
+    return sections

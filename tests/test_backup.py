@@ -1,0 +1,217 @@
+"""`backup` while twenty hooks write, restored elsewhere: equal, and nobody waited for it (issue 14)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import subprocess
+import tarfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from claude_transcript import CWD, Transcript
+from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
+
+WRITERS = 20
+NOTE = "the scheduler of the gateway runs in UTC, never in local time"
+NEVER = ("cache", ".lock", ".tmp", "store.db-", "store.db.", "backups.json", ".locks", "/task/", "/queries/")
+
+
+def tables(store: Path) -> dict[str, str]:
+    """A hash of what each table holds, the tables of the indexes among them."""
+    db = apsw.Connection(str(store))
+    names = [str(name) for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
+    virtual = {
+        str(name)
+        for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%'")
+    }
+    found = {}
+    for name in set(names) - virtual:
+        rows = sorted(repr(row) for row in db.execute(f'SELECT * FROM "{name}"'))
+        found[name] = hashlib.sha256("\n".join(rows).encode()).hexdigest()
+    db.close()
+    return found
+
+
+def kept_files(home: Path) -> dict[str, bytes]:
+    paths = (path for path in sorted(home.rglob("*")) if path.is_file() and path.name != "store.db")
+    named = ((str(path.relative_to(home)), path) for path in paths)
+    return {name: path.read_bytes() for name, path in named if not any(mark in f"/{name}" for mark in NEVER)}
+
+
+def rows(store: Path, table: str, column: str) -> set[str]:
+    db = apsw.Connection(str(store))
+    found = {str(value) for (value,) in db.execute(f"SELECT {column} FROM {table}")}
+    db.close()
+    return found
+
+
+def hook(home: Path, transcript: Transcript, session: str, prompt: str) -> None:
+    """A prompt, archived, with its state and its events."""
+    transcript.user(prompt)
+    event = {
+        "hook_event_name": "UserPromptSubmit", "session_id": session, "prompt": prompt, "cwd": CWD,
+        "transcript_path": str(transcript.path),
+    }  # fmt: skip
+    done = subprocess.run(
+        [JOELCLAW, "hook", "claude"], input=json.dumps(event).encode(), capture_output=True, timeout=PATIENCE_S,
+        env=clean_environment(home, JOELCLAW_OTEL_DEBUG_LIMIT="10000"),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.fixture
+def filled(run: Run, home: Path) -> Path:
+    run("memory", "write", NOTE)
+    run("checkpoint", "save", "--session", "a/b", "--percent", "75", "--message", "fix the scheduler of the gateway")
+    run("checkpoint", "flush", "--session", "a/b")
+    (home / "config.toml").write_text("[recall]\nlimit = 3\n")
+    run("off", "--session", "other")
+    run("recall", "scheduler")
+    (home / "workspace" / "memory").mkdir(parents=True, exist_ok=True)
+    (home / "workspace" / "memory" / "2026-11-01.md").write_text("## 10:00 notes\n- ours\n")
+    return home
+
+
+@pytest.mark.spawned
+def test_under_twenty_writing_hooks_it_restores_equal(run: Run, filled: Path, tmp_path: Path) -> None:
+    home, file, elsewhere = filled, tmp_path / "kept.tar.gz", tmp_path / "elsewhere"
+    acknowledged = [0] * WRITERS
+    go_on = threading.Event()
+    go_on.set()
+    faults: list[BaseException] = []
+
+    def writing(number: int) -> None:
+        transcript = Transcript(tmp_path / f"session-{number}.jsonl", first=number * 10_000)
+        try:
+            turn = 0
+            while go_on.is_set():
+                turn += 1
+                said = f"prompt {turn} of writer {number}"
+                hook(home, transcript, f"session-{number}", said)
+                acknowledged[number] = turn
+        except BaseException as fault:
+            faults.append(fault)
+
+    threads = [threading.Thread(target=writing, args=(number,)) for number in range(WRITERS)]
+    for thread in threads:
+        thread.start()
+    try:
+        while min(acknowledged) < 2 and not faults:
+            time.sleep(0.01)
+        turns = acknowledged[:]
+        before = {table: rows(home / "store.db", table, "id") for table in ("document", "event")}
+        made = run("backup", str(file)).result
+        while sum(acknowledged) < sum(turns) + WRITERS and not faults:
+            time.sleep(0.01)
+    finally:
+        go_on.clear()
+        for thread in threads:
+            thread.join()
+    assert faults == []
+    wrong = run("otel", "list", "--hours", "1", "--level", "error,fatal").result["events"]
+    assert [one["action"] for one in wrong] == []  # no hook came too late
+    restored = run("restore", str(file), "--into", str(elsewhere)).result
+    assert restored["counts"] == made["counts"]
+    for table, known in before.items():  # nothing that was acknowledged is missing
+        assert len(known) > WRITERS and known <= rows(elsewhere / "store.db", table, "id")
+    for number, turn in enumerate(turns):
+        state = json.loads((elsewhere / "sessions" / f"session-{number}.json").read_text())
+        assert state["counts"]["userMessages"] >= turn
+    for table, column in (("document", "id"), ("event", "id"), ("transcript", "source")):
+        assert rows(elsewhere / "store.db", table, column) <= rows(home / "store.db", table, column)
+    assert run("status", env={"JOELCLAW_HOME": str(elsewhere)}).result["healthy"]
+
+
+def test_at_rest_it_restores_equal_to_the_byte(run: Run, filled: Path, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / "s.jsonl")
+    made.user("mend the gauge")
+    made.call("c1", "Bash", command="make test")
+    made.outcome("c1", "harbourGauge is fine")
+    run("memory", "archive", str(made.path))
+    file, elsewhere = tmp_path / "kept.tar.gz", tmp_path / "else where"
+    run("backup", str(file))
+    run("restore", str(file), "--into", str(elsewhere))
+    assert tables(elsewhere / "store.db") == tables(filled / "store.db")
+    assert kept_files(elsewhere) == kept_files(filled)
+    assert {"config.toml", "sessions/a%2Fb.json", "switches.json", "workspace/memory/2026-11-01.md"} <= set(
+        kept_files(elsewhere)
+    )
+    there = {"JOELCLAW_HOME": str(elsewhere)}
+    assert run("status", env=there).result["healthy"]
+    assert run("recall", "scheduler gateway", env=there).result["hits"][0]["observation"] == NOTE
+    modes = [stat.S_IMODE(path.stat().st_mode) & 0o077 for path in (elsewhere, *elsewhere.rglob("*"), file)]
+    assert not any(modes)
+    db = apsw.Connection(str(elsewhere / "store.db"))
+    assert db.execute("PRAGMA journal_mode").get == "wal"
+    db.close()
+
+
+def test_the_home_itself_is_replaced_and_the_old_one_kept(run: Run, filled: Path, tmp_path: Path) -> None:
+    file = tmp_path / "kept.tar.gz"
+    run("backup", str(file))
+    run("memory", "write", "a later thing that the backup does not have")
+    result = run("restore", str(file), "--force").result
+    (aside,) = result["keptAside"]
+    assert result["home"] == str(filled) and Path(aside).parent == filled.parent
+    assert rows(filled / "store.db", "document", "text") < rows(Path(aside) / "store.db", "document", "text")
+    assert run("memory", "write", "life goes on in the restored home").result["id"]
+
+
+def test_what_does_not_belong_in_it_is_left_out(run: Run, filled: Path, tmp_path: Path) -> None:
+    (filled / "notes.txt").write_text("not ours")
+    (filled / "cache" / "x.json").write_text("{}")
+    (filled / "sessions" / "left.json.4194399.2.tmp").write_text("half")
+    (filled / "sessions" / "link.json").symlink_to("/etc/hostname")
+    (filled / "outbox.lock").touch(0o600)
+    file = tmp_path / "kept.tar.gz"
+    run("backup", str(file))
+    with tarfile.open(file) as tar:
+        names = tar.getnames()
+    assert names[-2:] == ["store.db", "manifest.json"]
+    assert "outbox.lock" in names  # it says that this memory has a cluster
+    assert not [name for name in names if any(mark in f"/{name}" for mark in NEVER) and name != "outbox.lock"]
+    assert not {"notes.txt", "sessions/link.json"} & set(names)
+
+
+@pytest.mark.parametrize(
+    ("where", "code"),
+    [("{tmp}/there", "BACKUP_EXISTS"), ("{tmp}", "BACKUP_EXISTS"), ("{home}/b.tar", "BACKUP_IN_HOME"),
+     ("{tmp}/no/b.tar", "BACKUP_NO_FOLDER")],
+)  # fmt: skip
+def test_where_it_may_not_be(run: Run, filled: Path, tmp_path: Path, where: str, code: str) -> None:
+    (tmp_path / "there").write_text("mine")
+    before = sorted(os.listdir(tmp_path))
+    refused = run("backup", where.format(tmp=tmp_path, home=filled), ok=False).json
+    assert refused["error"]["code"] == code and refused["fix"]
+    assert sorted(os.listdir(tmp_path)) == before and (tmp_path / "there").read_text() == "mine"
+    if where == "{tmp}/there":
+        assert run("backup", str(tmp_path / "there"), "--force").result["bytes"] > 1000
+
+
+def test_there_is_nothing_to_back_up(run: Run, home: Path, tmp_path: Path) -> None:
+    assert run("backup", str(tmp_path / "b.tar"), ok=False).json["error"]["code"] == "BACKUP_EMPTY"
+    assert not home.exists() and not (tmp_path / "b.tar").exists()
+
+
+def test_its_manifest_says_what_it_holds(run: Run, filled: Path, tmp_path: Path) -> None:
+    file = tmp_path / "kept.tar.gz"
+    result: dict[str, Any] = run("backup", str(file)).result
+    assert (result["file"], result["bytes"]) == (str(file), file.stat().st_size)
+    with tarfile.open(file) as tar:
+        content = tar.extractfile("manifest.json")
+        assert content is not None
+        manifest = json.loads(content.read())
+        for member in manifest["members"]:
+            one = tar.extractfile(member["name"])
+            assert one is not None
+            data = one.read()
+            assert (len(data), hashlib.sha256(data).hexdigest()) == (member["bytes"], member["sha256"])
+    assert manifest["counts"]["document"] == result["counts"]["memories"] >= 1
+    assert (manifest["format"], manifest["schema"]) == (1, result["schema"])

@@ -1,0 +1,292 @@
+"""`memory forget --purge`: afterwards no byte of the text is in any file of the home (issue 14)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from claude_transcript import CWD, SESSION, Transcript
+from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
+from faults import attempt, paused, snapshot
+
+from cli import execution
+from cli.memory import purge as purging
+from core.store import documents, sqlite
+from core.store.replication import outbox
+
+SAID, ÜBER, CALLED, TOLD, PLANNED, GROWN = (
+    "quaggabeacon",
+    "zürichseeboje",
+    "okapiLantern",
+    "tapirsummary",
+    "numbatplan",
+    "lynxgrown",
+)
+MARKS = (SAID, ÜBER, CALLED, TOLD, PLANNED)
+KEPT = "the scheduler of the gateway runs in UTC, never in local time"
+
+
+def forms(mark: str) -> list[bytes]:
+    """A word as it may stand in a file: in UTF-8 and as JSON escapes it, in either case."""
+    found = {form for word in (mark, mark.lower(), mark.upper()) for form in (word, json.dumps(word)[1:-1])}
+    return [form.encode() for form in found]
+
+
+def left(home: Path, *marks: str) -> list[tuple[str, str]]:
+    """Files in which a byte of the text still stands, by name or content."""
+    return [
+        (name, mark)
+        for name, data in snapshot(home).items()
+        for mark in marks
+        if any(form in data or form in name.encode() for form in forms(mark))
+    ]
+
+
+def hook(run: Run, kind: str, session: str, **more: Any) -> None:
+    event = {"hook_event_name": kind, "session_id": session, "cwd": CWD, **more}
+    run("hook", "claude", stdin=json.dumps(event), env={"JOELCLAW_OTEL_DEBUG_LIMIT": "1000"})
+
+
+@pytest.fixture
+def transcript(run: Run, tmp_path: Path) -> Path:
+    """A session whose words are in every place that keeps any."""
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user(f"please mend the {SAID} and the {ÜBER} before the deploy")
+    made.call("c1", "Bash", command=f"make {CALLED} --fast")
+    made.outcome("c1", f"def {CALLED}(): return '{ÜBER}'\nError: {SAID} is broken", failed=True)
+    made.call("c2", "TodoWrite", todos=[{"content": f"repair {PLANNED}", "status": "pending", "activeForm": "x"}])
+    made.outcome("c2", "ok")
+    made.assistant(f"I decided to rebuild the {SAID} because {ÜBER} leaks")
+    made.write(made.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
+    made.write(made.entry("user", f"we worked on {TOLD} and {SAID}", isCompactSummary=True))
+    run("memory", "archive", str(made.path))
+    return made.path
+
+
+@pytest.fixture
+def filled(run: Run, home: Path, transcript: Path) -> Path:
+    run("memory", "write", KEPT)
+    run("memory", "write", f"the {SAID} belongs to the {ÜBER}", "--session", SESSION)
+    where = {"transcript_path": str(transcript)}
+    hook(run, "UserPromptSubmit", SESSION, prompt=f"mend the {SAID} and the {ÜBER} at once", **where)
+    hook(run, "Stop", SESSION, **where)
+    run("checkpoint", "save", "--session", SESSION, "--percent", "75", "-m", f"mend the {SAID}, then {ÜBER} of {TOLD}")
+    hook(run, "PreCompact", SESSION, trigger="auto", **where)
+    hook(run, "SessionStart", SESSION, source="compact", **where)
+    hook(run, "UserPromptSubmit", "another", prompt=f"what is the {SAID} and the {ÜBER}", transcript_path="")
+    run("recall", f"{SAID} {ÜBER}")
+    run("recall", CALLED)
+    run("otel", "emit", "a.b", "--error", f"{SAID} failed", "--metadata", json.dumps({"what": ÜBER}))
+    (home / "sessions" / "old.json.damaged-1790000000000").write_text(f'{{"half": "{SAID}')
+    (home / "cache").mkdir(exist_ok=True)
+    (home / "cache" / "typesense-x-terms.json").write_text(json.dumps({"terms": [ÜBER]}))
+    (home / "knowledge.json.4194399.7.tmp").write_text(SAID)
+    (home / "spool").mkdir(exist_ok=True)
+    return home
+
+
+def test_a_session_leaves_no_byte(run: Run, filled: Path) -> None:
+    assert {mark for _, mark in left(filled, *MARKS)} == set(MARKS), "the text is there to begin with"
+    run("memory", "forget", "--purge", "--match", "what is the", "--yes")  # the other session's own words
+    result = run("memory", "forget", "--purge", "--session", SESSION, "--yes").result
+    assert left(filled, *MARKS) == []
+    assert result["memories"] >= 3 and result["toolCalls"] == 2 and result["events"] and result["states"] == [SESSION]
+    assert result["filesDeleted"] and result["logSections"] and result["injectedTexts"] and result["hookCalls"]
+    assert run("recall", "scheduler gateway").result["hits"][0]["observation"] == KEPT
+    assert run("status").result["healthy"]
+    db = apsw.Connection(str(filled / "store.db"))
+    assert db.execute("PRAGMA integrity_check").get == "ok"
+    db.close()
+
+
+@pytest.mark.parametrize("words", [("--match", SAID), ("--match", SAID.upper())], ids=" ".join)
+def test_a_text_leaves_no_byte_wherever_it_stands(run: Run, filled: Path, words: tuple[str, ...]) -> None:
+    run("memory", "forget", "--purge", *words, "--yes")
+    assert left(filled, SAID) == []
+    assert left(filled, CALLED, PLANNED), "what does not hold it stays"
+
+
+def test_a_project_and_a_day(run: Run, filled: Path) -> None:
+    project = run("memory", "stats").result
+    assert project
+    listed = run("memory", "forget", "--purge", "--before", "2999-01-01", "--dry-run").result
+    assert listed["memories"] >= 4 and not listed["purged"]
+    run("memory", "forget", "--purge", "--before", "2999-01-01", "--yes")
+    assert left(filled, *MARKS, "scheduler") == []
+
+
+def test_one_memory(run: Run, home: Path) -> None:
+    mine = run("memory", "write", f"the {SAID} is painted green every spring").result["id"]
+    run("memory", "write", KEPT)
+    run("checkpoint", "save", "--session", "s", "--percent", "70", "-m", "which colour has the beacon, painted green")
+    run("inject", "memory", "--session", "s", "--query", "painted green every spring")
+    assert left(home, SAID)
+    result = run("memory", "forget", "--purge", mine, "--yes").result
+    assert (result["memories"], result["ids"]) == (1, [mine])
+    assert left(home, SAID, "spring") == []
+    assert run("memory", "show", mine).result["observation"] == ""
+    refused = run("memory", "forget", "--undo", mine, ok=False).json
+    assert refused["error"]["code"] == "MEMORY_PURGED"
+
+
+def test_one_call(run: Run, filled: Path) -> None:
+    run("memory", "forget", "--purge", f"call:{SESSION}:1", "--yes")
+    assert left(filled, CALLED) == [] and left(filled, PLANNED)
+
+
+def test_forgotten_before_it_is_purged(run: Run, home: Path) -> None:
+    """What was only forgotten is still in the file."""
+    mine = run("memory", "write", f"the {SAID} is painted green every spring").result["id"]
+    run("memory", "forget", mine)
+    assert left(home, SAID)
+    run("memory", "forget", "--purge", "--match", SAID, "--yes")
+    assert left(home, SAID) == []
+
+
+def test_it_does_not_come_back(run: Run, filled: Path, transcript: Path, tmp_path: Path) -> None:
+    run("memory", "forget", "--purge", "--match", "what is the", "--yes")
+    export = tmp_path / "export.jsonl"
+    export.write_text(run("memory", "export").out)
+    run("memory", "forget", "--purge", "--session", SESSION, "--yes")
+    db = apsw.Connection(str(filled / "store.db"))
+    db.execute("UPDATE transcript SET head = '', offset = 0; DELETE FROM seen_file")  # as a later version may
+    db.close()
+    assert run("memory", "archive", str(transcript)).result["episodes"]["added"] == 0
+    assert run("memory", "import", str(export)).result["forgotten"] >= 3
+    Transcript(transcript, first=90).user("a new turn of it, which may be kept")
+    run("memory", "archive", str(transcript))
+    assert run("recall", "new turn which may be kept").result["hits"]
+    assert left(filled, *MARKS) == []
+
+
+def test_a_summary_does_not_come_back(run: Run, filled: Path, transcript: Path) -> None:
+    run("memory", "forget", "--purge", "--match", TOLD, "--yes")
+    db = apsw.Connection(str(filled / "store.db"))
+    db.execute("UPDATE transcript SET head = '', offset = 0; DELETE FROM seen_file")
+    db.close()
+    run("memory", "archive", str(transcript))
+    assert left(filled, TOLD) == []
+
+
+def test_only_said_with_dry_run(run: Run, filled: Path) -> None:
+    before = {name: data for name, data in snapshot(filled).items() if not name.startswith("store.db")}
+    result = run("memory", "forget", "--purge", "--session", SESSION, "--dry-run").result
+    assert result["memories"] >= 3 and result["purged"] is False
+    assert {name: data for name, data in snapshot(filled).items() if not name.startswith("store.db")} == before
+    assert left(filled, *MARKS)
+
+
+def test_what_is_not_touched_is_named(run: Run, filled: Path, transcript: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.tar.gz"
+    run("backup", str(copy))
+    (filled / "config.toml").write_text(f'[inject]\nquery = "{SAID} again"\n')
+    result = run("memory", "forget", "--purge", "--session", SESSION, "--yes").result
+    assert {str(copy), str(transcript)} <= set(result["notTouched"])
+    assert (
+        result["cluster"] is None
+        and result["namedOnly"] in ([], ["config.toml"])
+        and SAID in (filled / "config.toml").read_text()
+    )
+
+
+def test_a_restored_home_knows_its_backup(run: Run, filled: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.tar.gz"
+    run("backup", str(copy))
+    (aside,) = run("restore", str(copy), "--force").result["keptAside"]
+    result = run("memory", "forget", "--purge", "--match", SAID, "--yes").result
+    assert {str(copy), aside} <= set(result["notTouched"])
+    assert left(filled, SAID) == []
+
+
+def test_a_cluster_gets_the_deletion(run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOELCLAW_HOME", str(filled))
+    db = sqlite.open_writing(busy_ms=1000, durable=False)
+    outbox.enable(db)
+    db.execute("DELETE FROM outbox")  # as if a cluster had all of it
+    result = run("memory", "forget", "--purge", "--match", SAID, "--yes").result
+    assert result["cluster"]["pending"] >= result["memories"] >= 3
+    waiting = {one["id"] for one in outbox.next_batch(db, now=2**60, limit=100)}
+    assert set(result["ids"]) <= waiting <= set(outbox.withdrawn(db)) | waiting
+    for identifier in result["ids"]:
+        sent = documents.by_id(db, identifier)
+        assert sent is not None and sent["forgotten_at"] and not sent["text"] + sent["context"]
+    db.close()
+    assert left(filled, SAID) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(("--purge", "--yes"), 2), (("--purge", "--session", SESSION), 2), (("--match", "abc"), 2), (("--yes", "x"), 2),
+     (("--purge", "--before", "soon", "--yes"), 2), (("--purge", "--match", "a", "--yes"), 2),
+     (("--purge", "id", "--match", "abcd", "--yes"), 2), (("--purge", "--undo", "id", "--yes"), 2),
+     (("--purge", "--session", "no-such-session", "--yes"), 1), (("--purge", "no-such-memory", "--yes"), 1),
+     (("--purge", "call:none:1", "--yes"), 1), (("--purge", "--match", "nobody said this", "--yes"), 1)],
+)  # fmt: skip
+def test_what_it_refuses(run: Run, filled: Path, words: tuple[str, ...], code: int) -> None:
+    refused = run("memory", "forget", *words, ok=False)
+    assert refused.code == code and refused.json["fix"]
+    assert left(filled, *MARKS)
+
+
+@pytest.mark.spawned
+def test_killed_half_way_and_run_again(run: Run, filled: Path, tmp_path: Path) -> None:
+    words = ("memory", "forget", "--purge", "--session", SESSION, "--yes")
+    run("memory", "forget", "--purge", "--match", "what is the", "--yes")
+    whole = tmp_path / "whole"
+    shutil.copytree(filled, whole)
+    killed = 0
+    for at in (*range(1, 40, 3), *range(40, 400, 25)):
+        shutil.rmtree(filled)
+        shutil.copytree(whole, filled)
+        process = paused(filled, *words, step=at)
+        ended = process.poll() is not None
+        process.kill()
+        process.communicate(timeout=PATIENCE_S)
+        if ended:
+            break
+        killed += 1
+        again = attempt(filled, *words)
+        assert again.code == 0 or again.assert_failed() == "PURGE_NOTHING"
+        assert left(filled, *MARKS) == [], at
+    assert killed > 5
+    for commit in range(1, 5):
+        shutil.rmtree(filled)
+        shutil.copytree(whole, filled)
+        process = paused(filled, *words, commit=commit)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=PATIENCE_S)
+        attempt(filled, *words).assert_done()
+        assert left(filled, *MARKS) == [], commit
+
+
+@pytest.mark.spawned
+def test_while_hooks_write(run: Run, filled: Path) -> None:
+    run("memory", "forget", "--purge", "--match", "what is the", "--yes")
+    environment = clean_environment(filled, JOELCLAW_OTEL_BUSY_MS="60000", JOELCLAW_OTEL_DEBUG_LIMIT="1000")
+    writers = []
+    for number in range(6):
+        code = f'for i in 1 2 3 4 5 6; do "{JOELCLAW}" memory write "note $i of writer {number} stays" || exit 1; done'
+        writers.append(subprocess.Popen(["sh", "-c", code], env=environment, stdout=subprocess.DEVNULL))
+    result = run("memory", "forget", "--purge", "--session", SESSION, "--yes").result
+    assert all(writer.wait(PATIENCE_S) == 0 for writer in writers)
+    assert result["purged"] and left(filled, *MARKS) == []
+    db = apsw.Connection(str(filled / "store.db"))
+    assert db.execute("SELECT count(*) FROM document WHERE text LIKE 'note % of writer % stays'").get == 36
+    db.close()
+
+
+@pytest.mark.parametrize(("answer", "gone"), [("n\n", False), ("y\n", True)])
+def test_on_a_terminal_it_asks(
+    run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch, answer: str, gone: bool
+) -> None:
+    monkeypatch.setattr(purging, "_on_terminal", lambda: True)
+    monkeypatch.setattr(execution, "stdout_is_terminal", lambda: True)
+    done = run("memory", "forget", "--purge", "--match", CALLED, stdin=answer)
+    assert "delete it for good?" in done.out and ("nothing was deleted" in done.out) != gone
+    assert (left(filled, CALLED) == []) == gone

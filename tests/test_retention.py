@@ -1,0 +1,213 @@
+"""What is old or too much goes by itself, events by default, and its room is given back (issue 14)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from claude_transcript import SESSION, Transcript
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
+
+from core.store import events as stored
+from core.store import sqlite
+from core.store.upkeep import space
+from otel import log
+from otel.event import new_event
+
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+DAY = 86_400_000
+
+
+@pytest.fixture(autouse=True)
+def _home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+
+
+def seed(ages: list[int], *, level: str = "info", size: int = 10, name: str = "x") -> None:
+    """Events that are so many days old."""
+    db = sqlite.open_writing(busy_ms=1000, durable=False)
+    events = [new_event(f"{name}.{number}", level=level, now=NOW_MS - age * DAY) for number, age in enumerate(ages)]
+    log.append(db, events, debug_limit=100_000)
+    blob = json.dumps({"blob": "y" * size})
+    db.execute("UPDATE event SET metadata = ? WHERE action LIKE ?", (blob, name + ".%"))
+    db.close()
+
+
+def names(home: Path) -> set[str]:
+    db = apsw.Connection(str(home / "store.db"))
+    found = {str(action) for (action,) in db.execute("SELECT action FROM event")}
+    db.close()
+    return found - {"store.pruned"}
+
+
+def set_to(home: Path, **settings: int) -> None:
+    lines = [f"{name} = {value}" for name, value in settings.items()]
+    (home / "config.toml").write_text("[retention]\n" + "\n".join(lines) + "\n")
+
+
+def test_events_by_age_and_by_default(run: Run, home: Path) -> None:
+    seed([1, 89, 91, 200])
+    looked = run("store", "prune", "--dry-run", env=NOW).result
+    assert looked["events"] == {"byAge": 2, "bySize": 0, "all": 4} and names(home) == {"x.0", "x.1", "x.2", "x.3"}
+    result = run("store", "prune", env=NOW).result
+    assert result["events"]["byAge"] == 2 and names(home) == {"x.0", "x.1"}
+    assert result["settings"]["retention.events_days"] == 90
+    events = run("otel", "list", "--component", "store", env=NOW).result["events"]
+    assert [event["action"] for event in events] == ["store.pruned"]
+    assert run("store", "prune", env=NOW).result["events"]["byAge"] == 0
+
+
+def test_events_by_size_debug_first(run: Run, home: Path) -> None:
+    seed([5, 4], size=1_000, name="info")
+    seed([1] * 6, level="debug", size=300_000, name="debug")
+    seed([3], size=300_000, name="large")
+    set_to(home, events_mb=1)
+    assert run("store", "prune", "--dry-run", env=NOW).result["events"]["bySize"] > 0
+    run("store", "prune", env=NOW)
+    left = names(home)
+    assert {"info.0", "info.1", "large.0"} <= left and 0 < len(left) < 9  # all that is no debug event stays
+    seed([0, 0, 0, 0], size=500_000, name="new")
+    run("store", "prune", env=NOW)
+    assert "info.0" not in names(home) and "new.3" in names(home)  # then the oldest
+
+
+def test_nothing_where_it_is_switched_off(run: Run, home: Path) -> None:
+    seed([1, 5_000])
+    set_to(home, events_days=0, events_mb=0)
+    assert run("store", "prune", env=NOW).result["events"]["byAge"] == 0
+    assert run("otel", "prune", env=NOW).result["deleted"] == 0
+    assert names(home) == {"x.0", "x.1"}
+    (home / "config.toml").write_text("[otel]\nretention_days = 10\n")  # its name of before
+    assert run("store", "prune", env=NOW).result["events"]["byAge"] == 1
+
+
+def test_episodes_only_where_it_is_asked_for(run: Run, home: Path, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user("mend the gauge of the harbour")
+    made.call("c1", "Bash", command="make harbourGauge")
+    made.outcome("c1", "harbourGauge is fine")
+    run("memory", "archive", str(made.path))
+    run("memory", "write", "the scheduler of the gateway runs in UTC")
+    later = {"JOELCLAW_NOW_MS": str(int(time.time() * 1000) + 40 * DAY)}
+    run("store", "prune", env=later)
+    assert run("recall", "mend the gauge", env=later).result["hits"]
+    set_to(home, episodes_days=30)
+    assert run("store", "prune", "--dry-run", env=later).result["episodes"] == 1
+    result = run("store", "prune", env=later).result
+    assert (result["episodes"], result["toolCalls"]) == (1, 1)
+    assert run("recall", "mend the gauge", env=later).result["hits"] == []
+    assert run("recall", "harbourGauge", env=later).result["hits"] == []
+    assert run("recall", "scheduler gateway", env=later).result["hits"], "what was noted stays"
+    assert run("memory", "archive", str(made.path)).result["episodes"]["added"] == 0
+    db = apsw.Connection(str(home / "store.db"))
+    assert db.execute("SELECT count(*) FROM name").get == db.execute("SELECT count(*) FROM segment").get == 0
+    db.close()
+
+
+def lines(count: int) -> str:
+    return "".join(
+        json.dumps(
+            {"text": f"user: turn {at} of the harbour " + "x y " * 500, "collection": "episodes", "session": "s"}
+        )
+        + "\n"
+        for at in range(count)
+    )
+
+
+def test_a_store_that_is_too_large(run: Run, home: Path) -> None:
+    run("memory", "import", "-", stdin=lines(1500))
+    run("memory", "write", "the scheduler of the gateway runs in UTC")
+    before = (home / "store.db").stat().st_size
+    set_to(home, store_mb=2)
+    result = run("store", "prune").result
+    assert before > 3_000_000 and result["episodes"] > 300
+    assert (home / "store.db").stat().st_size <= 2_200_000
+    assert run("recall", "scheduler gateway").result["hits"]
+    assert run("recall", "turn 1499 harbour").result["hits"], "the newest stay"
+
+
+@pytest.mark.parametrize("kind", ["made so", "of an older version"])
+def test_room_is_given_back(run: Run, home: Path, kind: str) -> None:
+    if kind == "of an older version":
+        run("otel", "emit", "first")
+        db = apsw.Connection(str(home / "store.db"))
+        db.execute("PRAGMA auto_vacuum = NONE").fetchall()
+        db.execute("PRAGMA journal_mode = DELETE").fetchall()
+        db.execute("VACUUM").fetchall()
+        db.execute("PRAGMA journal_mode = WAL").fetchall()
+        assert db.execute("PRAGMA auto_vacuum").get == 0
+        db.close()
+    seed([200] * 40, size=300_000)
+    run("otel", "emit", "last")
+    db = apsw.Connection(str(home / "store.db"))
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    before = (home / "store.db").stat().st_size
+    db.close()
+    result = run("store", "prune", env=NOW).result
+    assert before > 10_000_000 > 2_000_000 > (home / "store.db").stat().st_size
+    assert result["bytes"]["before"] - result["bytes"]["after"] > 8_000_000
+    db = sqlite.open_writing(busy_ms=1000, durable=False)
+    assert db.execute("PRAGMA auto_vacuum").get == 2 and space.sizes(db)[1] < 1_000_000
+    db.close()
+
+
+def age_lock(home: Path, seconds: float) -> None:
+    at = time.time() - seconds
+    os.utime(home / "store.db.lock", (at, at))
+
+
+def wait_for(condition: Any) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@pytest.mark.spawned
+def test_by_itself_once_a_day(run: Run, home: Path) -> None:
+    seed([200], name="old")
+    event = json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": "h", "prompt": "hi there", "cwd": "/"})
+    run("hook", "claude", stdin=event, env=NOW)
+    assert not (home / "cache" / "store-prune.lock").exists(), "not in the first day"
+    age_lock(home, 90_000)
+    run("hook", "claude", stdin=event, env=NOW)
+    wait_for(lambda: "old.0" not in names(home))
+    assert time.time() - (home / "store.db.lock").stat().st_mtime < 80_000
+    (home / "cache" / "store-prune.lock").unlink()
+    run("hook", "claude", stdin=event, env=NOW)
+    assert not (home / "cache" / "store-prune.lock").exists(), "not twice a day"
+    age_lock(home, -90_000)  # the clock was wrong
+    run("hook", "claude", stdin=event, env=NOW)
+    assert not (home / "cache" / "store-prune.lock").exists()
+    assert abs(time.time() - (home / "store.db.lock").stat().st_mtime) < 80_000
+    age_lock(home, 90_000)
+    off = {f"JOELCLAW_RETENTION_{name}": "0" for name in ("EVENTS_DAYS", "EVENTS_MB")}
+    run("otel", "emit", "a.b", env=off)
+    assert not (home / "cache" / "store-prune.lock").exists()
+
+
+@pytest.mark.spawned
+def test_nobody_waits_for_it(home: Path) -> None:
+    seed([200] * 6_000, size=200)
+    environment = clean_environment(home, **NOW, JOELCLAW_OTEL_BUSY_MS="20000")
+    pruning = subprocess.Popen([JOELCLAW, "store", "prune"], stdout=subprocess.DEVNULL, env=environment)
+    emitted = 0
+    while pruning.poll() is None:
+        done = subprocess.run([JOELCLAW, "otel", "emit", "young"], capture_output=True, env=environment)
+        assert done.returncode == 0, done.stdout
+        emitted += 1
+    assert pruning.returncode == 0
+    db = sqlite.open_reading()
+    assert db is not None and stored.count(db) >= emitted > 0
+    db.close()
+
+
+def test_without_a_store(run: Run, home: Path) -> None:
+    assert run("store", "prune", ok=False).json["error"]["code"] == "STORE_EMPTY"
+    assert not home.exists()
