@@ -84,6 +84,7 @@ class Traits(TypedDict):
     retrieval_priority: float
     write_verdict: str
     stale: bool
+    pinned: bool
     superseded_by: str
     project: str
     session: str

@@ -197,6 +197,7 @@ class ClusterSource:
             "retrieval_priority": float(row.get("retrieval_priority", 0.0)),
             "write_verdict": str(row.get("write_verdict", "allow")),
             "stale": bool(row.get("stale")) or "stale" in row.get("tags", ()),
+            "pinned": "pinned" in row.get("tags", ()),
             "superseded_by": str(row.get("superseded_by", "")),
             "project": str(row.get("project", "")),
             "session": str(row.get("session_id", "")),
