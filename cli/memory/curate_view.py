@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rich.padding import Padding
+from rich.text import Text
 
 from cli.terminal import console, next_steps, pairs, safe
 
@@ -23,7 +24,7 @@ def list_(answer: Answer) -> None:
     if not result["memories"]:
         screen.print(safe("no memory is like that", "yellow"))
     for row in result["memories"]:
-        line = safe(row["id"], "bold")
+        line = Text().append_text(safe(row["id"], "bold"))
         for value, style in ((row["at"][:10], ""), (row["category"], "cyan"), (_about(row), "dim")):
             if value:
                 line.append("  ")
