@@ -1,4 +1,4 @@
-"""`memory edit` and `memory tag`: a memory gets another text, or other tags, and keeps its id and what it said before."""
+"""`memory edit` and `tag`: a memory gets another text, or other tags, and keeps its id and what it said before."""
 
 from __future__ import annotations
 
@@ -36,9 +36,7 @@ def test_a_new_text_is_found_by_its_words_and_the_old_one_is_history(run: Run, k
     assert [entry["text"] for entry in after["history"]] == [TEXT]
     assert after["tags"] == ["keys", "staging"]
     assert [hit["observation"] for hit in run("recall", "vault of the bank").result["hits"]] == [NEWER]
-    assert run("recall", "drawer harbour office --", ok=True).result["hits"] == [] or TEXT not in json.dumps(
-        run("recall", "drawer harbour office").result
-    )
+    assert run("recall", "drawer harbour office", "--min-score", "0.3").result["hits"] == []
     again = run("memory", "edit", kept, NEWER, env=LATER).result
     assert not again["changed"]
     assert len(shown(run, kept)["history"]) == 1

@@ -10,8 +10,8 @@ from conftest import NOW_MS, Run
 
 DAY = 86_400_000
 LINES: list[dict[str, Any]] = [
-    {"id": "old-tuesday", "text": "the ferry leaves on Tuesday at noon", "tags": ["ferry", "plan"], "project": "harbour",
-     "created_at": NOW_MS - 100 * DAY, "category": "ops"},
+    {"id": "old-tuesday", "text": "the ferry leaves on Tuesday at noon", "tags": ["ferry", "plan"],
+     "project": "harbour", "created_at": NOW_MS - 100 * DAY, "category": "ops"},
     {"id": "new-pnpm", "text": "prefer pnpm over npm in this repository", "tags": ["tools"], "category": "preferences",
      "created_at": NOW_MS - 2 * DAY, "source": "pi"},
     {"id": "one-comma", "text": "tags may hold a comma, or a quote", "tags": [",", 'a"b', "ferry"],

@@ -1,4 +1,4 @@
-"""`recall --tag`: only what has all of these tags, in small stores and in large ones, here and before the cluster has it."""
+"""`recall --tag`: only what has all of these tags, in small stores and in large ones."""
 
 from __future__ import annotations
 
