@@ -55,6 +55,7 @@ _joelclaw() {
     "memory list --page") return ;;
     "memory tag --add") return ;;
     "memory tag --remove") return ;;
+    "memory import --format") COMPREPLY=($(compgen -W "auto ours markdown mem0 mcp-memory claude-mem basic-memory" -- "$word")); return ;;
     "memory export --collection") return ;;
     "memory archive --agent") COMPREPLY=($(compgen -W "claude codex gemini pi" -- "$word")); return ;;
     "memory observe --session") return ;;
@@ -189,7 +190,7 @@ _joelclaw() {
     "memory tag") if [[ $word == -* ]]; then offered="--add --remove --json --help -h"; fi ;;
     "memory pin") if [[ $word == -* ]]; then offered="--undo --json --help -h"; fi ;;
     "memory supersede") if [[ $word == -* ]]; then offered="--undo --json --help -h"; fi ;;
-    "memory import") if [[ $word == -* ]]; then offered="--json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "memory import") if [[ $word == -* ]]; then offered="--format --preview --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "memory export") if [[ $word == -* ]]; then offered="--collection --json --help -h"; fi ;;
     "memory archive") if [[ $word == -* ]]; then offered="--all --index --agent --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "memory observe") if [[ $word == -* ]]; then offered="--session --command --detach --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;

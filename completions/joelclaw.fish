@@ -45,7 +45,7 @@ complete -c joelclaw -n "__joelclaw_at 'memory'" -a edit -d 'Give a memory anoth
 complete -c joelclaw -n "__joelclaw_at 'memory'" -a tag -d 'Add tags to a memory, or take some away.'
 complete -c joelclaw -n "__joelclaw_at 'memory'" -a pin -d 'Pin a memory: it neither loses score with age nor goes stale.'
 complete -c joelclaw -n "__joelclaw_at 'memory'" -a supersede -d 'Say what holds now: the new text is handed out in the place of the old memory.'
-complete -c joelclaw -n "__joelclaw_at 'memory'" -a import -d 'Take in JSON lines: {text, id?, collection?, context?, category?, tags?, source?, session?, project?, ...}.'
+complete -c joelclaw -n "__joelclaw_at 'memory'" -a import -d 'Take in JSON lines ({text, id?, collection?, category?, tags?, project?, ...}), or another tool\'s memories.'
 complete -c joelclaw -n "__joelclaw_at 'memory'" -a export -d 'Print every memory as JSON lines that `memory import` takes.'
 complete -c joelclaw -n "__joelclaw_at 'memory'" -a archive -d 'Take in transcripts that agents left on disk, every message as an episode.'
 complete -c joelclaw -n "__joelclaw_at 'memory'" -a observe -d 'Let a model note what a session said that is worth keeping.'
@@ -176,6 +176,8 @@ complete -c joelclaw -n "__joelclaw_at 'memory pin'" -l help -s h -d 'what this 
 complete -c joelclaw -n "__joelclaw_at 'memory supersede'" -l undo -d 'hand the old memory out again, and forget what took its place'
 complete -c joelclaw -n "__joelclaw_at 'memory supersede'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'memory supersede'" -l help -s h -d 'what this command takes'
+complete -c joelclaw -n "__joelclaw_at 'memory import'" -l format -x -a 'auto ours markdown mem0 mcp-memory claude-mem basic-memory' -d 'whose it is (auto: by what it holds)'
+complete -c joelclaw -n "__joelclaw_at 'memory import'" -l preview -d 'store nothing, say what would be stored and what not'
 complete -c joelclaw -n "__joelclaw_at 'memory import'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'memory import'" -l help -s h -d 'what this command takes'
 complete -c joelclaw -n "__joelclaw_at 'memory import'" -F

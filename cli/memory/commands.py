@@ -6,6 +6,7 @@ from cli.parameter import COLLECTIONS, HITS, HOURS, RAW, VERBATIM, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 from clients import registry
 
+_FORMS = ("auto", "ours", "markdown", "mem0", "mcp-memory", "claude-mem", "basic-memory")
 _VERDICTS = ("allow", "hold", "discard")
 _ID = P("id", (), "its id, or the beginning of it", required=True, metavar="ID")
 
@@ -161,8 +162,13 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "memory import",
         "cli.memory.bulk:import_",
-        "Take in JSON lines: {text, id?, collection?, context?, category?, tags?, source?, session?, project?, ...}.",
-        (P("file", (), "the file (- is stdin)", required=True, metavar="FILE", file=True),),
+        "Take in JSON lines ({text, id?, collection?, category?, tags?, project?, ...}), or another tool's memories.",
+        (
+            P("file", (), "the file (- is stdin), or a folder of notes", required=True, metavar="FILE", file=True),
+            P("format", ("--format",), "whose it is (auto: by what it holds)", default="auto", choices=_FORMS),
+            P("preview", ("--preview",), "store nothing, say what would be stored and what not", kind="flag"),
+        ),
+        code="MEMORY_INVALID_ARGS",
         view="cli.memory.view:import_",
     ),
     Command(
