@@ -91,19 +91,23 @@ def _own(db: apsw.Connection, session: str, known: Sequence[str], tag: str) -> t
 
     The id is made of the session's, so that a process that was killed before it noted the id finds it again.
     """
-    named = f"task-{ids.fingerprint(session)}"
-    free, number = named, 1
     candidates = []
+    free = _named(session, 1)
     while (document := documents.by_id(db, free)) is not None:
         candidates.append(document)
-        number += 1
-        free = f"{named}-{number}"
+        free = _named(session, len(candidates) + 1)
     candidates += [document for one in known if (document := documents.by_id(db, one)) is not None]
     for document in reversed(candidates):
         is_own = document["session_id"] == session and tag in document["tags"]
         if is_own and document["forgotten_at"] is None and not document["superseded_by"]:
             return document, free
     return None, free
+
+
+def _named(session: str, number: int) -> str:
+    """The id of a session's so-many-th memory: a UUIDv8, since redaction may take any other long hash for a secret."""
+    digits = ids.fingerprint(f"session-task\0{session}\0{number}")
+    return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
 
 
 def grown(before: str, text: str) -> str:

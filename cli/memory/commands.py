@@ -168,7 +168,6 @@ COMMANDS: tuple[Command, ...] = (
             P("format", ("--format",), "whose it is (auto: by what it holds)", default="auto", choices=_FORMS),
             P("preview", ("--preview",), "store nothing, say what would be stored and what not", kind="flag"),
         ),
-        code="MEMORY_INVALID_ARGS",
         view="cli.memory.view:import_",
     ),
     Command(

@@ -35,7 +35,8 @@ def of(path: str) -> str:
         Failure: IMPORT_FAILED where it cannot be read; MEMORY_INVALID_ARGS for an SQLite file that is not known.
     """
     if os.path.isdir(path):
-        return "basic-memory"
+        has_notes = any(name.endswith(".md") for _, _, names in os.walk(path) for name in names)
+        return "basic-memory" if has_notes else OURS
     try:
         with open(path, "rb") as handle:
             head = handle.read(_HEAD)
