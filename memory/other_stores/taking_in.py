@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from memory.near_duplicate import Tokens
     from memory.other_stores.item import Item
 
-BATCH = 100
-"""Items of one transaction: a tenth of a second, which a hook's write waits at most."""
+BATCH = 20
+"""Items of one transaction: a tenth of a second, a third over 100,000 memories, which a hook's write waits at most."""
 MOST_ITEMS = 200_000
 _SHOWN = 20
 _SHOWN_CHARS = 160
