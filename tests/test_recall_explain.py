@@ -106,6 +106,17 @@ def test_a_name_is_explained_by_its_words(filled: Run) -> None:
     assert "quaymaster" in [word["term"] for word in one["words"]]
 
 
+def test_who_asks_why_has_not_used_the_memory(filled: Run) -> None:
+    explained(filled)
+    assert [hit["recallCount"] for hit in explained(filled)[0]["hits"] if hit["id"] == "best"] == [3]
+
+
+def test_each_line_of_a_batch_is_explained(filled: Run) -> None:
+    out = filled("recall", "--batch", "-", "--explain", stdin=f"{QUERY}\npnpm\n", env=NOW).out
+    first, second = (json.loads(line)["result"]["explanation"] for line in out.splitlines())
+    assert first["hits"] and second["terms"] == ["pnpm"]
+
+
 def test_an_empty_store_and_bad_usage(run: Run) -> None:
     told = run("recall", QUERY, "--explain", env=NOW).result["explanation"]
     assert (told["hits"], told["dropped"], told["droppedCount"]) == ([], [], {})

@@ -127,6 +127,16 @@ def test_killed_within_its_commit_the_old_state_holds(run: Run, home: Path, old:
     assert recalled(run) == ([TUESDAY] if undo else [FRIDAY])
 
 
+@pytest.mark.spawned
+def test_a_full_disk_leaves_the_old_one(run: Run, home: Path, old: str) -> None:
+    faults.fold_log(home)
+    failed = faults.attempt(home, "memory", "supersede", old, FRIDAY, largest_file=33_000)
+    assert failed.assert_failed() == "STORE_FULL"
+    assert recalled(run) == [TUESDAY]
+    run("memory", "supersede", old, FRIDAY)
+    assert recalled(run) == [FRIDAY]
+
+
 def _without_counts(lines: str) -> list[dict[str, Any]]:
     return [
         {key: value for key, value in json.loads(line).items() if key not in ("recall_count", "last_used_at")}

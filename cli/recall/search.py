@@ -45,7 +45,7 @@ def run(options: dict[str, Any]) -> Answer | int:
     recalls = RecordedRecall(config.load())
     asked = _asked(options, names, recalls)
     result = recalls.ask(options["query"], now=clock.now_ms(), raw=bool(options["raw"] or options["verbatim"]), **asked)
-    recalls.save(counting=True)
+    recalls.save(counting=not options["explain"])  # who asks why has not used the memory
     if options["verbatim"]:
         return write_verbatim("".join(hit["observation"] + "\n" for hit in result["hits"]))
     raw = "\n".join(map(origin.line, result["hits"])) if options["raw"] else None
