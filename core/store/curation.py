@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         """Also what was forgotten or superseded."""
 
 
+_MANY = 2_000
 PINNED = "pinned"
 """The tag of a memory that a person pinned: it does not decay and never goes stale (`recall.trust`)."""
 
@@ -74,8 +75,10 @@ def listed(
         narrow(f"(project IN ({_marks(names)}){of_sessions if known else ''})", *names, *(names if known else ()))
     joined = " AND ".join(where)
     found = int(db.execute(f"SELECT count(*) FROM document WHERE {joined}", values).get)
+    # where many are asked for, the newest of them are soon met in the order of time; else all of them are sorted
+    walked = "+" if found > _MANY else ""
     rows = db.execute(
-        f"SELECT rowid FROM document WHERE {joined} ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?",
+        f"SELECT rowid FROM document WHERE {walked}{joined} ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?",
         (*values, limit, offset),
     )
     return found, documents.by_rowids(db, [int(row) for (row,) in rows])
