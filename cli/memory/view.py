@@ -161,8 +161,9 @@ def _of_another_tool(screen: Console, result: dict[str, Any]) -> None:
         line.append_text(safe(f"{about}  ", _OUTCOMES.get(row["outcome"], "")))
         line.append_text(safe(row["observation"]))
         screen.print(line)
-    if result["items"] > len(result["first"]):
-        screen.print(safe(f"and {result['items'] - len(result['first'])} more", "dim"))
+    more = sum(result[name] for name in _OUTCOMES) - len(result["first"])
+    if more:
+        screen.print(safe(f"and {more} more", "dim"))
     if result["leftOut"]:
         screen.print(safe("left out", "bold yellow"))
         first_rows(screen, result["leftOut"], ("where", "reason", "text"), result["leftOutCount"])
