@@ -26,6 +26,7 @@ _joelclaw() {
     "recall --min-score") return ;;
     "recall --budget") COMPREPLY=($(compgen -W "auto lean balanced deep" -- "$word")); return ;;
     "recall --category" | "recall -c") return ;;
+    "recall --tag") return ;;
     "recall --collection") return ;;
     "recall --session") return ;;
     "recall --project") return ;;
@@ -53,6 +54,18 @@ _joelclaw() {
     "memory forget --project") return ;;
     "memory forget --before") return ;;
     "memory forget --match") return ;;
+    "memory list --tag" | "memory list -t") return ;;
+    "memory list --category" | "memory list -c") return ;;
+    "memory list --project") return ;;
+    "memory list --verdict") COMPREPLY=($(compgen -W "allow hold discard" -- "$word")); return ;;
+    "memory list --source" | "memory list -s") return ;;
+    "memory list --days") return ;;
+    "memory list --older-than") return ;;
+    "memory list --limit" | "memory list -n") return ;;
+    "memory list --page") return ;;
+    "memory tag --add") return ;;
+    "memory tag --remove") return ;;
+    "memory import --format") COMPREPLY=($(compgen -W "auto ours markdown mem0 mcp-memory claude-mem basic-memory" -- "$word")); return ;;
     "memory export --collection") return ;;
     "memory archive --agent") COMPREPLY=($(compgen -W "claude codex gemini pi" -- "$word")); return ;;
     "memory observe --session") return ;;
@@ -167,7 +180,7 @@ _joelclaw() {
   esac
   case "$path" in
     "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall lost report hook trust off on exclude mcp install uninstall backup restore status doctor completion memory knowledge vault otel session store checkpoint inject idle compaction"; fi ;;
-    "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget import export archive observe stats index"; fi ;;
+    "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget list edit tag pin supersede import export archive observe stats index"; fi ;;
     "knowledge") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="sync search"; fi ;;
     "vault") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="read search"; fi ;;
     "otel") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="emit list search stats prune export import"; fi ;;
@@ -177,7 +190,7 @@ _joelclaw() {
     "inject") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="recovery memory refresh project"; fi ;;
     "idle") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="schedule cancel list due run"; fi ;;
     "compaction") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="decide prepare serialize summarize branch"; fi ;;
-    "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --verbatim --include-hold --include-discard --budget --category -c --collection --session --project --everywhere --batch --json --help -h"; fi ;;
+    "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --verbatim --include-hold --include-discard --budget --category -c --tag --collection --session --project --everywhere --explain --batch --json --help -h"; fi ;;
     "lost") if [[ $word == -* ]]; then offered="--limit -n --kind -k --json --help -h"; fi ;;
     "session list") if [[ $word == -* ]]; then offered="--limit -n --project --client --hours --json --help -h"; fi ;;
     "session show") if [[ $word == -* ]]; then offered="--full --html --to --json --help -h"; fi ;;
@@ -188,7 +201,12 @@ _joelclaw() {
     "memory scorecard") if [[ $word == -* ]]; then offered="--hours --json --help -h"; fi ;;
     "memory show") if [[ $word == -* ]]; then offered="--verbatim --json --help -h"; fi ;;
     "memory forget") if [[ $word == -* ]]; then offered="--session --undo --purge --project --before --match --yes -y --dry-run --json --help -h"; fi ;;
-    "memory import") if [[ $word == -* ]]; then offered="--json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "memory list") if [[ $word == -* ]]; then offered="--tag -t --category -c --project --verdict --source -s --days --older-than --all --limit -n --page --json --help -h"; fi ;;
+    "memory edit") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "memory tag") if [[ $word == -* ]]; then offered="--add --remove --json --help -h"; fi ;;
+    "memory pin") if [[ $word == -* ]]; then offered="--undo --json --help -h"; fi ;;
+    "memory supersede") if [[ $word == -* ]]; then offered="--undo --json --help -h"; fi ;;
+    "memory import") if [[ $word == -* ]]; then offered="--format --preview --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "memory export") if [[ $word == -* ]]; then offered="--collection --json --help -h"; fi ;;
     "memory archive") if [[ $word == -* ]]; then offered="--all --index --agent --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "memory observe") if [[ $word == -* ]]; then offered="--session --command --detach --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;

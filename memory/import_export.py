@@ -109,6 +109,42 @@ def import_lines(
     return report
 
 
+def preview_lines(
+    db: apsw.Connection | None,
+    lines: Iterable[Line],
+    *,
+    now: int,
+    config: Config,
+    progress: Callable[[int], None],
+) -> Imported:
+    """What `import_lines` would do, of which nothing is stored; `db` is the store as it is, None where there is none.
+
+    Raises:
+        Failure: the input cannot be read.
+        apsw.Error: the store cannot be read.
+    """
+    report = Imported()
+    before: dict[str, Document] = {}  # of this file: an id may come twice
+    for prepared in prepare_all(_batches(iter(lines)), now, config.whole("memory.max_chars"), _INLINE):
+        report.lines += prepared.lines
+        for number, reason in prepared.refused:
+            report.refuse(number, reason)
+        for incoming, _ in prepared.documents:
+            report.redacted.update({kind: report.redacted.get(kind, 0) + 1 for kind in incoming.redacted})
+            identifier = incoming.document["id"]
+            older = before.get(identifier) or (documents.by_id(db, identifier) if db is not None else None)
+            if older is None:
+                before[identifier] = incoming.document
+                report.added += 1
+            elif _changed(older, incoming):
+                before[identifier] = _updated(older, incoming, now)
+                report.updated += 1
+            else:
+                _count_unchanged(older, incoming, report)
+        progress(prepared.read_bytes)
+    return report
+
+
 def _stopped(failure: Failure, stored: int, lines: int) -> Failure:
     """The store's failure, with the lines that are in, of how many, and how to go on."""
     how_many = f"all {lines:,} lines" if stored == lines else f"lines 1 to {stored:,} of {lines:,}"

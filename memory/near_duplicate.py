@@ -204,10 +204,11 @@ def find(
 def _may_merge(document: Document, project: str, *, is_equal: bool) -> bool:
     """Whether a memory of a project may take the place of a document; where one is of none, both must be equal.
 
-    What is of no project is seen in every one: the words of a project do not get there.
+    What is of no project is seen in every one: the words of a project do not get there. What was superseded is not
+    handed out: who writes it again means that it holds again.
     """
     other = document["project"]
-    if document["forgotten_at"] is not None:
+    if document["forgotten_at"] is not None or document["superseded_by"]:
         return False
     return same_project(project, other) if project and other else is_equal or project == other
 

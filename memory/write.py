@@ -79,8 +79,42 @@ def write(
     Raises:
         Failure: EMPTY_TEXT, TEXT_TOO_LONG (over `memory.max_chars`), or what the store says; nothing was changed.
     """
+    found: list[str] = []
+    document, given, tokens = composed(
+        text, found, category=category, tags=tags, source=source, session=session, project=project,
+        observation_type=observation_type, now=now, config=config,
+    )  # fmt: skip
+    vector = document_vector(document["text"])
+    with sqlite.transaction(db):
+        if vectors:
+            documents.ensure_signatures(db)
+        document, was_merged = placed(db, document, tokens, vector, now=now, vectors=vectors)
+    return _result(document, given, found, was_merged)
+
+
+def composed(
+    text: str,
+    found: list[str],
+    *,
+    category: str = "",
+    tags: Sequence[str] = (),
+    source: str = "cli",
+    session: str = "",
+    project: str = "",
+    observation_type: str = "observation_text",
+    now: int,
+    config: Config,
+) -> tuple[Document, str, near_duplicate.Tokens]:
+    """The observation as it is to be stored (redacted, judged, categorised), its category as it was given, its tokens.
+
+    Args:
+        found: gets the kinds of what was redacted.
+
+    Raises:
+        Failure: EMPTY_TEXT, TEXT_TOO_LONG.
+    """
     body, kinds = redact(trimmed(text, config.whole("memory.max_chars")))
-    found = list(kinds)
+    found += kinds
     judged = gate.judge(body)
     if not judged["text"]:
         raise _empty()
@@ -95,19 +129,23 @@ def write(
     set_verdict(document, judged)
     tokens = near_duplicate.Tokens(document["text"])
     document["fingerprint"] = ids.fingerprint(tokens.key)
-    vector = document_vector(document["text"])
-    with sqlite.transaction(db):
-        if vectors:
-            documents.ensure_signatures(db)
-        older = near_duplicate.find(
-            db, tokens, document["text"], vector, collection=COLLECTION, project=document["project"], vectors=vectors
-        )
-        if older is None:
-            documents.insert(db, document, vector, signatures=vectors)
-        else:
-            document = merged(older, document, now)
-            documents.replace(db, document, vector, signatures=vectors)
-    return _result(document, given, found, older is not None)
+    return document, given, tokens
+
+
+def placed(
+    db: apsw.Connection, document: Document, tokens: near_duplicate.Tokens, vector: bytes, *, now: int, vectors: bool
+) -> tuple[Document, bool]:
+    """Store an observation inside the caller's transaction; as it is stored, and whether it was merged into another."""
+    older = near_duplicate.find(
+        db, tokens, document["text"], vector,
+        collection=COLLECTION, project=document["project"], vectors=vectors,
+    )  # fmt: skip
+    if older is None:
+        document["rowid"] = documents.insert(db, document, vector, signatures=vectors)
+        return document, False
+    document = merged(older, document, now)
+    documents.replace(db, document, vector, signatures=vectors)
+    return document, True
 
 
 def trimmed(text: str, longest: int) -> str:

@@ -45,6 +45,10 @@ class EmptySource:
         """Nothing."""
         return {}
 
+    def weights(self, *_: object) -> dict[str, dict[int, float]]:
+        """Nothing."""
+        return {}
+
     def absent(self, _: Sequence[str]) -> float:
         """0."""
         return 0.0

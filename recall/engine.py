@@ -12,68 +12,18 @@ from recall.reach import Reach
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any, NotRequired, TypedDict
+    from typing import Any
 
     import apsw
 
     from core.config import Config
     from core.store.interface import CandidateSource, Document, Filters
-    from recall.backend import Fallback
-    from recall.budget import Budget
     from recall.by_name.search import ByName
     from recall.contextual_vectors import Question
+    from recall.explain.witness import Witness
     from recall.ranking import Ranked
-    from recall.rewrite import Rewrite
-
-    class Hit(TypedDict):
-        """One memory or tool call that answers the query. `score` is 0 to 1."""
-
-        id: str
-        score: float
-        rawScore: float
-        usageBoost: float
-        observation: str
-        type: str
-        source: str
-        collection: str
-        writeVerdict: str
-        categoryId: str
-        categoryConfidence: float
-        session: str
-        timestamp: str
-        recallCount: int
-        retrievalPriority: float
-        privacy: str
-        path: str
-        title: str
-        tags: list[str]
-        project: str
-        context: str
-        origin: str
-        """Who said it: see `recall.origin`."""
-
-    class RecallResult(TypedDict):
-        """The result of the mirrored CLI's `recall`."""
-
-        query: str
-        rewrittenQuery: str
-        rewrite: Rewrite
-        filtersApplied: list[str]
-        includeHold: bool
-        includeDiscard: bool
-        categoryFilter: dict[str, Any]
-        budget: Budget
-        semantic: str
-        contextualCandidates: int
-        droppedByTrustPass: int
-        droppedDiagnostics: list[dict[str, Any]]
-        hits: list[Hit]
-        count: int
-        found: int
-        backend: str
-        preferredProject: str | None
-        """Whose hits go before near equals of other projects."""
-        fallback: NotRequired[Fallback]
+    from recall.result import Hit as Hit
+    from recall.result import RecallResult as RecallResult
 
 
 CANDIDATES = 50
@@ -110,6 +60,8 @@ def recall(
     near: str = "",
     own: str = "",
     raw: bool = False,
+    tags: Sequence[str] = (),
+    explain: bool = False,
 ) -> RecallResult:
     """The memories that bear on a query, best first.
 
@@ -131,6 +83,8 @@ def recall(
         near: with `by_name`, the project whose calls go before those of others, "" for none.
         own: with `by_name`, the session that asks: its work in a place goes before that of others; "" for none.
         raw: with `by_name`, nothing but the texts will be shown.
+        tags: only what has all of them.
+        explain: say in `explanation` how each score came about, and why each candidate was dropped.
 
     Raises:
         apsw.Error: the store cannot be read (`core.store.sqlite.as_failure` says what it means).
@@ -156,6 +110,8 @@ def recall(
             near=near,
             own=own,
             raw=raw,
+            tags=tags,
+            explain=explain,
         )
 
     if config.text("store.backend") == "sqlite":
@@ -187,6 +143,8 @@ def _answer(
     near: str,
     own: str,
     raw: bool,
+    tags: Sequence[str],
+    explain: bool,
 ) -> RecallResult:
     profile = budgets.choose(budget, query)
     shortened = query if len(query) <= _QUERY_CHARS else query[: _QUERY_CHARS // 2] + " " + query[-_QUERY_CHARS // 2 :]
@@ -196,6 +154,13 @@ def _answer(
         "collections": tuple(collections), "session": session, "projects": reach.names, "others": reach.others,
         "category": resolved, "verdicts": (), "apart": reach.apart,
     }  # fmt: skip
+    if tags:
+        filters["tags"] = tuple(tags)
+    witness: Witness | None = None
+    if explain:
+        from recall.explain.witness import Witness
+
+        found_in = witness = Witness(found_in)
     wide = max(int(most * profile["fetchMultiplier"]) + 1, CANDIDATES)
     contextual: Question | None = None
     if profile["applied"] == "deep":
@@ -240,7 +205,7 @@ def _answer(
             break
     nearer = contextual.found if contextual else 0
     hits = documents if asked is None else asked.hits(documents, profile, raw=raw)
-    return {
+    result: RecallResult = {
         "query": query,
         "rewrittenQuery": expanded,
         "rewrite": rewritten,
@@ -266,6 +231,14 @@ def _answer(
         "backend": found_in.backend,
         "preferredProject": reach.prefer or None,
     }
+    if witness is not None:
+        from recall.explain import account
+
+        result["explanation"] = account.of(
+            witness, ranked, dropped, hits, now=now, episode_decay=episode_decay, asked_for=asked_for, reach=reach,
+            contextual=contextual, min_score=min_score,
+        )  # fmt: skip
+    return result
 
 
 def _searches(
@@ -380,6 +353,7 @@ def _filters_applied(
     for name, value in (("session", filters["session"]), ("project", project), ("category", filters["category"])):
         if value:
             applied.append(f"{name}:{value}")
+    applied += [f"tag:{tag}" for tag in filters.get("tags", ())]
     if min_score > 0:
         applied.append(f"min_score:{min_score:g}")
     if not include_hold:

@@ -88,6 +88,8 @@ def rank(
             score = fusion.with_segment(score, segment, half, weight)
         if asked_for is not None and traits["collection"] != "knowledge":
             aged = asked_for.factor(traits["confirmed_at"])
+        elif traits["pinned"]:
+            aged = 1.0
         else:
             aged = trust.age_factor(traits["collection"], now - traits["confirmed_at"], episode_decay)
         if reach is not None and reach.prefer:

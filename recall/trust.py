@@ -85,6 +85,7 @@ def reasons(
     if (
         traits["collection"] == "observations"
         and traits["recall_count"] == 0
+        and not traits["pinned"]
         and now - traits["confirmed_at"] > STALE_DAYS * DAY_MS
     ):
         found.append("stale_age")

@@ -130,7 +130,9 @@ class Checkpoint(Step):
             checkpoint = state["checkpoint"]
             text = task.memory_of(checkpoint["currentTask"], checkpoint["filesModified"][::-1])
             project = self._context.project_of(state)
-            self._memory_id = store.write_task(text, source=state["role"], session=state["sessionId"], project=project)
+            self._memory_id = store.write_task(
+                text, source=state["role"], session=state["sessionId"], project=project, known=state["taskMemoryIds"]
+            )
         self._outcome = {"hash": plan["hash"], "query": plan["query"], "hits": hits, "memoryId": self._memory_id}
 
     def apply(self, state: SessionState) -> SessionState:

@@ -250,27 +250,24 @@ class SessionStore:
                 number = about["calls"] if about is not None else 0
                 calls.save_compaction(db, session, number, self._now, summary)
 
-    def write_task(self, text: str, *, source: str, session: str, project: str) -> str | None:
-        """Store a session's task as a memory; returns its id, None where it failed."""
+    def write_task(
+        self, text: str, *, source: str, session: str, project: str, known: Sequence[str] = ()
+    ) -> str | None:
+        """Write a session's task into its memory; returns the id, None where it failed.
+
+        Args:
+            known: ids of the session's task memories, the newest last.
+        """
         if self.faults:
             return None
         with fault_boundary(self.faults, "write"):
-            from memory import write
+            from memory import session_task
 
             db, vectors = self._writing(durable=True)
-            written = write.write(
-                db,
-                text,
-                category=TASK_CATEGORY,
-                tags=TASK_TAGS,
-                source=source,
-                session=session,
-                project=project,
-                now=self._now,
-                vectors=vectors,
-                config=self._config,
-            )
-            return str(written["id"])
+            return session_task.write(
+                db, text, category=TASK_CATEGORY, tags=TASK_TAGS, source=source, session=session, project=project,
+                known=known, now=self._now, vectors=vectors, config=self._config,
+            )  # fmt: skip
         return None
 
     def move_priorities(self, verdicts: Sequence[Verdict], *, role: str, session: str) -> None:

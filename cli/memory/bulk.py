@@ -6,10 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 from cli import line_file, progress
-from cli.answer import Answer, step, write_bytes
+from cli.answer import Answer, quoted, step, write_bytes
 from cli.recall.search import collections
 from core import clock, config
-from core.errors import Failure
+from core.errors import Failure, usage
 from core.store import sqlite
 from core.store.sqlite import apsw
 from memory import import_export
@@ -24,10 +24,21 @@ _HOLDS = "JSON lines"
 def import_(options: dict[str, Any]) -> Answer:
     """Take in a file of JSON lines, or stdin for `-`; bad lines are reported and the good ones kept.
 
+    A file of another tool's goes through the write gate; `--preview` stores nothing.
+
     Raises:
-        Failure: IMPORT_FAILED when no line was good; or what the store says.
+        Failure: IMPORT_FAILED when no line was good; MEMORY_INVALID_ARGS; or what the store says.
     """
+    from memory.other_stores import form as forms
+
     settings = config.load()
+    form = options["format"]
+    if form == forms.AUTO:
+        form = forms.OURS if options["file"] == "-" else forms.of(options["file"])
+    if form != forms.OURS:
+        return _of_another_tool(options["file"], form, preview=options["preview"])
+    if options["preview"]:
+        return _preview(options["file"])
     holding = line_file.numbered(options["file"], longest=_LONGEST_LINE, code=_CODE, holds=_HOLDS)
     with holding as (lines, advance):
         db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
@@ -50,6 +61,56 @@ def import_(options: dict[str, Any]) -> Answer:
         {"file": options["file"], **asdict(report)},
         [{"command": "joelclaw memory stats", "description": "what there is now"}],
     )
+
+
+def _preview(file: str) -> Answer:
+    """What the import of our own lines would do."""
+    settings = config.load()
+    with line_file.numbered(file, longest=_LONGEST_LINE, code=_CODE, holds=_HOLDS) as (lines, advance):
+        try:
+            report = import_export.preview_lines(
+                sqlite.open_reading(), lines, now=clock.now_ms(), config=settings, progress=advance
+            )
+        except apsw.Error as error:
+            raise sqlite.as_failure(error) from None
+    step_ = step(f"joelclaw memory import {quoted(file)}", "take it in")
+    return Answer({"file": file, "preview": True, **asdict(report)}, [step_] if file != "-" else [])
+
+
+def _of_another_tool(file: str, form: str, *, preview: bool) -> Answer:
+    """Take in what another tool remembers, or say what that would do."""
+    from memory.other_stores import taking_in
+
+    if file == "-":
+        raise usage(_CODE, f"{form} is read from a file", "name the file; stdin takes JSON lines of our own")
+    settings = config.load()
+
+    def writing() -> apsw.Connection:
+        return sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
+
+    try:
+        with progress.in_items("importing") as (_, advance):
+            report = taking_in.take_in(
+                file,
+                form,
+                reading=sqlite.open_reading() if preview else None,
+                writing=None if preview else writing,
+                now=clock.now_ms(),
+                config=settings,
+                progress=advance,
+            )
+    except apsw.Error as error:
+        raise sqlite.as_failure(error) from None
+    if not report.items:
+        first = f": {report.left_out[0]['where']}: {report.left_out[0]['reason']}" if report.left_out else ""
+        raise Failure(
+            "IMPORT_FAILED", f"there is nothing in {file} to take in as {form}{first}", "say what it is with --format"
+        )
+    result = {"file": file, **report.to_result()}
+    if preview:
+        named = f"joelclaw memory import {quoted(file)} --format {form}"
+        return Answer(result, [step(named, "take it in")])
+    return Answer(result, [step("joelclaw memory list --source import", "what was taken in")])
 
 
 def export(options: dict[str, Any]) -> int:

@@ -6,6 +6,10 @@ from cli.parameter import COLLECTIONS, HITS, HOURS, RAW, VERBATIM, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 from clients import registry
 
+_FORMS = ("auto", "ours", "markdown", "mem0", "mcp-memory", "claude-mem", "basic-memory")
+_VERDICTS = ("allow", "hold", "discard")
+_ID = P("id", (), "its id, or the beginning of it", required=True, metavar="ID")
+
 COMMANDS: tuple[Command, ...] = (
     Command(
         "memory write",
@@ -82,10 +86,94 @@ COMMANDS: tuple[Command, ...] = (
         view="cli.memory.view:forget",
     ),
     Command(
+        "memory list",
+        "cli.memory.curate:list_",
+        "The observations that recall may hand out, newest first, with their ids: by tag, category, project, age.",
+        (
+            P("tag", ("--tag", "-t"), "only those with this tag (may be repeated: with all of them)", many=True),
+            P("category", ("--category", "-c"), "only this category (an alias such as `ops` will do)"),
+            P("project", ("--project",), "only this project's (NAME or OWNER/NAME)"),
+            P(
+                "verdict",
+                ("--verdict",),
+                "only those of which the write gate said so",
+                choices=_VERDICTS,
+            ),
+            P("source", ("--source", "-s"), "only what this source said"),
+            P(
+                "days",
+                ("--days",),
+                "only those written in the last N days",
+                kind="number",
+                low=0,
+                high=36_500,
+                metavar="N",
+            ),
+            P(
+                "older_than",
+                ("--older-than",),
+                "only those written more than N days ago",
+                kind="number",
+                low=0,
+                high=36_500,
+                metavar="N",
+            ),
+            P("all", ("--all",), "also what was forgotten, superseded, held back or discarded", kind="flag"),
+            P("limit", ("--limit", "-n"), "how many on a page", kind="whole", default=30, low=1, high=1000),
+            P("page", ("--page",), "which page", kind="whole", default=1, low=1, high=1_000_000),
+        ),
+        code="MEMORY_INVALID_ARGS",
+        view="cli.memory.curate_view:list_",
+    ),
+    Command(
+        "memory edit",
+        "cli.memory.curate:edit",
+        "Give a memory another text; what it said stays in its history.",
+        (_ID, P("text", (), "the new text (- reads it from stdin)", required=True, metavar="TEXT")),
+        code="MEMORY_INVALID_ARGS",
+        view="cli.memory.curate_view:changed",
+    ),
+    Command(
+        "memory tag",
+        "cli.memory.curate:tag",
+        "Add tags to a memory, or take some away.",
+        (
+            _ID,
+            P("add", ("--add",), "comma-separated tags", default="", metavar="CSV"),
+            P("remove", ("--remove",), "comma-separated tags", default="", metavar="CSV"),
+        ),
+        code="MEMORY_INVALID_ARGS",
+        view="cli.memory.curate_view:changed",
+    ),
+    Command(
+        "memory pin",
+        "cli.memory.curate:pin",
+        "Pin a memory: it neither loses score with age nor goes stale.",
+        (_ID, P("undo", ("--undo",), "let it age again", kind="flag")),
+        code="MEMORY_INVALID_ARGS",
+        view="cli.memory.curate_view:changed",
+    ),
+    Command(
+        "memory supersede",
+        "cli.memory.curate:supersede",
+        "Say what holds now: the new text is handed out in the place of the old memory.",
+        (
+            P("id", (), "the id of the memory that no longer holds", required=True, metavar="ID"),
+            P("text", (), "what holds now (- reads it from stdin)", metavar="TEXT"),
+            P("undo", ("--undo",), "hand the old memory out again, and forget what took its place", kind="flag"),
+        ),
+        code="MEMORY_INVALID_ARGS",
+        view="cli.memory.curate_view:changed",
+    ),
+    Command(
         "memory import",
         "cli.memory.bulk:import_",
-        "Take in JSON lines: {text, id?, collection?, context?, category?, tags?, source?, session?, project?, ...}.",
-        (P("file", (), "the file (- is stdin)", required=True, metavar="FILE", file=True),),
+        "Take in JSON lines ({text, id?, collection?, category?, tags?, project?, ...}), or another tool's memories.",
+        (
+            P("file", (), "the file (- is stdin), or a folder of notes", required=True, metavar="FILE", file=True),
+            P("format", ("--format",), "whose it is (auto: by what it holds)", default="auto", choices=_FORMS),
+            P("preview", ("--preview",), "store nothing, say what would be stored and what not", kind="flag"),
+        ),
         view="cli.memory.view:import_",
     ),
     Command(

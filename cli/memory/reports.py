@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.answer import Answer, quoted, refuse_terminal, write_verbatim
+from cli.answer import Answer, quoted, refuse_terminal, step, write_verbatim
 from core import clock, config
 from core.errors import Failure, usage
 from core.store import sqlite
@@ -62,7 +62,10 @@ def show(options: dict[str, Any]) -> Answer | int:
         return write_verbatim(view["observation"])
     undo = " --undo" if view["forgotten"] else ""
     what = "bring it back" if view["forgotten"] else "take it out of memory"
-    return Answer(view, [{"command": f"joelclaw memory forget{undo} {view['id']}", "description": what}])
+    steps = [step(f"joelclaw memory forget{undo} {view['id']}", what)]
+    if view["supersededBy"] and not view["forgotten"]:
+        steps.append(step(f"joelclaw memory supersede {view['id']} --undo", "hand it out again"))
+    return Answer(view, steps)
 
 
 def _show_call(identifier: str) -> Answer:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _VERDICTS = {"allow": "green", "hold": "yellow", "discard": "dim"}
 _STATUS = {"green": "bold green", "yellow": "bold yellow", "red": "bold red", "not enough yet": "dim"}
+_OUTCOMES = {"added": "green", "updated": "green", "merged": "cyan", "unchanged": "dim", "forgotten": "yellow"}
 _UNSHOWN = ("observation", "history", "context", "evidence")
 
 
@@ -136,6 +137,12 @@ def import_(answer: Answer) -> None:
     """What became of the lines, and what is wrong with the bad ones."""
     screen = console()
     result: Any = answer.result
+    if result.get("preview"):
+        screen.print(safe("a preview: nothing was stored", "bold yellow"))
+    if "form" in result:
+        _of_another_tool(screen, result)
+        next_steps(answer, screen)
+        return
     names = ("lines", "added", "updated", "unchanged", "forgotten", "failed")
     screen.print(pairs({name: result[name] for name in names if result[name] or name == "lines"}))
     if result["redacted"]:
@@ -144,6 +151,27 @@ def import_(answer: Answer) -> None:
         )
     first_rows(screen, result["errors"], ("line", "reason"), result["failed"])
     next_steps(answer, screen)
+
+
+def _of_another_tool(screen: Console, result: dict[str, Any]) -> None:
+    """The counts, the first memories with what becomes of each, and what is left out and why."""
+    names = ("form", "items", "added", "updated", "merged", "unchanged", "forgotten")
+    rows: dict[str, object] = {name: result[name] for name in names if result[name]}
+    rows["left out"] = result["leftOutCount"]
+    rows |= {name: result[name] for name in ("verdicts", "categories", "redacted") if result[name]}
+    screen.print(pairs(rows))
+    for row in result["first"]:
+        about = f"{row['outcome']}, {row['verdict']}, {row['category']}"
+        line = safe(f"{row['where']}  ", "dim")
+        line.append_text(safe(f"{about}  ", _OUTCOMES.get(row["outcome"], "")))
+        line.append_text(safe(row["observation"]))
+        screen.print(line)
+    more = sum(result[name] for name in _OUTCOMES) - len(result["first"])
+    if more:
+        screen.print(safe(f"and {more} more", "dim"))
+    if result["leftOut"]:
+        screen.print(safe("left out", "bold yellow"))
+        first_rows(screen, result["leftOut"], ("where", "reason", "text"), result["leftOutCount"])
 
 
 def archive(answer: Answer) -> None:

@@ -34,6 +34,7 @@ COMMANDS: tuple[Command, ...] = (
                 choices=("auto", "lean", "balanced", "deep"),
             ),
             P("category", ("--category", "-c"), "only this category (an alias such as `ops` will do)"),
+            P("tag", ("--tag",), "only what has this tag (may be repeated: all of them)", many=True),
             P("collection", ("--collection",), COLLECTIONS_AND_CALLS, metavar="NAMES"),
             P(
                 "session",
@@ -48,6 +49,7 @@ COMMANDS: tuple[Command, ...] = (
                 "no project's hits go first, not even the current folder's",
                 kind="flag",
             ),
+            P("explain", ("--explain",), "how each score came about, and why the others were dropped", kind="flag"),
             P(
                 "batch",
                 ("--batch",),

@@ -27,6 +27,8 @@ def run(options: dict[str, Any]) -> Answer | int:
     names = collections(options["collection"] or "", "RECALL_INVALID_ARGS", also=("calls",))
     if options["everywhere"] and options["project"]:
         raise usage("RECALL_INVALID_ARGS", "--project and --everywhere exclude each other", "give one of them")
+    if options["explain"] and (options["raw"] or options["verbatim"]):
+        raise usage("RECALL_INVALID_ARGS", "--explain says more than --raw prints", "leave --raw and --verbatim out")
     if options["batch"] is not None:
         if options["query"] is not None:
             raise usage("RECALL_INVALID_ARGS", "a query and --batch exclude each other", "give one of them")
@@ -43,7 +45,7 @@ def run(options: dict[str, Any]) -> Answer | int:
     recalls = RecordedRecall(config.load())
     asked = _asked(options, names, recalls)
     result = recalls.ask(options["query"], now=clock.now_ms(), raw=bool(options["raw"] or options["verbatim"]), **asked)
-    recalls.save(counting=True)
+    recalls.save(counting=not options["explain"])  # who asks why has not used the memory
     if options["verbatim"]:
         return write_verbatim("".join(hit["observation"] + "\n" for hit in result["hits"]))
     raw = "\n".join(map(origin.line, result["hits"])) if options["raw"] else None
@@ -132,7 +134,10 @@ def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
 
 def _asked(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRecall) -> dict[str, Any]:
     """The arguments of `recall.engine.recall` that the options give."""
-    asked = {name: options[name] for name in ("limit", "min_score", "budget", "include_hold", "include_discard")}
+    asked = {
+        name: options[name] for name in ("limit", "min_score", "budget", "include_hold", "include_discard", "explain")
+    }
+    asked["tags"] = options["tag"]
     for name in ("category", "project"):
         asked[name] = options[name] or ""
     asked["session"] = recalls.session_meant(options["session"] or "")

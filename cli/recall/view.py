@@ -38,6 +38,12 @@ def hits(answer: Answer) -> None:
         screen.print(safe(f"Hits of {result['preferredProject']} go first; --everywhere treats all alike.", "dim"))
     if "fallback" in result:
         screen.print(safe(f"The cluster was not asked or gave no answer: {result['fallback']['reason']}", "yellow"))
+    if "explanation" in result:
+        from cli.recall import explain_view
+
+        explain_view.explanation(screen, result["explanation"])
+        next_steps(answer, screen)
+        return
     for dropped in result.get("droppedDiagnostics", []):
         reasons = ", ".join(dropped["reasons"])
         screen.print(safe(f"  left out ({reasons}): {dropped['observation'][:100]}", "dim"))

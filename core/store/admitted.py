@@ -7,6 +7,7 @@ third of all is admitted, or more, to gather them takes longer than to look amon
 
 from __future__ import annotations
 
+from core import json_text
 from core.store.migrations import COLLECTION_SHIFT
 
 TYPE_CHECKING = False
@@ -38,7 +39,7 @@ class Admitted:
     One at a time on a connection: the next has its rows in the same place.
 
     Args:
-        filters: at least a session, a category, verdicts, or projects of which there are others.
+        filters: at least a session, a category, verdicts, tags, or projects of which there are others.
         size: how many documents there are, roughly.
     """
 
@@ -63,12 +64,16 @@ class Admitted:
             asked.append(("+category_id = ?", [category]))
         if verdicts:
             asked.append((f"+write_verdict IN ({_marks(verdicts)})", [*verdicts]))
+        tags = filters.get("tags", ())
+        for tag in tags:  # few hold the letters, so that few lists are taken apart
+            found = "instr(tags, ?) AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"
+            asked.append((found, [json_text.dumps(tag), tag]))
         self._asked = asked
         self._share = 0.0
         if size > _FEW and not session:
             rows = _counted(db, names, apart) if names else size
             if rows > max(_FEW, size * _MANY):
-                self._share = rows / size * (_GUESSED if category or verdicts else 1)
+                self._share = rows / size * (_GUESSED if category or verdicts or tags else 1)
 
     def looked_at(self, limit: int) -> int:
         """How many of the best of all are to be looked at for `limit` admitted ones; 0 where `gather` is quicker."""

@@ -70,6 +70,23 @@ class LocalCandidates:
         """See `core.store.interface.CandidateSource`."""
         return segments.around(self._db, rowids, [_quoted(term) for term in terms]) if self.segments() else {}
 
+    def weights(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[str, dict[int, float]]:
+        """See `core.store.interface.CandidateSource`."""
+        every: Filters = {
+            "collections": (), "session": "", "projects": (), "others": (), "category": "", "verdicts": (),
+        }  # fmt: skip
+        small = self.size() <= _SMALL
+        scored = "" if small or not terms else self._selective(terms)
+        among = f" AND +rowid IN ({', '.join('?' * len(rowids))})"
+        found: dict[str, dict[int, float]] = {}
+        for term in terms if rowids else ():
+            if small:
+                scores = self._lexical_small([term], every, None)
+                found[term] = {rowid: scores[rowid] for rowid in rowids if rowid in scores}
+            elif _quoted(term) in scored:
+                found[term] = self._scored(among, rowids, _quoted(term), len(rowids))
+        return {term: rows for term, rows in found.items() if rows}
+
     def absent(self, terms: Sequence[str]) -> float:
         """See `core.store.interface.CandidateSource`."""
         single = [term for term in terms if " " not in term]
@@ -90,7 +107,7 @@ class LocalCandidates:
     def _admitted(self, filters: Filters, size: int) -> Admitted | None:
         """The rows that a filter admits; None where it leaves out nothing but collections."""
         others = filters["projects"] and filters["others"]
-        if not (others or filters["session"] or filters["category"] or filters["verdicts"]):
+        if not (others or filters["session"] or filters["category"] or filters["verdicts"] or filters.get("tags")):
             return None
         from core.store.admitted import Admitted
 

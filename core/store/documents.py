@@ -170,7 +170,8 @@ def traits(db: apsw.Connection, rowids: Sequence[int]) -> list[Traits]:
     """What the ranking needs to know of these rows, without reading their texts out."""
     rows = db.execute(
         "SELECT rowid, (length(text) + octet_length(text)) / 2, max(created_at, updated_at), recall_count,"
-        " retrieval_priority, write_verdict, stale OR tags LIKE '%\"stale\"%', superseded_by, project, session_id"
+        " retrieval_priority, write_verdict, stale OR tags LIKE '%\"stale\"%',"
+        " tags LIKE '%\"pinned\"%', superseded_by, project, session_id"
         f" FROM document WHERE rowid IN ({_marks(rowids)})",
         tuple(rowids),
     )
@@ -184,11 +185,12 @@ def traits(db: apsw.Connection, rowids: Sequence[int]) -> list[Traits]:
             "retrieval_priority": priority,
             "write_verdict": verdict,
             "stale": bool(stale),
+            "pinned": bool(pinned),
             "superseded_by": superseded,
             "project": project,
             "session": session,
         }
-        for rowid, chars, confirmed, recalls, priority, verdict, stale, superseded, project, session in rows
+        for rowid, chars, confirmed, recalls, priority, verdict, stale, pinned, superseded, project, session in rows
     ]
 
 
@@ -225,20 +227,20 @@ def projects(db: apsw.Connection) -> list[str]:
 
 
 def by_fingerprint(db: apsw.Connection, value: str, collection: str) -> Document | None:
-    """The oldest document of the collection with the same normalised text, unless it was forgotten."""
+    """The oldest document of the collection with the same normalised text that was neither forgotten nor superseded."""
     row = db.execute(
-        f"SELECT {_COLUMNS} FROM document WHERE fingerprint = ? AND forgotten_at IS NULL AND rowid BETWEEN ? AND ?"
-        " ORDER BY rowid LIMIT 1",
+        f"SELECT {_COLUMNS} FROM document WHERE fingerprint = ? AND forgotten_at IS NULL AND superseded_by = ''"
+        " AND rowid BETWEEN ? AND ? ORDER BY rowid LIMIT 1",
         (value, *row_range(collection)),
     ).fetchone()
     return _from_row(row) if row else None
 
 
 def recent(db: apsw.Connection, collection: str, since: int, limit: int) -> list[Document]:
-    """The newest documents of a collection since `since` (ms), newest first."""
+    """The newest documents of a collection since `since` (ms) that were not superseded, newest first."""
     rows = db.execute(
-        f"SELECT {_COLUMNS} FROM document WHERE created_at >= ? AND forgotten_at IS NULL AND rowid BETWEEN ? AND ?"
-        " ORDER BY created_at DESC, rowid DESC LIMIT ?",
+        f"SELECT {_COLUMNS} FROM document WHERE created_at >= ? AND forgotten_at IS NULL AND superseded_by = ''"
+        " AND rowid BETWEEN ? AND ? ORDER BY created_at DESC, rowid DESC LIMIT ?",
         (since, *row_range(collection), limit),
     )
     return [_from_row(row) for row in rows]

@@ -57,6 +57,8 @@ class Filters(TypedDict):
     nothing has to be left out."""
     category: str
     verdicts: Sequence[str]
+    tags: NotRequired[Sequence[str]]
+    """All of them."""
     apart: NotRequired[bool]
     """Where "" is among the projects: what was said in a session that is known to have none is left out."""
 
@@ -84,6 +86,7 @@ class Traits(TypedDict):
     retrieval_priority: float
     write_verdict: str
     stale: bool
+    pinned: bool
     superseded_by: str
     project: str
     session: str
@@ -114,6 +117,13 @@ class CandidateSource(Protocol):
         """What the segments around episodes say: BM25, and the share of the query's weight that they cover.
 
         Both 0 where nothing matches; documents that belong to no segment are left out.
+        """
+
+    def weights(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[str, dict[int, float]]:
+        """What each term of the search adds to the BM25 of these documents: term → row → weight, over 0.
+
+        Asked after `candidates`, with its terms, to explain a score. Terms that were too common to be scored are left
+        out.
         """
 
     def absent(self, terms: Sequence[str]) -> float:

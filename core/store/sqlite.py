@@ -135,6 +135,14 @@ def _look_for_log(where: str) -> None:
             completeness.forget(where)
 
 
+def in_memory() -> apsw.Connection:
+    """An empty store that no file holds, for what is only tried."""
+    db = apsw.Connection(":memory:")
+    for step in migrations.STEPS:
+        db.execute(step)
+    return db
+
+
 def _log_bytes(where: str) -> int:
     try:
         return os.stat(where + "-wal").st_size

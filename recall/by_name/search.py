@@ -73,7 +73,8 @@ class ByName:
         only_cards = bool(self.cards) and not self.cards[0]["path"]
         self._documents = not only_cards and (not chosen or bool(set(chosen) & set(COLLECTIONS)))
         self.beside: list[Match] = []
-        beside = not only_cards and not filters["category"] and (not chosen or session_calls.COLLECTION in chosen)
+        narrowed = filters["category"] or filters.get("tags")
+        beside = not only_cards and not narrowed and (not chosen or session_calls.COLLECTION in chosen)
         if db is not None and beside:
             found = _beside(db, query, self.names, filters, reach, near, most)
             self.beside = [match for match in found if match.score >= min_score]
@@ -147,7 +148,7 @@ def holding(found_in: CandidateSource, ranked: Sequence[Ranked], holds: Holds) -
 
 def _cards(db: apsw.Connection, query: str, budget: str, asked: Filters, near: str, own: str) -> list[Hit]:
     """What a session was at work on in the places that a query is made of; `path` is the file, if it is one alone."""
-    if asked["category"] or asked["collections"] or not call_search.exists(db):
+    if asked["category"] or asked.get("tags") or asked["collections"] or not call_search.exists(db):
         return []
     session, projects = asked["session"], asked["projects"]
     found = work_cards.ask(db, query, budget=budget, session=session, projects=projects, near=near, own=own)

@@ -90,6 +90,7 @@ def _passes(document: Document, filters: Filters, project: str) -> bool:
         (not filters["collections"] or document["collection"] in filters["collections"])
         and filters["session"] in ("", document["session_id"])
         and (not filters["projects"] or project in filters["projects"])
+        and all(tag in document["tags"] for tag in filters.get("tags", ()))
         and filters["category"] in ("", document["category_id"])
         and (not filters["verdicts"] or document["write_verdict"] in filters["verdicts"])
     )

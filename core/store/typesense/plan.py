@@ -161,6 +161,7 @@ def filter_by(filters: Filters) -> str:
         for field, value in (("session_id", filters["session"]), ("category_id", filters["category"]))
         if value
     ]
+    parts += [f"tags:={_value(tag)}" for tag in filters.get("tags", ())]
     if filters["projects"] and "" not in filters["projects"]:
         parts.append(f"project:=[{','.join(map(_value, filters['projects']))}]")
     elif filters["others"]:  # the server cannot ask for an empty field, and what is of no project has one

@@ -8,7 +8,7 @@ from core.store.migrations import COLLECTION_SHIFT
 from core.store.migrations import COLLECTIONS as CODES
 from core.store.replication.pending import Cosine, Pending
 from core.store.typesense import lexicon, mapping
-from core.store.typesense.bm25 import AFFORDABLE, ENOUGH, Bm25, by_rarity
+from core.store.typesense.bm25 import AFFORDABLE, ENOUGH, Bm25, by_rarity, selective
 from core.store.typesense.plan import Plan, by_ids
 from core.store.typesense.schema import COLLECTIONS
 from core.store.typesense.statistics import Frequencies, Statistics
@@ -42,7 +42,7 @@ class ClusterSource:
     """
 
     backend = "typesense"
-    __slots__ = ("_client", "_counts", "_pending", "_rows", "_size", "_until")
+    __slots__ = ("_average", "_client", "_counts", "_pending", "_rows", "_size", "_until")
 
     def __init__(self, client: SearchClient, *, limit_s: float, local: apsw.Connection | None = None) -> None:
         self._client = client
@@ -50,6 +50,7 @@ class ClusterSource:
         self._until = time.monotonic() + limit_s
         self._rows: dict[int, tuple[str, Row]] = {}
         self._size = -1
+        self._average = 0.0
         self._counts: Mapping[str, int] = {}
 
     @property
@@ -85,7 +86,7 @@ class ClusterSource:
         bm25 = Bm25(keys, plan.counts, documents=self._size, average=whole.average)
         near = Cosine(vector) if vector else None
         self._pending.overlay(plan, filters, near)
-        self._counts = plan.counts
+        self._counts, self._average = plan.counts, whole.average
         return self._scored(plan, bm25, near, lexical, semantic)
 
     def _frequencies(self, whole: Statistics, keys: Sequence[str]) -> dict[str, int]:
@@ -99,6 +100,22 @@ class ClusterSource:
     def around(self, *_: object) -> dict[int, tuple[float, float]]:
         """None: a cluster keeps no segments."""
         return {}
+
+    def weights(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[str, dict[int, float]]:
+        """See `core.store.interface.CandidateSource`; no request."""
+        keys = {term: " ".join(lexicon.terms(term)) for term in _few(terms)}
+        chosen, _ = selective([key for key in keys.values() if key], self._counts, self._size)
+        found: dict[str, dict[int, float]] = {}
+        for term, key in keys.items():
+            if key not in chosen:
+                continue
+            bm25 = Bm25([key], self._counts, documents=self._size, average=self._average)
+            for rowid in rowids:
+                row = self._rows[rowid][1]
+                weight = bm25.of(row.get("lexicon", ""), row.get("lexicon_context", ""))
+                if weight > 0:
+                    found.setdefault(term, {})[rowid] = weight
+        return found
 
     def absent(self, terms: Sequence[str]) -> float:
         """See `core.store.interface.CandidateSource`; of the terms that were searched for."""
@@ -197,6 +214,7 @@ class ClusterSource:
             "retrieval_priority": float(row.get("retrieval_priority", 0.0)),
             "write_verdict": str(row.get("write_verdict", "allow")),
             "stale": bool(row.get("stale")) or "stale" in row.get("tags", ()),
+            "pinned": "pinned" in row.get("tags", ()),
             "superseded_by": str(row.get("superseded_by", "")),
             "project": str(row.get("project", "")),
             "session": str(row.get("session_id", "")),

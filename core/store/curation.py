@@ -1,0 +1,112 @@
+"""Lists memories by what is known of them, and changes what a person says of one: its tags, what took its place.
+
+Neither the text nor the vectors change here, so the indexes stay as they are.
+"""
+
+from __future__ import annotations
+
+from core import json_text
+from core.store import documents
+from core.store.migrations import row_range
+from core.store.sessions import call_search
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, TypedDict
+
+    import apsw
+
+    from core.store.interface import Document
+
+    class Asked(TypedDict):
+        """Which memories a list shows; an empty value means any. Times in ms since the epoch."""
+
+        tags: Sequence[str]
+        """All of them."""
+        category: str
+        projects: Sequence[str]
+        """The names that mean the project."""
+        verdicts: Sequence[str]
+        source: str
+        since: int | None
+        before: int | None
+        whatever: bool
+        """Also what was forgotten or superseded."""
+
+
+_MANY = 2_000
+PINNED = "pinned"
+"""The tag of a memory that a person pinned: it does not decay and never goes stale (`recall.trust`)."""
+
+
+def listed(
+    db: apsw.Connection, collection: str, asked: Asked, *, limit: int, offset: int
+) -> tuple[int, list[Document]]:
+    """How many memories of a collection there are, and a page of them, the newest first."""
+    first, last = row_range(collection)
+    where = ["rowid BETWEEN ? AND ?"]
+    values: list[Any] = [first, last]
+
+    def narrow(condition: str, *given: object) -> None:
+        where.append(condition)
+        values.extend(given)
+
+    if not asked["whatever"]:
+        narrow("forgotten_at IS NULL AND superseded_by = ''")
+    for tag in asked["tags"]:  # few hold the letters, so that few lists are taken apart
+        narrow("instr(tags, ?) AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", json_text.dumps(tag), tag)
+    if asked["category"]:
+        narrow("category_id = ?", asked["category"])
+    if asked["verdicts"]:
+        narrow(f"write_verdict IN ({_marks(asked['verdicts'])})", *asked["verdicts"])
+    if asked["source"]:
+        narrow("source = ?", asked["source"])
+    if asked["since"] is not None:
+        narrow("created_at >= ?", asked["since"])
+    if asked["before"] is not None:
+        narrow("created_at < ?", asked["before"])
+    if asked["projects"]:
+        names = asked["projects"]
+        of_sessions = (
+            f" OR (project = '' AND session_id IN (SELECT id FROM session WHERE project IN ({_marks(names)})))"
+        )
+        known = call_search.exists(db)
+        narrow(f"(project IN ({_marks(names)}){of_sessions if known else ''})", *names, *(names if known else ()))
+    joined = " AND ".join(where)
+    found = int(db.execute(f"SELECT count(*) FROM document WHERE {joined}", values).get)
+    # where many are asked for, the newest of them are soon met in the order of time; else all of them are sorted
+    walked = "+" if found > _MANY else ""
+    rows = db.execute(
+        f"SELECT rowid FROM document WHERE {walked}{joined} ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?",
+        (*values, limit, offset),
+    )
+    return found, documents.by_rowids(db, [int(row) for (row,) in rows])
+
+
+def set_tags(db: apsw.Connection, rowid: int, tags: Sequence[str], *, stale: bool) -> None:
+    """Set a memory's tags, and whether it is marked as stale, inside the caller's transaction.
+
+    Its age stays what it is: to tag a memory is not to say it again.
+    """
+    db.execute("UPDATE document SET tags = ?, stale = ? WHERE rowid = ?", (json_text.dumps(list(tags)), stale, rowid))
+
+
+def link(db: apsw.Connection, older: Document, newer: Document, now: int) -> None:
+    """Note that one memory took the place of another, inside the caller's transaction; `now` in ms."""
+    db.execute(
+        "UPDATE document SET superseded_by = ?, updated_at = ? WHERE rowid = ?", (newer["id"], now, older["rowid"])
+    )
+    db.execute("UPDATE document SET supersedes = ? WHERE rowid = ?", (older["id"], newer["rowid"]))
+
+
+def unlink(db: apsw.Connection, older: Document, now: int) -> None:
+    """Undo `link`, inside the caller's transaction; what took the memory's place may be gone by now."""
+    db.execute("UPDATE document SET superseded_by = '', updated_at = ? WHERE rowid = ?", (now, older["rowid"]))
+    db.execute(
+        "UPDATE document SET supersedes = '' WHERE id = ? AND supersedes = ?", (older["superseded_by"], older["id"])
+    )
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))

@@ -1,0 +1,321 @@
+"""A person looks through the memories and mends them: list, edit, tag, pin, supersede. Observations only.
+
+What was said in a session (an episode) and what a file says (knowledge) stays as it was said.
+"""
+
+from __future__ import annotations
+
+from core import clock
+from core.errors import Failure, usage
+from core.project import names_of
+from core.store import curation, documents, sqlite
+from core.store.curation import PINNED
+from memory import gate, near_duplicate
+from memory.forget import find
+from memory.write import COLLECTION, clean_tags, composed, placed
+from recall import categories
+from recall.static_vectors import document_vector
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    import apsw
+
+    from core.config import Config
+    from core.store.curation import Asked
+    from core.store.interface import Document
+
+STALE = "stale"
+_SHOWN = 200
+_CODE = "MEMORY_INVALID_ARGS"
+_DERIVED = ("keyword", "fallback")
+"""Sources of a category that the words of the text chose."""
+
+
+def listing(
+    db: apsw.Connection | None,
+    *,
+    tags: Sequence[str] = (),
+    category: str = "",
+    project: str = "",
+    verdict: str = "",
+    source: str = "",
+    newer_than: float | None = None,
+    older_than: float | None = None,
+    whatever: bool = False,
+    limit: int,
+    page: int,
+    now: int,
+) -> dict[str, Any]:
+    """A page of the observations, the newest first; without `whatever` or a verdict those that recall may hand out.
+
+    Args:
+        newer_than, older_than: days.
+        whatever: also what was forgotten, superseded, or held back or discarded by the write gate.
+        page: 1 is the first.
+    """
+    asked: Asked = {
+        "tags": tags, "category": categories.resolve(category), "projects": (), "verdicts": (verdict,) if verdict else
+        () if whatever else ("allow",), "source": source,
+        "since": None if newer_than is None else int(now - newer_than * clock.DAY_MS),
+        "before": None if older_than is None else int(now - older_than * clock.DAY_MS), "whatever": whatever,
+    }  # fmt: skip
+    found: int = 0
+    shown: list[Document] = []
+    if db is not None:
+        if project:
+            asked["projects"] = [project, *names_of(project, documents.projects(db))]
+        found, shown = curation.listed(db, COLLECTION, asked, limit=limit, offset=(page - 1) * limit)
+    return {
+        "found": found,
+        "page": page,
+        "limit": limit,
+        "count": len(shown),
+        "filtersApplied": _applied(asked, project),
+        "memories": [_row(document) for document in shown],
+    }
+
+
+def _applied(asked: Asked, project: str) -> list[str]:
+    applied = [f"tag:{tag}" for tag in asked["tags"]]
+    for name, value in (("category", asked["category"]), ("project", project), ("source", asked["source"])):
+        if value:
+            applied.append(f"{name}:{value}")
+    applied += [f"write_verdict:{verdict}" for verdict in asked["verdicts"]]
+    if asked["since"] is not None:
+        applied.append(f"since:{clock.iso(asked['since'])}")
+    if asked["before"] is not None:
+        applied.append(f"before:{clock.iso(asked['before'])}")
+    return applied if asked["whatever"] else [*applied, "not forgotten", "not superseded"]
+
+
+def _row(document: Document) -> dict[str, Any]:
+    return {
+        "id": document["id"],
+        "at": clock.iso(document["created_at"]),
+        "updated_at": clock.iso(document["updated_at"]),
+        "observation": document["text"][:_SHOWN],
+        "category": categories.short(document["category_id"]),
+        "tags": document["tags"],
+        "project": document["project"],
+        "session": document["session_id"],
+        "source": document["source"],
+        "verdict": document["write_verdict"],
+        "recallCount": document["recall_count"],
+        "retrievalPriority": document["retrieval_priority"],
+        "pinned": PINNED in document["tags"],
+        "stale": document["stale"] or STALE in document["tags"],
+        "supersededBy": document["superseded_by"],
+        "supersedes": document["supersedes"],
+        "forgotten": document["forgotten_at"] is not None,
+    }
+
+
+def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: bool, config: Config) -> dict[str, Any]:
+    """Give a memory another text: redacted, judged and embedded anew; what it said goes to its history.
+
+    Its id, age of creation, tags and links stay; a category that was chosen stays, one that its words chose follows.
+
+    Raises:
+        Failure: EMPTY_TEXT, TEXT_TOO_LONG, MEMORY_DUPLICATE where another memory says that already; what `_found`
+            raises. Nothing was changed.
+    """
+    kinds: list[str] = []
+    fresh, _, _ = composed(text, kinds, now=now, config=config)
+    vector = document_vector(fresh["text"])
+    with sqlite.transaction(db):
+        if vectors:
+            documents.ensure_signatures(db)
+        older = _found(db, identifier)
+        changed = older["text"] != fresh["text"]
+        one = _edited(older, fresh, now) if changed else older
+        if changed:
+            same = documents.by_fingerprint(db, fresh["fingerprint"], COLLECTION)
+            if same is not None and same["id"] != older["id"] and same["project"] == older["project"]:
+                raise Failure(
+                    "MEMORY_DUPLICATE",
+                    f"another memory says that already: {same['id']}",
+                    f"take this one out: joelclaw memory forget {older['id']}",
+                )
+            documents.replace(db, one, document_vector(one["text"], one["context"], one["title"]) or vector,
+                              signatures=vectors)  # fmt: skip
+    return {**_changed(one, changed), "before": older["text"], "reason": one["write_reason"], **_redacted(kinds)}
+
+
+def _edited(older: Document, fresh: Document, now: int) -> Document:
+    one: Document = {**older}
+    one["text"], one["fingerprint"], one["updated_at"] = fresh["text"], fresh["fingerprint"], now
+    one["write_verdict"], one["write_confidence"] = fresh["write_verdict"], fresh["write_confidence"]
+    one["write_reason"], one["write_gate_version"] = fresh["write_reason"], fresh["write_gate_version"]
+    one["write_gate_fallback"] = fresh["write_gate_fallback"]
+    if older["category_source"] in _DERIVED or fresh["category_source"] == "annotation":
+        one["category_id"], one["category_confidence"] = fresh["category_id"], fresh["category_confidence"]
+        one["category_source"] = fresh["category_source"]
+    said = {"text": older["text"], "at": older["updated_at"], "source": older["source"]}
+    one["history"] = [*older["history"], said]
+    return one
+
+
+def tag(db: apsw.Connection, identifier: str, *, add: Sequence[str], remove: Sequence[str]) -> dict[str, Any]:
+    """Add tags to a memory and take others away; its age stays.
+
+    Raises:
+        Failure: MEMORY_INVALID_ARGS where no tag is named or over 64 would be; what `_found` raises.
+    """
+    kinds: list[str] = []
+    more, fewer = clean_tags(add, kinds), set(clean_tags(remove, kinds))
+    if not (more or fewer):
+        raise usage(_CODE, "no tag is named", "give --add or --remove with tags, joined by commas")
+    with sqlite.transaction(db):
+        older = _found(db, identifier, superseded=True)
+        wanted = list(dict.fromkeys([*(one for one in older["tags"] if one not in fewer), *more]))
+        tags = clean_tags(wanted, kinds)
+        if len(tags) < len(wanted):
+            raise usage(_CODE, f"a memory has {len(tags)} tags at most", "remove some in the same call: --remove CSV")
+        if tags != older["tags"]:
+            curation.set_tags(db, older["rowid"], tags, stale=older["stale"])
+    one: Document = {**older, "tags": tags}
+    return {
+        **_changed(one, tags != older["tags"]),
+        "added": [name for name in tags if name not in older["tags"]],
+        "removed": [name for name in older["tags"] if name not in tags],
+        **_redacted(kinds),
+    }
+
+
+def pin(db: apsw.Connection, identifier: str, *, undo: bool = False) -> dict[str, Any]:
+    """Pin a memory, so that it neither decays nor goes stale, or undo that. A mark as stale goes with pinning.
+
+    Raises:
+        Failure: what `_found` raises.
+    """
+    with sqlite.transaction(db):
+        older = _found(db, identifier, superseded=undo)
+        tags = [name for name in older["tags"] if name != PINNED and (undo or name != STALE)]
+        if not undo:
+            tags.append(PINNED)
+        stale = older["stale"] and undo
+        changed = (PINNED in older["tags"]) == undo or stale != older["stale"] or set(tags) != set(older["tags"])
+        if changed:
+            curation.set_tags(db, older["rowid"], tags, stale=stale)
+    one: Document = {**older, "tags": tags if changed else older["tags"], "stale": stale}
+    return {**_changed(one, changed), "undo": undo}
+
+
+def supersede(
+    db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: bool, config: Config
+) -> dict[str, Any]:
+    """Store what holds now in the place of a memory that no longer does, which is not handed out any more.
+
+    The new one has the tags of the old one, a category that was chosen, its project and session, and an id of its own;
+    where a third memory says it already, that one takes the place. All in one transaction.
+
+    Raises:
+        Failure: EMPTY_TEXT, TEXT_TOO_LONG; MEMORY_NOT_ALLOWED where the write gate would hold the new text back;
+            MEMORY_DUPLICATE where it says the same as the old one; what `_found` raises. Nothing was changed.
+    """
+    kinds: list[str] = []
+    fresh, _, tokens = composed(text, kinds, now=now, config=config)
+    if fresh["write_verdict"] != "allow":
+        raise Failure(
+            "MEMORY_NOT_ALLOWED",
+            f"the new text would not be handed out ({fresh['write_reason']}), and the old one stays",
+            "say it in a sentence; or put [gate=allow] in front of it",
+        )
+    vector = document_vector(fresh["text"])
+    with sqlite.transaction(db):
+        if vectors:
+            documents.ensure_signatures(db)
+        older = _found(db, identifier)
+        if near_duplicate.fingerprint(older["text"]) == fresh["fingerprint"]:
+            raise Failure(
+                "MEMORY_DUPLICATE", "the new text says the same as the old one",
+                f"to change its wording: joelclaw memory edit {older['id']} TEXT",
+            )  # fmt: skip
+        curation.link(db, older, {**fresh, "rowid": -1}, now)  # so that the new one is not merged into it
+        fresh["tags"] = [name for name in older["tags"] if name != STALE]
+        fresh["project"], fresh["session_id"] = older["project"], older["session_id"]
+        if older["category_source"] not in _DERIVED and fresh["category_source"] != "annotation":
+            fresh["category_id"], fresh["category_confidence"] = older["category_id"], older["category_confidence"]
+            fresh["category_source"] = older["category_source"]
+        newer, was_merged = placed(db, fresh, tokens, vector, now=now, vectors=vectors)
+        curation.link(db, older, newer, now)
+    return {
+        **_changed({**newer, "supersedes": older["id"]}, True),
+        "merged": was_merged,
+        "superseded": {"id": older["id"], "observation": older["text"]},
+        **_redacted(kinds),
+    }
+
+
+def bring_back(db: apsw.Connection, identifier: str, *, now: int, vectors: bool) -> dict[str, Any]:
+    """Undo `supersede`: the memory is handed out again, and what was written in its place is forgotten.
+
+    What others said too, or what was there before, stays. All in one transaction.
+
+    Raises:
+        Failure: MEMORY_NOT_SUPERSEDED; what `_found` raises.
+    """
+    with sqlite.transaction(db):
+        older = _found(db, identifier, superseded=True)
+        if not older["superseded_by"]:
+            raise Failure(
+                "MEMORY_NOT_SUPERSEDED", f"nothing took the place of {older['id']}",
+                f"to say what holds now: joelclaw memory supersede {older['id']} TEXT",
+            )  # fmt: skip
+        newer = documents.by_id(db, older["superseded_by"])
+        curation.unlink(db, older, now)
+        goes = (
+            newer is not None
+            and newer["supersedes"] == older["id"]
+            and newer["merged_count"] == 0
+            and newer["forgotten_at"] is None
+            and not newer["superseded_by"]
+        )
+        if newer is not None and goes:
+            documents.forget(db, newer["rowid"], now, signatures=vectors and documents.has_signatures(db))
+    forgotten = [newer["id"]] if newer is not None and goes else []
+    return {**_changed({**older, "superseded_by": ""}, True), "undo": True, "takenOut": forgotten}
+
+
+def _found(db: apsw.Connection, identifier: str, *, superseded: bool = False) -> Document:
+    """The observation with this id, or the only one whose id begins so.
+
+    Args:
+        superseded: one whose place another has taken will do.
+
+    Raises:
+        Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS, MEMORY_FORGOTTEN, MEMORY_SUPERSEDED, MEMORY_NOT_EDITABLE.
+    """
+    document = find(db, identifier)
+    if document["collection"] != COLLECTION:
+        what = "what a file says" if document["collection"] == "knowledge" else "what was said in a session"
+        raise Failure(
+            "MEMORY_NOT_EDITABLE", f"{document['id']} is {what}, and stays as it is",
+            "write what holds as a memory of its own: joelclaw memory write TEXT",
+        )  # fmt: skip
+    if document["forgotten_at"] is not None:
+        raise Failure(
+            "MEMORY_FORGOTTEN", f"{document['id']} was forgotten",
+            f"bring it back first: joelclaw memory forget --undo {document['id']}",
+        )  # fmt: skip
+    if document["superseded_by"] and not superseded:
+        newest = document["superseded_by"]
+        raise Failure(
+            "MEMORY_SUPERSEDED", f"{document['id']} was superseded by {newest}",
+            f"look at that one: joelclaw memory show {newest}",
+        )  # fmt: skip
+    return document
+
+
+def _changed(document: Document, changed: bool) -> dict[str, Any]:
+    """What a change answers: the memory as it is now, and whether anything changed."""
+    row = _row(document)
+    hint = {"hint": gate.NOT_REMEMBERED} if document["write_verdict"] == "discard" else {}
+    return {**row, "observation": document["text"], "categoryId": document["category_id"], "changed": changed, **hint}
+
+
+def _redacted(kinds: Sequence[str]) -> dict[str, Any]:
+    return {"redacted": list(dict.fromkeys(kinds))}

@@ -1,0 +1,134 @@
+"""The memory of what a session works on: one a session, rewritten with each new task, the newest first.
+
+A long session has fifteen tasks and more, of which each shares most of its words with the one before: as memories of
+their own they would fill an answer with one and the same thing.
+"""
+
+from __future__ import annotations
+
+from core import ids
+from core.store import documents, sqlite
+from memory.write import clean_name, composed, placed
+from recall.static_vectors import document_vector
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import apsw
+
+    from core.config import Config
+    from core.store.interface import Document
+
+CHARS = 1_500
+"""The longest that such a memory grows; the oldest messages go first."""
+_START = "Task: "
+_FILES = " | Files: "
+_JOINT = " | "
+_EARLIER = "\nEarlier: "
+
+
+def write(
+    db: apsw.Connection,
+    text: str,
+    *,
+    category: str,
+    tags: Sequence[str],
+    source: str,
+    session: str,
+    project: str,
+    known: Sequence[str] = (),
+    now: int,
+    vectors: bool,
+    config: Config,
+) -> str:
+    """Write a session's task into its memory, which is made where there is none; returns its id.
+
+    One that was forgotten or superseded stays as it is, and the session gets another.
+
+    Args:
+        text: `Task: …` and perhaps the files; messages are joined by ` | `.
+        tags: the memory's; the last tells it from others of the session.
+        known: ids of the session's task memories, the newest last.
+        now: ms since the epoch.
+
+    Raises:
+        Failure: EMPTY_TEXT, TEXT_TOO_LONG, or what the store says; nothing was changed.
+    """
+    with sqlite.transaction(db):
+        if vectors:
+            documents.ensure_signatures(db)
+        older, free = _own(db, clean_name(session, []), known, tags[-1])
+        fresh, _, tokens = composed(
+            text if older is None else grown(older["text"], text),
+            [], category=category, tags=tags, source=source, session=session, project=project, now=now, config=config,
+        )  # fmt: skip
+        vector = document_vector(fresh["text"])
+        if older is None:
+            fresh["id"] = free
+            return placed(db, fresh, tokens, vector, now=now, vectors=vectors)[0]["id"]
+        if fresh["text"] != older["text"]:
+            one: Document = {
+                **fresh,
+                "rowid": older["rowid"],
+                "id": older["id"],
+                "created_at": older["created_at"],
+                "tags": list(dict.fromkeys([*older["tags"], *fresh["tags"]])),
+                "project": fresh["project"] or older["project"],
+                "recall_count": older["recall_count"],
+                "retrieval_priority": older["retrieval_priority"],
+                "last_used_at": older["last_used_at"],
+                "merged_count": older["merged_count"] + 1,
+                "history": older["history"],
+                "supersedes": older["supersedes"],
+            }
+            documents.replace(db, one, vector, signatures=vectors)
+        return older["id"]
+
+
+def _own(db: apsw.Connection, session: str, known: Sequence[str], tag: str) -> tuple[Document | None, str]:
+    """The memory to go on with, None where there is none, and an id that is free for a new one.
+
+    The id is made of the session's, so that a process that was killed before it noted the id finds it again.
+    """
+    candidates = []
+    free = _named(session, 1)
+    while (document := documents.by_id(db, free)) is not None:
+        candidates.append(document)
+        free = _named(session, len(candidates) + 1)
+    candidates += [document for one in known if (document := documents.by_id(db, one)) is not None]
+    for document in reversed(candidates):
+        is_own = document["session_id"] == session and tag in document["tags"]
+        if is_own and document["forgotten_at"] is None and not document["superseded_by"]:
+            return document, free
+    return None, free
+
+
+def _named(session: str, number: int) -> str:
+    """The id of a session's so-many-th memory: a UUIDv8, since redaction may take any other long hash for a secret."""
+    digits = ids.fingerprint(f"session-task\0{session}\0{number}")
+    return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+
+
+def grown(before: str, text: str) -> str:
+    """The new task, and behind it what the memory said before and the new task does not, the newest first."""
+    told, _, rest = before.partition(_EARLIER)
+    new = _messages(text)
+    earlier: list[str] = []
+    for message in (*reversed(_messages(told)), *rest.split(_JOINT)):
+        if message and not any(_same(message, one) for one in (*new, *earlier)):
+            earlier.append(message)
+    while earlier and len(text) + len(_EARLIER) + len(_JOINT.join(earlier)) > CHARS:
+        earlier.pop()
+    return text + _EARLIER + _JOINT.join(earlier) if earlier else text
+
+
+def _messages(told: str) -> list[str]:
+    """The messages of a task, the oldest first."""
+    return told.rpartition(_FILES)[0 if _FILES in told else 2].removeprefix(_START).split(_JOINT)
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two messages are the same, perhaps cut at different lengths."""
+    left, right = one.removesuffix("…"), other.removesuffix("…")
+    return left == right or (one != left and right.startswith(left)) or (other != right and left.startswith(right))

@@ -1,0 +1,1 @@
+"""How a recall came to its answer: what the searches said, and what became of each score."""

@@ -1,0 +1,76 @@
+"""`memory list`: the observations with their ids, by tag, category, project, age, verdict and source, page by page."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from conftest import NOW_MS, Run
+
+DAY = 86_400_000
+LINES: list[dict[str, Any]] = [
+    {"id": "old-tuesday", "text": "the ferry leaves on Tuesday at noon", "tags": ["ferry", "plan"],
+     "project": "harbour", "created_at": NOW_MS - 100 * DAY, "category": "ops"},
+    {"id": "new-pnpm", "text": "prefer pnpm over npm in this repository", "tags": ["tools"], "category": "preferences",
+     "created_at": NOW_MS - 2 * DAY, "source": "pi"},
+    {"id": "one-comma", "text": "tags may hold a comma, or a quote", "tags": [",", 'a"b', "ferry"],
+     "created_at": NOW_MS - 3 * DAY},
+    {"id": "held-one", "text": "perhaps the ferry is green", "verdict": "hold", "created_at": NOW_MS - 4 * DAY},
+    {"id": "gone-one", "text": "the ferry was sold to the island", "created_at": NOW_MS - 5 * DAY},
+    {"id": "a-turn", "collection": "episodes", "text": "user: where is the ferry", "created_at": NOW_MS - DAY},
+]  # fmt: skip
+
+
+@pytest.fixture
+def listed(run: Run) -> Any:
+    run("memory", "import", "-", stdin="".join(json.dumps(line) + "\n" for line in LINES))
+    run("memory", "forget", "gone-one")
+
+    def ids(*words: str) -> list[str]:
+        result = run("memory", "list", *words, env={"JOELCLAW_NOW_MS": str(NOW_MS)}).result
+        assert result["found"] >= result["count"] == len(result["memories"])
+        return [row["id"] for row in result["memories"]]
+
+    return ids
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ([], ["new-pnpm", "one-comma", "old-tuesday"]),
+        (["--tag", "ferry"], ["one-comma", "old-tuesday"]),
+        (["--tag", "ferry", "--tag", "plan"], ["old-tuesday"]),
+        (["--tag", "ferr"], []),
+        (["--tag", ","], ["one-comma"]),
+        (["--tag", 'a"b'], ["one-comma"]),
+        (["--category", "prefs"], ["new-pnpm"]),
+        (["--project", "harbour"], ["old-tuesday"]),
+        (["--verdict", "hold"], ["held-one"]),
+        (["--source", "pi"], ["new-pnpm"]),
+        (["--days", "2.5"], ["new-pnpm"]),
+        (["--older-than", "90"], ["old-tuesday"]),
+        (["--older-than", "2.5", "--days", "50"], ["one-comma"]),
+        (["--all"], ["new-pnpm", "one-comma", "held-one", "gone-one", "old-tuesday"]),
+        (["--limit", "1", "--page", "2"], ["one-comma"]),
+    ],
+)
+def test_the_newest_first_and_only_those_that_are_asked_for(listed: Any, words: list[str], wanted: list[str]) -> None:
+    assert listed(*words) == wanted
+
+
+def test_what_is_known_of_each_is_told_and_the_next_page_runs_as_printed(run: Run, listed: Any) -> None:
+    done = run("memory", "list", "--tag", "ferry", "--limit", "1")
+    (row,) = done.result["memories"]
+    assert (row["observation"], row["tags"]) == (LINES[2]["text"], LINES[2]["tags"])
+    assert (row["verdict"], row["pinned"], row["forgotten"], row["supersededBy"]) == ("allow", False, False, "")
+    (more,) = [step["command"] for step in done.json["next_actions"] if "--page" in step["command"]]
+    words = more.partition(" memory ")[2].split()
+    assert [entry["id"] for entry in run("memory", *words).result["memories"]] == ["old-tuesday"]
+
+
+def test_nothing_is_no_error_and_makes_no_store(run: Run, home: Any) -> None:
+    assert run("memory", "list").result["memories"] == []
+    assert not (home / "store.db").exists()
+    bad = run("memory", "list", "--verdict", "maybe", ok=False)
+    assert (bad.code, bad.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")

@@ -1,0 +1,167 @@
+"""`memory supersede`: deploy day is Friday, not Tuesday: the old memory is handed out no more, and is not lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import faults
+import pytest
+from conftest import Run
+
+TUESDAY = "Deploy day of the harbour service is Tuesday"
+FRIDAY = "Deploy day of the harbour service is Friday"
+
+
+@pytest.fixture
+def old(run: Run) -> str:
+    identifier: str = run("memory", "write", TUESDAY, "--tags", "deploys,pinned", "-c", "rules").result["id"]
+    return identifier
+
+
+def recalled(run: Run) -> list[str]:
+    return [hit["observation"] for hit in run("recall", "deploy day of the harbour service").result["hits"]]
+
+
+def shown(run: Run, identifier: str) -> Any:
+    return run("memory", "show", identifier).result
+
+
+def test_only_the_new_one_is_handed_out_and_both_tell_of_each_other(run: Run, old: str) -> None:
+    result = run("memory", "supersede", old, FRIDAY).result
+    new = result["id"]
+    assert new != old
+    assert (result["supersedes"], result["superseded"]) == (old, {"id": old, "observation": TUESDAY})
+    assert (result["tags"], result["category"]) == (["deploys", "pinned"], "rules-conventions")
+    assert recalled(run) == [FRIDAY]
+    (dropped,) = run("recall", "deploy day of the harbour service").result["droppedDiagnostics"]
+    assert (dropped["id"], dropped["reasons"]) == (old, ["superseded"])
+    given = run("inject", "memory", "--session", "s", "--query", "deploy day of the harbour service").out
+    assert FRIDAY in given and TUESDAY not in given
+    assert [row["observation"] for row in run("memory", "recent").result["observations"]] == [FRIDAY]
+    assert [row["id"] for row in run("memory", "list").result["memories"]] == [new]
+    assert {row["id"]: row["supersededBy"] for row in run("memory", "list", "--all").result["memories"]} == {
+        new: "", old: new,
+    }  # fmt: skip
+    assert (shown(run, old)["supersededBy"], shown(run, new)["supersedes"]) == (new, old)
+
+
+def test_it_is_taken_back(run: Run, old: str) -> None:
+    new = run("memory", "supersede", old, FRIDAY).result["id"]
+    back = run("memory", "supersede", old, "--undo").result
+    assert (back["id"], back["supersededBy"], back["takenOut"]) == (old, "", [new])
+    assert recalled(run) == [TUESDAY]
+    assert shown(run, new)["forgotten"]
+    again = run("memory", "supersede", old, "--undo", ok=False)
+    assert again.json["error"]["code"] == "MEMORY_NOT_SUPERSEDED"
+
+
+def test_a_memory_that_said_so_already_takes_the_place_and_stays(run: Run, old: str) -> None:
+    known = run("memory", "write", FRIDAY).result["id"]
+    result = run("memory", "supersede", old, FRIDAY + ".").result
+    assert (result["id"], result["merged"]) == (known, True)
+    assert run("memory", "supersede", old, "--undo").result["takenOut"] == []
+    assert sorted(recalled(run)) == sorted([TUESDAY, FRIDAY + "."])
+
+
+def test_a_chain_ends_in_what_holds_now(run: Run, old: str) -> None:
+    friday = run("memory", "supersede", old, FRIDAY).result["id"]
+    refused = run("memory", "supersede", old, "Deploy day is Monday", ok=False)
+    assert (refused.json["error"]["code"], friday in refused.json["fix"]) == ("MEMORY_SUPERSEDED", True)
+    run("memory", "supersede", friday, "Deploy day of the harbour service is Monday")
+    assert recalled(run) == ["Deploy day of the harbour service is Monday"]
+
+
+def test_what_was_superseded_and_is_written_again_holds_again(run: Run, old: str) -> None:
+    run("memory", "supersede", old, FRIDAY)
+    again = run("memory", "write", TUESDAY).result
+    assert (again["merged"], again["id"] == old) == (False, False)
+    assert sorted(recalled(run)) == sorted([TUESDAY, FRIDAY])
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["{id}", "ok thanks"], "MEMORY_NOT_ALLOWED"),
+        (["{id}", "is it Friday?"], "MEMORY_NOT_ALLOWED"),
+        (["{id}", TUESDAY + "."], "MEMORY_DUPLICATE"),
+        (["{id}", " "], "EMPTY_TEXT"),
+        (["{id}"], "MEMORY_INVALID_ARGS"),
+        (["{id}", FRIDAY, "--undo"], "MEMORY_INVALID_ARGS"),
+        (["no-such-memory", FRIDAY], "MEMORY_NOT_FOUND"),
+    ],
+)
+def test_bad_input_changes_nothing(run: Run, old: str, words: list[str], code: str) -> None:
+    before = run("memory", "export").out
+    failed = run("memory", "supersede", *(word.format(id=old) for word in words), ok=False)
+    assert (failed.json["error"]["code"], bool(failed.json["fix"])) == (code, True)
+    assert run("memory", "export").out == before
+    assert recalled(run) == [TUESDAY]
+
+
+def test_export_and_import_carry_the_link(run: Run, home: Path, old: str) -> None:
+    run("memory", "supersede", old, FRIDAY)
+    lines = run("memory", "export").out
+    for path in home.glob("store.db*"):
+        path.unlink()
+    run("memory", "import", "-", stdin=lines)
+    assert recalled(run) == [FRIDAY]
+    assert {json.loads(line)["id"] for line in run("memory", "export").out.splitlines()} == {
+        json.loads(line)["id"] for line in lines.splitlines()
+    }
+
+
+@pytest.mark.spawned
+@pytest.mark.parametrize("undo", [False, True])
+def test_killed_within_its_commit_the_old_state_holds(run: Run, home: Path, old: str, undo: bool) -> None:
+    words = ["memory", "supersede", old, "--undo" if undo else FRIDAY]
+    if undo:
+        run("memory", "supersede", old, FRIDAY)
+    before, held = run("memory", "export").out, recalled(run)
+    faults.stopped(faults.paused(home, *words, commit=1))
+    after = run("memory", "export").out
+    assert _without_counts(after) == _without_counts(before)
+    assert recalled(run) == held
+    run(*words)
+    assert recalled(run) == ([TUESDAY] if undo else [FRIDAY])
+
+
+@pytest.mark.spawned
+def test_a_full_disk_leaves_the_old_one(run: Run, home: Path, old: str) -> None:
+    faults.fold_log(home)
+    failed = faults.attempt(home, "memory", "supersede", old, FRIDAY, largest_file=33_000)
+    assert failed.assert_failed() in ("STORE_FULL", "STORE_IO")
+    assert recalled(run) == [TUESDAY]
+    run("memory", "supersede", old, FRIDAY)
+    assert recalled(run) == [FRIDAY]
+
+
+def _without_counts(lines: str) -> list[dict[str, Any]]:
+    return [
+        {key: value for key, value in json.loads(line).items() if key not in ("recall_count", "last_used_at")}
+        for line in lines.splitlines()
+    ]
+
+
+def test_it_waits_for_the_cluster_as_any_change(run: Run, home: Path, old: str) -> None:
+    import apsw
+
+    from core.store.replication import outbox
+
+    run("memory", "list")
+    db = apsw.Connection(str(home / "store.db"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JOELCLAW_HOME", str(home))
+        outbox.enable(db)
+        db.execute("DELETE FROM outbox")
+        db.close()
+    new = run("memory", "supersede", old, FRIDAY).result["id"]
+    db = apsw.Connection(str(home / "store.db"))
+    assert {row[0] for row in db.execute("SELECT id FROM outbox")} == {old, new}
+    db.execute("DELETE FROM outbox")
+    db.close()
+    run("memory", "pin", new, "--undo")
+    db = apsw.Connection(str(home / "store.db"))
+    assert {row[0] for row in db.execute("SELECT id FROM outbox")} == {new}
+    db.close()

@@ -1,0 +1,113 @@
+"""A session has one memory of its task, however long it lasts: rewritten with each task, the newest first, bounded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import faults
+import pytest
+from conftest import NOW_MS, Run
+
+from memory.session_task import CHARS, grown
+
+STEPS = [
+    "Fix the memory use of the buoyline importer", "Also look at the readings parser", "Write the tests first",
+    "The parser drops the last row of each file", "Now the schema of the gauges", "Add the index on station and time",
+    "Why is the import of March twice as large", "Remove the rows that came twice", "Write the runbook for it",
+    "Put the importer behind a lock", "The lock is never released on failure", "Release it in the keeper",
+    "Document the lock in the runbook", "Rename the importer to buoyline-sync", "Update the unit of the timer",
+    "Deploy it to staging", "Compare the totals of March again", "Deploy it to production",
+]  # fmt: skip
+
+
+def at(minute: int) -> dict[str, str]:
+    return {"JOELCLAW_NOW_MS": str(NOW_MS + 60_000 * minute)}
+
+
+def tasks(run: Run) -> list[Any]:
+    found: list[Any] = run("memory", "list", "--tag", "session-task", "--all", env=at(60)).result["memories"]
+    return found
+
+
+def save(run: Run, step: int, session: str = "long", message: str = "") -> Any:
+    words = ["--percent", "65", "--message", message or STEPS[step], "--file", f"src/part{step}.py"]
+    return run("checkpoint", "save", "--session", session, *words, env=at(step)).result
+
+
+def test_a_long_session_leaves_one_memory_with_its_newest_task_first(run: Run, home: Path) -> None:
+    written = {save(run, step)["memoryId"] for step in range(len(STEPS))}
+    assert len(written) == 1
+    (memory,) = tasks(run)
+    assert memory["tags"] == ["compaction-extract", "session-task"]
+    shown = run("memory", "show", memory["id"]).result
+    text = shown["observation"]
+    first, _, rest = text.partition("\n")
+    assert first.startswith(f"Task: {' | '.join(STEPS[-3:])} | Files: src/part17.py, ")
+    assert rest == "Earlier: " + " | ".join(STEPS[-4::-1])
+    assert len(text) <= CHARS
+    assert (shown["created_at"], shown["updated_at"]) == ("2026-09-21T14:13:20.000Z", "2026-09-21T14:30:20.000Z")
+    assert shown["history"] == []
+    state = json.loads((home / "sessions" / "long.json").read_text())
+    assert (state["taskMemoryIds"], state["counts"]["writes"]) == ([memory["id"]], len(STEPS))
+    (hit,) = run("recall", "readings parser buoyline", "--collection", "observations", env=at(60)).result["hits"]
+    assert hit["id"] == memory["id"]
+
+
+def test_what_is_oldest_goes_where_there_is_no_room() -> None:
+    text = "Task: start"
+    for number in range(60):
+        text = grown(text, f"Task: message {number} {'x' * 80} | message {number + 1} {'x' * 80} | Files: a.py")
+    assert CHARS - 200 < len(text) <= CHARS
+    assert "message 60 " in text.splitlines()[0]
+    assert "message 58 " in text.splitlines()[1]
+    assert "start" not in text
+
+
+def test_a_message_that_was_cut_is_told_once() -> None:
+    assert grown("Task: a long mess…", "Task: a long message | next") == "Task: a long message | next"
+    assert grown("Task: one | two | Files: a", "Task: two | three") == "Task: two | three\nEarlier: one"
+    assert grown("Task: x | Files: a | Files: b", "Task: y") == "Task: y\nEarlier: Files: a | x"
+
+
+def test_sessions_keep_apart_and_one_that_was_forgotten_stays_so(run: Run) -> None:
+    one = save(run, 0)["memoryId"]
+    other = save(run, 4, session="other")["memoryId"]
+    assert one != other
+    run("memory", "forget", one)
+    again = save(run, 1)["memoryId"]
+    assert again not in (one, other)
+    assert save(run, 2)["memoryId"] == again
+    forgotten = {memory["id"]: memory["forgotten"] for memory in tasks(run)}
+    assert forgotten == {one: True, other: False, again: False}
+
+
+def test_it_is_found_again_where_the_state_was_lost(run: Run, home: Path) -> None:
+    first = save(run, 0)["memoryId"]
+    (home / "sessions" / "long.json").unlink()
+    assert save(run, 5)["memoryId"] == first
+    (memory,) = tasks(run)
+    assert STEPS[0] in memory["observation"]
+
+
+def test_what_a_hook_script_writes_is_a_memory_of_its_own(run: Run) -> None:
+    words = ["--category", "ops", "--tags", "compaction-extract,session-task"]
+    run("memory", "write", "Task: mend the tide gauge of the pier", *words, "--session", "long", env=at(0))
+    run("memory", "write", "Task: paint the lighthouse of the island", *words, "--session", "long", env=at(1))
+    save(run, 2)
+    assert len(tasks(run)) == 3
+
+
+@pytest.mark.spawned
+@pytest.mark.parametrize("commit", [1, 2])
+def test_killed_while_it_grows_it_is_the_old_one_or_the_new(run: Run, home: Path, commit: int) -> None:
+    save(run, 0)
+    before = tasks(run)[0]["observation"]
+    words = ["checkpoint", "save", "--session", "long", "--percent", "65", "--message", STEPS[1]]
+    faults.stopped(faults.paused(home, *words, commit=commit, env=at(1)))
+    (memory,) = tasks(run)
+    assert memory["observation"] == before or STEPS[1] in memory["observation"]
+    save(run, 2)
+    (memory,) = tasks(run)
+    assert STEPS[2] in memory["observation"] and STEPS[0] in memory["observation"]
