@@ -32,8 +32,7 @@ class _Installed:
 
 
 def installed_from(monkeypatch: pytest.MonkeyPatch, url: object) -> None:
-    seen = {**vars(metadata), "distribution": lambda _: _Installed(url)}
-    monkeypatch.setattr(extras, "metadata", SimpleNamespace(**seen))
+    monkeypatch.setattr(metadata, "distribution", lambda _: _Installed(url))
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from importlib import metadata
 
 from core.errors import Failure
 from core.process import extras
@@ -23,6 +22,8 @@ def requirement() -> str:
 
 def is_here() -> bool:
     """Whether it is installed for the Python that runs this, in a version that is known to do."""
+    from importlib import metadata  # not `core.installed`: asked again after an installation
+
     try:
         found = metadata.version(_PACKAGE)
     except metadata.PackageNotFoundError:

@@ -7,7 +7,6 @@ import json
 import os
 import re
 from dataclasses import dataclass, field
-from importlib import resources
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -225,6 +224,8 @@ def extension(client: Settings, command: str) -> str:
     Raises:
         Failure: INSTALL_FAILED, it is missing from the package.
     """
+    from importlib import resources
+
     parts = [resources.files("clients") / part for part in ("extension.js", f"{client.name}/extension.js")]
     try:
         text = "".join(part.read_text(encoding="utf-8") for part in parts)

@@ -6,18 +6,14 @@ import hashlib
 import json
 import os
 from dataclasses import dataclass, field
-from importlib import metadata
 
-from core import files
+from core import files, installed
 from session.install.json_parts import Traces
 
 
 def version() -> str:
     """This version of joelclaw."""
-    try:
-        return metadata.version("joelclaw")
-    except metadata.PackageNotFoundError:
-        return "unknown"
+    return installed.version("joelclaw") or "unknown"
 
 
 @dataclass(frozen=True)
