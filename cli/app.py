@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.main import get_command
 
-from cli import execution, front, misuse, plain_help, reference, unread
+from cli import execution, front, reference
 from cli.answer import StdoutFullError, write_out
 from cli.commands import GROUPS, every
+from cli.unread_calls import misuse, plain_help
+from cli.unread_calls.answer import versions
 from core.errors import Failure
 
 if TYPE_CHECKING:
@@ -119,7 +121,7 @@ def make_app(*, rich: bool) -> typer.Typer:
 
 def _show_version(asked: bool) -> None:
     if asked:
-        sys.stdout.write(unread.versions())
+        sys.stdout.write(versions())
         raise typer.Exit
 
 

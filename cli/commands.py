@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 _FOLDERS = {
     "recall": "recall",
+    "search": "recall",
     "lost": "session",
+    "sessions": "archived",
     "memory": "memory",
+    "note": "memory",
     "knowledge": "knowledge",
     "vault": "knowledge",
     "otel": "otel",
@@ -37,6 +40,7 @@ _FOLDERS = {
 """First word of a command → where it is declared, in the order of the help."""
 
 GROUPS = {
+    "sessions": "Archived sessions, searched and read.",
     "memory": "Write, find, move and forget memories.",
     "knowledge": "Folders of markdown, kept in step and searched.",
     "vault": "Notes of one folder, read by name or by meaning.",

@@ -32,9 +32,9 @@ def main() -> int:
             options = {**command.defaults(), **dict(zip(("agent", "event"), loose, strict=False))}
         if options is not None:
             return execution.run(command, options, as_json=as_json)
-    from cli import unread
+    from cli.unread_calls.answer import answer
 
-    code = unread.answer(words, as_json=as_json)
+    code = answer(words, as_json=as_json)
     if code is not None:
         return code
     from cli.app import run_app  # Typer: 200 ms

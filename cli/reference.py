@@ -52,9 +52,7 @@ def explained(parameter: Parameter) -> str:
 def usage_line(command: Command) -> str:
     """`joelclaw memory forget ID... [options]`."""
     words = ["joelclaw", command.path]
-    for parameter in command.parameters:
-        if not parameter.flags:
-            words.append(word(parameter))
+    words += [word(parameter) for parameter in command.parameters if not parameter.flags]
     if any(parameter.flags for parameter in command.parameters):
         words.append("[options]")
     return " ".join(words)

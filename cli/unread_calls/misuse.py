@@ -6,14 +6,15 @@ import shlex
 from difflib import get_close_matches
 from itertools import islice
 
+from cli import front
 from cli.commands import GROUPS, every
 from core.errors import Failure, usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from cli.parameter import Command
+    from cli.parameter import Command, Parameter
 
 _COMMANDS = every()
 _BY_PATH = {command.path: command for command in _COMMANDS}
@@ -69,9 +70,8 @@ def failure(words: Sequence[str], message: str, *, extra: bool = False, strange:
 
 
 def of_call(words: Sequence[str]) -> Failure | None:
-    """What is wrong with a call, where that is plain; None where Typer is to read it: help, and options run together."""
-    before = words[: words.index("--")] if "--" in words else words
-    if any(word in ("--help", "-h", "--version") for word in before):
+    """What is wrong with a call; None where Typer is to read it: help, and options run together."""
+    if any(word in ("--help", "-h", "--version") for word in words):
         return None
     path = path_of(words)
     command = _BY_PATH.get(path)
@@ -84,58 +84,56 @@ def of_call(words: Sequence[str]) -> Failure | None:
 
 
 def _of_command(command: Command, words: Sequence[str], rest: Sequence[str]) -> Failure | None:
-    flags = {flag: parameter for parameter in command.parameters for flag in parameter.flags}
     loose: list[str] = []
-    faults: list[Failure] = []
-    at = 0
-    while at < len(rest):
-        word = rest[at]
-        at += 1
+    values: list[tuple[Parameter, str]] = []
+    flags = {flag: parameter for parameter in command.parameters for flag in parameter.flags}
+    waiting = iter(front.spelled_out(command, rest))
+    for word in waiting:
         if word == "--":
-            loose += rest[at:]
-            break
-        if not word.startswith("-") or word == "-":
+            loose += waiting
+        elif not word.startswith("-") or word == "-":
             loose.append(word)
-            continue
-        if not word.startswith("--") and word not in flags:
+        elif word not in flags and not word.startswith("--"):
             return None  # perhaps two options in one word
-        name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
-        parameter = flags.get(name)
-        if parameter is None:
-            near = get_close_matches(name, flags)
-            guess = f" Did you mean {near[0]}?" if near else ""
-            return failure(words, f"No such option: {shown(name)}{guess}", strange=not near)
-        if parameter.kind == "flag":
-            if equals:
-                return failure(words, f"Option {name!r} does not take a value.")
-            continue
-        if not equals and parameter.kind == "truth" and (at == len(rest) or rest[at][:1] == "-"):
-            continue
-        if not equals:
-            if at == len(rest):
+        else:
+            name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+            fault = _of_flag(flags, name, bool(equals))
+            if fault:
+                return failure(words, fault, strange="Did you mean" not in fault and name not in flags)
+            if flags[name].kind == "flag":
+                continue
+            given = value if equals else next(waiting, None)
+            if given is None:
                 return failure(words, f"Option {name!r} requires an argument.")
-            value = rest[at]
-            at += 1
-        try:
-            parameter.convert(value, command.code)
-        except Failure as fault:
-            faults.append(fault)
+            if not flags[name].many:  # the last one counts
+                values = [one for one in values if one[0] is not flags[name]]
+            values.append((flags[name], given))
     for parameter in command.parameters:
-        if parameter.flags:
-            continue
-        taken = loose if parameter.many else loose[:1]
+        taken = [] if parameter.flags else loose if parameter.many else loose[:1]
         loose = loose[len(taken) :]
         if parameter.required and not taken:
             return failure(words, f"Missing argument {parameter.metavar!r}.")
-        for word in taken:
-            try:
-                parameter.convert(word, command.code)
-            except Failure as fault:
-                faults.append(fault)
+        values += [(parameter, word) for word in taken]
     if loose:
         several = "s" * (len(loose) > 1)
         return failure(words, f"Got unexpected extra argument{several} ({shown(' '.join(loose))})", extra=True)
-    return faults[0] if faults else None
+    return next(filter(None, (_of_value(command, *one) for one in values)), None)
+
+
+def _of_flag(flags: Mapping[str, Parameter], name: str, has_value: bool) -> str:
+    """What is wrong with an option, "" for nothing."""
+    if name not in flags:
+        near = get_close_matches(name, flags, 1)
+        return f"No such option: {shown(name)}" + (f" Did you mean {near[0]}?" if near else "")
+    return f"Option {name!r} does not take a value." if has_value and flags[name].kind == "flag" else ""
+
+
+def _of_value(command: Command, parameter: Parameter, text: str) -> Failure | None:
+    try:
+        parameter.convert(text, command.code)
+    except Failure as fault:
+        return fault
+    return None
 
 
 def _as_query(command: Command, words: Sequence[str], *, end: bool = True) -> str:

@@ -5,8 +5,9 @@ A person at a terminal gets Typer's help and complaints; a program gets the same
 
 from __future__ import annotations
 
-from cli import execution, outside
+from cli import execution
 from cli.commands import GROUPS
+from cli.unread_calls import outside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def _answer(words: list[str], *, as_json: bool) -> int | None:
             return 0
         return None
     if words[-1] in _HELP and not execution.stdout_is_terminal():
-        from cli import plain_help
+        from cli.unread_calls import plain_help
 
         text = plain_help.text(" ".join(words[:-1]))
         if text:
@@ -51,7 +52,7 @@ def _answer(words: list[str], *, as_json: bool) -> int | None:
             return 0
     if not as_json:
         return None
-    from cli import misuse
+    from cli.unread_calls import misuse
 
     fault = misuse.of_call(words)
     return None if fault is None else execution.report(misuse.named(words), fault, as_json=True)
