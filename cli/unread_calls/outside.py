@@ -45,7 +45,7 @@ FLAGS = {
     ),
 }
 """Options of the original's later recall, which asks three stores of its own."""
-_INSTEAD = {
+INSTEAD = {
     "event": "joelclaw otel list",
     "events": "joelclaw otel list",
     "runs": "joelclaw otel list",
@@ -93,7 +93,7 @@ def failure(words: Sequence[str]) -> Failure | None:
         CODE,
         f"`joelclaw {name}` belongs to {of}",
         "it is outside of what this joelclaw does: leave the call out, or make it with the original;"
-        f" what is here instead: {_INSTEAD.get(name, 'joelclaw --help')}",
+        f" what is here instead: {INSTEAD.get(name, 'joelclaw --help')}",
     )
 
 
