@@ -13,6 +13,26 @@ _seen: dict[str, str] = {}
 _looked: list[str] = []
 
 
+def requires(distribution: str) -> list[str]:
+    """What an installed distribution asks of others, each as in its metadata; empty where that cannot be read."""
+    wanted = _plain(distribution)
+    for folder in sys.path:
+        for name, found in _listed(folder):
+            if name == wanted:
+                place = os.path.join(folder, f"{distribution}-{found}.dist-info", "METADATA")
+                return [line.partition(":")[2].strip() for line in _head(place) if line.startswith("Requires-Dist:")]
+    return []
+
+
+def _head(path: str) -> list[str]:
+    """The lines of a metadata file before its text."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read().partition("\n\n")[0].splitlines()
+    except (OSError, ValueError):
+        return []
+
+
 def version(distribution: str) -> str | None:
     """The version of an installed distribution, None where there is none; of several, the first on the path."""
     wanted = _plain(distribution)

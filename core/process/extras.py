@@ -10,18 +10,14 @@ import os
 import shlex
 import sys
 
+from core import installed
+
 _RECEIPT = "uv-receipt.toml"
 
 
 def requirement(extra: str, package: str) -> str:
     """What the extra asks of its package, as pip takes it: `mcp>=2.3,<3`; its bare name where nothing is known."""
-    from importlib import metadata
-
-    try:
-        wanted = metadata.requires("joelclaw") or []
-    except metadata.PackageNotFoundError:
-        wanted = []
-    for line in wanted:
+    for line in installed.requires("joelclaw"):
         name, _, marker = line.partition(";")
         if "extra" in marker and marker.strip(" '\"").endswith(extra) and name.startswith(package):
             bounds = name.replace(" ", "").removeprefix(package).split(",")

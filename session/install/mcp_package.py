@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 
 from core.errors import Failure
@@ -59,6 +58,8 @@ def _attempt() -> str:
         words = ["uv", "pip", "install", "--quiet", "--python", sys.executable, requirement()]
     else:
         return "the environment of joelclaw has no pip, and there is no `uv` on the PATH"
+    import subprocess
+
     try:
         done = subprocess.run(  # noqa: S603  # our own words
             words,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
@@ -65,6 +64,8 @@ class Plan:
 
     def diff(self, *, whole: bool = True) -> str:
         """The change as a unified diff; empty without one. `whole`: of a file `is_whole`, too; else its two names."""
+        import difflib  # nothing to show where nothing changes
+
         old, new = (
             (data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in (self.before, self.after)
         )
