@@ -35,6 +35,7 @@ LONG = {
     "compaction serialize": "reads a whole session file",
     "compaction summarize": "reads a whole session file and sums it up",
     "compaction branch": "reads a whole session file",
+    "knowledge sync": "reads folders of markdown",
     "idle run": "waits for timers and starts agents",
     "mcp": "starts the official mcp package and serves until it is told to end",
     "memory index": "embeds with a model",
