@@ -145,6 +145,16 @@ def test_a_file_that_is_not_archived_says_how(run: Run, tmp_path: Path) -> None:
     assert f"memory archive '{made.path}'" in refused["fix"]
 
 
+@pytest.mark.usefixtures("path")
+def test_what_was_forgotten_is_not_read_back(run: Run) -> None:
+    run("memory", "forget", f"call:{SESSION}:1")
+    made = run("sessions", "extract", SESSION, "--query", "retry").json["result"]["extraction"]
+    assert "pytest" not in str(made)
+    run("memory", "forget", "--session", SESSION)
+    assert run("sessions", "extract", SESSION, ok=False).json["error"]["code"] == "SESSION_NOT_FOUND"
+    assert run("sessions", "search", "retry queue").result["hits"] == []
+
+
 def test_an_empty_home_has_none(run: Run, home: Path) -> None:
     assert run("sessions", "search", "anything").result["hits"] == []
     assert run("sessions", "extract", SESSION, ok=False).code == 1

@@ -109,7 +109,7 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
         project=known["project"] if known else "",
         folder=known["folder"] if known else "",
         path=path,
-        started_at=said[0][1] if said else None,
+        started_at=min((at for _, at in said), default=None),
         lines=_lines(said, calls.calls(db, session, last=MOST_LINES)),
     )
 
@@ -141,6 +141,8 @@ def _lines(said: list[tuple[str, int]], called: list[Call]) -> tuple[Line, ...]:
     last = said[0][1] if said else 0
     for call in called:
         last = call["at"] or last
+        if call["outcome"] == calls.FORGOTTEN_CALL:
+            continue
         placed.append((last, 1, _of_call(call)))
     placed.sort(key=lambda one: one[:2])
     kept = placed[-MOST_LINES:]
