@@ -73,7 +73,7 @@ _WORDS = {
     "jc:system-architecture": (
         "architecture adr design schema database service services api protocol queue pipeline component"
         " components interface boundary layer layers module modules dependency monolith microservice decided"
-        " decision gateway proxy backend frontend monorepo stream streams redis postgres sqlite cache replica endpoint"
+        " decision proxy backend frontend monorepo stream streams redis postgres sqlite cache replica endpoint"
         " endpoints graphql grpc bucket bus tenants packages edge chose stored"
     ),
     OPERATIONS: (

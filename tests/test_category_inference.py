@@ -18,7 +18,7 @@ def told(half: str) -> list[tuple[str, str]]:
     return [(head.split()[1], text) for head, _, text in rows if head.split()[0] == half]
 
 
-@pytest.mark.parametrize(("half", "right"), [("tuned", 57), ("held", 50)])
+@pytest.mark.parametrize(("half", "right"), [("tuned", 57), ("held", 51)])
 def test_most_sentences_are_put_where_they_belong(half: str, right: int) -> None:
     """The words were chosen with one half (35 before); the other was written with it and not looked at (38 before)."""
     rows = told(half)

@@ -24,7 +24,7 @@ COMMANDS: tuple[Command, ...] = (
             P("query", (), "what to look for", required=True, metavar="QUERY"),
             P("limit", ("--limit", "-n"), "most sessions", kind="whole", default=8, low=1, high=100),
             P("extract", ("--extract",), "with each, what it holds about the query", kind="flag"),
-            P("runtime", ("--runtime",), "only sessions of this client, such as pi or codex (default all)", default=""),
+            P("runtime", ("--runtime",), "only sessions of this client (default all)", default=""),
             P(
                 "source",
                 ("--source",),

@@ -82,12 +82,14 @@ def inspect(answer: Answer) -> None:
 
 
 def _heading(screen: Console, about: dict[str, Any]) -> None:
-    line = safe(about["sessionId"], "bold cyan")
+    line = Text()
+    line.append_text(safe(about["sessionId"], "bold cyan"))
     line.append_text(safe(f"  {about['client']}  {about['startedAt'][:16]}  {about['folder']}", "dim"))
     screen.print(line)
 
 
 def _line(entry: dict[str, Any], style: str = "") -> Text:
-    line = safe(f"{entry['line']:>5}  {entry['role']:<9}  ", "dim")
+    line = Text()
+    line.append_text(safe(f"{entry['line']:>5}  {entry['role']:<9}  ", "dim"))
     line.append_text(safe(" ".join(entry["text"].split()), style))
     return line

@@ -98,7 +98,8 @@ def vault_ls(answer: Answer) -> None:
         screen.print(pairs(result["sections"]))
     for item in result.get("items", []):
         path, status = (item, "") if isinstance(item, str) else (item["path"], item["status"] or "")
-        line = safe(os.path.relpath(path, result["vault_root"]))
+        line = Text()
+        line.append_text(safe(os.path.relpath(path, result["vault_root"])))
         line.append_text(safe(f"  {status}" if status else "", "cyan"))
         screen.print(line)
     next_steps(answer, screen)
@@ -120,12 +121,14 @@ def vault_adr(answer: Answer) -> None:
     screen = console()
     result: Any = answer.result
     for one in result.get("items", []):
-        line = safe(f"{one['number']}  ", "bold")
+        line = Text()
+        line.append_text(safe(f"{one['number']}  ", "bold"))
         line.append_text(safe(f"{one['status'] or '–':<11}", "cyan"))
         line.append_text(safe(one["title"]))
         screen.print(line)
     for one in result.get("matches", []):
-        line = safe(f"{one['number']}  ", "bold")
+        line = Text()
+        line.append_text(safe(f"{one['number']}  ", "bold"))
         line.append_text(safe(one["title"]))
         line.append_text(safe(f"  {one['filename']}:{one['start_line']}  {one['reason']}", "dim"))
         screen.print(line)

@@ -51,7 +51,8 @@ def everywhere(answer: Answer) -> None:
     if not result["hits"]:
         screen.print(safe(f"Nothing bears on {result['query'][:120]!r}.", "yellow"))
     for hit in result["hits"]:
-        line = safe(f"{hit['collection']:<20}", "magenta")
+        line = Text()
+        line.append_text(safe(f"{hit['collection']:<20}", "magenta"))
         if hit["score"] is not None:
             line.append_text(bar(hit["score"]))
         line.append_text(safe(f"  {hit['title']}", "bold"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clients import registry
 from core import clock
 from core.store.sessions import calls, transcripts
 from memory.sessions.transcript import folder_key
@@ -20,7 +21,6 @@ SNIPPETS = 3
 SNIPPET_CHARS = 500
 _HITS_A_SESSION = 6
 _MOST_HITS = 100
-_CLIENTS = {"claude-code": "claude", "codex-cli": "codex", "gemini-cli": "gemini"}
 
 
 def search(
@@ -55,7 +55,7 @@ def search(
         config=config,
         by_name=True,
     )
-    wanted = _CLIENTS.get(client, client)
+    wanted = next((name for name in registry.CLIENTS if client.startswith(name)), client)
     by_session: dict[str, list[Hit]] = {}
     for hit in result["hits"]:
         if hit["session"] and (wanted in ("", "all") or hit["source"] == wanted):
@@ -72,6 +72,7 @@ def _hit(db: apsw.Connection, session: str, hits: list[Hit], query: str, machine
     known = calls.session(db, session)
     folder = known["folder"] if known else ""
     best = hits[0]
+    said = [passage.around(hit["observation"], query.split(), SNIPPET_CHARS) for hit in hits]
     return {
         "source": "local",
         "id": session,
@@ -85,5 +86,5 @@ def _hit(db: apsw.Connection, session: str, hits: list[Hit], query: str, machine
         "client": known["client"] if known else best["source"],
         "project": known["project"] if known else best["project"],
         "score": best["score"],
-        "snippets": [passage.around(hit["observation"], query.split(), SNIPPET_CHARS) for hit in hits[:SNIPPETS]],
+        "snippets": list(dict.fromkeys(said))[:SNIPPETS],
     }
