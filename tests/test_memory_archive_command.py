@@ -172,8 +172,8 @@ def test_nothing_but_foreign_files_is_a_failure(run: Run, tmp_path: Path) -> Non
 
 
 def test_a_session_id_is_kept_as_hooks_keep_it(run: Run, tmp_path: Path) -> None:
-    made = Transcript(tmp_path / "long.jsonl")
-    made.write(made.entry("user", "of a session with a long name", sessionId="s" * 230))
+    made = Transcript(tmp_path / ("s" * 230 + ".jsonl"))
+    made.user("of a session with a long name")
     run("memory", "archive", str(made.path))
     one = json.loads(run("memory", "export").out)
     assert one["session"].startswith("hash-")
@@ -187,7 +187,7 @@ def test_whose_name_a_session_has(run: Run, tmp_path: Path) -> None:
     """What the lines say, whatever the file is called."""
     for agent, entries in (("pi", PI), ("codex", CODEX), ("gemini", GEMINI)):
         run("memory", "archive", str(lines(tmp_path / f"{agent}-file.jsonl", entries)))
-    Transcript(tmp_path / "copy.jsonl").user("claude was asked about the gateway")
+    Transcript(tmp_path / "copy.jsonl", session=SESSION).user("claude was asked about the gateway")
     run("memory", "archive", str(tmp_path / "copy.jsonl"))
     assert sessions(run) == {PIGEONS, "codex-session", "gemini-session", SESSION}
 
@@ -199,7 +199,7 @@ FORK = "0b9f6c1e-1111-4222-8333-444455556666"
 @pytest.mark.parametrize("own", ["", FORK, "fork"])
 def test_a_fork_of_claude_code_is_itself(run: Run, tmp_path: Path, name: str, own: str) -> None:
     """It begins with lines of the session that it is of; its own name it in what it adds, and in its file's name."""
-    made = Transcript(tmp_path / f"{name}.jsonl")
+    made = Transcript(tmp_path / f"{name}.jsonl", session=SESSION)
     made.user("what the first session said of the harbour")
     if own:
         made.write(made.entry("user", "what the fork says of it", sessionId=own))

@@ -103,7 +103,7 @@ def children(pid: int) -> list[int]:
 def test_one_at_a_time_of_a_session(run: Run, home: Path, tmp_path: Path, made: Transcript, model: Fake) -> None:
     command, told, go = waiting(tmp_path)
     other = long_session(tmp_path / "other.jsonl", 2)
-    other.path.write_text(other.path.read_text().replace("u-0", "v-0").replace(SESSION, "another"))
+    other.path.write_text(other.path.read_text().replace("u-0", "v-0"))
     with spawn(home, str(made.path), "--command", command) as process:
         until(told.exists)
         done = run("memory", "observe", "--session", SESSION, "--command", model.command, ok=False)

@@ -33,7 +33,7 @@ def write(answer: Answer) -> None:
     screen.print(_verdict(result["verdict"]), safe(result["observation"]))
     rows: dict[str, object] = {
         "id": result["id"],
-        "category": f"{result['categoryId']} ({_TOLD_BY[result['categorySource']]})",
+        "category": f"{result['categoryId']} ({_TOLD_BY.get(result['categorySource'], result['categorySource'])})",
         "why": result["reason"],
         "project": result["project"] or ("none: seen in every one" if result["isGlobal"] else "none known"),
     }
