@@ -140,7 +140,7 @@ complete -c joelclaw -n "__joelclaw_at 'lost'" -l json -d 'one JSON object on st
 complete -c joelclaw -n "__joelclaw_at 'lost'" -l help -s h -d 'what this command takes'
 complete -c joelclaw -n "__joelclaw_at 'sessions search'" -l limit -s n -x -d 'most sessions'
 complete -c joelclaw -n "__joelclaw_at 'sessions search'" -l extract -d 'with each, what it holds about the query'
-complete -c joelclaw -n "__joelclaw_at 'sessions search'" -l runtime -x -d 'only sessions of this client, such as pi or codex (default all)'
+complete -c joelclaw -n "__joelclaw_at 'sessions search'" -l runtime -x -d 'only sessions of this client (default all)'
 complete -c joelclaw -n "__joelclaw_at 'sessions search'" -l source -x -a 'typesense ssh local both' -d 'taken for the mirrored CLI\'s sake: the archive of this machine is searched in each case'
 complete -c joelclaw -n "__joelclaw_at 'sessions search'" -l machine -x -d 'likewise (default this one)'
 complete -c joelclaw -n "__joelclaw_at 'sessions search'" -l ssh-target -x -d 'likewise'
