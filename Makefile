@@ -86,6 +86,7 @@ pictures: $(STAMP)  ## draw docs/pictures/ anew: what commands print on a termin
 bench: $(STAMP)  ## whole-process times against `python -c pass`
 	$(BIN)/python bench/speed.py --json bench/results/speed.json
 	$(BIN)/python bench/hooks.py --json bench/results/hooks.json
+	$(BIN)/python bench/commands.py --json bench/results/commands.json
 
 bench-cluster: $(STAMP)  ## recall over 10,000 and 1,000,000 documents on a Typesense server: takes most of an hour
 	$(BIN)/python bench/cluster_recall.py --speed 10000

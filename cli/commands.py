@@ -13,10 +13,13 @@ if TYPE_CHECKING:
 
 _FOLDERS = {
     "recall": "recall",
+    "search": "recall",
     "lost": "session",
     "session": "life",
     "report": "life",
+    "sessions": "archived",
     "memory": "memory",
+    "note": "memory",
     "knowledge": "knowledge",
     "vault": "knowledge",
     "otel": "otel",
@@ -42,6 +45,7 @@ _FOLDERS = {
 """First word of a command → where it is declared, in the order of the help."""
 
 GROUPS = {
+    "sessions": "Archived sessions, searched and read.",
     "memory": "Write, find, move and forget memories.",
     "knowledge": "Folders of markdown, kept in step and searched.",
     "vault": "Notes of one folder, read by name or by meaning.",
@@ -55,12 +59,29 @@ GROUPS = {
 }
 
 
+_ALIASES = {
+    f"session {verb}": f"sessions {verb}" for verb in ("search", "extract", "inspect", "chunks", "signals", "friction")
+}
+"""The mirrored CLI's second names."""
+
+
+def real(words: list[str]) -> list[str]:
+    """The words of a call by the command's own name."""
+    name = _ALIASES.get(" ".join(words[:2])) if words[:1] == ["session"] else None
+    return [*name.split(), *words[2:]] if name else words
+
+
 def named(path: str) -> Command | None:
     """The command of that name (`memory write`), or None."""
     for command in _declared(path.partition(" ")[0]):
         if command.path == path:
             return command
     return None
+
+
+def is_taken(word: str) -> bool:
+    """Whether a command of ours begins with this word."""
+    return word in _FOLDERS
 
 
 def every() -> tuple[Command, ...]:

@@ -46,6 +46,28 @@ def parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
     return None if loose else options
 
 
+def spelled_out(command: Command, words: Sequence[str]) -> list[str]:
+    """The words with the `true` that a bare `--success` means; Typer wants a value."""
+    flags = {flag: parameter for parameter in command.parameters for flag in parameter.flags}
+    spelt: list[str] = []
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        spelt.append(word)
+        parameter = flags.get(word)
+        if word == "--":
+            break
+        if parameter is None or parameter.kind == "flag":
+            continue
+        if parameter.kind == "truth" and (at == len(words) or words[at][:1] == "-"):
+            spelt.append("true")
+        elif at < len(words):
+            spelt.append(words[at])
+            at += 1
+    return [*spelt, *words[at:]]
+
+
 def _flagged(command: Command, words: Sequence[str], options: dict[str, Any]) -> list[str] | None:
     """Put the flags' values into the options; returns the words that are left, or None."""
     flags = {flag: parameter for parameter in command.parameters for flag in parameter.flags}
@@ -67,7 +89,9 @@ def _flagged(command: Command, words: Sequence[str], options: dict[str, Any]) ->
         if parameter.kind == "flag":
             options[parameter.name] = True
             continue
-        if not equals:
+        if not equals and parameter.kind == "truth" and (at == len(words) or words[at][:1] == "-"):
+            value = "true"
+        elif not equals:
             if at == len(words):
                 return None
             value = words[at]

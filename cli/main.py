@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from cli import execution, front
+from cli import commands, execution, front
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+_JSON = ("--json", "--toon")
+"""Both ask for the envelope: the mirrored CLI takes `--toon` too, and prints JSON."""
 
 
 def main() -> int:
@@ -17,6 +21,7 @@ def main() -> int:
     as_json = json_asked or not execution.stdout_is_terminal()
     if words[:1] == ["background"] and len(words) > 1:
         return _background(words[1:], as_json=as_json)
+    words = commands.real(words)
     found = front.find(words)
     if found is not None:
         command, rest = found
@@ -27,6 +32,11 @@ def main() -> int:
             options = {**command.defaults(), **dict(zip(("agent", "event"), loose, strict=False))}
         if options is not None:
             return execution.run(command, options, as_json=as_json)
+    from cli.unread_calls.answer import answer
+
+    code = answer(words, as_json=as_json)
+    if code is not None:
+        return code
     from cli.app import run_app  # Typer: 200 ms
 
     return run_app(words, as_json=as_json)
@@ -58,7 +68,7 @@ def plain(word: str) -> str:
 
 
 def take_json_flag(words: Sequence[str]) -> tuple[list[str], bool]:
-    """The words without `--json`, which may stand anywhere before `--`, and whether it was there."""
+    """The words without `--json` and `--toon`, which may stand anywhere before `--`, and whether one was there."""
     end = words.index("--") if "--" in words else len(words)
-    kept = [word for word in words[:end] if word != "--json"]
+    kept = [word for word in words[:end] if word not in _JSON]
     return [*kept, *words[end:]], len(kept) < end

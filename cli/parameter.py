@@ -174,6 +174,10 @@ TOKENS = Parameter("tokens", ("--tokens",), "context usage in tokens; needs --wi
 WINDOW = Parameter("window", ("--window",), "the model's context window in tokens", kind="whole", low=1, metavar="W")
 HOURS = Parameter("hours", ("--hours",), "how far back, in hours", kind="number", default=24, low=0, high=876_000)
 
+ADAPTER = Parameter(
+    "adapter", ("--adapter",), "taken for the mirrored CLI's sake; there is one adapter", default="", metavar="NAME"
+)
+
 ENVIRONMENT = ("JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE")
 """Variables that name the session, the first that is set."""
 

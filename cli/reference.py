@@ -52,13 +52,38 @@ def explained(parameter: Parameter) -> str:
 def usage_line(command: Command) -> str:
     """`joelclaw memory forget ID... [options]`."""
     words = ["joelclaw", command.path]
-    for parameter in command.parameters:
-        if not parameter.flags:
-            word = parameter.metavar + ("..." if parameter.many else "")
-            words.append(word if parameter.required else f"[{word}]")
+    words += [word(parameter) for parameter in command.parameters if not parameter.flags]
     if any(parameter.flags for parameter in command.parameters):
         words.append("[options]")
     return " ".join(words)
+
+
+def word(parameter: Parameter) -> str:
+    """A positional in a usage line: `QUERY`, `[QUERY]` where it may be left out, `ID...` where there may be several."""
+    shown = parameter.metavar + ("..." if parameter.many else "")
+    return shown if parameter.required else f"[{shown}]"
+
+
+def children(group: str) -> list[tuple[str, str]]:
+    """Path and help of the commands in a group; with "" of the groups and of the commands in none, in order."""
+    found: dict[str, str] = {}
+    for command in _COMMANDS:
+        parent = command.path.rpartition(" ")[0]
+        if parent == group:
+            found[command.path] = command.help
+        elif not group:
+            found.setdefault(parent, GROUPS[parent])
+    return list(found.items())
+
+
+def overview(group: str) -> dict[str, Any]:
+    """What a group is for, and how each of its commands is called, by the command's last word."""
+    usages = {
+        command.path.rpartition(" ")[2]: usage_line(command)
+        for command in _COMMANDS
+        if command.path.rpartition(" ")[0] == group
+    }
+    return {"description": GROUPS[group], "commands": usages, **({"subcommands": usages} if group == "otel" else {})}
 
 
 def tree() -> dict[str, Any]:

@@ -15,7 +15,7 @@ _joelclaw() {
       *)
         path="${path:+$path }${COMP_WORDS[at]}"
         case "$path" in
-          memory | knowledge | vault | otel | session | store | checkpoint | inject | idle | compaction) ;;
+          sessions | memory | knowledge | vault | otel | session | store | checkpoint | inject | idle | compaction) ;;
           *) break ;;
         esac
         ;;
@@ -31,6 +31,11 @@ _joelclaw() {
     "recall --session") return ;;
     "recall --project") return ;;
     "recall --batch") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
+    "recall --adapter") return ;;
+    "search --collection" | "search -c") return ;;
+    "search --limit" | "search -n") return ;;
+    "search --filter" | "search -f") return ;;
+    "search --facet") return ;;
     "lost --limit" | "lost -n") return ;;
     "lost --kind" | "lost -k") COMPREPLY=($(compgen -W "files names commands errors words decisions" -- "$word")); return ;;
     "session list --limit" | "session list -n") return ;;
@@ -40,11 +45,23 @@ _joelclaw() {
     "session show --to") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
     "report --hours") return ;;
     "report --to") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
+    "sessions search --limit" | "sessions search -n") return ;;
+    "sessions search --runtime") return ;;
+    "sessions search --source") COMPREPLY=($(compgen -W "typesense ssh local both" -- "$word")); return ;;
+    "sessions search --machine") return ;;
+    "sessions search --ssh-target") return ;;
+    "sessions search --max-files") return ;;
+    "sessions extract --query") return ;;
+    "sessions extract --format") COMPREPLY=($(compgen -W "json markdown" -- "$word")); return ;;
+    "sessions inspect --around") return ;;
+    "sessions inspect --before") return ;;
+    "sessions inspect --after") return ;;
     "memory write --category" | "memory write -c") return ;;
     "memory write --tags" | "memory write -t") return ;;
     "memory write --source" | "memory write -s") return ;;
     "memory write --session") return ;;
     "memory write --project") return ;;
+    "memory write --type") COMPREPLY=($(compgen -W "observation lesson pattern failed_target" -- "$word")); return ;;
     "memory search --limit" | "memory search -n") return ;;
     "memory search --category" | "memory search -c") return ;;
     "memory recent --count" | "memory recent -n") return ;;
@@ -72,9 +89,29 @@ _joelclaw() {
     "memory observe --command") return ;;
     "memory index --limit" | "memory index -n") return ;;
     "memory index --budget-seconds") return ;;
+    "note --source") return ;;
+    "note --tags") return ;;
     "knowledge search --type" | "knowledge search -t") return ;;
     "knowledge search --limit" | "knowledge search -n") return ;;
+    "knowledge note --source" | "knowledge note -s") return ;;
+    "knowledge note --agent" | "knowledge note -a") return ;;
+    "knowledge note --session") return ;;
+    "knowledge note --turn") return ;;
+    "knowledge note --turn-id") return ;;
+    "knowledge note --channel") return ;;
+    "knowledge note --summary") return ;;
+    "knowledge note --decision") return ;;
+    "knowledge note --evidence") return ;;
+    "knowledge note --usefulness") return ;;
+    "knowledge note --skip-reason") COMPREPLY=($(compgen -W "routine-heartbeat duplicate-signal no-new-information" -- "$word")); return ;;
+    "knowledge note --project") return ;;
+    "knowledge note --loop-id") return ;;
+    "knowledge note --story-id") return ;;
+    "knowledge note --run-id") return ;;
+    "knowledge note --tools") return ;;
     "vault search --limit" | "vault search -n") return ;;
+    "vault adr --status") return ;;
+    "vault adr --limit") return ;;
     "otel emit --action") return ;;
     "otel emit --source") return ;;
     "otel emit --component") return ;;
@@ -86,6 +123,7 @@ _joelclaw() {
     "otel emit --error") return ;;
     "otel emit --duration-ms") return ;;
     "otel emit --session") return ;;
+    "otel emit --adapter") return ;;
     "otel list --level") return ;;
     "otel list --source") return ;;
     "otel list --component") return ;;
@@ -96,6 +134,7 @@ _joelclaw() {
     "otel list --limit" | "otel list -n") return ;;
     "otel list --page") return ;;
     "otel list --backend") COMPREPLY=($(compgen -W "sqlite typesense" -- "$word")); return ;;
+    "otel list --adapter") return ;;
     "otel search --level") return ;;
     "otel search --source") return ;;
     "otel search --component") return ;;
@@ -106,10 +145,12 @@ _joelclaw() {
     "otel search --limit" | "otel search -n") return ;;
     "otel search --page") return ;;
     "otel search --backend") COMPREPLY=($(compgen -W "sqlite typesense" -- "$word")); return ;;
+    "otel search --adapter") return ;;
     "otel stats --source") return ;;
     "otel stats --component") return ;;
     "otel stats --hours") return ;;
     "otel stats --backend") COMPREPLY=($(compgen -W "sqlite typesense" -- "$word")); return ;;
+    "otel stats --adapter") return ;;
     "otel prune --days") return ;;
     "otel export --to") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
     "checkpoint save --session") return ;;
@@ -179,10 +220,11 @@ _joelclaw() {
     "doctor --client") COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return ;;
   esac
   case "$path" in
-    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall lost report hook trust off on exclude mcp install uninstall backup restore status doctor completion memory knowledge vault otel session store checkpoint inject idle compaction"; fi ;;
+    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall search lost report note hook trust off on exclude mcp install uninstall backup restore status doctor completion sessions memory knowledge vault otel session store checkpoint inject idle compaction"; fi ;;
+    "sessions") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="search extract inspect"; fi ;;
     "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget list edit tag pin supersede import export archive observe stats index"; fi ;;
-    "knowledge") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="sync search"; fi ;;
-    "vault") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="read search"; fi ;;
+    "knowledge") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="sync search note"; fi ;;
+    "vault") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="read search ls tree adr"; fi ;;
     "otel") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="emit list search stats prune export import"; fi ;;
     "session") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="list show"; fi ;;
     "store") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="init sync push pull verify prune"; fi ;;
@@ -190,12 +232,16 @@ _joelclaw() {
     "inject") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="recovery memory refresh project"; fi ;;
     "idle") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="schedule cancel list due run"; fi ;;
     "compaction") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="decide prepare serialize summarize branch"; fi ;;
-    "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --verbatim --include-hold --include-discard --budget --category -c --tag --collection --session --project --everywhere --explain --batch --json --help -h"; fi ;;
+    "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --verbatim --include-hold --include-discard --budget --category -c --tag --collection --session --project --everywhere --explain --batch --adapter --json --help -h"; fi ;;
+    "search") if [[ $word == -* ]]; then offered="--collection -c --limit -n --filter -f --facet --semantic -s --json --help -h"; fi ;;
     "lost") if [[ $word == -* ]]; then offered="--limit -n --kind -k --json --help -h"; fi ;;
     "session list") if [[ $word == -* ]]; then offered="--limit -n --project --client --hours --json --help -h"; fi ;;
     "session show") if [[ $word == -* ]]; then offered="--full --html --to --json --help -h"; fi ;;
     "report") if [[ $word == -* ]]; then offered="--hours --html --to --json --help -h"; fi ;;
-    "memory write") if [[ $word == -* ]]; then offered="--category -c --tags -t --source -s --session --project --global --json --help -h"; fi ;;
+    "sessions search") if [[ $word == -* ]]; then offered="--limit -n --extract --runtime --source --machine --ssh-target --max-files --json --help -h"; fi ;;
+    "sessions extract") if [[ $word == -* ]]; then offered="--query --format --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "sessions inspect") if [[ $word == -* ]]; then offered="--around --before --after --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "memory write") if [[ $word == -* ]]; then offered="--category -c --tags -t --source -s --session --project --type --global --json --help -h"; fi ;;
     "memory search") if [[ $word == -* ]]; then offered="--limit -n --category -c --raw --json --help -h"; fi ;;
     "memory recent") if [[ $word == -* ]]; then offered="--count -n --hours --json --help -h"; fi ;;
     "memory scorecard") if [[ $word == -* ]]; then offered="--hours --json --help -h"; fi ;;
@@ -212,14 +258,19 @@ _joelclaw() {
     "memory observe") if [[ $word == -* ]]; then offered="--session --command --detach --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "memory stats") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "memory index") if [[ $word == -* ]]; then offered="--limit -n --budget-seconds --json --help -h"; fi ;;
+    "note") if [[ $word == -* ]]; then offered="--source --tags --json --help -h"; fi ;;
     "knowledge sync") if [[ $word == -* ]]; then offered="--prune --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "knowledge search") if [[ $word == -* ]]; then offered="--type -t --limit -n --json --help -h"; fi ;;
+    "knowledge note") if [[ $word == -* ]]; then offered="--source -s --agent -a --session --turn --turn-id --channel --summary --decision --evidence --usefulness --skip-reason --project --loop-id --story-id --run-id --tools --json --help -h"; fi ;;
     "vault read") if [[ $word == -* ]]; then offered="--raw --verbatim --json --help -h"; fi ;;
     "vault search") if [[ $word == -* ]]; then offered="--semantic --limit -n --json --help -h"; fi ;;
-    "otel emit") if [[ $word == -* ]]; then offered="--action --source --component --level --success --metadata --id --timestamp --error --duration-ms --session --stdin --json --help -h"; fi ;;
-    "otel list") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --backend --json --help -h"; fi ;;
-    "otel search") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --backend --follow -f --json --help -h"; fi ;;
-    "otel stats") if [[ $word == -* ]]; then offered="--source --component --hours --backend --json --help -h"; fi ;;
+    "vault ls") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "vault tree") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
+    "vault adr") if [[ $word == -* ]]; then offered="--status --limit --json --help -h"; else COMPREPLY=($(compgen -W "list locate collisions" -- "$word")); return; fi ;;
+    "otel emit") if [[ $word == -* ]]; then offered="--action --source --component --level --success --metadata --id --timestamp --error --duration-ms --session --stdin --adapter --json --help -h"; fi ;;
+    "otel list") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --backend --adapter --json --help -h"; fi ;;
+    "otel search") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --backend --adapter --follow -f --json --help -h"; fi ;;
+    "otel stats") if [[ $word == -* ]]; then offered="--source --component --hours --backend --adapter --json --help -h"; fi ;;
     "otel prune") if [[ $word == -* ]]; then offered="--days --json --help -h"; fi ;;
     "otel export") if [[ $word == -* ]]; then offered="--follow -f --status --to --json --help -h"; fi ;;
     "otel import") if [[ $word == -* ]]; then offered="--json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;

@@ -192,7 +192,7 @@ def clean_tags(tags: Sequence[str], found: list[str]) -> list[str]:
 def set_category(document: Document, given: str, annotated: str) -> None:
     """Fill in the category: an explicit one, else the annotation's, else by the text's words.
 
-    `ops`, the default of the mirrored CLI's flag, looks like a given one, so the annotation goes before it.
+    The mirrored CLI's hooks always give `ops`, its flag's default there, so the annotation goes before that.
     """
     if given and not (annotated and given == _DEFAULT_CATEGORY):
         document["category_id"], document["category_confidence"] = categories.resolve(given), 1.0
@@ -262,10 +262,17 @@ def _category_rank(document: Document) -> int:
     return _SOURCE_RANK.index(source) if source in _SOURCE_RANK else 0
 
 
+def _category(document: Document) -> str:
+    """The category as people read it; operations, also where nothing in the text speaks for one, as `ops`."""
+    if document["category_id"] == categories.OPERATIONS:
+        return _DEFAULT_CATEGORY
+    return categories.short(document["category_id"])
+
+
 def _result(document: Document, given: str, found: list[str], was_merged: bool) -> WriteResult:
     result: WriteResult = {
         "observation": document["text"],
-        "category": given or categories.short(document["category_id"]),
+        "category": given or _category(document),
         "source": document["source"],
         "tags": document["tags"],
         "id": document["id"],

@@ -80,7 +80,7 @@ def new_event(
         "id": identifier(id) or ids.uuid7(),
         "timestamp": now,
         "sessionId": identifier(session or _first(_SESSION_NAMES) or _role(role)),
-        "systemId": identifier(system or _first(_SYSTEM_NAMES) or _host()) or "unknown",
+        "systemId": identifier(system or _first(_SYSTEM_NAMES) or host()) or "unknown",
         "level": parse_level(level) or "info",
         "source": _name(source) or "cli",
         "component": _name(component) or "otel-cli",
@@ -167,7 +167,8 @@ def _role(role: str) -> str:
     return "gateway" if _first(("GATEWAY_ROLE",)) == "central" else _first(("JOELCLAW_ROLE",)) or role
 
 
-def _host() -> str:
+def host() -> str:
+    """The name of this machine, as events have it unless a variable names another."""
     name = os.uname().nodename.strip().lower()
     return name.removesuffix(".localdomain").removesuffix(".local")
 

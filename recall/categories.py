@@ -53,24 +53,28 @@ _ALIASES = {
 _WORDS = {
     "jc:preferences": (
         "prefer prefers preferred preference preferences likes dislikes hates favourite favorite wants style"
-        " taste tone habit"
+        " taste tone habit favours favors favour favor dislike hate loves love want likes please emoji emojis theme"
+        " verbose concise spelling"
     ),
     "jc:rules-conventions": (
         "always never must rule rules convention conventions policy forbidden required standard guideline"
-        " guidelines naming lint avoid instead"
+        " guidelines naming lint avoid instead every allowed use don names commit commits docstring docstrings"
+        " imports kebab camelcase pascalcase casing format changelog reversible approve"
     ),
     "jc:people-relationships": (
         "wife husband partner friend friends colleague colleagues manager team teammate boss mother father"
-        " brother sister son daughter family birthday customer client met introduced"
+        " brother sister son daughter family birthday customer met introduced introduce leads led reports contact boss"
+        " contractor maintainer hired ask talk owner founder"
     ),
     "jc:memory-system": (
         "memory memories recall recalls observation observations typesense embedding embeddings compaction"
-        " checkpoint checkpoints episode episodes dedupe"
+        " checkpoint checkpoints episode episodes dedupe verdict gate inject injected"
     ),
     "jc:system-architecture": (
         "architecture adr design schema database service services api protocol queue pipeline component"
         " components interface boundary layer layers module modules dependency monolith microservice decided"
-        " decision"
+        " decision proxy backend frontend monorepo stream streams redis postgres sqlite cache replica endpoint"
+        " endpoints graphql grpc bucket bus tenants packages edge chose stored"
     ),
     OPERATIONS: (
         "deploy deployed deploys deployment release rollback restart restarted server daemon cron launchd"
@@ -80,7 +84,7 @@ _WORDS = {
     ),
     "jc:projects": (
         "project projects roadmap milestone deadline repo repository sprint backlog launch mvp feature"
-        " features ship shipped"
+        " features ship ships shipped codename phase quarter beta relaunch rewrite due planned paused goal scope app"
     ),
 }
 _category_of: dict[str, list[str]] = {}

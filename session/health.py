@@ -13,7 +13,7 @@ from glob import escape as glob_escape
 from glob import glob
 from typing import TYPE_CHECKING, Any
 
-from core import VERSION, clock, config, files
+from core import VERSION, clock, config, files, installed
 from core.errors import Failure
 from core.repository import choices, switches
 from core.store import migrations, overview, sqlite
@@ -51,7 +51,7 @@ def read() -> dict[str, Any]:
         "switches": _switches(problems),
         "config": _config(problems),
         "embedding": _embedding(seen["vectors"], problems),
-        "extras": {name: _installed(name) for name in _EXTRAS},
+        "extras": {name: installed.version(name) for name in _EXTRAS},
     }
     problems += _unwritable(problems)
     problems += entered.problems()
@@ -72,15 +72,6 @@ def versions() -> dict[str, str | None]:
         "sqlite": apsw.sqlite_lib_version(),
         "sqliteVec": overview.vector_extension(),
     }
-
-
-def _installed(distribution: str) -> str | None:
-    from importlib import metadata
-
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _problem(failure: Failure) -> dict[str, str]:

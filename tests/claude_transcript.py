@@ -11,10 +11,11 @@ CWD = "/home/u/gateway"
 
 
 class Transcript:
-    """Writes entries to a file; each has an id of its own, counted up."""
+    """Writes entries to a file; each has an id of its own, counted up, and the session's: as the file is called."""
 
-    def __init__(self, path: Path, first: int = 0) -> None:
+    def __init__(self, path: Path, first: int = 0, session: str = "") -> None:
         self.path = path
+        self.session = session or path.stem
         self.count = first
         path.parent.mkdir(parents=True, exist_ok=True)
 
@@ -26,7 +27,7 @@ class Transcript:
             "isSidechain": False,
             "type": role,
             "cwd": CWD,
-            "sessionId": SESSION,
+            "sessionId": self.session,
             "uuid": f"u-{self.count:08}",
             "timestamp": f"2026-09-20T10:{self.count // 60 % 60:02}:{self.count % 60:02}.000Z",
             "message": {"role": role, "content": content},

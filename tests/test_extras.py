@@ -9,7 +9,6 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from test_install import Install, install, project, user
@@ -24,6 +23,8 @@ FOLDER = "/src/my joelclaw"
 
 
 class _Installed:
+    requires = metadata.requires("joelclaw")
+
     def __init__(self, url: object) -> None:
         self.url = url
 
@@ -32,8 +33,8 @@ class _Installed:
 
 
 def installed_from(monkeypatch: pytest.MonkeyPatch, url: object) -> None:
-    seen = {**vars(metadata), "distribution": lambda _: _Installed(url)}
-    monkeypatch.setattr(extras, "metadata", SimpleNamespace(**seen))
+    found = metadata.distribution
+    monkeypatch.setattr(metadata, "distribution", lambda name: _Installed(url) if name == "joelclaw" else found(name))
 
 
 @pytest.fixture

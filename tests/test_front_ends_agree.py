@@ -16,6 +16,7 @@ from cli.app import parse_with_typer
 from cli.commands import every
 from cli.main import take_json_flag
 from cli.parameter import Command, Parameter
+from cli.unread_calls import misuse
 from core.errors import USAGE, Failure
 
 COMMANDS = every()
@@ -146,6 +147,20 @@ def test_what_typer_refuses_it_refuses_with_a_reason(argv: list[str]) -> None:
         assert failure.code == named(words).code
 
 
+@settings(max_examples=300, deadline=None)
+@given(calls())
+@example(["otel", "emit", "--success"])
+@example(["otel", "emit", "a", "--success", "--level", "loud"])
+def test_what_a_program_is_told_is_wrong_typer_refuses_too(argv: list[str]) -> None:
+    words, _ = take_json_flag(argv)
+    fault = misuse.of_call(words)
+    if fault is not None:
+        assert first(words) is None
+        with pytest.raises(Failure) as refused:
+            slow(words)
+        assert refused.value.code == fault.code
+
+
 @pytest.mark.parametrize(
     ("words", "options"),
     [
@@ -160,6 +175,8 @@ def test_what_typer_refuses_it_refuses_with_a_reason(argv: list[str]) -> None:
         ),
         ("checkpoint save -m one --message two --session s", {"message": ["one", "two"], "session": "s"}),
         ("checkpoint show s", {"id": "s"}),
+        ("otel emit a.b --source codex --success", {"action_word": "a.b", "source": "codex", "success": True}),
+        ("otel emit --success --level warn a", {"action_word": "a", "success": True, "level": "warn"}),
     ],
 )
 def test_both_read_ordinary_calls(words: str, options: dict[str, Any]) -> None:

@@ -16,14 +16,19 @@ from terminal import on_terminal, without_style
 from cli.app import run_app
 from cli.commands import GROUPS, every
 from cli.parameter import Command
+from cli.unread_calls.answer import answer
 
 COMMANDS = every()
 by_path = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.path)
 
 
+@pytest.mark.parametrize("front", ["piped", "typer"])
 @by_path
-def test_every_command_has_help_with_all_its_parameters(capfd: pytest.CaptureFixture[str], command: Command) -> None:
-    assert run_app([*command.path.split(), "--help"], as_json=True) == 0
+def test_every_command_has_help_with_all_its_parameters(
+    capfd: pytest.CaptureFixture[str], command: Command, front: str
+) -> None:
+    words = [*command.path.split(), "--help"]
+    assert (run_app(words, as_json=True) if front == "typer" else answer(words, as_json=True)) == 0
     text = capfd.readouterr().out
     assert text.startswith(f"Usage: joelclaw {command.path} ")
     flat = " ".join(text.split())
@@ -33,6 +38,25 @@ def test_every_command_has_help_with_all_its_parameters(capfd: pytest.CaptureFix
         for word in (*parameter.flags, *(() if parameter.flags else (parameter.metavar,))):
             assert word in text
         assert all(choice in flat for choice in parameter.choices)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_group_alone_tells_a_program_its_commands(run: Run, group: str) -> None:
+    envelope = run(group).json
+    assert envelope["command"] == f"joelclaw {group}"
+    result = envelope["result"]
+    assert result["description"] == GROUPS[group]
+    inside = [command.path for command in COMMANDS if command.path.startswith(group + " ")]
+    assert [f"{group} {name}" for name in result["commands"]] == inside
+    assert [action["command"].partition(" ")[2] for action in envelope["next_actions"]] == [
+        f"{path} --help" for path in inside
+    ]
+
+
+def test_a_group_alone_shows_a_person_its_help(home: Path) -> None:
+    told = on_terminal(home, "memory")
+    assert told.code == 0
+    assert "Usage: joelclaw memory" in without_style(told.out)
 
 
 @pytest.mark.parametrize("group", ["", *GROUPS])

@@ -66,7 +66,7 @@ def test_the_text_holds_memories_events_and_the_log(run: Run, home: Path) -> Non
         "## Context Refresh",
         "**Why:** 31 minutes since the last one",
         "**Related memories:**",
-        f"- [operations] {MEMORY}",
+        f"- [rules-conventions] {MEMORY}",
         "**Last 2 h:**",
         "- error deploy.failed (worker), 27 min ago: exit 1 on harbour",
         "- deploy.done (worker) ×3",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -183,12 +184,40 @@ def sessions(run: Run) -> set[str]:
 
 
 def test_whose_name_a_session_has(run: Run, tmp_path: Path) -> None:
-    """Claude Code's is that of the file, since a fork still names the first session; the others say it in the file."""
+    """What the lines say, whatever the file is called."""
     for agent, entries in (("pi", PI), ("codex", CODEX), ("gemini", GEMINI)):
         run("memory", "archive", str(lines(tmp_path / f"{agent}-file.jsonl", entries)))
-    Transcript(tmp_path / "fork.jsonl").user("claude was asked about the gateway")
-    run("memory", "archive", str(tmp_path / "fork.jsonl"))
-    assert sessions(run) == {PIGEONS, "codex-session", "gemini-session", "fork"}
+    Transcript(tmp_path / "copy.jsonl", session=SESSION).user("claude was asked about the gateway")
+    run("memory", "archive", str(tmp_path / "copy.jsonl"))
+    assert sessions(run) == {PIGEONS, "codex-session", "gemini-session", SESSION}
+
+
+FORK = "0b9f6c1e-1111-4222-8333-444455556666"
+
+
+@pytest.mark.parametrize("name", [FORK, "fork", "kept-for-later"])
+@pytest.mark.parametrize("own", ["", FORK, "fork"])
+def test_a_fork_of_claude_code_is_itself(run: Run, tmp_path: Path, name: str, own: str) -> None:
+    """It begins with lines of the session that it is of; its own name it in what it adds, and in its file's name."""
+    made = Transcript(tmp_path / f"{name}.jsonl", session=SESSION)
+    made.user("what the first session said of the harbour")
+    if own:
+        made.write(made.entry("user", "what the fork says of it", sessionId=own))
+    run("memory", "archive", str(made.path))
+    assert sessions(run) == {name if name in (FORK, own) else own or SESSION}
+
+
+def test_a_copy_of_an_archived_transcript_adds_nothing(run: Run, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user("mend the harbour gauge")
+    made.call("c1", "Bash", command="make harbour")
+    made.outcome("c1", "done")
+    made.assistant("it is mended")
+    run("memory", "archive", str(made.path))
+    shutil.copy(made.path, tmp_path / "sent by a colleague.jsonl")
+    again = run("memory", "archive", str(tmp_path / "sent by a colleague.jsonl")).result
+    assert (again["episodes"]["added"], again["calls"]) == (0, 0)
+    assert sessions(run) == {SESSION}
 
 
 def test_on_a_terminal(run: Run, home: Path, clients: Path, tmp_path: Path) -> None:

@@ -81,8 +81,13 @@ TABLE: dict[str, list[list[str]] | str] = {
         ["recall", "harbour gauge", "--explain", "--limit", "3"], ["recall", "harbour", "--tag", NASTY["title"][:60]],
     ],
     "lost": [["lost", SESSION]],
+    "search": [["search", "harbour gauge", "--facet", "source"]],
+    "sessions search": [["sessions", "search", "harbour gauge"], ["sessions", "search", "harbour", "--extract"]],
+    "sessions extract": [["sessions", "extract", SESSION, "--query", "harbour", "--format", "markdown"]],
+    "sessions inspect": [["sessions", "inspect", SESSION, "--around", "harbour"]],
     "mcp": "serves tools on stdio; tests/test_mcp_server.py has what they print",
     "memory write": [["memory", "write", STORED, "--source", NASTY["title"], "--tags", NASTY["tags"]]],
+    "note": [["note", STORED, "--source", NASTY["title"], "--tags", NASTY["tags"]]],
     "memory search": [["memory", "search", "harbour gauge"], ["memory", "search", "harbour gauge", "--raw"]],
     "memory recent": [["memory", "recent", "--count", "100"]],
     "memory list": [["memory", "list", "--all", "--limit", "100"], ["memory", "list", "--tag", NASTY["title"][:60]]],
@@ -107,6 +112,13 @@ TABLE: dict[str, list[list[str]] | str] = {
     "memory index": _NOTHING,
     "knowledge sync": [["knowledge", "sync", "{notes}"]],
     "knowledge search": [["knowledge", "search", "harbour gauge"]],
+    "knowledge note": [
+        ["knowledge", "note", "--source", NASTY["title"], "--agent", ALL[:60], "--session", ALL[:60], "--turn", "1",
+         "--summary", STORED, "--decision", ALL],
+    ],
+    "vault ls": [["vault", "ls"], ["vault", "ls", "decisions"], ["vault", "ls", "inbox"]],
+    "vault tree": [["vault", "tree"]],
+    "vault adr": [["vault", "adr", "list"], ["vault", "adr", "locate", "harbour"], ["vault", "adr", "collisions"]],
     "vault read": [["vault", "read", "note.md"], ["vault", "read", "note.md", "--raw"]],
     "vault search": [["vault", "search", "harbour"], ["vault", "search", "harbour", "--semantic"]],
     "otel emit": [["otel", "emit", "nasty.event", "--error", ALL, "--source", NASTY["title"]]],
@@ -220,6 +232,11 @@ def fill(run: Callable[..., Any], tmp_path: Path) -> dict[str, str]:
     notes.mkdir()
     (notes / "note.md").write_text(f"# harbour {ALL}\n\n{STORED}\n", errors="replace")
     (notes / f"harbour{NASTY['title']}{NASTY['overrides']}.md").write_text(f"# t\n\n{STORED}\n", errors="replace")
+    for number in ("7", "8"):  # two records of one number
+        record = notes / "docs" / "decisions" / f"0007-harbour{number}{NASTY['title']}.md"
+        record.parent.mkdir(parents=True, exist_ok=True)
+        record.write_text(f"---\nstatus: {NASTY['colour']}\n---\n# harbour {ALL}\n\n{STORED}\n", errors="replace")
+    (notes / "inbox" / f"x{NASTY['overrides']}").mkdir(parents=True)
     run("knowledge", "sync", str(notes), env=NOW)
     event = {
         "action": "nasty.event",

@@ -136,13 +136,13 @@ def test_a_command_that_fails_ends_the_bench_with_what_it_said(stand_in: Path) -
 
 def coding(folder: Path) -> Path:
     """Two sessions: one decides, asks, fails; the other says the same words elsewhere."""
-    made = Transcript(folder / "a.jsonl")
+    made = Transcript(folder / "a.jsonl", session=SESSION)
     made.user("Please make the harbour importer wait longer between two requests for tides")
     made.assistant("Sure. We keep the pause in retry_policy because the gauge reader needs the harbour pause too.")
     made.call("c1", "Bash", command="make check")
     made.outcome("c1", "building\ngauge.go:4: undefined: tideLevel while linking the ferry module\n", failed=True)
     made.user("Then mend the ferry module first, quickly")
-    other = Transcript(folder / "b.jsonl", first=100)
+    other = Transcript(folder / "b.jsonl", first=100, session=SESSION)
     other.write({**other.entry("user", "the harbour is busy, and so is the gauge"), "sessionId": "other"})
     return folder
 

@@ -136,7 +136,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Bench, subproces
 
 def compacted(path: Path, *, calls_after: int = 41) -> Transcript:
     """A session of Claude Code with one compaction; below it is counted by hand what was needed after it."""
-    made = Transcript(path)
+    made = Transcript(path, session=SESSION)
     number = 0
 
     def used(name: str, result: str, **given: str) -> None:
@@ -200,7 +200,7 @@ def test_a_compaction_counts_from_30_calls_after_it(tmp_path: Path, calls: int, 
 
 
 def test_a_command_of_200_characters_is_no_command_to_be_run_again(tmp_path: Path) -> None:
-    made = Transcript(tmp_path / "a.jsonl")
+    made = Transcript(tmp_path / "a.jsonl", session=SESSION)
     texts = ["echo " + "x" * 194, "echo " + "x" * 195]
     for part in range(2):
         for number, text in enumerate(texts):
@@ -382,7 +382,7 @@ def test_pi_keeps_messages_word_for_word_and_they_are_not_lost(tmp_path: Path) -
 
 
 def test_the_plain_list_is_by_count_and_recency_and_is_cut_by_characters(tmp_path: Path) -> None:
-    made = Transcript(tmp_path / "a.jsonl")
+    made = Transcript(tmp_path / "a.jsonl", session=SESSION)
     for number, text in enumerate(["oftenOnce", "oftenOnce", "oftenOnce", "lateName"]):
         made.call(f"c{number}", "Bash", command=f"echo {text}")
     made.user("keptName")

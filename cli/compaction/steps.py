@@ -9,9 +9,8 @@ from cli.answer import Answer, step
 from clients import registry
 from core import config
 from core.errors import usage
-from core.process import model_command
 from session.compaction import branch as branches
-from session.compaction import context, preparation, serialization, session_file, summary
+from session.compaction import context, preparation, serialization, session_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -132,6 +131,8 @@ def summarize(options: dict[str, Any]) -> Answer:
     prepared = _prepared(transcript, options, _limits(transcript, options, settings), settings)
     ready = prepared.reason == "ready"
     problems = _problems(transcript, client)
+    from session.compaction import summary  # patterns for every kind of cue: a third of what `decide` takes
+
     model = _model(options, settings)
     if ready:
         made = summary.summarize(prepared, **model)
@@ -180,6 +181,8 @@ def branch(options: dict[str, Any]) -> Answer:
     }
     problems = [*_problems(transcript, client), *found.problems]
     if found.chosen:
+        from session.compaction import summary
+
         reserve = settings.whole("compaction.reserve_tokens")
         made = summary.summarize_branch(found, reserve=reserve, **_model(options, settings))
         problems += made.problems
@@ -225,6 +228,8 @@ def _prepared(transcript: Transcript, options: dict[str, Any], limits: Limits, s
 
 def _model(options: dict[str, Any], settings: Config) -> dict[str, Any]:
     """Who writes a summary, and what it is told; a command that the user named must be there."""
+    from core.process import model_command
+
     command: str = options["command"]
     return {
         "instructions": options["instructions"],

@@ -67,6 +67,9 @@ def search(options: dict[str, Any]) -> Answer:
         "files": report.files,
         "complete": report.complete,
         "skipped": report.skipped,
+        "limit": options["limit"],
+        "total_matches": report.found,
+        "matches": [{"path": one["path"], "line": one["line"], "context": one["snippet"]} for one in report.hits],
     }
     actions = _read_first([hit["path"] for hit in report.hits])
     if fallback:

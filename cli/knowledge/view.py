@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from rich.padding import Padding
@@ -76,6 +77,65 @@ def vault_search(answer: Answer) -> None:
     if not result.get("complete", True):
         screen.print(safe("time ran out before all notes were read", "yellow"))
     screen.print(safe(f"{len(result['hits'])} of {result['found']} found", "dim"))
+    next_steps(answer, screen)
+
+
+def note(answer: Answer) -> None:
+    """Which turn it was, and what became of it."""
+    screen = console()
+    result: Any = answer.result
+    kept = "kept" if result["stored"] else f"not kept: {result['skipReason']}"
+    screen.print(pairs({"turn": result["turnId"], "": kept}))
+    next_steps(answer, screen)
+
+
+def vault_ls(answer: Answer) -> None:
+    """The parts with how much each holds, or the entries of one."""
+    screen = console()
+    result: Any = answer.result
+    screen.print(safe(result["vault_root"], "dim"))
+    if "sections" in result:
+        screen.print(pairs(result["sections"]))
+    for item in result.get("items", []):
+        path, status = (item, "") if isinstance(item, str) else (item["path"], item["status"] or "")
+        line = Text()
+        line.append_text(safe(os.path.relpath(path, result["vault_root"])))
+        line.append_text(safe(f"  {status}" if status else "", "cyan"))
+        screen.print(line)
+    next_steps(answer, screen)
+
+
+def vault_tree(answer: Answer) -> None:
+    """The folders, each as deep as it lies."""
+    screen = console()
+    result: Any = answer.result
+    screen.print(safe(result["vault_root"], "bold"))
+    for folder in result["directories"]:
+        if folder["depth"]:
+            screen.print(safe("  " * folder["depth"] + os.path.basename(folder["path"])))
+    next_steps(answer, screen)
+
+
+def vault_adr(answer: Answer) -> None:
+    """Records with status and date, or the places that were located."""
+    screen = console()
+    result: Any = answer.result
+    for one in result.get("items", []):
+        line = Text()
+        line.append_text(safe(f"{one['number']}  ", "bold"))
+        line.append_text(safe(f"{one['status'] or '–':<11}", "cyan"))
+        line.append_text(safe(one["title"]))
+        screen.print(line)
+    for one in result.get("matches", []):
+        line = Text()
+        line.append_text(safe(f"{one['number']}  ", "bold"))
+        line.append_text(safe(one["title"]))
+        line.append_text(safe(f"  {one['filename']}:{one['start_line']}  {one['reason']}", "dim"))
+        screen.print(line)
+    for one in result.get("collisions", []) if "collision_count" in result else []:
+        screen.print(safe(f"{one['number']}: {', '.join(one['files'])}", "yellow"))
+    if "filtered" in result:
+        screen.print(safe(f"{len(result['items'])} of {result['total']}", "dim"))
     next_steps(answer, screen)
 
 

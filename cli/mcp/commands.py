@@ -65,7 +65,7 @@ TOOLS: dict[str, Tool] = {
             "memory write",
             (
                 ("text", "text", "what to note"),
-                ("category", "category", "such as rules, ops, architecture; ops unless given"),
+                ("category", "category", "such as rules, ops, architecture; told by the text unless given"),
                 ("global", "for_all", "true: it holds in every project; false, as unless given: in this one"),
             ),
             always=(("source", "mcp"),),

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 _VERDICTS = {"allow": "green", "hold": "yellow", "discard": "dim"}
 _STATUS = {"green": "bold green", "yellow": "bold yellow", "red": "bold red", "not enough yet": "dim"}
 _OUTCOMES = {"added": "green", "updated": "green", "merged": "cyan", "unchanged": "dim", "forgotten": "yellow"}
+_TOLD_BY = {
+    "keyword": "told by its words",
+    "fallback": "nothing in it tells",
+    "annotation": "annotated",
+    "flag": "given",
+}
 _UNSHOWN = ("observation", "history", "context", "evidence")
 
 
@@ -28,7 +34,7 @@ def write(answer: Answer) -> None:
     screen.print(_verdict(result["verdict"]), safe(result["observation"]))
     rows: dict[str, object] = {
         "id": result["id"],
-        "category": f"{result['categoryId']} ({result['categorySource']})",
+        "category": f"{result['categoryId']} ({_TOLD_BY.get(result['categorySource'], result['categorySource'])})",
         "why": result["reason"],
         "project": result["project"] or ("none: seen in every one" if result["isGlobal"] else "none known"),
     }
@@ -40,6 +46,18 @@ def write(answer: Answer) -> None:
         rows["merged"] = f"took the place of a memory that said the same, {result['mergedCount']} in all"
     if result["redacted"]:
         rows["redacted"] = safe(", ".join(result["redacted"]), "bold yellow")
+    screen.print(pairs(rows))
+    next_steps(answer, screen)
+
+
+def note(answer: Answer) -> None:
+    """The thought as it was kept."""
+    screen = console()
+    result: Any = answer.result
+    screen.print(_verdict(result["verdict"]), safe(result["text"]))
+    rows: dict[str, object] = {"id": result["id"], "category": result["category"], "tags": result["tags"]}
+    if result.get("hint"):
+        rows["hint"] = safe(result["hint"], "bold yellow")
     screen.print(pairs(rows))
     next_steps(answer, screen)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     import apsw
 
+_PLAIN = "observation"
 _UTF8_BYTES = 4  # the most that one character takes
 
 
@@ -41,7 +42,7 @@ def run(options: dict[str, Any]) -> Answer:
         db,
         text,
         category=options["category"],
-        tags=options["tags"].split(","),
+        tags=(options["tags"] if options["type"] == _PLAIN else f"{options['tags']},{options['type']}").split(","),
         source=options["source"],
         session=session,
         project="" if options["for_all"] else options["project"] or _project(db, session),
@@ -56,6 +57,33 @@ def run(options: dict[str, Any]) -> Answer:
             step(f"joelclaw memory show {result['id']}", "everything known of it"),
             step(f"joelclaw memory forget {result['id']}", "take it out of memory"),
         ],
+    )
+
+
+def note(options: dict[str, Any]) -> Answer:
+    """Keep the text as an observation with the tag `note`, its category told by its words.
+
+    Raises:
+        Failure: as `memory write`.
+    """
+    tags = ",".join(part for part in ("note", options["tags"]) if part)
+    given = {"category": "", "session": "", "project": "", "for_all": False, "type": "observation"}
+    written = run({**options, **given, "tags": tags})
+    kept: Any = written.result
+    return Answer(
+        {
+            "id": kept["id"],
+            "text": kept["observation"],
+            "source": kept["source"],
+            "createdAt": kept["created_at"],
+            "tags": kept["tags"],
+            "status": "stored",
+            "verdict": kept["verdict"],
+            "category": kept["category"],
+            "categorySource": kept["categorySource"],
+            **({"hint": kept["hint"]} if "hint" in kept else {}),
+        },
+        written.next_actions,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.parameter import HOURS, Command
+from cli.parameter import ADAPTER, HOURS, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 _BACKEND = P(
@@ -39,6 +39,7 @@ COMMANDS: tuple[Command, ...] = (
             P("duration_ms", ("--duration-ms",), "how long it took, in ms", kind="number", low=0),
             P("session", ("--session",), "session id (default from the environment)", metavar="ID"),
             P("stdin", ("--stdin",), "read the event from stdin even so; flags beat it", kind="flag"),
+            ADAPTER,
         ),
         hot=True,
         code="OTEL_INVALID_ARGS",
@@ -61,6 +62,7 @@ COMMANDS: tuple[Command, ...] = (
                 P("limit", ("--limit", "-n"), "most events to show", kind="whole", default=30, low=1, high=200),
                 P("page", ("--page",), "which page of them", kind="whole", default=1, low=1, high=1_000_000),
                 _BACKEND,
+                ADAPTER,
                 *(
                     (P("follow", ("--follow", "-f"), "print new events as they come, until Ctrl-C", kind="flag"),)
                     if name == "search"
@@ -81,6 +83,7 @@ COMMANDS: tuple[Command, ...] = (
             P("component", ("--component",), "components, comma-separated", metavar="CSV"),
             HOURS,
             _BACKEND,
+            ADAPTER,
         ),
         code="OTEL_INVALID_ARGS",
         view="cli.otel.view:stats",

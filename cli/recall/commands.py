@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.parameter import COLLECTIONS_AND_CALLS, HITS, RAW, VERBATIM, Command
+from cli.parameter import ADAPTER, COLLECTIONS_AND_CALLS, HITS, RAW, VERBATIM, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 COMMANDS: tuple[Command, ...] = (
@@ -57,9 +57,31 @@ COMMANDS: tuple[Command, ...] = (
                 metavar="FILE",
                 file=True,
             ),
+            ADAPTER,
         ),
         hot=True,
         code="RECALL_INVALID_ARGS",
         view="cli.recall.view:hits",
+    ),
+    Command(
+        "search",
+        "cli.recall.everywhere:run",
+        "One question to all that is kept: synced notes, memories, what sessions said, events.",
+        (
+            P("query", (), "what to look for", required=True, metavar="QUERY"),
+            P(
+                "collection",
+                ("--collection", "-c"),
+                "only vault_notes, memory_observations, run_chunks or otel_events (a beginning will do)",
+                default="",
+                metavar="NAME",
+            ),
+            P("limit", ("--limit", "-n"), "most hits of each", kind="whole", default=5, low=1, high=100),
+            P("filter", ("--filter", "-f"), "such as type:=adr or source:=[a,b], joined by &&", default=""),
+            P("facet", ("--facet",), "also count the hits by type, source, project, category or tags", default=""),
+            P("semantic", ("--semantic", "-s"), "by meaning, too; that is always so", kind="flag"),
+        ),
+        code="SEARCH_INVALID_ARGS",
+        view="cli.recall.view:everywhere",
     ),
 )

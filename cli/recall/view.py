@@ -50,6 +50,27 @@ def hits(answer: Answer) -> None:
     next_steps(answer, screen)
 
 
+def everywhere(answer: Answer) -> None:
+    """Every hit with its collection, title and snippet; then what was counted."""
+    result: Any = answer.result
+    screen = console()
+    if not result["hits"]:
+        screen.print(safe(f"Nothing bears on {result['query'][:120]!r}.", "yellow"))
+    for hit in result["hits"]:
+        line = Text()
+        line.append_text(safe(f"{hit['collection']:<20}", "magenta"))
+        if hit["score"] is not None:
+            line.append_text(bar(hit["score"]))
+        line.append_text(safe(f"  {hit['title']}", "bold"))
+        screen.print(line)
+        screen.print(Padding(safe(" ".join(hit["snippet"].split())), (0, 0, 1, 4)))
+    for name, counts in result.get("facets", {}).items():
+        shown = ", ".join(f"{one['value']} {one['count']}" for one in counts)
+        screen.print(safe(f"{name}: {shown or '–'}", "dim"))
+    screen.print(safe(f"{len(result['hits'])} of {result['totalFound']} found", "dim"))
+    next_steps(answer, screen)
+
+
 def _placed(hit: dict[str, Any]) -> tuple[str, str]:
     """The place of a tool call, and the passage in it; no place of a memory."""
     text = str(hit["observation"])

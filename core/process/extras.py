@@ -6,22 +6,18 @@ adds to it. Off the hot path.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shlex
 import sys
-from importlib import metadata
+
+from core import installed
 
 _RECEIPT = "uv-receipt.toml"
 
 
 def requirement(extra: str, package: str) -> str:
     """What the extra asks of its package, as pip takes it: `mcp>=2.3,<3`; its bare name where nothing is known."""
-    try:
-        wanted = metadata.requires("joelclaw") or []
-    except metadata.PackageNotFoundError:
-        wanted = []
-    for line in wanted:
+    for line in installed.requires("joelclaw"):
         name, _, marker = line.partition(";")
         if "extra" in marker and marker.strip(" '\"").endswith(extra) and name.startswith(package):
             bounds = name.replace(" ", "").removeprefix(package).split(",")
@@ -57,12 +53,15 @@ def is_uv_tool() -> bool:
 
 def has_pip() -> bool:
     """Whether this environment has pip; one that uv made has none."""
+    import importlib.util
+
     return importlib.util.find_spec("pip") is not None
 
 
 def _source() -> list[str]:
     """Where joelclaw was installed from, as words for uv: a folder, an address, or its name."""
     import json
+    from importlib import metadata
 
     try:
         told = json.loads(metadata.distribution("joelclaw").read_text("direct_url.json") or "{}")

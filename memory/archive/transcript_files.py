@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _STEP_BYTES = 4_000_000
 _LOOK_BYTES = 256 * 1024
+_LAST_LINES = 20
 _UNREADABLE = "TRANSCRIPT_UNREADABLE"
 
 
@@ -80,10 +81,38 @@ def look_at(path: str, agent: str = "") -> Transcript:
             if item["kind"] == "started":
                 session, cwd = session or item["session"], cwd or item["cwd"]
     if registry.row(agent).named_by_file:
-        session = _stem(path)
+        session = _of_lines(path, entries) or session
     return Transcript(
         path, agent, session or _named(entries, "sessionId") or _stem(path), cwd or _named(entries, "cwd")
     )
+
+
+def _of_lines(path: str, entries: Sequence[dict[str, Any]]) -> str:
+    """The session of a file whose client names it by the session, whatever it is called now.
+
+    A fork begins with lines of the session that it is of, and names itself in those that it adds: the file's name holds
+    where a line says it, and where it is one that the client gives and nothing was added yet. Of a copy under a name of
+    somebody's, the last line tells.
+    """
+    name = _stem(path)
+    if _is_uuid(name) or any(entry.get("sessionId") == name for entry in entries):
+        return name
+    return _named(_last_entries(path)[::-1], "sessionId") or _named(entries[::-1], "sessionId") or name
+
+
+def _is_uuid(name: str) -> bool:
+    parts = name.lower().split("-")
+    return [len(part) for part in parts] == [8, 4, 4, 4, 12] and not "".join(parts).strip("0123456789abcdef")
+
+
+def _last_entries(path: str) -> list[dict[str, Any]]:
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _LOOK_BYTES))
+            lines = file.read(_LOOK_BYTES).split(b"\n")[-_LAST_LINES:]
+    except OSError:
+        return []
+    return _parsed(lines)
 
 
 def _stem(path: str) -> str:
@@ -103,6 +132,10 @@ def _first_entries(path: str) -> list[dict[str, Any]]:
             os.close(descriptor)
     except (OSError, ValueError) as error:
         raise UnreadableError(getattr(error, "strerror", None) or str(error)) from None
+    return _parsed(lines)
+
+
+def _parsed(lines: Iterable[bytes | str]) -> list[dict[str, Any]]:
     entries = []
     for line in lines:
         try:

@@ -39,6 +39,7 @@ TYPE_NAMES = {
     "adrs": "adr", "adr": "adr", "skills": "skill", "skill": "skill", "lessons": "lesson", "lessons-learned": "lesson",
     "patterns": "pattern", "retros": "retro", "retrospective": "retro", "retrospectives": "retro",
     "postmortem": "retro", "postmortems": "retro", "notes": "note", "insights": "insight", "runbooks": "runbook",
+    "turn-note": "turn_note", "turn-notes": "turn_note", "failed-target": "failed_target",
 }  # fmt: skip
 _LONGEST_TYPE = 40
 SNIPPET = 200

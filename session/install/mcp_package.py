@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
-from importlib import metadata
 
 from core.errors import Failure
 from core.process import extras
@@ -23,6 +21,8 @@ def requirement() -> str:
 
 def is_here() -> bool:
     """Whether it is installed for the Python that runs this, in a version that is known to do."""
+    from importlib import metadata  # not `core.installed`: asked again after an installation
+
     try:
         found = metadata.version(_PACKAGE)
     except metadata.PackageNotFoundError:
@@ -58,6 +58,8 @@ def _attempt() -> str:
         words = ["uv", "pip", "install", "--quiet", "--python", sys.executable, requirement()]
     else:
         return "the environment of joelclaw has no pip, and there is no `uv` on the PATH"
+    import subprocess
+
     try:
         done = subprocess.run(  # noqa: S603  # our own words
             words,

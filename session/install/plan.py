@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
 from dataclasses import dataclass, field
-from importlib import resources
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -66,6 +64,8 @@ class Plan:
 
     def diff(self, *, whole: bool = True) -> str:
         """The change as a unified diff; empty without one. `whole`: of a file `is_whole`, too; else its two names."""
+        import difflib  # nothing to show where nothing changes
+
         old, new = (
             (data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in (self.before, self.after)
         )
@@ -225,6 +225,8 @@ def extension(client: Settings, command: str) -> str:
     Raises:
         Failure: INSTALL_FAILED, it is missing from the package.
     """
+    from importlib import resources
+
     parts = [resources.files("clients") / part for part in ("extension.js", f"{client.name}/extension.js")]
     try:
         text = "".join(part.read_text(encoding="utf-8") for part in parts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from dataclasses import dataclass, field
@@ -10,6 +9,15 @@ from dataclasses import dataclass, field
 from core import VERSION, files
 from session.install.entered import INSTALLS
 from session.install.json_parts import Traces
+
+
+def _sha256(data: bytes) -> str:
+    try:
+        from _sha256 import sha256  # type: ignore[import-not-found]  # `hashlib` loads OpenSSL
+    except ImportError:  # a later Python
+        from hashlib import sha256
+    digest: str = sha256(data).hexdigest()
+    return digest
 
 
 @dataclass(frozen=True)
@@ -26,11 +34,11 @@ class Receipt:
     @classmethod
     def of(cls, path: str, data: bytes, *, created: bool, traces: Traces) -> Receipt:
         """The receipt of a file that now holds `data`."""
-        return cls(path, hashlib.sha256(data).hexdigest(), VERSION, created, (), traces)
+        return cls(path, _sha256(data), VERSION, created, (), traces)
 
     def is_of(self, data: bytes) -> bool:
         """Whether a file holds what we wrote, to the byte."""
-        return hashlib.sha256(data).hexdigest() == self.fingerprint
+        return _sha256(data) == self.fingerprint
 
     @classmethod
     def load(cls, path: str) -> Receipt | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,6 +101,8 @@ def _changed() -> str:
 
 def _look(text: str) -> Found:
     """Raises Malformed where the text is no TOML."""
+    import tomllib  # for one client's file; it takes as long as half of Python's start
+
     try:
         server = _NAME in _servers(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
@@ -161,6 +162,8 @@ def _servers(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parsed(text: str) -> dict[str, Any] | None:
+    import tomllib
+
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:

@@ -73,6 +73,26 @@ def said(db: apsw.Connection, session: str, *, until: int, last: int) -> list[tu
     return [(str(identifier), str(text)) for identifier, text in rows][::-1]
 
 
+def told(db: apsw.Connection, session: str, last: int) -> list[tuple[str, int]]:
+    """Texts and times (ms since the epoch) of the last so many turns of a session, oldest first."""
+    rows = db.execute(
+        "SELECT text, created_at FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL"
+        " AND +rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?",
+        (session, *row_range("episodes"), last),
+    )
+    return [(str(text), int(at)) for text, at in rows][::-1]
+
+
+def began(db: apsw.Connection, session: str) -> int | None:
+    """When the first archived turn of a session was said, in ms since the epoch; None where none is archived."""
+    at = db.execute(
+        "SELECT min(created_at) FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL"
+        " AND +rowid BETWEEN ? AND ?",
+        (session, *row_range("episodes")),
+    ).get
+    return None if at is None else int(at)
+
+
 def sessions_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
     """The first ids of archived sessions, in order, that begin so; also of those whose calls are not archived.
 

@@ -1,0 +1,1 @@
+"""`joelclaw sessions`: the archived sessions, searched and read."""

@@ -1,0 +1,73 @@
+"""What `sessions` takes: the mirrored CLI's options, of which those for other machines change nothing here."""
+
+from __future__ import annotations
+
+from cli.parameter import Command
+from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
+
+_CODE = "SESSIONS_INVALID_ARGS"
+_WHICH = P(
+    "session",
+    (),
+    "its id, the beginning of one, or its client's file",
+    required=True,
+    metavar="SESSION",
+    file=True,
+)
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "sessions search",
+        "cli.archived.read:search",
+        "Find archived sessions by what was said and done in them.",
+        (
+            P("query", (), "what to look for", required=True, metavar="QUERY"),
+            P("limit", ("--limit", "-n"), "most sessions", kind="whole", default=8, low=1, high=100),
+            P("extract", ("--extract",), "with each, what it holds about the query", kind="flag"),
+            P("runtime", ("--runtime",), "only sessions of this client (default all)", default=""),
+            P(
+                "source",
+                ("--source",),
+                "taken for the mirrored CLI's sake: the archive of this machine is searched in each case",
+                default="both",
+                choices=("typesense", "ssh", "local", "both"),
+            ),
+            P("machine", ("--machine",), "likewise (default this one)", default="", metavar="NAME"),
+            P("ssh_target", ("--ssh-target",), "likewise", default="", metavar="HOST"),
+            P("max_files", ("--max-files",), "likewise", kind="whole", default=2000, low=1, high=1_000_000),
+        ),
+        code=_CODE,
+        view="cli.archived.view:search",
+    ),
+    Command(
+        "sessions extract",
+        "cli.archived.read:extract",
+        "What an archived session holds about a topic: requests, decisions, commands, files, what stood open.",
+        (
+            _WHICH,
+            P("query", ("--query",), "the topic (default: the session's beginning)", default=""),
+            P(
+                "format",
+                ("--format",),
+                "markdown puts the same into `markdown`, too",
+                default="json",
+                choices=("json", "markdown"),
+            ),
+        ),
+        code=_CODE,
+        view="cli.archived.view:extract",
+    ),
+    Command(
+        "sessions inspect",
+        "cli.archived.read:inspect",
+        "The lines of an archived session around a regular expression.",
+        (
+            _WHICH,
+            P("around", ("--around",), "the expression; upper and lower case are alike", default="", metavar="REGEX"),
+            P("before", ("--before",), "lines before a match", kind="whole", default=20, low=0, high=1000),
+            P("after", ("--after",), "lines after a match", kind="whole", default=80, low=0, high=1000),
+        ),
+        code=_CODE,
+        view="cli.archived.view:inspect",
+    ),
+)

@@ -1,0 +1,123 @@
+"""`joelclaw sessions search`, `extract` and `inspect`: archived sessions, found and read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cli.answer import Answer, quoted, step
+from core import clock, config
+from core.errors import usage
+from core.store import sqlite
+from memory.sessions import extraction, transcript
+from memory.sessions import search as finding
+from otel.event import host
+from session.state import state_file
+
+if TYPE_CHECKING:
+    from memory.sessions.transcript import Transcript
+
+_CODE = "SESSIONS_INVALID_ARGS"
+
+
+def search(options: dict[str, Any]) -> Answer:
+    """The sessions that bear on a query.
+
+    Raises:
+        Failure: what the store says.
+    """
+    query, source = options["query"], options["source"]
+    here = host()
+    machine = options["machine"] or here
+    try:
+        db = sqlite.open_reading()
+        found = finding.search(
+            db,
+            query,
+            limit=options["limit"],
+            client=options["runtime"],
+            machine=here,
+            now=clock.now_ms(),
+            vectors=db is not None and sqlite.load_vectors(db),
+            config=config.load(),
+        )
+        hits = found["hits"]
+        if options["extract"]:
+            for hit in hits:
+                read = transcript.read(db, hit["sessionId"], identity=state_file.identity)
+                hit["extraction"] = extraction.extract(read, query)
+    except sqlite.StoreError as error:
+        raise sqlite.as_failure(error) from None
+    result: dict[str, Any] = {
+        "query": query,
+        "source": source,
+        "resolvedRawSource": "local",
+        "machine": machine,
+        "found": found["found"],
+        "local": {
+            "found": found["found"],
+            "rawReturned": len(hits),
+            "emittedHits": len(hits),
+            "searchedSessions": found["searched"],
+        },
+        "hits": hits,
+    }
+    if options["extract"]:
+        result["extractions"] = [hit["extraction"] for hit in hits]
+    if source in ("typesense", "ssh") or machine not in (here, "all"):
+        asked = source if source in ("typesense", "ssh") else machine
+        reason = "the archive of this machine is searched; no other is asked"
+        result["fallback"] = {"from": asked, "to": "local", "reason": reason}
+    if not hits:
+        return Answer(result, [step("joelclaw memory archive --all", "take in the transcripts that lie on this disk")])
+    first = quoted(hits[0]["sessionId"])
+    return Answer(result, [
+        step(f"joelclaw sessions extract {first} --query {quoted(query)}", "what the first holds about it"),
+        step(f"joelclaw recall {quoted(query)} --session {first}", "the memories of that session alone"),
+    ])  # fmt: skip
+
+
+def extract(options: dict[str, Any]) -> Answer:
+    """What a session holds about a topic.
+
+    Raises:
+        Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS, or what the store says.
+    """
+    read = _read(options["session"])
+    made = extraction.extract(read, options["query"])
+    result: dict[str, Any] = {"format": options["format"], "extraction": made}
+    if options["format"] == "markdown":
+        result["markdown"] = extraction.markdown(made)
+    regex = {"description": "what to look for", "required": True}
+    return Answer(
+        result,
+        [step(f"joelclaw sessions inspect {quoted(read.session)} --around <regex>", "the lines", {"regex": regex})],
+    )
+
+
+def inspect(options: dict[str, Any]) -> Answer:
+    """The lines of a session around a pattern.
+
+    Raises:
+        Failure: SESSIONS_INVALID_ARGS for a pattern that is none, SESSION_NOT_FOUND, SESSION_AMBIGUOUS, or what the
+            store says.
+    """
+    import re
+
+    if not options["around"]:
+        raise usage(_CODE, "--around is not given", "give the words to look for: --around 'retry queue'")
+    try:
+        pattern = re.compile(options["around"], re.IGNORECASE)
+    except re.error as error:
+        fix = "put a \\ before signs such as ( [ * ?"
+        raise usage(_CODE, f"--around is no regular expression: {error}", fix) from None
+    read = _read(options["session"])
+    result = extraction.inspect(read, pattern, options["before"], options["after"])
+    again = f"joelclaw sessions extract {quoted(read.session)} --query {quoted(options['around'])}"
+    return Answer(result, [step(again, "what the session holds about it")])
+
+
+def _read(given: str) -> Transcript:
+    try:
+        return transcript.read(sqlite.open_reading(), given, identity=state_file.identity)
+    except sqlite.StoreError as error:
+        raise sqlite.as_failure(error) from None

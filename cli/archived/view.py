@@ -1,0 +1,95 @@
+"""Archived sessions on a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.padding import Padding
+from rich.text import Text
+
+from cli.recall.view import bar
+from cli.terminal import console, next_steps, safe
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cli.answer import Answer
+
+_PARTS = (
+    ("userPrompts", "asked for"),
+    ("decisions", "decided"),
+    ("commandsRun", "run"),
+    ("filesTouched", "files"),
+    ("outputsReceipts", "came out"),
+    ("verification", "checked"),
+    ("blockers", "in the way"),
+    ("nextActions", "still to do"),
+)
+_MOST = 6
+
+
+def search(answer: Answer) -> None:
+    """Every session with its score, client, start, folder and what was found in it."""
+    screen = console()
+    result: Any = answer.result
+    if "fallback" in result:
+        screen.print(safe(f"{result['fallback']['from']}: {result['fallback']['reason']}", "yellow"))
+    if not result["hits"]:
+        screen.print(safe(f"No archived session bears on {result['query'][:120]!r}.", "yellow"))
+    for rank, hit in enumerate(result["hits"], 1):
+        line = Text.assemble((f"{rank:>2}  ", "bold"), bar(hit["score"]), "  ")
+        line.append_text(safe(hit["sessionId"], "bold cyan"))
+        line.append_text(safe(f"  {hit['client']}  {hit['startedAt'][:16]}  {hit['folder']}", "dim"))
+        screen.print(line)
+        for text in hit["snippets"]:
+            screen.print(Padding(safe(" ".join(text.split())), (0, 0, 0, 4)))
+        screen.print()
+    screen.print(safe(f"{len(result['hits'])} of {result['found']} sessions found", "dim"))
+    next_steps(answer, screen)
+
+
+def extract(answer: Answer) -> None:
+    """The parts of an extraction, the first lines of each."""
+    screen = console()
+    result: Any = answer.result
+    made = result["extraction"]
+    _heading(screen, made)
+    if made["query"] and not made["matched"]:
+        screen.print(safe(f"Nothing in it matches {made['query'][:120]!r}: this is its beginning.", "yellow"))
+    for key, title in _PARTS:
+        if not made[key]:
+            continue
+        screen.print(safe(title, "bold"))
+        for entry in made[key][:_MOST]:
+            screen.print(Padding(safe(entry) if isinstance(entry, str) else _line(entry), (0, 0, 0, 2)))
+        if len(made[key]) > _MOST:
+            screen.print(safe(f"  and {len(made[key]) - _MOST} more", "dim"))
+    next_steps(answer, screen)
+
+
+def inspect(answer: Answer) -> None:
+    """Every match with the lines around it."""
+    screen = console()
+    result: Any = answer.result
+    _heading(screen, result)
+    if not result["matches"]:
+        screen.print(safe(f"No line matches {result['around'][:120]!r}.", "yellow"))
+    for match in result["matches"]:
+        screen.print(safe(f"lines {match['startLine']} to {match['endLine']}", "bold"))
+        for entry in match["entries"]:
+            screen.print(_line(entry, "yellow" if entry["line"] == match["matchLine"] else ""))
+    next_steps(answer, screen)
+
+
+def _heading(screen: Console, about: dict[str, Any]) -> None:
+    line = Text()
+    line.append_text(safe(about["sessionId"], "bold cyan"))
+    line.append_text(safe(f"  {about['client']}  {about['startedAt'][:16]}  {about['folder']}", "dim"))
+    screen.print(line)
+
+
+def _line(entry: dict[str, Any], style: str = "") -> Text:
+    line = Text()
+    line.append_text(safe(f"{entry['line']:>5}  {entry['role']:<9}  ", "dim"))
+    line.append_text(safe(" ".join(entry["text"].split()), style))
+    return line

@@ -1,0 +1,90 @@
+"""Finding archived sessions: recall over what was said and done in them, its hits gathered by session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from clients import registry
+from core import clock
+from core.store.sessions import calls, transcripts
+from memory.sessions.transcript import folder_key
+from recall import engine
+from recall.by_name import passage
+
+if TYPE_CHECKING:
+    import apsw
+
+    from core.config import Config
+    from recall.engine import Hit
+
+SNIPPETS = 3
+SNIPPET_CHARS = 500
+_HITS_A_SESSION = 6
+_MOST_HITS = 100
+
+
+def search(
+    db: apsw.Connection | None,
+    query: str,
+    *,
+    limit: int,
+    client: str,
+    machine: str,
+    now: int,
+    vectors: bool,
+    config: Config,
+) -> dict[str, Any]:
+    """The sessions that bear on a query, best first: `found`, `searched` and the `hits`.
+
+    Args:
+        limit: most sessions.
+        client: only those of this client; "" or `all` for any.
+        machine: the name of this one, for the hits.
+
+    Raises:
+        apsw.Error: the store cannot be read.
+    """
+    result = engine.recall(
+        db,
+        query,
+        limit=min(_MOST_HITS, limit * _HITS_A_SESSION),
+        budget="balanced",
+        collections=("episodes", "calls"),
+        now=now,
+        vectors=vectors,
+        config=config,
+        by_name=True,
+    )
+    wanted = next((name for name in registry.CLIENTS if client.startswith(name)), client)
+    by_session: dict[str, list[Hit]] = {}
+    for hit in result["hits"]:
+        if hit["session"] and (wanted in ("", "all") or hit["source"] == wanted):
+            by_session.setdefault(hit["session"], []).append(hit)
+    chosen = list(by_session.items())[:limit]
+    return {
+        "found": len(by_session),
+        "searched": calls.totals(db)[0] if db is not None else 0,
+        "hits": [_hit(db, session, hits, query, machine) for session, hits in chosen if db is not None],
+    }
+
+
+def _hit(db: apsw.Connection, session: str, hits: list[Hit], query: str, machine: str) -> dict[str, Any]:
+    known = calls.session(db, session)
+    folder = known["folder"] if known else ""
+    best = hits[0]
+    said = [passage.around(hit["observation"], query.split(), SNIPPET_CHARS) for hit in hits]
+    return {
+        "source": "local",
+        "id": session,
+        "runId": session,
+        "sessionId": session,
+        "machineId": machine,
+        "startedAt": clock.iso(transcripts.began(db, session)),
+        "role": best["observation"].partition(":")[0] if best["collection"] == "episodes" else "tool",
+        "cwdKey": folder_key(folder),
+        "folder": folder,
+        "client": known["client"] if known else best["source"],
+        "project": known["project"] if known else best["project"],
+        "score": best["score"],
+        "snippets": list(dict.fromkeys(said))[:SNIPPETS],
+    }

@@ -1,0 +1,180 @@
+"""The decision records of a vault (`docs/decisions/NNNN-name.md`): listed with their status, and found by section."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from core import words
+from memory.knowledge import markdown_document, markdown_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FOLDER = os.path.join("docs", "decisions")
+STATUSES = ("proposed", "accepted", "shipped", "superseded", "deprecated", "rejected")
+_NAME = re.compile(r"(\d{4})-(.+)\.md$")
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t]*#*$")
+_STATUS = re.compile(r"[-*+ \t]*(status|date)[*_ \t]*:[*_ \t]*(.+)$", re.IGNORECASE)
+_HEAD_LINES = 30
+_NUMBERED_TITLE = re.compile(r"(?:adr[- ]?)?\d{1,4}[:.—–-]?\s+", re.IGNORECASE)
+_ASKED_NUMBER = re.compile(r"(?:adr[- _#]*)?0*(\d{1,4})$", re.IGNORECASE)
+_BODY_CHARS = 400
+_LEAST_COVERED = 0.5
+
+
+@dataclass(frozen=True)
+class Record:
+    """A decision record. `status` and `date` are None where it does not say."""
+
+    number: str
+    filename: str
+    path: str
+    title: str
+    status: str | None
+    date: str | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A record, or a part of it under a heading; lines count from 1."""
+
+    record: Record
+    identifier: str
+    kind: str
+    heading: str
+    start: int
+    end: int
+    body: str
+
+
+def every(vault: str) -> list[Record]:
+    """The records of a vault by number and name; what cannot be read is left out."""
+    found = []
+    for path, name in _files(os.path.join(vault, FOLDER)):
+        try:
+            text = markdown_files.decode(markdown_files.read(path)[0])
+        except OSError:
+            continue
+        if text is not None:
+            found.append(_record(path, name, text))
+    return sorted(found, key=lambda one: (one.number, one.filename))
+
+
+def collisions(records: list[Record]) -> list[dict[str, Any]]:
+    """Numbers that several records have."""
+    by_number: dict[str, list[str]] = {}
+    for one in records:
+        by_number.setdefault(one.number, []).append(one.filename)
+    return [{"number": number, "files": names} for number, names in by_number.items() if len(names) > 1]
+
+
+def locate(records: list[Record], query: str, most: int) -> list[dict[str, Any]]:
+    """The records and sections that a number, a name, a title or a heading means, best first."""
+    wanted = words.split(query)
+    number = _ASKED_NUMBER.match(query.strip())
+    found: list[tuple[int, str, Section]] = []
+    for record in records:
+        for section in _sections(record):
+            score, reason = _fit(section, query, wanted, int(number[1]) if number else None)
+            if score:
+                found.append((score, reason, section))
+    found.sort(key=lambda one: (-one[0], one[2].record.filename, one[2].start))
+    return [_shown(*one) for one in found[:most]]
+
+
+def status_of(path: str) -> str | None:
+    """The status that a note says it has, in lower case; None where it says none, or cannot be read."""
+    try:
+        text = markdown_files.decode(markdown_files.read(path)[0])
+    except OSError:
+        return None
+    return _told(text or "").get("status")
+
+
+def _files(folder: str) -> Iterator[tuple[str, str]]:
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return
+    for name in names:
+        path = os.path.join(folder, name)
+        if _NAME.match(name) and os.path.isfile(path) and not os.path.islink(path):
+            yield path, name
+
+
+def _record(path: str, name: str, text: str) -> Record:
+    match = _NAME.match(name)
+    number, slug = (match[1], match[2]) if match else ("", name)
+    told = _told(text)
+    title = told.get("title", "")
+    if not title:
+        title = next((found[2] for line in text.splitlines() if (found := _HEADING.match(line))), "")
+    title = _NUMBERED_TITLE.sub("", " ".join(title.split()), count=1) or slug.replace("-", " ")
+    return Record(number, name, path, title, told.get("status"), told.get("date"), text)
+
+
+def _told(text: str) -> dict[str, str]:
+    """Title, status and date of a note: its front matter's, else those of lines such as `- Status: accepted`."""
+    front, body = markdown_document.front_matter(text)
+    told = {key: value for key in ("title", "status", "date") if isinstance(value := front.get(key), str) and value}
+    for line in body.splitlines()[:_HEAD_LINES]:
+        match = _STATUS.match(line)
+        if match:
+            told.setdefault(match[1].lower(), match[2].strip("*_ \t"))
+    if "status" in told:
+        told["status"] = told["status"].lower()
+    return told
+
+
+def _sections(record: Record) -> Iterator[Section]:
+    lines = record.text.splitlines()
+    stem = os.path.splitext(record.filename)[0]
+    yield Section(record, stem, "file", record.title, 1, max(len(lines), 1), _body(lines))
+    heads = [(at, match[2]) for at, line in enumerate(lines) if (match := _HEADING.match(line))]
+    for place, (at, heading) in enumerate(heads):
+        if place == 0 and heading.endswith(record.title):
+            continue
+        end = heads[place + 1][0] if place + 1 < len(heads) else len(lines)
+        yield Section(record, f"{stem}#{heading}", "section", heading, at + 1, end, _body(lines[at + 1 : end]))
+
+
+def _body(lines: list[str]) -> str:
+    return " ".join(" ".join(lines).split())[:_BODY_CHARS]
+
+
+def _fit(section: Section, query: str, wanted: list[str], number: int | None) -> tuple[int, str]:
+    """How well a query means a section, 0 to 1000, and why."""
+    asked = query.strip().lower()
+    record, is_file = section.record, section.kind == "file"
+    stem = os.path.splitext(record.filename)[0].lower()
+    if is_file and (asked in (stem, record.filename.lower()) or number == int(record.number or -1)):
+        return 1000, "exact ADR"
+    if not is_file and asked in (section.identifier.lower(), section.heading.lower()):
+        return 950, "exact section"
+    if number is not None or not wanted:
+        return 0, ""
+    own = set(words.split(section.heading)) | (set(words.split(stem)) if is_file else set())
+    covered = sum(word in own for word in wanted) / len(wanted)
+    if covered < _LEAST_COVERED:
+        return 0, ""
+    return round(600 * covered) + 100 * is_file, "title" if is_file else "heading"
+
+
+def _shown(score: int, reason: str, section: Section) -> dict[str, Any]:
+    return {
+        "id": section.identifier,
+        "kind": section.kind,
+        "number": section.record.number,
+        "title": section.heading if section.kind == "section" else section.record.title,
+        "filename": section.record.filename,
+        "path": section.record.path,
+        "start_line": section.start,
+        "end_line": section.end,
+        "body": section.body,
+        "reason": reason,
+        "score": score,
+    }

@@ -1,0 +1,1 @@
+"""One search over all that is kept: memories, knowledge, sessions, events."""

@@ -1,0 +1,170 @@
+"""`sessions search`, `extract` and `inspect`: archived sessions, found by what was said and done, and read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_transcript import CWD, SESSION, Transcript
+from conftest import NOW_MS, Run
+from terminal import on_terminal, without_style
+
+OTHER = "7c1d2e3f-5555-4666-8777-888899990000"
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+
+
+@pytest.fixture
+def path(run: Run, tmp_path: Path) -> Path:
+    """Two archived sessions; returns the transcript of the first."""
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user("the webhook retry queue drops jobs, please mend src/queue/retry.py")
+    made.assistant("We decided to keep the lease at 30 s because the handler is slow")
+    made.call("c1", "Bash", command="pytest tests/test_retry.py")
+    made.outcome("c1", "1 failed: test_lease\nAssertionError", failed=True)
+    made.call("c2", "Edit", file_path=f"{CWD}/src/queue/retry.py", old_string="a", new_string="b")
+    made.outcome("c2", "ok")
+    made.assistant("Next step: raise the timeout. Still blocked: the staging token is missing")
+    for number in range(40):
+        made.assistant(f"talk of tides and gulls number {number}")
+    other = Transcript(tmp_path / f"{OTHER}.jsonl", first=500)
+    other.write(other.entry("user", "draw the harbour map in blue", sessionId=OTHER))
+    run("memory", "archive", str(made.path), str(other.path))
+    return made.path
+
+
+def texts(entries: list[dict[str, Any]]) -> str:
+    return "\n".join(entry["text"] for entry in entries)
+
+
+def test_a_session_is_found_by_what_was_said(run: Run, path: Path) -> None:
+    result = run("sessions", "search", "webhook retry queue", env=NOW).result
+    assert (result["query"], result["source"], result["resolvedRawSource"]) == ("webhook retry queue", "both", "local")
+    hit = result["hits"][0]
+    assert (hit["sessionId"], hit["id"], hit["source"], hit["role"]) == (SESSION, SESSION, "local", "user")
+    assert (hit["client"], hit["folder"], hit["cwdKey"]) == ("claude", CWD, "--home-u-gateway--")
+    assert hit["startedAt"] == "2026-09-20T10:00:01.000Z"
+    assert 0 < hit["score"] <= 1
+    assert "retry queue" in hit["snippets"][0]
+    assert "extraction" not in hit
+    assert result["local"]["searchedSessions"] == 2
+    assert path.name == f"{SESSION}.jsonl"
+
+
+@pytest.mark.usefixtures("path")
+def test_one_hit_a_session_and_no_more_than_asked_for(run: Run) -> None:
+    assert [hit["sessionId"] for hit in run("sessions", "search", "tides and gulls").result["hits"]] == [SESSION]
+    result = run("sessions", "search", "harbour tides", "--limit", "1").result
+    assert len(result["hits"]) == 1
+
+
+@pytest.mark.usefixtures("path")
+def test_with_extract_each_hit_has_what_it_holds(run: Run) -> None:
+    result = run("sessions", "search", "retry queue", "--extract").result
+    assert result["extractions"] == [hit["extraction"] for hit in result["hits"]]
+    assert result["hits"][0]["extraction"]["sessionId"] == SESSION
+
+
+@pytest.mark.usefixtures("path")
+@pytest.mark.parametrize("words", [["--source", "ssh", "--ssh-target", "me@there"], ["--machine", "elsewhere"]])
+def test_other_machines_are_not_asked_and_that_is_said(run: Run, words: list[str]) -> None:
+    result = run("sessions", "search", "retry queue", *words).result
+    assert result["hits"][0]["sessionId"] == SESSION
+    assert result["fallback"]["to"] == "local"
+    assert "fallback" not in run("sessions", "search", "retry queue", "--source", "local", "--machine", "all").result
+
+
+@pytest.mark.usefixtures("path")
+def test_only_the_sessions_of_a_client(run: Run) -> None:
+    assert run("sessions", "search", "retry queue", "--runtime", "codex").result["hits"] == []
+    assert run("sessions", "search", "retry queue", "--runtime", "claude").result["hits"]
+
+
+@pytest.mark.parametrize("named", ["whole", "beginning", "file", "second name"])
+def test_what_a_session_holds_about_a_topic(run: Run, path: Path, named: str) -> None:
+    given = {"whole": SESSION, "beginning": SESSION[:8], "file": str(path), "second name": SESSION}[named]
+    group = "session" if named == "second name" else "sessions"
+    envelope = run(group, "extract", given, "--query", "retry").json
+    assert envelope["command"] == "joelclaw sessions extract"
+    made = envelope["result"]["extraction"]
+    assert (made["sessionId"], made["cwdKey"], made["query"]) == (SESSION, "--home-u-gateway--", "retry")
+    assert (made["startedAt"], made["matched"], made["redacted"]) == ("2026-09-20T10:00:01.000Z", True, False)
+    assert made["lineCount"] == 45
+    assert "please mend" in texts(made["userPrompts"])
+    assert "keep the lease" in texts(made["decisions"])
+    assert "pytest tests/test_retry.py" in texts(made["commandsRun"])
+    assert [one for one in made["filesTouched"] if one.endswith("src/queue/retry.py")]
+    assert "pytest" in texts(made["verification"])
+    assert "staging token" in texts(made["blockers"])
+    assert "raise the timeout" in texts(made["nextActions"])
+    assert made["evidence"][0] == {
+        "line": 1, "role": "user", "kind": "message",
+        "text": "the webhook retry queue drops jobs, please mend src/queue/retry.py",
+    }  # fmt: skip
+    assert "gulls number 39" not in texts(made["evidence"])
+
+
+def test_as_markdown_the_envelope_holds_both(run: Run, path: Path) -> None:
+    result = run("sessions", "extract", str(path), "--query", "lease", "--format", "markdown").result
+    assert (result["format"], result["extraction"]["query"]) == ("markdown", "lease")
+    assert "\n## Decisions\n\n- L2 assistant/message: We decided to keep" in result["markdown"]
+
+
+@pytest.mark.usefixtures("path")
+def test_the_lines_around_a_pattern(run: Run) -> None:
+    result = run("sessions", "inspect", SESSION, "--around", "LEASE at \\d+", "--before", "1", "--after", "2").result
+    [match] = result["matches"]
+    assert (match["matchLine"], match["startLine"], match["endLine"]) == (2, 1, 4)
+    assert [entry["role"] for entry in match["entries"]] == ["user", "assistant", "tool", "tool"]
+    assert len(run("sessions", "inspect", SESSION, "--around", "gulls").result["matches"]) == 8
+
+
+@pytest.mark.usefixtures("path")
+@pytest.mark.parametrize(
+    ("words", "code", "exit_code"),
+    [
+        (["extract", "nobody-knows-it"], "SESSION_NOT_FOUND", 1),
+        (["inspect", SESSION], "SESSIONS_INVALID_ARGS", 2),
+        (["inspect", SESSION, "--around", "("], "SESSIONS_INVALID_ARGS", 2),
+        (["inspect", SESSION, "--around", "x", "--before", "-1"], "SESSIONS_INVALID_ARGS", 2),
+        (["search"], "SESSIONS_INVALID_ARGS", 2),
+        (["chunks", "x"], "NOT_MIRRORED", 2),
+    ],
+)
+def test_what_cannot_be_done_is_said(run: Run, words: list[str], code: str, exit_code: int) -> None:
+    refused = run("sessions", *words, ok=False)
+    assert (refused.code, refused.json["error"]["code"]) == (exit_code, code)
+    assert refused.json["fix"]
+
+
+def test_a_file_that_is_not_archived_says_how(run: Run, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / "a b.jsonl")
+    made.user("never archived")
+    refused = run("sessions", "extract", str(made.path), ok=False).json
+    assert refused["error"]["code"] == "SESSION_NOT_FOUND"
+    assert f"memory archive '{made.path}'" in refused["fix"]
+
+
+@pytest.mark.usefixtures("path")
+def test_what_was_forgotten_is_not_read_back(run: Run) -> None:
+    run("memory", "forget", f"call:{SESSION}:1")
+    made = run("sessions", "extract", SESSION, "--query", "retry").json["result"]["extraction"]
+    assert "pytest" not in str(made)
+    run("memory", "forget", "--session", SESSION)
+    assert run("sessions", "extract", SESSION, ok=False).json["error"]["code"] == "SESSION_NOT_FOUND"
+    assert run("sessions", "search", "retry queue").result["hits"] == []
+
+
+def test_an_empty_home_has_none(run: Run, home: Path) -> None:
+    assert run("sessions", "search", "anything").result["hits"] == []
+    assert run("sessions", "extract", SESSION, ok=False).code == 1
+    assert not home.exists()
+
+
+@pytest.mark.usefixtures("path")
+def test_on_a_terminal(home: Path) -> None:
+    shown = without_style(on_terminal(home, "sessions", "search", "retry queue").out)
+    assert SESSION in shown
+    assert "1 of 1 sessions found" in shown or "of 2 sessions found" in shown
+    assert "decided" in without_style(on_terminal(home, "sessions", "extract", SESSION, "--query", "retry").out)
+    assert "lines 1 to" in without_style(on_terminal(home, "sessions", "inspect", SESSION, "--around", "lease at").out)

@@ -1,0 +1,141 @@
+"""The calls that programs written for the mirrored CLI make: answered, or refused by name with what to do instead.
+
+`mirrored_calls.txt` holds them, `runs` or `outside` each; what is here says which keys an answer has.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_transcript import SESSION, Transcript
+from conftest import ROOT, Run
+
+from cli.unread_calls import outside
+
+CALLS = Path(__file__).with_name("mirrored_calls.txt")
+KEYS = {
+    "recall": "query rewrittenQuery rewrite filtersApplied includeHold includeDiscard categoryFilter budget"
+    " droppedByTrustPass droppedDiagnostics hits count found backend",
+    "memory search": "query hits count found backend budget",
+    "memory write": "observation category source tags id verdict categorySource",
+    "memory recent": "count hours observations",
+    "memory scorecard": "hours computedAt metrics overallStatus gatesBreached",
+    "sessions search": "query source resolvedRawSource machine local hits",
+    "sessions extract": "format extraction",
+    "sessions inspect": "sessionId startedAt cwdKey path around matches redacted",
+    "vault read": "ref vault_root resolved resolution",
+    "vault search": "query mode",
+    "vault ls": "vault_root",
+    "vault tree": "vault_root max_depth directories",
+    "otel list": "found page limit filterBy events facets",
+    "otel search": "query found page limit filterBy events facets",
+    "otel stats": "windowHours filterBy total errors errorRate recent15m facets",
+    "otel emit": "id",
+    "knowledge search": "query found hits",
+    "knowledge sync": "collection indexed",
+    "knowledge note": "queued event turnId skipReason response",
+    "search": "query collection semantic totalFound hits",
+    "note": "id text source createdAt tags status",
+    "status": "healthy problems",
+}
+"""The mirrored keys of an answer's result, by the words of the command."""
+OVERVIEWS = {"memory": "commands", "sessions": "commands", "knowledge": "commands", "vault": "vault_root", "otel":
+             "subcommands", "vault adr": "subcommands"}  # fmt: skip
+
+
+def calls(kind: str) -> list[str]:
+    """The calls of a kind, as they are typed behind `joelclaw`."""
+    rows = [line for line in CALLS.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    assert all(row.split()[0] in ("runs", "outside") for row in rows)
+    return [row.partition(" ")[2] for row in rows if row.split()[0] == kind]
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a vault and a transcript."""
+    folder = tmp_path_factory.mktemp("filled")
+    for name, text in {
+        "Vault/docs/decisions/0168-talon-watchdog.md": "---\nstatus: accepted\n---\n# Talon watchdog\n\nThe lease.\n",
+        "Vault/docs/decisions/0189-gateway-guardrails.md": "# Gateway guardrails\n\n- Status: proposed\n",
+        "Vault/Projects/12-example/index.md": "---\nstatus: active\n---\n# Example\n\nThe content lifecycle.\n",
+        "Vault/inbox/thought.md": "a thought\n",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    made = Transcript(folder / f"{SESSION}.jsonl")
+    made.user("mend the retry queue, it loses its lease")
+    made.assistant("I raise the lease of the retry queue")
+    return folder
+
+
+@pytest.fixture
+def ask(run: Run, home: Path, filled: Path) -> Any:
+    """Asks in a home that holds something of everything; returns what was spawned."""
+    env = {"VAULT_PATH": str(filled / "Vault")}
+    kept = filled / "home"
+    if kept.exists():
+        shutil.copytree(kept, home)
+    else:
+        run("knowledge", "sync", str(filled / "Vault"), env=env)
+        run("memory", "archive", str(filled / f"{SESSION}.jsonl"))
+        run("memory", "write", "The retry queue holds a lease of thirty seconds", "-c", "memory")
+        run("otel", "emit", "error.queue", "--level", "error")
+        shutil.copytree(home, kept)
+    filling = {"ID": SESSION, "FILE": str(filled / f"{SESSION}.jsonl")}
+
+    def spawn(line: str, *, ok: bool) -> Any:
+        return run(*(filling.get(word, word) for word in shlex.split(line)), env=env, ok=ok)
+
+    return spawn
+
+
+@pytest.mark.parametrize("line", calls("runs"))
+def test_it_is_answered(ask: Any, line: str) -> None:
+    done = ask(line, ok=True)
+    words = [word for word in shlex.split(re.sub("^session ", "sessions ", line)) if word[:2] != "--"]
+    if "--raw" in line or "--help" in line or "--version" in line:
+        assert done.out
+        return
+    envelope = json.loads(done.out)
+    assert envelope["ok"] is True
+    path = next((" ".join(words[:n]) for n in (2, 1) if " ".join(words[:n]) in {**KEYS, **OVERVIEWS}), "")
+    if len(words) == len(path.split()) and path in OVERVIEWS:
+        assert {"description", OVERVIEWS[path]} <= set(envelope["result"])
+    elif path in KEYS:
+        assert set(KEYS[path].split()) <= set(envelope["result"])
+    assert all(action["command"] and action["description"] for action in envelope["next_actions"])
+
+
+@pytest.mark.parametrize("line", calls("outside"))
+def test_it_is_refused_by_name(ask: Any, line: str) -> None:
+    done = ask(line, ok=False)
+    assert done.code == 2
+    envelope = json.loads(done.out)
+    assert (envelope["ok"], envelope["result"], envelope["error"]["code"]) == (False, None, outside.CODE)
+    assert "outside" in envelope["fix"]
+    assert "joelclaw" in envelope["fix"]
+
+
+def test_every_name_outside_stands_in_the_docs() -> None:
+    page = (ROOT / "docs" / "mirrored.md").read_text(encoding="utf-8")
+    names = [name for listed in outside.FAMILIES.values() for name in listed.split()]
+    for name in (*names, *outside.PARTS, *(flag for flags in outside.FLAGS.values() for flag in flags)):
+        assert f"`{name}`" in page, name
+
+
+def test_the_docs_have_the_counts() -> None:
+    page = " ".join((ROOT / "docs" / "mirrored.md").read_text(encoding="utf-8").split())
+    answered, refused = len(calls("runs")), len(calls("outside"))
+    assert f"{answered + refused} different calls, {answered} are answered and {refused} are refused" in page
+
+
+def test_what_is_offered_instead_is_a_command(run: Run) -> None:
+    for instead in {*outside.INSTEAD.values()}:
+        words = instead.split()[1:]
+        assert run(*words, *([] if "--help" in words else ["--help"])).code == 0

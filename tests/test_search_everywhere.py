@@ -1,0 +1,146 @@
+"""`search`: one question to all that is kept. `note` and `knowledge note`: what is kept by a call."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from claude_transcript import SESSION, Transcript
+from conftest import NOW_MS, Run
+from terminal import on_terminal, without_style
+
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+NOTE = ["knowledge", "note", "--source", "gateway", "--agent", "daemon", "--session", "s1", "--turn", "3"]
+
+
+@pytest.fixture
+def filled(run: Run, tmp_path: Path) -> None:
+    """A home in which every collection speaks of lanterns."""
+    vault = tmp_path / "Vault" / "docs" / "decisions"
+    vault.mkdir(parents=True)
+    (vault / "0007-lantern.md").write_text("# Lantern colours\n\nStatus: accepted\n\nGreen lanterns to starboard.\n")
+    run("knowledge", "sync", str(tmp_path / "Vault"))
+    run("memory", "write", "Lanterns are lit before the pilot boards", "-c", "rules", "-s", "harbour")
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user("which lanterns must be lit at night?")
+    run("memory", "archive", str(made.path))
+    run("otel", "emit", "lantern.lit", "--source", "quay", "--component", "mast")
+
+
+@pytest.mark.usefixtures("filled")
+def test_every_collection_answers(run: Run) -> None:
+    result = run("search", "lantern").result
+    assert {hit["collection"] for hit in result["hits"]} == {
+        "vault_notes", "memory_observations", "run_chunks", "otel_events",
+    }  # fmt: skip
+    assert (result["query"], result["collection"], result["semantic"]) == ("lantern", None, False)
+    assert result["totalFound"] >= 4
+    for hit in result["hits"]:
+        assert set(hit) == {"collection", "id", "title", "snippet", "path", "score", "type"}
+        assert len(hit["title"]) <= 120
+        assert "antern" in hit["snippet"] + hit["title"]
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("vault_notes", "vault_notes"),
+        ("memory", "memory_observations"),
+        ("otel", "otel_events"),
+        ("knowledge", "vault_notes"),
+    ],
+)
+def test_one_collection_by_a_name_or_its_beginning(run: Run, given: str, shown: str) -> None:
+    result = run("search", "lantern", "-c", given).result
+    assert {hit["collection"] for hit in result["hits"]} == {shown}
+
+
+@pytest.mark.usefixtures("filled")
+def test_filtered_and_counted(run: Run) -> None:
+    adr = run("search", "lantern", "--filter", "type:=adr", "--semantic").result
+    assert [hit["type"] for hit in adr["hits"]] == ["adr"] * len(adr["hits"]) != []
+    assert adr["semantic"] is True
+    by_source = run("search", "lantern", "--filter", "source:=[harbour,quay]", "--facet", "source").result
+    assert by_source["facets"] == {"source": [{"value": "harbour", "count": 1}, {"value": "quay", "count": 1}]}
+    assert run("search", "lantern", "-n", "1", "-c", "memory").result["totalFound"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["-c", "blog_posts"], "INVALID_COLLECTION"),
+        (["-f", "colour:=red"], "SEARCH_INVALID_ARGS"),
+        (["-f", "type"], "SEARCH_INVALID_ARGS"),
+        (["--facet", "colour"], "SEARCH_INVALID_ARGS"),
+    ],
+)
+def test_what_is_not_understood_is_refused(run: Run, home: Path, words: list[str], code: str) -> None:
+    refused = run("search", "x", *words, ok=False)
+    assert (refused.code, refused.json["error"]["code"]) == (2, code)
+    assert not home.exists()
+
+
+def test_an_empty_home_answers(run: Run, home: Path) -> None:
+    assert run("search", "lantern").result["hits"] == []
+    assert not home.exists()
+
+
+def test_a_note_is_an_observation(run: Run) -> None:
+    result = run("note", "prefers tabs in Makefiles", "--tags", "style, make", env=NOW).result
+    assert (result["text"], result["source"], result["status"]) == ("prefers tabs in Makefiles", "cli", "stored")
+    assert (result["tags"], result["createdAt"]) == (["note", "style", "make"], "2026-09-21T14:13:20.000Z")
+    assert (result["category"], result["categorySource"]) == ("preferences", "keyword")
+    assert run("memory", "show", result["id"]).result["observation"] == "prefers tabs in Makefiles"
+    assert run("note", ok=False).json["error"]["code"] == "EMPTY_TEXT"
+
+
+def test_a_turn_is_kept_as_knowledge(run: Run, home: Path) -> None:
+    words = ["--summary", "Moved the lantern job to the second runner", "--decision", "one job a runner",
+             "--evidence", "a.log,b.log", "--usefulness", "Ops Work,x", "--tools", "bash"]  # fmt: skip
+    result = run(*NOTE, *words, env=NOW).result
+    assert (result["queued"], result["stored"], result["skipReason"]) == (True, True, None)
+    assert result["turnId"] == "gateway:daemon:internal:s1:3"
+    [identifier] = result["response"]["ids"]
+    [hit] = run("knowledge", "search", "lantern runner", "--type", "turn_note").result["hits"]
+    assert (hit["id"], hit["type"]) == (identifier, "turn_note")
+    shown = run("memory", "show", identifier).result
+    assert "Decision: one job a runner\nEvidence: a.log, b.log" in shown["observation"]
+    assert {"turn_note", "gateway", "daemon", "ops-work"} <= set(shown["tags"])
+    run(*NOTE, "--summary", "Moved the lantern job back", env=NOW)
+    [hit] = run("knowledge", "search", "lantern", "--type", "turn_note").result["hits"]
+    assert "back" in hit["title"]
+    assert "back" in without_style(on_terminal(home, "knowledge", "search", "lantern").out)
+
+
+def test_a_skipped_turn_leaves_an_event_alone(run: Run) -> None:
+    result = run(*NOTE, "--skip-reason", "no-new-information").result
+    assert (result["stored"], result["skipReason"], result["response"]) == (False, "no-new-information", {"ids": []})
+    events = run("otel", "search", "knowledge.turn_write").result["events"]
+    assert [event["action"] for event in events] == ["knowledge.turn_write.skipped"]
+    assert run("memory", "stats").result["total"] == 0
+
+
+def test_secrets_of_a_turn_are_not_kept(run: Run, home: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    run(*NOTE, "--summary", f"the token is {secret}", "--decision", secret)
+    assert not [path for path in home.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize("left_out", ["--source", "--agent", "--session", "--turn", "--summary"])
+def test_what_a_turn_needs(run: Run, home: Path, left_out: str) -> None:
+    words = [*NOTE, "--summary", "x y z"]
+    at = words.index(left_out)
+    refused = run(*words[:at], *words[at + 2 :], ok=False)
+    assert (refused.code, refused.json["error"]["code"]) == (2, "INVALID_KNOWLEDGE_NOTE")
+    assert left_out in refused.json["error"]["message"]
+    assert not home.exists()
+
+
+def test_both_front_ends_tell_of_a_call_outside(run: Run, home: Path) -> None:
+    told = run("runs", "--count", "3", ok=False)
+    assert (told.code, told.json["error"]["code"]) == (2, "NOT_MIRRORED")
+    assert "outside" in told.json["fix"]
+    assert "outside" in on_terminal(home, "runs").err
+    assert json.loads(run("runs", "--help", ok=False).out)["error"]["code"] == "NOT_MIRRORED"
