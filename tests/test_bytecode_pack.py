@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import PATIENCE_S, ROOT, Spawned, clean_environment
+from conftest import PATIENCE_S, ROOT, Run, Spawned, clean_environment
 from faults import read_only
 
 ROOMS = ("cli", "clients", "core", "memory", "otel", "recall", "session")
@@ -41,8 +41,9 @@ def tree(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def emit(tree: Path, home: Path) -> Emit:
-    """Run `otel emit` of that installation."""
+def emit(tree: Path, home: Path, run: Run) -> Emit:
+    """Run `otel emit` of that installation, in a home whose store is there: what makes one is not imported again."""
+    run("otel", "emit", "store.made")
 
     def spawn(action: str = "pack.tried", env: dict[str, str] | None = None) -> Spawned:
         environment = clean_environment(home, **(env or {}))

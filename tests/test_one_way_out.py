@@ -172,7 +172,7 @@ TABLE: dict[str, list[list[str]] | str] = {
     "store pull": "answers from a cluster",
     "store verify": "answers from a cluster",
     "store prune": [["store", "prune", "--dry-run"]],
-    "backup": [["backup", "{backup}"]],
+    "backup": [["backup", "{backup}", "--force"]],
     "restore": [["restore", "{backup}", "--verify-only"]],
     "status": [["status"]],
     "doctor": "calls the hooks of the user's clients; tests/test_doctor_memory.py has it print what was stored",
