@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 FILE_NAME = "store.db"
 _QUICK_TRIES = 10
 _LOG_BYTES = 1_000_000
-_MAPPED_BYTES = 1 << 28
-"""Of the file; what lies behind is read as ever."""
 _FOLDED_BUSY_MS = 10_000
 """How long the statements behind a folding wait: those of an import, or a follower."""
 StoreError = apsw.Error
@@ -160,9 +158,6 @@ def _prepare(db: apsw.Connection, busy_ms: int) -> None:
     db.set_busy_handler(_patience(busy_ms))
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     db.wal_autocheckpoint(0)  # see fold_log
-    # Pages are read where they lie, and not into memory of ours that must be got first: a recall takes .15 of a bare
-    # start of Python less. SQLite lets go of the mapping where another process has changed the file.
-    db.execute(f"PRAGMA mmap_size = {_MAPPED_BYTES}")
 
 
 def _patience(busy_ms: int) -> Callable[[int], bool]:
