@@ -188,6 +188,22 @@ def test_a_running_turn_is_left_alone(idle: Idle) -> None:
     assert (result["timersLeft"], idle.lines()) == (1, [])
 
 
+def test_a_command_that_has_ended_is_not_run_again_before_that_is_noted(
+    idle: Idle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    idle.command(idle.logging())
+    idle.schedule()
+    told = []
+
+    def meanwhile(*_: object) -> None:  # the command has ended, and the mark with its process id still stands
+        told.append(json.loads(idle.begin("--once", **DUE).communicate(timeout=WAIT_S)[0])["result"])
+
+    monkeypatch.setattr("session.idle.run._Attempt.was_compacted", meanwhile)
+    assert idle.once()["completed"] == 1
+    assert [one["completed"] for one in told] == [0] and len(idle.lines()) == 1
+    assert idle.state()["idleInFlight"] is None
+
+
 def test_two_at_once_compact_a_session_once(idle: Idle) -> None:
     idle.command(f"{idle.logging()}; sleep 0.3")
     for session in "abc":

@@ -15,6 +15,7 @@ from otel import spool
 from otel.event import new_event
 from session import session_event
 from session.compaction import notice
+from session.context import work_lock
 from session.idle import rules, timers, transcript_check
 from session.session_store import SessionStore
 from session.state import schema, state_file
@@ -161,6 +162,8 @@ class _Attempt:
         self._config = config
         self._scheduled_at = 0
         self._pids = [os.getpid()]
+        self._lock = files.FileLock(work_lock(session_id, "idle"), 0)
+        """Held until the end: a command that has ended is no longer alive, and its session not yet done."""
 
     def claim(self) -> tuple[SessionState, IdleTimer]:
         """Mark the session as being compacted by us; returns its state and its timer.
@@ -169,6 +172,19 @@ class _Attempt:
             NotNow: it is not due, or another process compacts it.
             Failure: the state cannot be read or written.
         """
+        try:
+            self._lock.__enter__()
+        except files.LockTimeout:
+            raise NotNow(rules.IN_PROGRESS) from None
+        except OSError as error:
+            raise state_file.failure_of(error) from None
+        try:
+            return self._claim()
+        except BaseException:
+            self._release()
+            raise
+
+    def _claim(self) -> tuple[SessionState, IdleTimer]:
         now = clock.now_ms()
         with state_file.locked(self._session_id):
             known, _ = state_file.load(self._session_id)
@@ -230,9 +246,14 @@ class _Attempt:
                     state_file.write(after)
         except (Failure, OSError):
             return False  # the mark does not count once its process is gone
+        finally:
+            self._release()
         at = known["lastMessageAt"]
         began = known["turnBeganAt"]
         return any(one is not None and one > self._scheduled_at for one in (at, began))
+
+    def _release(self) -> None:
+        self._lock.__exit__(None, None, None)
 
 
 def _command(current: SessionState, timer: IdleTimer, config: Config) -> tuple[list[str], str]:
