@@ -37,6 +37,7 @@ class Context:
         *(
             "_deferred",
             "_previous",
+            "_stamp",
             "_recalled",
             "_store",
             "_switches",
@@ -77,6 +78,8 @@ class Context:
         self._recalled: list[str] = []
         self._store: SessionStore | None = None
         self._previous: list[SessionState | None] = []
+        self._stamp: tuple[int, int, int] | None = None
+        """Of the file that `previous` was read from."""
         self._unusable: Failure | None = None
         self._switches: list[Switches | None] = []
 
@@ -97,7 +100,11 @@ class Context:
         return self._previous[0]
 
     def read_previous(self) -> None:
-        """Read the state (again). What is damaged is set aside by the write that follows."""
+        """Read the state (again, where another process has written). What is damaged is set aside by the write that
+        follows."""
+        stamp = state_file.stamp(self.session_id)
+        if self._is_of(stamp):
+            return
         self._unusable = None
         try:
             found = state_file.peek(self.session_id)
@@ -106,6 +113,22 @@ class Context:
             if failure.code != "STATE_DAMAGED":
                 self._unusable = failure
         self._previous = [found]
+        self._stamp = stamp if found is not None else None
+
+    def load(self) -> tuple[SessionState | None, str]:
+        """The state as it is now, and where a damaged one was set aside to ("" where none was).
+
+        Call it within `state_file.locked`. Where nobody has written meanwhile it is `previous` itself.
+
+        Raises:
+            Failure, OSError: as `state_file.load`.
+        """
+        if self._is_of(state_file.stamp(self.session_id)):
+            return self.previous, ""
+        return state_file.load(self.session_id)
+
+    def _is_of(self, stamp: tuple[int, int, int] | None) -> bool:
+        return stamp is not None and stamp == self._stamp
 
     def check_state(self) -> None:
         """Raise what makes the state unusable, before anything is done for it.

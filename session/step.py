@@ -95,7 +95,7 @@ def run(context: Context, steps: Sequence[Step]) -> SessionState:
             and not state_file.exists(context.session_id)
         ):
             return ahead  # nothing is known of the session, and nothing came to be
-        state = _write(context, steps, worked)
+        state = _write(context, steps, worked, ahead)
     finally:
         for lock in held:
             lock.__exit__(None, None, None)
@@ -139,15 +139,22 @@ def _blank(context: Context) -> SessionState:
     return schema.blank(context.session_id, context.role or "interactive", context.now)
 
 
-def _write(context: Context, steps: Sequence[Step], worked: Sequence[Step]) -> SessionState:
-    """Apply what was worked out to the state as it is on disk now, and write it if that changes it."""
+def _write(
+    context: Context, steps: Sequence[Step], worked: Sequence[Step], ahead: SessionState | None = None
+) -> SessionState:
+    """Apply what was worked out to the state as it is on disk now, and write it if that changes it.
+
+    Args:
+        ahead: what came of it for the previous state; that holds where nobody has written meanwhile.
+    """
     with state_file.locked(context.session_id):
         context.on_deadline = None
-        found, set_aside = state_file.load(context.session_id)
+        found, set_aside = context.load()
         context.set_aside = set_aside or context.set_aside
         was_cleared = found is None and not set_aside and context.previous is not None
-        current = _changed(context, found, steps)
-        for step in worked if not was_cleared else ():
+        is_same = ahead is not None and found is not None and found is context.previous
+        current = ahead if ahead is not None and is_same else _changed(context, found, steps)
+        for step in worked if not (was_cleared or is_same) else ():
             with fault_boundary(context.faults, step.name):
                 if step.is_due(current):
                     current = step.apply(current)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from conftest import NOW_MS, Run
 
+from session.session_store import SessionStore
 from session.state import state_file
 
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
@@ -68,6 +69,32 @@ def test_a_prompt_with_a_refresh(run: Run, project: Path, writes: list[str]) -> 
     writes.clear()
     assert hook(run, project, "prompt", DUE, prompt=LATER, percent=66) == ["context-refresh"]
     assert writes == ["s1"]
+
+
+@pytest.mark.usefixtures("under_way")
+def test_it_is_read_once_where_nobody_else_writes(run: Run, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    parse = state_file._parse
+    monkeypatch.setattr(state_file, "_parse", lambda where: read.append(where) or parse(where))
+    assert hook(run, project, "prompt", DUE, prompt=LATER, percent=66) == ["context-refresh"]
+    assert len(read) == 1
+
+
+@pytest.mark.usefixtures("under_way")
+def test_what_another_process_writes_while_one_recalls_is_kept(
+    run: Run, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recall = SessionStore.recall
+
+    def meanwhile(self: SessionStore, *words: Any, **more: Any) -> Any:
+        monkeypatch.setattr(SessionStore, "recall", recall)
+        run("checkpoint", "save", "--session", "s1", "-m", "we ship the buoyline on Friday", env=at(DUE))
+        return recall(self, *words, **more)
+
+    monkeypatch.setattr(SessionStore, "recall", meanwhile)
+    hook(run, project, "prompt", DUE, prompt=LATER, percent=66)
+    task = run("checkpoint", "show", "s1").result["messages"]
+    assert {"we ship the buoyline on Friday", LATER} <= {one["text"] for one in task}
 
 
 @pytest.mark.usefixtures("under_way")

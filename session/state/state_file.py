@@ -92,6 +92,15 @@ def exists(session_id: str) -> bool:
     return os.path.exists(path_of(session_id))
 
 
+def stamp(session_id: str) -> tuple[int, int, int] | None:
+    """What tells one state on disk from the next, which is another file; None where there is none."""
+    try:
+        status = os.stat(path_of(session_id))
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
 def unknown_session(session_id: str) -> Failure:
     """There is no state of that session."""
     return Failure("SESSION_NOT_FOUND", f"there is no session {session_id[:80]!r}", "see joelclaw checkpoint list")
