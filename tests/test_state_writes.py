@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, Run
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 
 from session.session_store import SessionStore
 from session.state import state_file
@@ -82,19 +83,22 @@ def test_it_is_read_once_where_nobody_else_writes(run: Run, project: Path, monke
 
 @pytest.mark.usefixtures("under_way")
 def test_what_another_process_writes_while_one_recalls_is_kept(
-    run: Run, project: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recall = SessionStore.recall
+    recall, saved = SessionStore.recall, []
+    words = ("checkpoint", "save", "--session", "s1", "-m", "we ship the buoyline on Friday")
 
-    def meanwhile(self: SessionStore, *words: Any, **more: Any) -> Any:
-        monkeypatch.setattr(SessionStore, "recall", recall)
-        run("checkpoint", "save", "--session", "s1", "-m", "we ship the buoyline on Friday", env=at(DUE))
-        return recall(self, *words, **more)
+    def meanwhile(self: SessionStore, *given: Any, **more: Any) -> Any:
+        environment = clean_environment(home, **at(DUE))
+        done = subprocess.run([JOELCLAW, *words], env=environment, stdout=subprocess.DEVNULL, timeout=PATIENCE_S)
+        saved.append(done.returncode)
+        return recall(self, *given, **more)
 
     monkeypatch.setattr(SessionStore, "recall", meanwhile)
     hook(run, project, "prompt", DUE, prompt=LATER, percent=66)
-    task = run("checkpoint", "show", "s1").result["messages"]
-    assert {"we ship the buoyline on Friday", LATER} <= {one["text"] for one in task}
+    assert saved and not any(saved)
+    messages = {one["text"] for one in run("checkpoint", "show", "s1").result["messages"]}
+    assert {"we ship the buoyline on Friday", LATER} <= messages
 
 
 @pytest.mark.usefixtures("under_way")
