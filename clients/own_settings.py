@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import stat
 import tomllib
 from dataclasses import dataclass
 from typing import Any
 
 _COMMENTS = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+_MOST_BYTES = 16_000_000
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
@@ -31,25 +37,23 @@ class Obstacle:
 def read_json(path: str) -> dict[str, Any]:
     """The object in a JSON file, comments allowed; empty where there is none that can be read."""
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            text = file.read()
-    except (OSError, ValueError):
-        return {}
-    for candidate in (text, _COMMENTS.sub(r"\1", text)):
-        try:
-            found = json.loads(candidate)
-        except ValueError:
-            continue
-        return found if isinstance(found, dict) else {}
+        text = _data(path).decode("utf-8-sig")
+        for candidate in (text, _COMMENTS.sub(r"\1", text)):
+            try:
+                found = json.loads(candidate)
+            except ValueError:
+                continue
+            return found if isinstance(found, dict) else {}
+    except (OSError, ValueError, RecursionError):
+        pass
     return {}
 
 
 def read_toml(path: str) -> dict[str, Any]:
     """The tables of a TOML file; empty where there is none that can be read."""
     try:
-        with open(path, "rb") as file:
-            return tomllib.load(file)
-    except (OSError, ValueError):
+        return tomllib.loads(_data(path).decode())
+    except (OSError, ValueError, RecursionError):
         return {}
 
 
@@ -63,9 +67,7 @@ def table(value: object, *names: str) -> dict[str, Any]:
 def damage(path: str) -> str:
     """What keeps a JSON or TOML file of a client from being read; "" where it is sound, or is not there."""
     try:
-        with open(path, "rb") as file:
-            data = file.read()
-        text = data.decode("utf-8-sig")
+        text = _data(path).decode("utf-8-sig")
         if path.endswith(".toml"):
             tomllib.loads(text)
         elif text.strip():
@@ -73,7 +75,25 @@ def damage(path: str) -> str:
     except FileNotFoundError:
         return ""
     except OSError as error:
-        return error.strerror or type(error).__name__
+        return error.strerror or str(error)
     except ValueError as error:
         return str(error)
+    except RecursionError:
+        return "it is nested too deep"
     return ""
+
+
+def _data(path: str) -> bytes:
+    """What a regular file of a fair size holds: a repository may have a pipe or a device in its place.
+
+    Raises:
+        OSError: it cannot be read, or is none.
+    """
+    descriptor = os.open(path, _FLAGS)
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError("it is no regular file")
+        if status.st_size > _MOST_BYTES:
+            raise OSError("it is far too large")
+        return file.read(_MOST_BYTES)

@@ -253,7 +253,7 @@ def supersede(
 def bring_back(db: apsw.Connection, identifier: str, *, now: int, vectors: bool) -> dict[str, Any]:
     """Undo `supersede`: the memory is handed out again, and what was written in its place is forgotten.
 
-    What others said too, or what was there before, stays. All in one transaction.
+    What others said too, what was there before, what was edited since or pinned, stays. All in one transaction.
 
     Raises:
         Failure: MEMORY_NOT_SUPERSEDED; what `_found` raises.
@@ -271,6 +271,8 @@ def bring_back(db: apsw.Connection, identifier: str, *, now: int, vectors: bool)
             newer is not None
             and newer["supersedes"] == older["id"]
             and newer["merged_count"] == 0
+            and not newer["history"]
+            and (PINNED in older["tags"] or PINNED not in newer["tags"])
             and newer["forgotten_at"] is None
             and not newer["superseded_by"]
         )

@@ -60,7 +60,7 @@ def write(
             documents.ensure_signatures(db)
         older, free = _own(db, clean_name(session, []), known, tags[-1])
         fresh, _, tokens = composed(
-            text if older is None else grown(older["text"], text),
+            text if older is None else grown(older["text"], text, min(CHARS, config.whole("memory.max_chars"))),
             [], category=category, tags=tags, source=source, session=session, project=project, now=now, config=config,
         )  # fmt: skip
         vector = document_vector(fresh["text"])
@@ -110,15 +110,19 @@ def _named(session: str, number: int) -> str:
     return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
 
 
-def grown(before: str, text: str) -> str:
-    """The new task, and behind it what the memory said before and the new task does not, the newest first."""
+def grown(before: str, text: str, most: int = CHARS) -> str:
+    """The new task, and behind it what the memory said before and the new task does not, the newest first.
+
+    Args:
+        most: characters of both; the oldest messages go first.
+    """
     told, _, rest = before.partition(_EARLIER)
     new = _messages(text)
     earlier: list[str] = []
     for message in (*reversed(_messages(told)), *rest.split(_JOINT)):
         if message and not any(_same(message, one) for one in (*new, *earlier)):
             earlier.append(message)
-    while earlier and len(text) + len(_EARLIER) + len(_JOINT.join(earlier)) > CHARS:
+    while earlier and len(text) + len(_EARLIER) + len(_JOINT.join(earlier)) > most:
         earlier.pop()
     return text + _EARLIER + _JOINT.join(earlier) if earlier else text
 

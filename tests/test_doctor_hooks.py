@@ -440,3 +440,32 @@ def test_hooks_broken_in_five_ways_are_all_named(user: User) -> None:
         ("switches", "SWITCHED_OFF"),
     }
     assert result["errors"] == 4
+
+
+def test_a_project_s_own_program_is_not_called_until_it_is_trusted(user: User) -> None:
+    (user.project / ".git").mkdir()
+    user.call("install", "claude", "--project")
+    ran = user.folder / "ran"
+    program = user.project / "joelclaw"
+    program.write_text(f'#!/bin/sh\necho x >> {ran}\nexec {JOELCLAW} "$@"\n')
+    program.chmod(0o755)
+    path = user.project / ".claude" / "settings.json"
+    path.write_text(path.read_text().replace("joelclaw hook claude", f"{program} hook claude"))
+    assert str(program) in path.read_text()
+    assert "HOOK_NOT_TRIED" in user.found("--project")["claude"]
+    assert not ran.exists()
+    user.call("trust")
+    assert "HOOK_NOT_TRIED" not in user.found("--project").get("claude", [])
+    assert ran.exists()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "nested"])
+def test_a_project_s_settings_cannot_stop_the_doctor(user: User, kind: str) -> None:
+    user.call("install", "claude")
+    folder = user.project / ".claude"
+    folder.mkdir()
+    if kind == "pipe":
+        os.mkfifo(folder / "settings.local.json")
+    else:
+        (folder / "settings.local.json").write_text("[" * 200_000)
+    assert user.found()["claude"] == ["SETTINGS_DAMAGED"]

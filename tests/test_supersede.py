@@ -57,6 +57,17 @@ def test_it_is_taken_back(run: Run, old: str) -> None:
     assert again.json["error"]["code"] == "MEMORY_NOT_SUPERSEDED"
 
 
+@pytest.mark.parametrize(
+    "words", [("edit", "deploys of the harbour service are on Friday at noon"), ("pin",)], ids=" ".join
+)
+def test_what_somebody_made_of_the_new_one_since_stays(run: Run, words: tuple[str, ...]) -> None:
+    first = run("memory", "write", TUESDAY).result["id"]
+    new = run("memory", "supersede", first, FRIDAY).result["id"]
+    run("memory", words[0], new, *words[1:])
+    assert run("memory", "supersede", first, "--undo").result["takenOut"] == []
+    assert not shown(run, new)["forgotten"]
+
+
 def test_a_memory_that_said_so_already_takes_the_place_and_stays(run: Run, old: str) -> None:
     known = run("memory", "write", FRIDAY).result["id"]
     result = run("memory", "supersede", old, FRIDAY + ".").result

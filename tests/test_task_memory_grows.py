@@ -65,6 +65,15 @@ def test_what_is_oldest_goes_where_there_is_no_room() -> None:
     assert "start" not in text
 
 
+def test_it_grows_no_longer_than_any_memory_may(run: Run) -> None:
+    for step in range(len(STEPS)):
+        words = ["--percent", "65", "--message", STEPS[step]]
+        env = {**at(step), "JOELCLAW_MEMORY_MAX_CHARS": "300"}
+        assert run("checkpoint", "save", "--session", "long", *words, env=env).result["written"], step
+    (memory,) = tasks(run)
+    assert len(run("memory", "show", memory["id"]).result["observation"]) <= 300
+
+
 def test_a_message_that_was_cut_is_told_once() -> None:
     assert grown("Task: a long mess…", "Task: a long message | next") == "Task: a long message | next"
     assert grown("Task: one | two | Files: a", "Task: two | three") == "Task: two | three\nEarlier: one"

@@ -51,7 +51,8 @@ def write(path: str, script: str) -> bool:
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(temporary, "wb") as handle:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(temporary, flags, 0o644), "wb") as handle:
             handle.write(data)
         os.replace(temporary, path)
     except OSError as error:

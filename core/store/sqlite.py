@@ -208,8 +208,7 @@ def _migrate(db: apsw.Connection, where: str, busy_ms: int) -> None:
         ours = "name = 'document'" if version else "true"  # of an older version the first step's table must be there
         if bool(db.execute(f"SELECT count(*) FROM sqlite_schema WHERE {ours}").get) != bool(version):
             raise _foreign(where)
-        before = version
-        if not before:
+        if not version:
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # room can be given back page by page (upkeep.space)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN IMMEDIATE")
@@ -220,8 +219,7 @@ def _migrate(db: apsw.Connection, where: str, busy_ms: int) -> None:
                 db.execute(migrations.STEPS[number])
             db.execute(f"PRAGMA user_version = {len(migrations.STEPS)}")
             db.execute("COMMIT")
-            if not before:
-                files.touch_private(where + MARK)  # it is ours from its first day: see upkeep.completeness
+            files.touch_private(where + MARK)  # from now on it is known what was acknowledged: see upkeep.completeness
         except BaseException:
             if db.in_transaction:  # a full disk has rolled it back already
                 db.execute("ROLLBACK")

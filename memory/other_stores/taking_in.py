@@ -250,7 +250,8 @@ class _Shelf:
         before = {"text": known["text"], "at": known["updated_at"], "source": known["source"]}
         update: Document = {
             **known,
-            "text": fresh["text"], "fingerprint": fresh["fingerprint"], "updated_at": now,
+            "text": fresh["text"], "context": fresh["context"], "fingerprint": fresh["fingerprint"],
+            "updated_at": now,
             "write_verdict": fresh["write_verdict"], "write_reason": fresh["write_reason"],
             "write_confidence": fresh["write_confidence"],
             "history": [*known["history"], before],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from clients import own_settings
 from core import VERSION
 from core.errors import Failure
+from core.repository import project_file, trust
 from session import own_command
 from session.doctor import command, trial
 from session.doctor.finding import Finding, error, note, warning
@@ -60,13 +61,18 @@ def examine(client: Client, *, project: bool) -> Condition:
         return result
     result.installed, result.since = True, _changed(path)
     about["command"] = entries[0].executable
-    result.findings += _entries(settings, entries, listed, project=project)
+    foreign_command = project and not listed["current"] and not trust.is_trusted(project_file.root_of(os.getcwd()))
+    result.findings += _entries(settings, entries, listed, project=project, may_call=not foreign_command)
     off = settings.switched_off(project=project)
     result.findings += [error("HOOKS_DISABLED", client.name, one.message, one.fix) for one in off]
     places = [one.place for one in entries]
     untrusted = settings.untrusted(places, project=project)
     result.findings += [error("TRUST_MISSING", client.name, one.message, one.fix) for one in untrusted]
     about["enabled"], about["trusted"] = not off, not untrusted
+    if foreign_command:
+        said = f"{path} is the project's, says something else than an installation would, and was not called"
+        result.findings.append(warning("HOOK_NOT_TRIED", client.name, said, "joelclaw trust"))
+        return result
     tried = trial.of(client, entries, project=project)
     about["trialMs"] = tried.ms
     result.findings += tried.findings
@@ -120,8 +126,14 @@ def _installed(client: Settings, *, project: bool) -> bool:
         return False
 
 
-def _entries(client: Settings, entries: Sequence[Entry], listed: dict[str, Any], *, project: bool) -> list[Finding]:
-    """Those that are missing, doubled, edited, of another version, or call another joelclaw."""
+def _entries(
+    client: Settings, entries: Sequence[Entry], listed: dict[str, Any], *, project: bool, may_call: bool
+) -> list[Finding]:
+    """Those that are missing, doubled, edited, of another version, or call another joelclaw.
+
+    Args:
+        may_call: what they call may be asked for its version: a project that nobody trusts chose it otherwise.
+    """
     found, fix = [], _install(client, project)
     events = {one.place.event for one in entries}
     missing = [one.name for one in client.events if one.name not in events]
@@ -132,7 +144,7 @@ def _entries(client: Settings, entries: Sequence[Entry], listed: dict[str, Any],
         found.append(_differs(client, listed, fix))
     other = _other_command(entries, project=project)
     if other and entered.fault(other) is None:
-        theirs, ours = command.version_of(other) or "of no version that it tells", VERSION
+        theirs, ours = (command.version_of(other) if may_call else "") or "of no version that it tells", VERSION
         about = f"its hooks call {other} ({theirs}), and what runs here is {own_command.path()} ({ours})"
         found.append(warning("HOOK_OTHER_COMMAND", client.name, about, fix))
     if client.events and foreign(client, project=project):

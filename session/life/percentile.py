@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from memory.reports import LEAST
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,11 +17,6 @@ if TYPE_CHECKING:
         p50: float | None
         p95: float | None
         max: float | None
-
-
-LEAST = 5
-"""Of fewer a rate says nothing."""
-NOT_ENOUGH = "not enough yet"
 
 
 def cost(durations: Sequence[float]) -> Cost:
@@ -48,5 +45,5 @@ def percentile(ordered: Sequence[float], percent: float) -> float | None:
 
 
 def rate(part: int, whole: int) -> float | None:
-    """A share, 0 to 1; None of fewer than `LEAST`."""
+    """A share, 0 to 1; None of fewer than `memory.reports.LEAST`."""
     return round(part / whole, 4) if whole >= LEAST else None

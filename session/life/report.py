@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from core import clock
 from core.store.history import hook_calls, injections, session_log
-from session.life.percentile import LEAST, cost, rate
+from memory.reports import LEAST
+from session.life.percentile import cost, rate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _PAGES_AT_ONCE = 2_000
-_WAL = 2
-"""Of bytes 18 and 19 of a file in WAL mode."""
 
 
 @dataclass(frozen=True)

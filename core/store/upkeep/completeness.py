@@ -111,9 +111,11 @@ def forget(store: str) -> None:
 
 def untold(store: str) -> Finding | None:
     """As `finding`, once: from now on it counts as told."""
-    wrong = finding(store)
     told = store + _FOUND + _TOLD
-    if wrong is None or os.path.exists(told):
+    if os.path.exists(told):
+        return None
+    wrong = finding(store)
+    if wrong is None:
         return None
     try:
         files.touch_private(told)
