@@ -30,10 +30,10 @@ $(STAMP): pyproject.toml
 $(DEMO): pyproject.toml
 	@printf 'once: an environment in $(VENV) … '
 	@$(PYTHON) -m venv $(VENV)
-	@printf 'joelclaw … '
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@printf 'what it needs … '
 	@$(BIN)/python demo/requirements.py | $(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement /dev/stdin
+	@printf 'joelclaw … '
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@echo done
 	@touch $(DEMO)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -39,7 +40,15 @@ def _opened(where: str, code: str, holds: str) -> Iterator[BinaryIO]:
     except OSError as error:
         raise usage(code, f"{where}: {error.strerror}", f"name a file of {holds}, or - for stdin") from None
     with handle:
+        if is_endless(handle):
+            raise usage(code, f"{where} is a device", f"name a file of {holds}, or - for stdin")
         yield handle
+
+
+def is_endless(handle: BinaryIO) -> bool:
+    """Whether what was opened by its name is a device, some of which never end. A pipe ends with its writer."""
+    mode = os.fstat(handle.fileno()).st_mode
+    return stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
 
 
 def _lines(handle: BinaryIO, longest: int, code: str, holds: str) -> Iterator[tuple[int, bytes | None]]:

@@ -37,6 +37,12 @@ def home() -> str:
     return os.path.abspath(os.environ.get("JOELCLAW_HOME") or os.path.expanduser("~/.joelclaw"))
 
 
+def is_in_home(path: str) -> bool:
+    """Whether a path is the home's, or leads into it: what a user asks to be written there would be lost in ours."""
+    real, ours = os.path.realpath(path), os.path.realpath(home())
+    return real == ours or real.startswith(ours + os.sep)
+
+
 def has_switches() -> bool:
     """Whether anything may be switched off, for the price of one stat."""
     return os.path.lexists(os.path.join(home(), SWITCHES))

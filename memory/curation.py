@@ -119,8 +119,7 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
     Its id, age of creation, tags and links stay; a category that was chosen stays, one that its words chose follows.
 
     Raises:
-        Failure: EMPTY_TEXT, TEXT_TOO_LONG, MEMORY_DUPLICATE where another memory says that already; what `_found`
-            raises. Nothing was changed.
+        Failure: EMPTY_TEXT, TEXT_TOO_LONG, MEMORY_DUPLICATE where another memory that is handed out says that already; what `_found` raises. Nothing was changed.
     """
     kinds: list[str] = []
     fresh, _, _ = composed(text, kinds, now=now, config=config)
@@ -133,7 +132,8 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
         one = _edited(older, fresh, now) if changed else older
         if changed:
             same = documents.by_fingerprint(db, fresh["fingerprint"], COLLECTION)
-            if same is not None and same["id"] != older["id"] and same["project"] == older["project"]:
+            is_other = same is not None and same["id"] != older["id"] and same["project"] == older["project"]
+            if same is not None and is_other and same["write_verdict"] == "allow":
                 raise Failure(
                     "MEMORY_DUPLICATE",
                     f"another memory says that already: {same['id']}",

@@ -121,3 +121,11 @@ def test_what_another_process_locks_fails_and_says_so(run: Run, home: Path, kept
         failed = run("memory", "edit", kept, NEWER, env={"JOELCLAW_STORE_BUSY_MS": "50"}, ok=False)
     assert failed.json["error"]["code"] == "STORE_BUSY"
     assert run("memory", "export").out == before
+
+
+def test_what_is_not_handed_out_is_no_duplicate(run: Run) -> None:
+    text = "we deploy the harbour service on Fridays because the office is closed then"
+    good = run("memory", "write", text).result["id"]
+    run("memory", "write", "ok")
+    assert run("memory", "edit", good, "ok").result["verdict"] == "discard"
+    assert run("memory", "edit", good, text).result["verdict"] == "allow"

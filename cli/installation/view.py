@@ -92,7 +92,11 @@ def overview(answer: Answer) -> None:
     """Whether all is well, then what there is."""
     result: Any = answer.result
     screen = console()
-    screen.print(safe("healthy", "bold green") if result["healthy"] else safe("something is wrong", "bold red"))
+    if result["healthy"]:
+        about = safe("  store, settings and files; `joelclaw doctor` calls the hooks, too", "dim")
+        screen.print(Text.assemble(safe("healthy", "bold green"), about))
+    else:
+        screen.print(safe("something is wrong", "bold red"))
     for problem in result["problems"]:
         screen.print(Text.assemble(("  ✗ ", "red"), safe(problem["message"]), "\n    → ", safe(problem["fix"], "cyan")))
     for unknown in result["config"].get("unknown", ()):

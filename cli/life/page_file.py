@@ -7,17 +7,21 @@ import os
 from cli.answer import Answer, write_out
 from core import files
 from core.errors import Failure
+from session.life.page import POLICY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
+_HEAD_BYTES = 1_024
+
+
 def write(page: str, to: str | None, name: str) -> Answer | int:
     """Write a page and say where it is, or print it for `-`.
 
     Args:
-        to: the file; None for `name` in the current folder. A file that is there is replaced.
+        to: the file; None for `name` in the current folder. A page of ours that is there is replaced.
 
     Raises:
         Failure: PAGE_NOT_WRITTEN; what was there stays.
@@ -28,14 +32,29 @@ def write(page: str, to: str | None, name: str) -> Answer | int:
     path = os.path.abspath(files.safe_name(name) if to is None else to)
     data = page.encode("utf-8", "replace")
     fix = "give --to a file in a folder that can be written"
-    if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
-        raise Failure("PAGE_NOT_WRITTEN", f"{path} is no ordinary file", fix)
+    if files.is_in_home(path):
+        raise Failure("PAGE_NOT_WRITTEN", f"{path} is among our own files", "name a file elsewhere")
+    if os.path.lexists(path):
+        if os.path.islink(path) or not os.path.isfile(path):
+            raise Failure("PAGE_NOT_WRITTEN", f"{path} is no ordinary file", fix)
+        if not _is_page(path):
+            raise Failure("PAGE_NOT_WRITTEN", f"{path} is there, and no page of ours", "name another file")
     try:
         _replace(path, data)
     except OSError as error:
         raise Failure("PAGE_NOT_WRITTEN", f"{path}: {error.strerror}", fix) from None
     result: dict[str, Any] = {"file": path, "bytes": len(data)}
     return Answer(result)
+
+
+def _is_page(path: str) -> bool:
+    """Whether a file is empty, or a page that we wrote."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError:
+        return False
+    return not head or POLICY.encode() in head
 
 
 def _replace(path: str, data: bytes) -> None:

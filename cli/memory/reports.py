@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 CALL = "call:"
 """How the id of a tool call begins."""
 
+_MOST_NAMED = 500
+"""Ids in a command that is printed: a shell takes them all."""
+
 
 def recent(options: dict[str, Any]) -> Answer:
     """The newest observations of the last hours that were not forgotten, whatever the gate said of them."""
@@ -150,7 +153,7 @@ def _forget_session(options: dict[str, Any], settings: config.Config) -> Answer:
         raise usage(
             "MEMORY_INVALID_ARGS",
             "--session cannot be undone as a whole: its tool calls were deleted",
-            "bring its memories back by their ids, which `forget --session` printed: memory forget --undo ID",
+            "bring its memories back by their ids, which `forget --session` printed: joelclaw memory forget --undo ID",
         )
     if options["ids"]:
         raise usage("MEMORY_INVALID_ARGS", "--session and ids do not go together", "give --session alone, or ids alone")
@@ -161,8 +164,11 @@ def _forget_session(options: dict[str, Any], settings: config.Config) -> Answer:
     result = {"ids": names, "forgotten": names, "unchanged": [], "undo": False, "toolCalls": kept}
     if not names:
         return Answer(result)
-    back = f"joelclaw memory forget --undo {' '.join(names[:5])}"
-    return Answer(result, [{"command": back, "description": "bring turns back"}])
+    back = f"joelclaw memory forget --undo {' '.join(names[:_MOST_NAMED])}"
+    what = "bring its memories back"
+    if len(names) > _MOST_NAMED:
+        what = f"bring the first {_MOST_NAMED} of its memories back; `ids` has them all"
+    return Answer(result, [{"command": back, "description": what}])
 
 
 def _reading(read: Callable[[apsw.Connection | None], Any]) -> Any:

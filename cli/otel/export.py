@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer, write_json
-from core import config, json_text
+from core import config, files, json_text
 from core.errors import Failure, usage
 from core.process import background_process
 from core.store import sqlite
@@ -100,6 +100,8 @@ def _into_file(where: str) -> Answer | int:
                 break
         return 0
     path = os.path.abspath(where)
+    if files.is_in_home(path):
+        raise Failure(export.FAILED, f"{where} is among our own files", "name a file elsewhere")
     try:
         written = json_lines.write_file(db, path)
     except OSError as error:

@@ -165,7 +165,11 @@ def _lines(where: str) -> Iterator[str]:
         raise usage(
             "RECALL_INVALID_ARGS", f"{where}: {error.strerror}", "name a file with one query a line, or -"
         ) from None
+    from cli.line_file import is_endless
+
     with handle:
+        if where != _STDIN and is_endless(handle):
+            raise usage("RECALL_INVALID_ARGS", f"{where} is a device", "name a file with one query a line, or -")
         for line in handle:
             text = clean(line.decode("utf-8", "surrogateescape")).rstrip("\r\n")
             if text.strip():
