@@ -119,7 +119,8 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
     Its id, age of creation, tags and links stay; a category that was chosen stays, one that its words chose follows.
 
     Raises:
-        Failure: EMPTY_TEXT, TEXT_TOO_LONG, MEMORY_DUPLICATE where another memory that is handed out says that already; what `_found` raises. Nothing was changed.
+        Failure: EMPTY_TEXT, TEXT_TOO_LONG, MEMORY_DUPLICATE where another memory that is handed out says that already;
+            what `_found` raises. Nothing was changed.
     """
     kinds: list[str] = []
     fresh, _, _ = composed(text, kinds, now=now, config=config)

@@ -107,6 +107,9 @@ def test_on_a_terminal_json_asks_for_the_envelope(home: Path) -> None:
         ("checkpiont", "checkpoint"),
         ("otel emitt a", "otel emit"),
         ("statsu", "status"),
+        ("version", "--version"),
+        ("--verson", "--version"),
+        ("help", "--help"),
     ],
 )
 def test_a_mistyped_command_is_guessed(told: Told, words: str, meant: str) -> None:

@@ -153,8 +153,15 @@ def _as_query(command: Command, words: Sequence[str], *, end: bool = True) -> st
     return shlex.join([_NAME, *command.path.split(), *known, *(["--"] if end else []), shown(" ".join(query))])
 
 
+_OPTIONS = dict.fromkeys(("version", "verson", "verion", "v"), "--version") | {"help": "--help", "hlep": "--help"}
+"""What is typed as a command, or mistyped, and is an option."""
+
+
 def _path_meant(words: Sequence[str], group: str) -> str:
     """The command nearest to mistyped words: by its whole name, or by the last word of it."""
+    meant = _OPTIONS.get(words[0].lower().strip("-")) if words and not group else None
+    if meant:
+        return meant
     typed = [word for word in words[:2] if not word.startswith("-")]
     if not typed or (group and len(typed) == 1):
         return ""
