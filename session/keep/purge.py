@@ -38,7 +38,7 @@ _MOST_LISTED = 50
 
 
 class Purge:
-    """One purge: what fits is looked up when it is made.
+    """One purge: what fits is looked up when it is made, and once more when it is deleted.
 
     Args:
         ids: of memories and calls; they go with no other criterion.
@@ -107,8 +107,11 @@ class Purge:
         Raises:
             Failure: PURGE_UNFINISHED, PURGE_UNWRITABLE, or what the store says; run it again then.
         """
+        self._selection = rows.select(self._db, self._criteria)  # the question may have stood for an hour
         self._traces = self._sweep()
-        rows.erase(self._db, self._selection, at=clock.now_ms(), vectors=self._vectors, vector_of=document_vector)
+        self._selection = rows.erase(
+            self._db, self._criteria, at=clock.now_ms(), vectors=self._vectors, vector_of=document_vector
+        )
         self._traces.add(self._sweep())  # what was written meanwhile
         space.wipe(self._db)
         return self.result(done=True)
@@ -149,5 +152,5 @@ def _criteria(
                 raise Failure("MEMORY_NOT_FOUND", f"there is no tool call {identifier}", "see `joelclaw recall NAME`")
             numbered.add((call["session"], call["number"]))
         else:
-            found.add(forget.find(db, identifier)["rowid"])
+            found.add(forget.find(db, identifier)["id"])
     return Criteria(documents=frozenset(found), calls=frozenset(numbered))

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from core import json_text
 from core.store import documents, sqlite
 from core.store.sessions import calls, segments, transcripts
 from core.store.upkeep import space
@@ -31,9 +32,12 @@ _HAS_TEXT = "(text <> '' OR write_reason <> 'purged')"
 
 @dataclass(frozen=True)
 class Criteria:
-    """What is to go: all that fits each of these, or the ids alone. `before` in ms since the epoch."""
+    """What is to go: all that fits each of these, or the ids alone. `before` in ms since the epoch.
 
-    documents: frozenset[int] = frozenset()
+    Memories go by their ids: the number of a row is given to another memory once the archive took the first one out.
+    """
+
+    documents: frozenset[str] = frozenset()
     calls: frozenset[tuple[str, int]] = frozenset()
     session: str = ""
     project: str = ""
@@ -130,7 +134,7 @@ def _fits(criteria: Criteria, session: str, project: str, at: str, texts: str) -
 def _select_documents(db: apsw.Connection, criteria: Criteria, found: Selection) -> set[str]:
     where, values = _fits(criteria, "session_id", "project", "created_at", _TEXTS)
     if criteria.by_id:
-        where, values = f"rowid IN ({', '.join(map(str, sorted(criteria.documents)))})", []
+        where, values = "id IN (SELECT value FROM json_each(?))", [json_text.dumps(sorted(criteria.documents))]
     own: set[str] = set()
     for rowid, identifier, session, *texts in db.execute(
         f"SELECT rowid, id, session_id, context, {_TEXTS} FROM document WHERE ({where}) AND {_HAS_TEXT}", values
@@ -265,9 +269,12 @@ def _select_quotes(db: apsw.Connection, criteria: Criteria, found: Selection) ->
 
 
 def erase(
-    db: apsw.Connection, found: Selection, *, at: int, vectors: bool, vector_of: Callable[[str, str, str], bytes]
-) -> None:
-    """Empty the rows, all in one transaction, which notes that the file is to be cleaned (`space.wipe`).
+    db: apsw.Connection, criteria: Criteria, *, at: int, vectors: bool, vector_of: Callable[[str, str, str], bytes]
+) -> Selection:
+    """Empty the rows that fit, all in one transaction, which notes that the file is to be cleaned (`space.wipe`).
+
+    They are looked up in that transaction: between an earlier look and this one others write, and a row's number may
+    have become that of another memory. Returns what was emptied.
 
     Args:
         at: now, in ms since the epoch.
@@ -279,6 +286,7 @@ def erase(
     """
     db.execute("PRAGMA secure_delete = ON").fetchall()
     with sqlite.transaction(db):
+        found = select(db, criteria)
         signatures = vectors and documents.has_signatures(db)
         for rowid in found.documents:
             documents.forget(db, rowid, at, signatures=signatures)
@@ -313,6 +321,7 @@ def erase(
         db.executemany("UPDATE transcript SET carry = '' WHERE source = ?", _each(found.carries))
         db.executemany("UPDATE outbox SET refusal = '' WHERE id = ?", _each(found.refusals))
         space.owe(db)
+    return found
 
 
 def _each(values: Iterable[object]) -> list[tuple[object]]:
