@@ -135,6 +135,22 @@ def test_one_memory(run: Run, home: Path) -> None:
     assert refused["error"]["code"] == "MEMORY_PURGED"
 
 
+def test_a_text_that_was_made_of_a_memory_goes_with_it(run: Run, home: Path) -> None:
+    """Also where each of its words stands in another memory, too."""
+    said = "the gateway restarts every night before the backup"
+    mine = run("memory", "write", said).result["id"]
+    run("memory", "write", "every night somebody looks whether the backup of last week can still be read")
+    run("memory", "write", "before anybody restarts the gateway the operator is asked")
+    run("inject", "memory", "--session", "s", "--query", "gateway restarts every night")
+    db = apsw.Connection(str(home / "store.db"))
+    assert said in str(db.execute("SELECT text FROM injection WHERE memories LIKE ?", (f"%{mine}%",)).get)
+    result = run("memory", "forget", "--purge", mine, "--yes").result
+    assert result["injectedTexts"] == 1
+    assert db.execute("SELECT count(*) FROM injection").get == 0
+    db.close()
+    assert left(home, said) == []
+
+
 def test_one_call(run: Run, filled: Path) -> None:
     run("memory", "forget", "--purge", f"call:{SESSION}:1", "--yes")
     assert left(filled, CALLED) == [] and left(filled, PLANNED)

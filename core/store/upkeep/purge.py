@@ -228,7 +228,10 @@ def _select_events(db: apsw.Connection, criteria: Criteria, found: Selection) ->
 
 
 def _select_history(db: apsw.Connection, criteria: Criteria, found: Selection) -> None:
-    """Texts that sessions were given, and their hooks: of what was chosen, and those in which a word stands."""
+    """Texts that sessions were given, and their hooks: of what was chosen, and those in which a word stands.
+
+    A text that was made of a memory that goes, goes by its list of memories: it may have no word of its own.
+    """
     injections: set[str] = set()
     hooks: set[tuple[str, str]] = set()
     if not criteria.by_id:
@@ -238,6 +241,11 @@ def _select_history(db: apsw.Connection, criteria: Criteria, found: Selection) -
         where, values = _fits(criteria, "session_id", of_project, "at", "error")
         rows = db.execute(f"SELECT session_id, id FROM hook_call WHERE {where}", values)
         hooks = {(str(session), str(one)) for session, one in rows}
+    made_of = (
+        "SELECT id FROM injection WHERE json_valid(memories) AND EXISTS"
+        " (SELECT 1 FROM json_each(memories) WHERE value IN (SELECT value FROM json_each(?)))"
+    )
+    injections.update(str(one) for (one,) in db.execute(made_of, (json_text.dumps(found.ids),)))
     if found.words:
         for one, text in db.execute("SELECT id, text FROM injection"):
             if not found.words.isdisjoint(words_of(text)):
