@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,8 @@ from faults import snapshot
 from cli import execution
 from cli.memory import purge as purging
 from core.store import documents, sqlite
+from session.keep import traces
+from session.keep.traces import Sweeper
 
 MARK = "quaggabeacon"
 TEXT = f"the {MARK} is painted green every spring"
@@ -88,3 +91,67 @@ def test_what_is_written_while_it_asks_goes_too(run: Run, home: Path, meanwhile:
     assert "deleted for good" in run("memory", "forget", "--purge", "--match", MARK).out
     assert holding(home) == []
     assert texts(home) == [KEPT]
+
+
+def event(identifier: str, error: str = "") -> str:
+    """A line of the spool."""
+    names = ("sessionId", "systemId", "level", "source", "component", "action")
+    said = {"id": identifier, "timestamp": 1, "success": True, "metadata": {}, "error": error}
+    return json.dumps({**dict.fromkeys(names, "info"), **said}) + "\n"
+
+
+def test_an_event_that_is_spooled_meanwhile_stays(
+    run: Run, home: Path, meanwhile: Meanwhile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hooks append while the purge is between reading a file of the spool and writing it."""
+    run("memory", "write", TEXT)
+    waiting = home / "spool" / "events.jsonl"
+    before = Sweeper._line_goes
+    appended: list[str] = []
+
+    def append_meanwhile(sweeper: Sweeper, line: bytes) -> bool:
+        if not sweeper._dry and len(appended) < 4:
+            appended.append(f"meanwhile-{len(appended)}")
+            with waiting.open("a") as file:
+                file.write(event(appended[-1]))
+        return before(sweeper, line)
+
+    def hooks_spool() -> None:
+        waiting.parent.mkdir(exist_ok=True)
+        waiting.write_text(event("quotes", MARK) + event("stays"))
+
+    meanwhile(hooks_spool)
+    monkeypatch.setattr(Sweeper, "_line_goes", append_meanwhile)
+    run("memory", "forget", "--purge", "--match", MARK)
+    assert len(appended) == 4
+    kept = b"".join(snapshot(home).values())
+    assert [one for one in ("stays", *appended) if f'"{one}"'.encode() not in kept] == []
+    assert holding(home) == []
+
+
+@pytest.mark.parametrize("how", ["appends", "replaces"])
+def test_what_is_logged_meanwhile_stays(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    run("memory", "write", KEPT)
+    log = home / "workspace" / "memory" / "2026-01-02.md"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(f"# The day\n- look at the {MARK}\n- water the plants\n")
+    before = traces._sections
+    written: list[str] = []
+
+    def write_meanwhile(text: str) -> list[list[str]]:
+        if len(written) < 2:  # the first time it only looks
+            written.append(text)
+            if len(written) == 2:
+                if how == "appends":
+                    with log.open("a") as file:
+                        file.write("- feed the cat\n")
+                else:  # as an editor saves
+                    log.with_suffix(".new").write_text(log.read_text() + "- feed the cat\n")
+                    log.with_suffix(".new").rename(log)
+        return before(text)
+
+    monkeypatch.setattr(traces, "_sections", write_meanwhile)
+    result = run("memory", "forget", "--purge", "--match", MARK, "--yes").result
+    assert len(written) == 2 and result["logSections"] == 1
+    assert log.read_text() == "# The day\n- water the plants\n- feed the cat\n"
+    assert holding(home) == []

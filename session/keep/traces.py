@@ -6,6 +6,7 @@ otherwise is deleted where it quotes. What a person wrote by hand (settings, tru
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from core import clock, files, json_text
 from core.errors import Failure
 from core.store import sqlite
 from core.store.upkeep.purge import readable, words_of
+from otel import spool
 from session import daily_log
 from session.keep import members
 from session.state import schema, state_file
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 _BY_HAND = ("config.toml", "trusted.json", "switches.json", "knowledge.json", "installs/")
 """What a purge only names: without it something would be switched on, run or synced that was not."""
+_TRIES = 5
+"""How often a log is read again that others replace meanwhile."""
 _HEADING = "## "
 _SESSION_MARK = " · session "
 
@@ -157,9 +161,25 @@ class Sweeper:
                 self._scrub_log(path, name)
 
     def _scrub_log(self, path: str, name: str) -> None:
-        with open(path, encoding="utf-8", errors="replace", newline="") as file:
-            text = file.read()
-        kept, gone = [], 0
+        for _ in range(_TRIES):
+            with open(path, "rb") as file:
+                kept, gone = self._without_sections(file.read().decode("utf-8", "replace"), name)
+                if gone and not self._dry:
+                    if not _is_at(path, file.fileno()):
+                        continue  # an editor put another file in its place meanwhile
+                    if kept.strip():
+                        files.write_whole(path, kept.encode())
+                    else:
+                        os.unlink(path)
+                    _append(path, file.read())  # what was appended while we wrote
+            self.found.log_sections += gone
+            return
+        raise OSError(errno.EBUSY, "another program keeps writing it", path)
+
+    def _without_sections(self, text: str, name: str) -> tuple[str, int]:
+        """The log without the sections and lines that go, and in how many sections something goes."""
+        kept: list[str] = []
+        gone = 0
         for section in _sections(text):
             is_ours = section[0].startswith(_HEADING) and _SESSION_MARK in section[0]
             if (is_ours and self._section_goes(section, name)) or (is_ours and self._quotes("".join(section))):
@@ -168,12 +188,7 @@ class Sweeper:
                 left = [line for line in section if not self._quotes(line)]
                 gone += len(left) != len(section)
                 kept += left
-        self.found.log_sections += gone
-        if gone and not self._dry:
-            if "".join(kept).strip():
-                files.write_whole(path, "".join(kept).encode())
-            else:
-                os.unlink(path)
+        return "".join(kept), gone
 
     def _section_goes(self, section: list[str], name: str) -> bool:
         """Whether a section of ours is of a session that goes, or of a day that does."""
@@ -190,13 +205,30 @@ class Sweeper:
             path = os.path.join(folder, name)
             try:
                 with open(path, "rb") as file:
-                    lines = file.read().splitlines(keepends=True)
+                    lines = file.read().splitlines()
             except OSError:  # taken in meanwhile
                 continue
-            kept = [line for line in lines if not self._line_goes(line)]
-            self.found.spooled += len(lines) - len(kept)
-            if len(kept) < len(lines) and not self._dry and os.path.exists(path):
-                files.write_whole(path, b"".join(kept))
+            gone = sum(map(self._line_goes, lines))
+            self.found.spooled += gone
+            if gone and not self._dry:
+                self._scrub_spool(path)
+
+    def _scrub_spool(self, path: str) -> None:
+        """Append what stays to the spool that hooks append to: a rename over it would lose what they do meanwhile."""
+        aside = spool.aside(path)
+        try:
+            os.rename(path, aside)
+            file = open(aside, "rb")
+        except FileNotFoundError:  # taken in meanwhile
+            return
+        with file:
+            self._back_to_spool(file.read())
+            _gone(lambda: os.unlink(aside))
+            self._back_to_spool(file.read())  # of a hook that had opened it before
+
+    def _back_to_spool(self, data: bytes) -> None:
+        kept = [line + b"\n" for line in data.splitlines() if not self._line_goes(line)]
+        _append(spool.path(), b"".join(kept))
 
     def _line_goes(self, line: bytes) -> bool:
         text = line.decode("utf-8", "replace")
@@ -245,6 +277,25 @@ def _gone(act: Callable[[], object]) -> None:
         act()
     except FileNotFoundError:
         pass
+
+
+def _is_at(path: str, descriptor: int) -> bool:
+    """Whether a path still leads to the file that is open."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _append(path: str, data: bytes) -> None:
+    if not data:
+        return
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        if os.write(descriptor, data) != len(data):
+            raise OSError(errno.ENOSPC, "the disk is full", path)
+    finally:
+        os.close(descriptor)
 
 
 def _text(path: str) -> str:
