@@ -95,7 +95,7 @@ def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) 
         session = transcripts.whole_id(db, given) or given
         found = documents.of_session(db, session)
         known = calls.session(db, session)
-        if not found and known is None:
+        if not found and known is None and hook_calls.extent(db, session) is None:
             raise Failure(
                 "SESSION_NOT_FOUND", f"nothing is kept of a session {session}", "sessions are in the hits of recall"
             )

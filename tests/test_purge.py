@@ -135,6 +135,18 @@ def test_one_memory(run: Run, home: Path) -> None:
     assert refused["error"]["code"] == "MEMORY_PURGED"
 
 
+@pytest.mark.parametrize("beginning", [SESSION[:5], "live-s"])
+def test_a_session_by_the_beginning_that_show_takes(run: Run, filled: Path, beginning: str) -> None:
+    """Also of a session of which no archive is kept, only its state and hooks."""
+    hook(run, "UserPromptSubmit", "live-session", prompt=f"how is the {GROWN}", transcript_path="")
+    shown = run("session", "show", beginning).result["sessionId"]
+    result = run("memory", "forget", "--purge", "--session", beginning, "--yes").result
+    assert (result["sessions"], result["states"]) == ([shown], [shown])
+    db = apsw.Connection(str(filled / "store.db"))
+    assert db.execute("SELECT count(*) FROM hook_call WHERE session_id = ?", (shown,)).get == 0
+    db.close()
+
+
 def test_a_text_that_was_made_of_a_memory_goes_with_it(run: Run, home: Path) -> None:
     """Also where each of its words stands in another memory, too."""
     said = "the gateway restarts every night before the backup"

@@ -25,6 +25,7 @@ from recall.by_name import session_calls
 from recall.static_vectors import document_vector
 from session.keep import archive
 from session.keep.traces import Sweeper, Traces
+from session.life import chosen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,12 +139,21 @@ class Purge:
         return [source for source in found if os.path.exists(source)]
 
 
+def _whole(db: apsw.Connection, given: str) -> str:
+    """The id of the session that is meant; of one that is not known (any more) what was given, as files may name it."""
+    try:
+        return chosen.meant(db, given) if given else ""
+    except Failure as failure:
+        if failure.code != chosen.NOT_FOUND:
+            raise
+        return given
+
+
 def _criteria(
     db: apsw.Connection, ids: Sequence[str], session: str, project: str, before: int | None, match: str
 ) -> Criteria:
     if not ids:
-        whole = transcripts.whole_id(db, session) or session if session else ""
-        return Criteria(session=whole, project=project, before=before, match=match)
+        return Criteria(session=_whole(db, session), project=project, before=before, match=match)
     found, numbered = set(), set()
     for identifier in ids:
         if identifier.startswith(CALL):
