@@ -121,6 +121,31 @@ def test_a_project_and_a_day(run: Run, filled: Path) -> None:
     assert left(filled, *MARKS, "scheduler") == []
 
 
+def test_a_project_is_what_lists_take_for_it(run: Run, home: Path, tmp_path: Path) -> None:
+    """Under each of its names, what its sessions were given, and sessions that are not archived yet."""
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user(f"please mend the {SAID} before the deploy")
+    run("memory", "archive", str(made.path))
+    run("memory", "write", KEPT)
+    run("memory", "write", f"the {TOLD} is painted green every spring")
+    run("memory", "write", f"nobody may touch the {PLANNED} in winter", "--session", SESSION)
+    db = apsw.Connection(str(home / "store.db"))
+    for named, where in (("acme/Gateway", TOLD), ("gateway", SAID), ("", PLANNED), ("acme/other", KEPT)):
+        db.execute("UPDATE document SET project = ? WHERE instr(text, ?)", (named, where))
+    db.execute("UPDATE session SET project = 'Gateway'")
+    for folder in ("gateway", "other"):
+        (tmp_path / folder).mkdir()
+        hook(run, "UserPromptSubmit", f"live {folder}", prompt="and how is it", cwd=str(tmp_path / folder))
+    mine = set(documents.projects(db))
+    assert mine == {"acme/Gateway", "gateway", "acme/other"}
+    result = run("memory", "forget", "--purge", "--project", "acme/gateway", "--yes").result
+    assert left(home, SAID, TOLD, PLANNED) == []
+    assert set(result["sessions"]) == {SESSION, "live gateway"} and result["states"] == ["live gateway"]
+    assert db.execute("SELECT DISTINCT session_id FROM hook_call").fetchall() == [("live other",)]
+    assert db.execute("SELECT text FROM document WHERE text <> ''").fetchall() == [(KEPT,)]
+    db.close()
+
+
 def test_one_memory(run: Run, home: Path) -> None:
     mine = run("memory", "write", f"the {SAID} is painted green every spring").result["id"]
     run("memory", "write", KEPT)

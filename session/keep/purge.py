@@ -11,6 +11,7 @@ from glob import escape, glob
 from typing import TYPE_CHECKING, Any
 
 from core import clock, files
+from core import project as projects
 from core.errors import Failure
 from core.store import sqlite
 from core.store.replication import outbox
@@ -25,7 +26,7 @@ from recall.by_name import session_calls
 from recall.static_vectors import document_vector
 from session.keep import archive
 from session.keep.traces import Sweeper, Traces
-from session.life import chosen
+from session.life import chosen, listing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -153,7 +154,9 @@ def _criteria(
     db: apsw.Connection, ids: Sequence[str], session: str, project: str, before: int | None, match: str
 ) -> Criteria:
     if not ids:
-        return Criteria(session=_whole(db, session), project=project, before=before, match=match)
+        known = listing.known(db) if project else []
+        live = frozenset(one.id for one in known if projects.same(project, one.read().project))
+        return Criteria(session=_whole(db, session), project=project, live=live, before=before, match=match)
     found, numbered = set(), set()
     for identifier in ids:
         if identifier.startswith(CALL):

@@ -126,7 +126,8 @@ class Sweeper:
         if asked.by_id or asked.match or asked.before is None or (asked.session and asked.session != session):
             return False
         updated = state.get("updatedAt")
-        return not asked.project and isinstance(updated, int) and updated < asked.before
+        of_project = not asked.project or session in asked.live
+        return of_project and isinstance(updated, int) and updated < asked.before
 
     def _scrub_state(self, session: str, path: str) -> None:
         with state_file.locked(session):
