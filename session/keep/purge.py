@@ -133,7 +133,7 @@ class Purge:
         copies = [one["file"] for one in archive.known() if os.path.exists(one["file"])]
         copies += sorted(glob(escape(files.home()) + ".before-restore-*"))
         mine = {source for session in self._selection.touched for source in self._transcripts(session)}
-        return [*copies, *sorted(mine)[:_MOST_LISTED]]
+        return [*copies, *sorted(mine)[:_MOST_LISTED], *self._traces.linked]
 
     def _transcripts(self, session: str) -> list[str]:
         found = transcripts.sources_naming(self._db, session)

@@ -45,12 +45,15 @@ class Traces:
     spooled: int = 0
     deleted: list[str] = field(default_factory=list)
     by_hand: list[str] = field(default_factory=list)
+    linked: list[str] = field(default_factory=list)
+    """Files to which links in the home lead, by their whole path: only named."""
 
     def add(self, other: Traces) -> None:
         """Take in what a second look found."""
         self.states += [name for name in other.states if name not in self.states]
         self.changed_states += [name for name in other.changed_states if name not in self.changed_states]
         self.deleted += [name for name in other.deleted if name not in self.deleted]
+        self.linked += [name for name in other.linked if name not in self.linked]
         self.log_sections += other.log_sections
         self.spooled += other.spooled
 
@@ -70,6 +73,8 @@ class Sweeper:
         self._config = config
         self._dry = dry
         self._home = files.home()
+        self._done: set[str] = set()
+        """Paths that `_others` need not look at."""
         self.found = Traces()
 
     def run(self) -> Traces:
@@ -102,6 +107,7 @@ class Sweeper:
             path = os.path.join(folder, name)
             if not os.path.isfile(path) or os.path.islink(path):
                 continue
+            self._done.add(os.path.normpath(path))
             value = _json(path)
             identifier = value.get("sessionId") if isinstance(value, dict) else None
             if not name.endswith(".json") or not isinstance(identifier, str):
@@ -154,12 +160,29 @@ class Sweeper:
         return value
 
     def _daily_logs(self) -> None:
-        now = clock.now_ms()
-        folder = os.path.dirname(daily_log.path_of(now, self._config))
-        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-            path = os.path.join(folder, name)
-            if name.endswith(".md") and os.path.isfile(path):
-                self._scrub_log(path, name)
+        for path in self._logs():
+            if os.path.islink(path):
+                self._name_link(path)
+            elif os.path.isfile(path) and not path.endswith(".tmp") and (path.endswith(".md") or _is_utf8(path)):
+                self._scrub_log(path, os.path.basename(path))
+            else:
+                continue
+            self._done.add(os.path.normpath(path))
+
+    def _logs(self) -> Iterator[str]:
+        """The daily logs and, in the home, what else people keep beside them; elsewhere a folder is not only ours."""
+        folder = os.path.dirname(daily_log.path_of(clock.now_ms(), self._config))
+        if os.path.realpath(folder).startswith(os.path.realpath(self._home) + os.sep):
+            for at, _, names in os.walk(folder):
+                yield from (os.path.join(at, name) for name in sorted(names))
+        elif os.path.isdir(folder):
+            yield from (os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".md"))
+
+    def _name_link(self, path: str) -> None:
+        """Name the file that a link leads to: it is not ours, and a rename would put a plain file in its place."""
+        target = os.path.realpath(path)
+        if os.path.isfile(target) and target not in self.found.linked and self._quotes(_text(target)):
+            self.found.linked.append(target)
 
     def _scrub_log(self, path: str, name: str) -> None:
         for _ in range(_TRIES):
@@ -244,12 +267,14 @@ class Sweeper:
         """Caches, what was set aside, what killed writers left; and what a person wrote, which is named only."""
         for name in self._files():
             path = os.path.join(self._home, name)
-            if name.startswith(("sessions/", "spool/", "workspace/memory/")) and not name.endswith(".tmp"):
+            if os.path.normpath(path) in self._done or (name.startswith("spool/") and not name.endswith(".tmp")):
                 continue
             if not self._quotes(_text(path)):
                 continue
             if name.startswith(_BY_HAND) and ".damaged-" not in name and not name.endswith(".tmp"):
                 self.found.by_hand.append(name)
+            elif os.path.islink(path):
+                self._name_link(path)
             else:
                 self._delete(path)
 
@@ -260,10 +285,10 @@ class Sweeper:
             if top.startswith(sqlite.FILE_NAME + "-"):
                 continue
             path = os.path.join(self._home, top)
-            if os.path.islink(path):
-                continue
             if os.path.isfile(path):
                 yield top
+            if os.path.islink(path):
+                continue
             for folder, _, names in os.walk(path):
                 yield from (os.path.relpath(os.path.join(folder, name), self._home) for name in sorted(names))
 
@@ -305,6 +330,15 @@ def _text(path: str) -> str:
             return file.read().decode("utf-8", "replace")
     except OSError:
         return ""
+
+
+def _is_utf8(path: str) -> bool:
+    with open(path, "rb") as file:
+        try:
+            file.read().decode()
+        except UnicodeDecodeError:
+            return False
+    return True
 
 
 def _json(path: str) -> Any:
