@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from core.errors import Failure
 from core.store import documents, sqlite
-from core.store.history import injections
+from core.store.history import hook_calls, injections
 from core.store.sessions import calls, segments, transcripts
 from core.store.upkeep.purge import PURGED
 from recall.by_name import session_calls
@@ -79,7 +79,8 @@ def forget_calls(db: apsw.Connection, identifiers: Sequence[str]) -> list[str]:
 
 
 def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) -> tuple[list[str], int]:
-    """Take all that is kept of a session out: its memories of every search, its tool calls for good.
+    """Take all that is kept of a session out: its memories of every search; its tool calls, the texts it was
+    given and its hooks for good.
 
     Returns the ids of the memories, and how many calls there were. What its transcript says from now on becomes
     memories, but no calls.
@@ -94,7 +95,7 @@ def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) 
         session = transcripts.whole_id(db, given) or given
         found = documents.of_session(db, session)
         known = calls.session(db, session)
-        if not found and known is None:
+        if not found and known is None and hook_calls.extent(db, session) is None:
             raise Failure(
                 "SESSION_NOT_FOUND", f"nothing is kept of a session {session}", "sessions are in the hits of recall"
             )
@@ -104,6 +105,7 @@ def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) 
         segments.renew(db, session)
         calls.forget(db, session)
         injections.forget(db, session)
+        hook_calls.forget(db, session)
     return [identifier for _, identifier in found], known["calls"] if known else 0
 
 

@@ -118,6 +118,17 @@ def _events(lines: bytes) -> list[Event]:
     return found
 
 
+def path() -> str:
+    """The file that hooks append to."""
+    return os.path.join(_folder(), _NAME)
+
+
+def aside(spooled: str) -> str:
+    """A name in the spool for one of its files that is rewritten: where that is killed, the next hook takes it in."""
+    name = os.path.basename(spooled)
+    return os.path.join(_folder(), f"{_TAKEN}{os.getpid()}.{name.removeprefix(_TAKEN)}")
+
+
 def drop(paths: Sequence[str]) -> None:
     """Remove files that are stored."""
     for path in paths:

@@ -133,6 +133,31 @@ def test_all_of_a_session(run: Run, tmp_path: Path) -> None:
     assert run("recall", "hall_number_7").result["hits"] == []
 
 
+def test_the_hooks_of_a_session_go_with_it(run: Run, home: Path, tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user("the wedding is on 12 May")
+    run("memory", "archive", str(transcript.path))
+    for session in (SESSION, "another"):
+        prompt = {"hook_event_name": "UserPromptSubmit", "session_id": session, "prompt": "when is it", "cwd": "/"}
+        run("hook", "claude", stdin=json.dumps(prompt))
+    db = apsw.Connection(str(home / "store.db"))
+    hooks = "SELECT DISTINCT session_id FROM hook_call ORDER BY 1"
+    assert {one for (one,) in db.execute(hooks)} == {SESSION, "another"}
+    run("memory", "forget", "--session", SESSION)
+    assert db.execute(hooks).fetchall() == [("another",)]
+    db.close()
+
+
+def test_a_live_session_by_its_beginning(run: Run, home: Path) -> None:
+    prompt = {"hook_event_name": "UserPromptSubmit", "session_id": "live-session", "prompt": "when is it", "cwd": "/"}
+    run("hook", "claude", stdin=json.dumps(prompt))
+    assert run("session", "show", "live-s").result["sessionId"] == "live-session"
+    assert run("memory", "forget", "--session", "live-s").result["forgotten"] == []
+    db = apsw.Connection(str(home / "store.db"))
+    assert db.execute("SELECT count(*) FROM hook_call").get == 0
+    db.close()
+
+
 @pytest.mark.parametrize("words", [[], ["--session", SESSION, "abcdefgh"], ["--session", SESSION, "--undo"]])
 def test_which_memories_are_meant_must_be_said_once(run: Run, words: list[str]) -> None:
     done = run("memory", "forget", *words, ok=False)

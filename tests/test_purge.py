@@ -121,6 +121,31 @@ def test_a_project_and_a_day(run: Run, filled: Path) -> None:
     assert left(filled, *MARKS, "scheduler") == []
 
 
+def test_a_project_is_what_lists_take_for_it(run: Run, home: Path, tmp_path: Path) -> None:
+    """Under each of its names, what its sessions were given, and sessions that are not archived yet."""
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user(f"please mend the {SAID} before the deploy")
+    run("memory", "archive", str(made.path))
+    run("memory", "write", KEPT)
+    run("memory", "write", f"the {TOLD} is painted green every spring")
+    run("memory", "write", f"nobody may touch the {PLANNED} in winter", "--session", SESSION)
+    db = apsw.Connection(str(home / "store.db"))
+    for named, where in (("acme/Gateway", TOLD), ("gateway", SAID), ("", PLANNED), ("acme/other", KEPT)):
+        db.execute("UPDATE document SET project = ? WHERE instr(text, ?)", (named, where))
+    db.execute("UPDATE session SET project = 'Gateway'")
+    for folder in ("gateway", "other"):
+        (tmp_path / folder).mkdir()
+        hook(run, "UserPromptSubmit", f"live {folder}", prompt="and how is it", cwd=str(tmp_path / folder))
+    mine = set(documents.projects(db))
+    assert mine == {"acme/Gateway", "gateway", "acme/other"}
+    result = run("memory", "forget", "--purge", "--project", "acme/gateway", "--yes").result
+    assert left(home, SAID, TOLD, PLANNED) == []
+    assert set(result["sessions"]) == {SESSION, "live gateway"} and result["states"] == ["live gateway"]
+    assert db.execute("SELECT DISTINCT session_id FROM hook_call").fetchall() == [("live other",)]
+    assert db.execute("SELECT text FROM document WHERE text <> ''").fetchall() == [(KEPT,)]
+    db.close()
+
+
 def test_one_memory(run: Run, home: Path) -> None:
     mine = run("memory", "write", f"the {SAID} is painted green every spring").result["id"]
     run("memory", "write", KEPT)
@@ -133,6 +158,34 @@ def test_one_memory(run: Run, home: Path) -> None:
     assert run("memory", "show", mine).result["observation"] == ""
     refused = run("memory", "forget", "--undo", mine, ok=False).json
     assert refused["error"]["code"] == "MEMORY_PURGED"
+
+
+@pytest.mark.parametrize("beginning", [SESSION[:5], "live-s"])
+def test_a_session_by_the_beginning_that_show_takes(run: Run, filled: Path, beginning: str) -> None:
+    """Also of a session of which no archive is kept, only its state and hooks."""
+    hook(run, "UserPromptSubmit", "live-session", prompt=f"how is the {GROWN}", transcript_path="")
+    shown = run("session", "show", beginning).result["sessionId"]
+    result = run("memory", "forget", "--purge", "--session", beginning, "--yes").result
+    assert (result["sessions"], result["states"]) == ([shown], [shown])
+    db = apsw.Connection(str(filled / "store.db"))
+    assert db.execute("SELECT count(*) FROM hook_call WHERE session_id = ?", (shown,)).get == 0
+    db.close()
+
+
+def test_a_text_that_was_made_of_a_memory_goes_with_it(run: Run, home: Path) -> None:
+    """Also where each of its words stands in another memory, too."""
+    said = "the gateway restarts every night before the backup"
+    mine = run("memory", "write", said).result["id"]
+    run("memory", "write", "every night somebody looks whether the backup of last week can still be read")
+    run("memory", "write", "before anybody restarts the gateway the operator is asked")
+    run("inject", "memory", "--session", "s", "--query", "gateway restarts every night")
+    db = apsw.Connection(str(home / "store.db"))
+    assert said in str(db.execute("SELECT text FROM injection WHERE memories LIKE ?", (f"%{mine}%",)).get)
+    result = run("memory", "forget", "--purge", mine, "--yes").result
+    assert result["injectedTexts"] == 1
+    assert db.execute("SELECT count(*) FROM injection").get == 0
+    db.close()
+    assert left(home, said) == []
 
 
 def test_one_call(run: Run, filled: Path) -> None:
@@ -193,6 +246,38 @@ def test_what_is_not_touched_is_named(run: Run, filled: Path, transcript: Path, 
         and result["namedOnly"] in ([], ["config.toml"])
         and SAID in (filled / "config.toml").read_text()
     )
+
+
+def test_links_are_left_and_named(run: Run, filled: Path, tmp_path: Path) -> None:
+    log, theirs = filled / "workspace" / "memory" / "2026-01-02.md", tmp_path / "notes" / "day.md"
+    theirs.parent.mkdir()
+    theirs.write_text(f"- look at the {SAID}\n")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.symlink_to(theirs)
+    (filled / "cache" / "linked.json").symlink_to(theirs)
+    result = run("memory", "forget", "--purge", "--match", SAID, "--yes").result
+    assert result["notTouched"].count(str(theirs)) == 1
+    assert log.is_symlink() and (filled / "cache" / "linked.json").is_symlink()
+    assert theirs.read_text() == f"- look at the {SAID}\n"
+    log.unlink()
+    (filled / "cache" / "linked.json").unlink()
+    assert left(filled, SAID) == []
+
+
+def test_what_lies_beside_logs_and_states(run: Run, filled: Path) -> None:
+    """Of a text the lines that quote go; what is no text goes as a whole."""
+    logs, work = filled / "workspace" / "memory", filled / "sessions" / ".work" / "observe-waiting"
+    for folder in (logs / "2025", work):
+        folder.mkdir(parents=True, exist_ok=True)
+    for path in (logs / "plants.txt", logs / "2025" / "2025-12-24.md"):
+        path.write_text(f"water the plants\nmend the {SAID}\n")
+    (logs / "picture.bin").write_bytes(b"\xff\xfe " + SAID.encode())
+    (work / "s").write_text(f"the {SAID}.jsonl")
+    (work / "t").write_text("another.jsonl")
+    run("memory", "forget", "--purge", "--match", SAID, "--yes")
+    assert left(filled, SAID) == []
+    assert (logs / "plants.txt").read_text() == (logs / "2025" / "2025-12-24.md").read_text() == "water the plants\n"
+    assert not (logs / "picture.bin").exists() and [path.name for path in work.iterdir()] == ["t"]
 
 
 def test_a_restored_home_knows_its_backup(run: Run, filled: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from glob import escape, glob
 from typing import TYPE_CHECKING, Any
 
 from core import clock, files
+from core import project as projects
 from core.errors import Failure
 from core.store import sqlite
 from core.store.replication import outbox
@@ -25,6 +26,7 @@ from recall.by_name import session_calls
 from recall.static_vectors import document_vector
 from session.keep import archive
 from session.keep.traces import Sweeper, Traces
+from session.life import chosen, listing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +40,7 @@ _MOST_LISTED = 50
 
 
 class Purge:
-    """One purge: what fits is looked up when it is made.
+    """One purge: what fits is looked up when it is made, and once more when it is deleted.
 
     Args:
         ids: of memories and calls; they go with no other criterion.
@@ -107,8 +109,11 @@ class Purge:
         Raises:
             Failure: PURGE_UNFINISHED, PURGE_UNWRITABLE, or what the store says; run it again then.
         """
+        self._selection = rows.select(self._db, self._criteria)  # the question may have stood for an hour
         self._traces = self._sweep()
-        rows.erase(self._db, self._selection, at=clock.now_ms(), vectors=self._vectors, vector_of=document_vector)
+        self._selection = rows.erase(
+            self._db, self._criteria, at=clock.now_ms(), vectors=self._vectors, vector_of=document_vector
+        )
         self._traces.add(self._sweep())  # what was written meanwhile
         space.wipe(self._db)
         return self.result(done=True)
@@ -128,19 +133,30 @@ class Purge:
         copies = [one["file"] for one in archive.known() if os.path.exists(one["file"])]
         copies += sorted(glob(escape(files.home()) + ".before-restore-*"))
         mine = {source for session in self._selection.touched for source in self._transcripts(session)}
-        return [*copies, *sorted(mine)[:_MOST_LISTED]]
+        return [*copies, *sorted(mine)[:_MOST_LISTED], *self._traces.linked]
 
     def _transcripts(self, session: str) -> list[str]:
         found = transcripts.sources_naming(self._db, session)
         return [source for source in found if os.path.exists(source)]
 
 
+def _whole(db: apsw.Connection, given: str) -> str:
+    """The id of the session that is meant; of one that is not known (any more) what was given, as files may name it."""
+    try:
+        return chosen.meant(db, given) if given else ""
+    except Failure as failure:
+        if failure.code != chosen.NOT_FOUND:
+            raise
+        return given
+
+
 def _criteria(
     db: apsw.Connection, ids: Sequence[str], session: str, project: str, before: int | None, match: str
 ) -> Criteria:
     if not ids:
-        whole = transcripts.whole_id(db, session) or session if session else ""
-        return Criteria(session=whole, project=project, before=before, match=match)
+        known = listing.known(db) if project else []
+        live = frozenset(one.id for one in known if projects.same(project, one.read().project))
+        return Criteria(session=_whole(db, session), project=project, live=live, before=before, match=match)
     found, numbered = set(), set()
     for identifier in ids:
         if identifier.startswith(CALL):
@@ -149,5 +165,5 @@ def _criteria(
                 raise Failure("MEMORY_NOT_FOUND", f"there is no tool call {identifier}", "see `joelclaw recall NAME`")
             numbered.add((call["session"], call["number"]))
         else:
-            found.add(forget.find(db, identifier)["rowid"])
+            found.add(forget.find(db, identifier)["id"])
     return Criteria(documents=frozenset(found), calls=frozenset(numbered))

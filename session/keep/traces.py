@@ -6,6 +6,7 @@ otherwise is deleted where it quotes. What a person wrote by hand (settings, tru
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from core import clock, files, json_text
 from core.errors import Failure
 from core.store import sqlite
 from core.store.upkeep.purge import readable, words_of
+from otel import spool
 from session import daily_log
 from session.keep import members
 from session.state import schema, state_file
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 _BY_HAND = ("config.toml", "trusted.json", "switches.json", "knowledge.json", "installs/")
 """What a purge only names: without it something would be switched on, run or synced that was not."""
+_TRIES = 5
+"""How often a log is read again that others replace meanwhile."""
 _HEADING = "## "
 _SESSION_MARK = " · session "
 
@@ -41,12 +45,15 @@ class Traces:
     spooled: int = 0
     deleted: list[str] = field(default_factory=list)
     by_hand: list[str] = field(default_factory=list)
+    linked: list[str] = field(default_factory=list)
+    """Files to which links in the home lead, by their whole path: only named."""
 
     def add(self, other: Traces) -> None:
         """Take in what a second look found."""
         self.states += [name for name in other.states if name not in self.states]
         self.changed_states += [name for name in other.changed_states if name not in self.changed_states]
         self.deleted += [name for name in other.deleted if name not in self.deleted]
+        self.linked += [name for name in other.linked if name not in self.linked]
         self.log_sections += other.log_sections
         self.spooled += other.spooled
 
@@ -66,6 +73,8 @@ class Sweeper:
         self._config = config
         self._dry = dry
         self._home = files.home()
+        self._done: set[str] = set()
+        """Paths that `_others` need not look at."""
         self.found = Traces()
 
     def run(self) -> Traces:
@@ -98,6 +107,7 @@ class Sweeper:
             path = os.path.join(folder, name)
             if not os.path.isfile(path) or os.path.islink(path):
                 continue
+            self._done.add(os.path.normpath(path))
             value = _json(path)
             identifier = value.get("sessionId") if isinstance(value, dict) else None
             if not name.endswith(".json") or not isinstance(identifier, str):
@@ -122,7 +132,8 @@ class Sweeper:
         if asked.by_id or asked.match or asked.before is None or (asked.session and asked.session != session):
             return False
         updated = state.get("updatedAt")
-        return not asked.project and isinstance(updated, int) and updated < asked.before
+        of_project = not asked.project or session in asked.live
+        return of_project and isinstance(updated, int) and updated < asked.before
 
     def _scrub_state(self, session: str, path: str) -> None:
         with state_file.locked(session):
@@ -149,17 +160,50 @@ class Sweeper:
         return value
 
     def _daily_logs(self) -> None:
-        now = clock.now_ms()
-        folder = os.path.dirname(daily_log.path_of(now, self._config))
-        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-            path = os.path.join(folder, name)
-            if name.endswith(".md") and os.path.isfile(path):
-                self._scrub_log(path, name)
+        for path in self._logs():
+            if os.path.islink(path):
+                self._name_link(path)
+            elif os.path.isfile(path) and not path.endswith(".tmp") and (path.endswith(".md") or _is_utf8(path)):
+                self._scrub_log(path, os.path.basename(path))
+            else:
+                continue
+            self._done.add(os.path.normpath(path))
+
+    def _logs(self) -> Iterator[str]:
+        """The daily logs and, in the home, what else people keep beside them; elsewhere a folder is not only ours."""
+        folder = os.path.dirname(daily_log.path_of(clock.now_ms(), self._config))
+        if os.path.realpath(folder).startswith(os.path.realpath(self._home) + os.sep):
+            for at, _, names in os.walk(folder):
+                yield from (os.path.join(at, name) for name in sorted(names))
+        elif os.path.isdir(folder):
+            yield from (os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".md"))
+
+    def _name_link(self, path: str) -> None:
+        """Name the file that a link leads to: it is not ours, and a rename would put a plain file in its place."""
+        target = os.path.realpath(path)
+        if os.path.isfile(target) and target not in self.found.linked and self._quotes(_text(target)):
+            self.found.linked.append(target)
 
     def _scrub_log(self, path: str, name: str) -> None:
-        with open(path, encoding="utf-8", errors="replace", newline="") as file:
-            text = file.read()
-        kept, gone = [], 0
+        for _ in range(_TRIES):
+            with open(path, "rb") as file:
+                kept, gone = self._without_sections(file.read().decode("utf-8", "replace"), name)
+                if gone and not self._dry:
+                    if not _is_at(path, file.fileno()):
+                        continue  # an editor put another file in its place meanwhile
+                    if kept.strip():
+                        files.write_whole(path, kept.encode())
+                    else:
+                        os.unlink(path)
+                    _append(path, file.read())  # what was appended while we wrote
+            self.found.log_sections += gone
+            return
+        raise OSError(errno.EBUSY, "another program keeps writing it", path)
+
+    def _without_sections(self, text: str, name: str) -> tuple[str, int]:
+        """The log without the sections and lines that go, and in how many sections something goes."""
+        kept: list[str] = []
+        gone = 0
         for section in _sections(text):
             is_ours = section[0].startswith(_HEADING) and _SESSION_MARK in section[0]
             if (is_ours and self._section_goes(section, name)) or (is_ours and self._quotes("".join(section))):
@@ -168,12 +212,7 @@ class Sweeper:
                 left = [line for line in section if not self._quotes(line)]
                 gone += len(left) != len(section)
                 kept += left
-        self.found.log_sections += gone
-        if gone and not self._dry:
-            if "".join(kept).strip():
-                files.write_whole(path, "".join(kept).encode())
-            else:
-                os.unlink(path)
+        return "".join(kept), gone
 
     def _section_goes(self, section: list[str], name: str) -> bool:
         """Whether a section of ours is of a session that goes, or of a day that does."""
@@ -190,13 +229,30 @@ class Sweeper:
             path = os.path.join(folder, name)
             try:
                 with open(path, "rb") as file:
-                    lines = file.read().splitlines(keepends=True)
+                    lines = file.read().splitlines()
             except OSError:  # taken in meanwhile
                 continue
-            kept = [line for line in lines if not self._line_goes(line)]
-            self.found.spooled += len(lines) - len(kept)
-            if len(kept) < len(lines) and not self._dry and os.path.exists(path):
-                files.write_whole(path, b"".join(kept))
+            gone = sum(map(self._line_goes, lines))
+            self.found.spooled += gone
+            if gone and not self._dry:
+                self._scrub_spool(path)
+
+    def _scrub_spool(self, path: str) -> None:
+        """Append what stays to the spool that hooks append to: a rename over it would lose what they do meanwhile."""
+        aside = spool.aside(path)
+        try:
+            os.rename(path, aside)
+            file = open(aside, "rb")
+        except FileNotFoundError:  # taken in meanwhile
+            return
+        with file:
+            self._back_to_spool(file.read())
+            _gone(lambda: os.unlink(aside))
+            self._back_to_spool(file.read())  # of a hook that had opened it before
+
+    def _back_to_spool(self, data: bytes) -> None:
+        kept = [line + b"\n" for line in data.splitlines() if not self._line_goes(line)]
+        _append(spool.path(), b"".join(kept))
 
     def _line_goes(self, line: bytes) -> bool:
         text = line.decode("utf-8", "replace")
@@ -211,12 +267,14 @@ class Sweeper:
         """Caches, what was set aside, what killed writers left; and what a person wrote, which is named only."""
         for name in self._files():
             path = os.path.join(self._home, name)
-            if name.startswith(("sessions/", "spool/", "workspace/memory/")) and not name.endswith(".tmp"):
+            if os.path.normpath(path) in self._done or (name.startswith("spool/") and not name.endswith(".tmp")):
                 continue
             if not self._quotes(_text(path)):
                 continue
             if name.startswith(_BY_HAND) and ".damaged-" not in name and not name.endswith(".tmp"):
                 self.found.by_hand.append(name)
+            elif os.path.islink(path):
+                self._name_link(path)
             else:
                 self._delete(path)
 
@@ -227,10 +285,10 @@ class Sweeper:
             if top.startswith(sqlite.FILE_NAME + "-"):
                 continue
             path = os.path.join(self._home, top)
-            if os.path.islink(path):
-                continue
             if os.path.isfile(path):
                 yield top
+            if os.path.islink(path):
+                continue
             for folder, _, names in os.walk(path):
                 yield from (os.path.relpath(os.path.join(folder, name), self._home) for name in sorted(names))
 
@@ -247,12 +305,40 @@ def _gone(act: Callable[[], object]) -> None:
         pass
 
 
+def _is_at(path: str, descriptor: int) -> bool:
+    """Whether a path still leads to the file that is open."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _append(path: str, data: bytes) -> None:
+    if not data:
+        return
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        if os.write(descriptor, data) != len(data):
+            raise OSError(errno.ENOSPC, "the disk is full", path)
+    finally:
+        os.close(descriptor)
+
+
 def _text(path: str) -> str:
     try:
         with open(path, "rb") as file:
             return file.read().decode("utf-8", "replace")
     except OSError:
         return ""
+
+
+def _is_utf8(path: str) -> bool:
+    with open(path, "rb") as file:
+        try:
+            file.read().decode()
+        except UnicodeDecodeError:
+            return False
+    return True
 
 
 def _json(path: str) -> Any:

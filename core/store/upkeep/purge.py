@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from core import json_text
+from core.project import names_of
 from core.store import documents, sqlite
 from core.store.sessions import calls, segments, transcripts
 from core.store.upkeep import space
@@ -31,12 +33,17 @@ _HAS_TEXT = "(text <> '' OR write_reason <> 'purged')"
 
 @dataclass(frozen=True)
 class Criteria:
-    """What is to go: all that fits each of these, or the ids alone. `before` in ms since the epoch."""
+    """What is to go: all that fits each of these, or the ids alone. `before` in ms since the epoch.
 
-    documents: frozenset[int] = frozenset()
+    Memories go by their ids: the number of a row is given to another memory once the archive took the first one out.
+    """
+
+    documents: frozenset[str] = frozenset()
     calls: frozenset[tuple[str, int]] = frozenset()
     session: str = ""
     project: str = ""
+    live: frozenset[str] = frozenset()
+    """Sessions of the project that may not be archived yet."""
     before: int | None = None
     match: str = ""
 
@@ -112,25 +119,39 @@ def select(db: apsw.Connection, criteria: Criteria) -> Selection:
     return found
 
 
-def _fits(criteria: Criteria, session: str, project: str, at: str, texts: str) -> tuple[str, list[object]]:
-    """A condition of SQL; `session` to `texts` are expressions."""
+def _of_project(db: apsw.Connection, criteria: Criteria) -> tuple[list[str], list[str]]:
+    """All names that mean the project, as lists of memories take them, and its sessions."""
+    sessions = [(str(one), str(named)) for one, named in db.execute("SELECT id, project FROM session")]
+    names = names_of(criteria.project, [*documents.projects(db), *{named for _, named in sessions if named}])
+    return names, sorted(criteria.live.union(one for one, named in sessions if named in names))
+
+
+def _fits(
+    db: apsw.Connection, criteria: Criteria, session: str, at: str, texts: str, *, project: str = "''"
+) -> tuple[str, list[object]]:
+    """A condition of SQL; `session` to `project` are expressions.
+
+    What names no project itself is of the project of its session.
+    """
     conditions: list[str] = []
     values: list[object] = []
-    for expression, operator, wanted in (
-        (session, "=", criteria.session), (project, "=", criteria.project), (at, "<", criteria.before),
-    ):  # fmt: skip
+    for expression, operator, wanted in ((session, "=", criteria.session), (at, "<", criteria.before)):
         if wanted not in ("", None):
             conditions.append(f"{expression} {operator} ?")
             values.append(wanted)
+    if criteria.project:
+        listed = "(SELECT value FROM json_each(?))"
+        conditions.append(f"({project} IN {listed} OR ({project} = '' AND {session} IN {listed}))")
+        values += map(json_text.dumps, _of_project(db, criteria))
     if criteria.match:
         conditions.append(f"purge_holds({texts})")
     return " AND ".join(conditions) or "false", values
 
 
 def _select_documents(db: apsw.Connection, criteria: Criteria, found: Selection) -> set[str]:
-    where, values = _fits(criteria, "session_id", "project", "created_at", _TEXTS)
+    where, values = _fits(db, criteria, "session_id", "created_at", _TEXTS, project="project")
     if criteria.by_id:
-        where, values = f"rowid IN ({', '.join(map(str, sorted(criteria.documents)))})", []
+        where, values = "id IN (SELECT value FROM json_each(?))", [json_text.dumps(sorted(criteria.documents))]
     own: set[str] = set()
     for rowid, identifier, session, *texts in db.execute(
         f"SELECT rowid, id, session_id, context, {_TEXTS} FROM document WHERE ({where}) AND {_HAS_TEXT}", values
@@ -145,20 +166,21 @@ def _select_documents(db: apsw.Connection, criteria: Criteria, found: Selection)
 def _select_sessions(db: apsw.Connection, criteria: Criteria, found: Selection) -> None:
     if criteria.by_id:
         return
-    where, values = _fits(criteria, "id", "project", "updated_at", "plan")
+    where, values = _fits(db, criteria, "id", "updated_at", "plan", project="project")
     rows = db.execute(f"SELECT id, plan FROM session WHERE ({where}) AND updated_at <> {calls.FORGOTTEN}", values)
     known = {str(identifier): plan for identifier, plan in rows}
     if not criteria.is_whole:
         found.plans = [identifier for identifier, plan in known.items() if plan not in ("[]", calls.PURGED_PLAN)]
         return
-    found.sessions = list(dict.fromkeys([*known, *([criteria.session] if criteria.session else [])]))
-    if criteria.session and criteria.project and not known:
-        found.sessions = []
+    also = criteria.live if criteria.project else {criteria.session} - {""}
+    found.sessions = list(dict.fromkeys([*known, *sorted(also)]))
+    if criteria.session and criteria.project:
+        found.sessions = [one for one in found.sessions if one == criteria.session]
 
 
 def _select_calls(db: apsw.Connection, criteria: Criteria, found: Selection) -> set[str]:
     when = "coalesce(at, session.updated_at)"
-    where, values = _fits(criteria, "session_id", "session.project", when, _CALL_TEXTS)
+    where, values = _fits(db, criteria, "session_id", when, _CALL_TEXTS)
     if criteria.by_id:
         where = " OR ".join("(session_id = ? AND number = ?)" for _ in criteria.calls) or "false"
         values = [part for call in criteria.calls for part in call]
@@ -177,7 +199,7 @@ def _select_calls(db: apsw.Connection, criteria: Criteria, found: Selection) -> 
 def _select_compactions(db: apsw.Connection, criteria: Criteria, found: Selection) -> set[str]:
     if criteria.by_id:
         return set()
-    where, values = _fits(criteria, "session_id", "session.project", "at", "summary")
+    where, values = _fits(db, criteria, "session_id", "at", "summary")
     own: set[str] = set()
     for session, call, summary in db.execute(
         "SELECT session_id, call, summary FROM compaction LEFT JOIN session ON session.id = session_id"
@@ -213,8 +235,7 @@ def _others(db: apsw.Connection, found: Selection, own: set[str]) -> set[str]:
 def _select_events(db: apsw.Connection, criteria: Criteria, found: Selection) -> None:
     chosen: set[int] = set()
     if not criteria.by_id:
-        of_project = "(SELECT project FROM session WHERE session.id = session_id)"
-        where, values = _fits(criteria, "session_id", of_project, "timestamp", "error, metadata, search_text")
+        where, values = _fits(db, criteria, "session_id", "timestamp", "error, metadata, search_text")
         chosen = {int(seq) for (seq,) in db.execute(f"SELECT seq FROM event WHERE {where}", values)}
     if found.words:
         for seq, *texts in db.execute("SELECT seq, error, metadata, search_text FROM event"):
@@ -224,16 +245,23 @@ def _select_events(db: apsw.Connection, criteria: Criteria, found: Selection) ->
 
 
 def _select_history(db: apsw.Connection, criteria: Criteria, found: Selection) -> None:
-    """Texts that sessions were given, and their hooks: of what was chosen, and those in which a word stands."""
+    """Texts that sessions were given, and their hooks: of what was chosen, and those in which a word stands.
+
+    A text that was made of a memory that goes, goes by its list of memories: it may have no word of its own.
+    """
     injections: set[str] = set()
     hooks: set[tuple[str, str]] = set()
     if not criteria.by_id:
-        of_project = "(SELECT project FROM session WHERE session.id = session_id)"
-        where, values = _fits(criteria, "session_id", of_project, "at", "text")
+        where, values = _fits(db, criteria, "session_id", "at", "text")
         injections = {str(one) for (one,) in db.execute(f"SELECT id FROM injection WHERE {where}", values)}
-        where, values = _fits(criteria, "session_id", of_project, "at", "error")
+        where, values = _fits(db, criteria, "session_id", "at", "error")
         rows = db.execute(f"SELECT session_id, id FROM hook_call WHERE {where}", values)
         hooks = {(str(session), str(one)) for session, one in rows}
+    made_of = (
+        "SELECT id FROM injection WHERE json_valid(memories) AND EXISTS"
+        " (SELECT 1 FROM json_each(memories) WHERE value IN (SELECT value FROM json_each(?)))"
+    )
+    injections.update(str(one) for (one,) in db.execute(made_of, (json_text.dumps(found.ids),)))
     if found.words:
         for one, text in db.execute("SELECT id, text FROM injection"):
             if not found.words.isdisjoint(words_of(text)):
@@ -265,9 +293,12 @@ def _select_quotes(db: apsw.Connection, criteria: Criteria, found: Selection) ->
 
 
 def erase(
-    db: apsw.Connection, found: Selection, *, at: int, vectors: bool, vector_of: Callable[[str, str, str], bytes]
-) -> None:
-    """Empty the rows, all in one transaction, which notes that the file is to be cleaned (`space.wipe`).
+    db: apsw.Connection, criteria: Criteria, *, at: int, vectors: bool, vector_of: Callable[[str, str, str], bytes]
+) -> Selection:
+    """Empty the rows that fit, all in one transaction, which notes that the file is to be cleaned (`space.wipe`).
+
+    They are looked up in that transaction: between an earlier look and this one others write, and a row's number may
+    have become that of another memory. Returns what was emptied.
 
     Args:
         at: now, in ms since the epoch.
@@ -279,6 +310,7 @@ def erase(
     """
     db.execute("PRAGMA secure_delete = ON").fetchall()
     with sqlite.transaction(db):
+        found = select(db, criteria)
         signatures = vectors and documents.has_signatures(db)
         for rowid in found.documents:
             documents.forget(db, rowid, at, signatures=signatures)
@@ -313,6 +345,7 @@ def erase(
         db.executemany("UPDATE transcript SET carry = '' WHERE source = ?", _each(found.carries))
         db.executemany("UPDATE outbox SET refusal = '' WHERE id = ?", _each(found.refusals))
         space.owe(db)
+    return found
 
 
 def _each(values: Iterable[object]) -> list[tuple[object]]:

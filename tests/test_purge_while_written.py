@@ -1,0 +1,157 @@
+"""`memory forget --purge` while others write: it deletes what fits when it deletes, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
+from faults import snapshot
+
+from cli import execution
+from cli.memory import purge as purging
+from core.store import documents, sqlite
+from session.keep import traces
+from session.keep.traces import Sweeper
+
+MARK = "quaggabeacon"
+TEXT = f"the {MARK} is painted green every spring"
+KEPT = "the scheduler of the gateway runs in UTC, never in local time"
+Meanwhile = Callable[[Callable[[], None]], None]
+
+
+def holding(home: Path) -> list[str]:
+    """Files in which the word still stands."""
+    return [name for name, data in snapshot(home).items() if MARK.encode() in data.lower()]
+
+
+def texts(home: Path) -> list[str]:
+    """What the store holds of memories."""
+    db = apsw.Connection(str(home / "store.db"))
+    found = [str(text) for (text,) in db.execute("SELECT text FROM document WHERE text <> '' ORDER BY rowid")]
+    db.close()
+    return found
+
+
+def elsewhere(home: Path, *words: str) -> None:
+    """Run a command in a process of its own, as another agent does."""
+    environment = clean_environment(home)
+    done = subprocess.run([JOELCLAW, *words], env=environment, capture_output=True, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stdout[:900].decode()
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
+    """Has something happen while the question waits for its answer, which is yes."""
+
+    def set_up(act: Callable[[], None]) -> None:
+        def agreed(_: dict[str, Any]) -> bool:
+            act()
+            return True
+
+        monkeypatch.setattr(purging, "_on_terminal", lambda: True)
+        monkeypatch.setattr(execution, "stdout_is_terminal", lambda: True)
+        monkeypatch.setattr(purging, "_agreed", agreed)
+
+    return set_up
+
+
+@pytest.mark.parametrize("by_id", [True, False])
+def test_a_memory_that_got_the_row_of_another_stays(run: Run, home: Path, meanwhile: Meanwhile, by_id: bool) -> None:
+    first = run("memory", "write", TEXT).result["id"]
+    last = first if by_id else run("memory", "write", f"nobody may touch the {MARK} in winter").result["id"]
+
+    def another_gets_its_row() -> None:
+        db = apsw.Connection(str(home / "store.db"))
+        rowid = db.execute("SELECT rowid FROM document WHERE id = ?", (last,)).get
+        signatures = sqlite.load_vectors(db) and documents.has_signatures(db)
+        with sqlite.transaction(db):
+            documents.remove(db, rowid, signatures=signatures)  # as the archive does with a draft
+        db.close()
+        elsewhere(home, "memory", "write", KEPT)
+        db = apsw.Connection(str(home / "store.db"))
+        assert db.execute("SELECT text FROM document WHERE rowid = ?", (rowid,)).get == KEPT
+        db.close()
+
+    meanwhile(another_gets_its_row)
+    run("memory", "forget", "--purge", *([last] if by_id else ["--match", MARK]))
+    assert holding(home) == []
+    assert texts(home) == [KEPT]
+
+
+def test_what_is_written_while_it_asks_goes_too(run: Run, home: Path, meanwhile: Meanwhile) -> None:
+    run("memory", "write", TEXT)
+    run("memory", "write", KEPT)
+    meanwhile(lambda: elsewhere(home, "memory", "write", f"nobody may touch the {MARK} in winter"))
+    assert "deleted for good" in run("memory", "forget", "--purge", "--match", MARK).out
+    assert holding(home) == []
+    assert texts(home) == [KEPT]
+
+
+def event(identifier: str, error: str = "") -> str:
+    """A line of the spool."""
+    names = ("sessionId", "systemId", "level", "source", "component", "action")
+    said = {"id": identifier, "timestamp": 1, "success": True, "metadata": {}, "error": error}
+    return json.dumps({**dict.fromkeys(names, "info"), **said}) + "\n"
+
+
+def test_an_event_that_is_spooled_meanwhile_stays(
+    run: Run, home: Path, meanwhile: Meanwhile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hooks append while the purge is between reading a file of the spool and writing it."""
+    run("memory", "write", TEXT)
+    waiting = home / "spool" / "events.jsonl"
+    before = Sweeper._line_goes
+    appended: list[str] = []
+
+    def append_meanwhile(sweeper: Sweeper, line: bytes) -> bool:
+        if not sweeper._dry and len(appended) < 4:
+            appended.append(f"meanwhile-{len(appended)}")
+            with waiting.open("a") as file:
+                file.write(event(appended[-1]))
+        return before(sweeper, line)
+
+    def hooks_spool() -> None:
+        waiting.parent.mkdir(exist_ok=True)
+        waiting.write_text(event("quotes", MARK) + event("stays"))
+
+    meanwhile(hooks_spool)
+    monkeypatch.setattr(Sweeper, "_line_goes", append_meanwhile)
+    run("memory", "forget", "--purge", "--match", MARK)
+    assert len(appended) == 4
+    kept = b"".join(snapshot(home).values())
+    assert [one for one in ("stays", *appended) if f'"{one}"'.encode() not in kept] == []
+    assert holding(home) == []
+
+
+@pytest.mark.parametrize("how", ["appends", "replaces"])
+def test_what_is_logged_meanwhile_stays(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    run("memory", "write", KEPT)
+    log = home / "workspace" / "memory" / "2026-01-02.md"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(f"# The day\n- look at the {MARK}\n- water the plants\n")
+    before = traces._sections
+    written: list[str] = []
+
+    def write_meanwhile(text: str) -> list[list[str]]:
+        if len(written) < 2:  # the first time it only looks
+            written.append(text)
+            if len(written) == 2:
+                if how == "appends":
+                    with log.open("a") as file:
+                        file.write("- feed the cat\n")
+                else:  # as an editor saves
+                    log.with_suffix(".new").write_text(log.read_text() + "- feed the cat\n")
+                    log.with_suffix(".new").rename(log)
+        return before(text)
+
+    monkeypatch.setattr(traces, "_sections", write_meanwhile)
+    result = run("memory", "forget", "--purge", "--match", MARK, "--yes").result
+    assert len(written) == 2 and result["logSections"] == 1
+    assert log.read_text() == "# The day\n- water the plants\n- feed the cat\n"
+    assert holding(home) == []
