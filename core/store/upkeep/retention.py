@@ -88,7 +88,8 @@ def drop_episodes(db: apsw.Connection, before: int, *, vectors: bool) -> int:
     """
     with sqlite.transaction(db):
         signatures = vectors and documents.has_signatures(db)
-        query = f"SELECT rowid, session_id FROM document WHERE {_OLD_EPISODES} ORDER BY rowid LIMIT ?"
+        # by time: rows are numbered as they were read, and who archives all sessions at once reads the newest first
+        query = f"SELECT rowid, session_id FROM document WHERE {_OLD_EPISODES} ORDER BY created_at, rowid LIMIT ?"
         rows = [(int(row[0]), str(row[1])) for row in db.execute(query, (before, EPISODES_AT_ONCE)).fetchall()]  # type: ignore[arg-type]
         for rowid, _ in rows:
             documents.remove(db, rowid, signatures=signatures)
