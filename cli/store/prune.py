@@ -46,7 +46,7 @@ def run(options: dict[str, Any]) -> Answer | int:
 def _note(db: apsw.Connection, settings: config.Config, result: dict[str, Any]) -> None:
     """An event, where something went."""
     about = {"events": result["events"]["byAge"] + result["events"]["bySize"], "episodes": result["episodes"]}
-    about |= {"toolCalls": result["toolCalls"]}
+    about |= {name: result[name] for name in ("toolCalls", "hooksAndInjections")}
     freed = result["bytes"]["before"] - result["bytes"]["after"]
     if not any(about.values()) and freed <= 0:
         return
@@ -66,7 +66,7 @@ def shown(answer: Answer) -> None:
     events, room = result["events"], result["bytes"]
     counts = {
         "events by age": events["byAge"], "events by size": events["bySize"], "archived turns": result["episodes"],
-        "tool calls": result["toolCalls"],
+        "tool calls": result["toolCalls"], "hooks and injected texts": result["hooksAndInjections"],
     }  # fmt: skip
     rows: dict[str, object] = {told: number for told, number in counts.items() if number}
     done = "would be dropped" if result["dryRun"] else "dropped"

@@ -1,4 +1,4 @@
-"""Drops what is old or too much: events, and archived sessions with what they did; in short transactions.
+"""Drops what is old or too much: events, hooks, injected texts, and archived sessions; in short transactions.
 
 What was noted on purpose (observations) and synced files are never dropped. Nor is what was forgotten or purged: its
 row keeps it from coming back.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.store import documents, sqlite
+from core.store.history import hook_calls, injections
 from core.store.migrations import row_range
 from core.store.sessions import calls, segments
 
@@ -21,7 +22,8 @@ _ROW_BYTES = 400
 """What an event takes besides its texts: its other columns, and its entries in three indexes."""
 _EVENT_BYTES = f"length(metadata) + length(search_text) + coalesce(length(error), 0) + {_ROW_BYTES}"
 _FIRST, _LAST = row_range("episodes")
-_OLD_EPISODES = f"rowid BETWEEN {_FIRST} AND {_LAST} AND forgotten_at IS NULL AND created_at < ?"
+# +rowid: by the index of times, of which the first few hundred are wanted, not of the whole collection
+_OLD_EPISODES = f"+rowid BETWEEN {_FIRST} AND {_LAST} AND forgotten_at IS NULL AND created_at < ?"
 
 
 def count_events(db: apsw.Connection, before: int) -> tuple[int, int]:
@@ -72,6 +74,22 @@ def oldest_events(db: apsw.Connection, *, debug: bool) -> list[int]:
     return [int(seq) for (seq,) in rows]
 
 
+def first_event(db: apsw.Connection) -> int | None:
+    """When the oldest event was (ms)."""
+    found: int | None = db.execute("SELECT min(timestamp) FROM event").get
+    return found
+
+
+def drop_history(db: apsw.Connection, before: int) -> int:
+    """Drop hook calls and injected texts older than `before` (ms), some at once; returns how many.
+
+    Raises:
+        Failure: the store cannot be written.
+    """
+    with sqlite.transaction(db):
+        return sum(kind.delete_before(db, before, EVENTS_AT_ONCE) for kind in (hook_calls, injections))
+
+
 def count_episodes(db: apsw.Connection, before: int) -> int:
     """How many episodes are older than `before` (ms)."""
     return int(db.execute(f"SELECT count(*) FROM document WHERE {_OLD_EPISODES}", (before,)).get)
@@ -98,12 +116,20 @@ def drop_episodes(db: apsw.Connection, before: int, *, vectors: bool) -> int:
     return len(rows)
 
 
-def old_sessions(db: apsw.Connection, before: int) -> list[str]:
-    """Archived sessions that did nothing since `before` (ms)."""
+def first_episode(db: apsw.Connection, before: int) -> int | None:
+    """When the oldest episode before a time was that can be dropped (both in ms)."""
+    query = f"SELECT created_at FROM document WHERE {_OLD_EPISODES} ORDER BY created_at LIMIT 1"
+    found: int | None = db.execute(query, (before,)).get
+    return found
+
+
+def old_sessions(db: apsw.Connection, before: int) -> list[tuple[int, str]]:
+    """When each archived session that did nothing since `before` was last active (ms), and its id; the oldest first."""
     rows = db.execute(
-        "SELECT id FROM session WHERE updated_at < ? AND updated_at <> ? ORDER BY updated_at", (before, calls.FORGOTTEN)
+        "SELECT updated_at, id FROM session WHERE updated_at < ? AND updated_at <> ? ORDER BY updated_at, id",
+        (before, calls.FORGOTTEN),
     )
-    return [str(identifier) for (identifier,) in rows]
+    return [(int(at), str(identifier)) for at, identifier in rows]
 
 
 def drop_session(db: apsw.Connection, session: str) -> int:
