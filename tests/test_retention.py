@@ -16,6 +16,7 @@ from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 
 from core.store import events as stored
 from core.store import sqlite
+from core.store.replication import outbox
 from core.store.upkeep import space
 from otel import log
 from otel.event import new_event
@@ -162,6 +163,24 @@ def test_a_store_that_is_too_large(run: Run, home: Path) -> None:
     assert (home / "store.db").stat().st_size <= 2_200_000
     assert run("recall", "scheduler gateway").result["hits"]
     assert run("recall", "turn 1499 harbour").result["hits"], "the newest stay"
+
+
+def test_a_cluster_keeps_its_turns(run: Run, home: Path) -> None:
+    run("memory", "import", "-", stdin=lines(30))
+    db = sqlite.open_writing(busy_ms=1000, durable=False)
+    db.execute("UPDATE document SET created_at = ?", (NOW_MS - 40 * DAY,))
+    outbox.enable(db)
+    db.execute("DELETE FROM outbox WHERE id NOT IN (SELECT id FROM document WHERE text LIKE '%turn 7 %')")
+    set_to(home, episodes_days=30)
+    assert run("store", "prune", "--dry-run", env=NOW).result["episodes"] == 29
+    assert run("store", "prune", env=NOW).result["episodes"] == 29
+    assert [str(text)[:12] for (text,) in db.execute("SELECT text FROM document")] == ["user: turn 7"], "not sent yet"
+    (waiting,) = outbox.next_batch(db, now=2**60, limit=100)
+    assert not waiting["gone"]
+    db.execute("DELETE FROM outbox")  # as if the cluster had it now
+    assert run("store", "prune", env=NOW).result["episodes"] == 1
+    assert outbox.next_batch(db, now=2**60, limit=100) == [] and outbox.state(db, "quiet") is None
+    db.close()
 
 
 def fill_history(home: Path, sessions: int, calls: int) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from core.store import documents, sqlite
 from core.store.history import hook_calls, injections
 from core.store.migrations import row_range
+from core.store.replication import outbox
 from core.store.sessions import calls, segments
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ _EVENT_BYTES = f"length(metadata) + length(search_text) + coalesce(length(error)
 _FIRST, _LAST = row_range("episodes")
 # +rowid: by the index of times, of which the first few hundred are wanted, not of the whole collection
 _OLD_EPISODES = f"+rowid BETWEEN {_FIRST} AND {_LAST} AND forgotten_at IS NULL AND created_at < ?"
+_OLD_EPISODES += " AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.id = document.id)"
+"""Not what still waits for a cluster: other machines would never get it."""
 
 
 def count_events(db: apsw.Connection, before: int) -> tuple[int, int]:
@@ -98,6 +101,8 @@ def count_episodes(db: apsw.Connection, before: int) -> int:
 def drop_episodes(db: apsw.Connection, before: int, *, vectors: bool) -> int:
     """Drop the oldest episodes before a time (ms), some at once; returns how many, 0 where none is left.
 
+    From this file alone: a cluster, and the machines that share it, keep theirs.
+
     Args:
         vectors: whether sqlite-vec is loaded.
 
@@ -109,8 +114,9 @@ def drop_episodes(db: apsw.Connection, before: int, *, vectors: bool) -> int:
         # by time: rows are numbered as they were read, and who archives all sessions at once reads the newest first
         query = f"SELECT rowid, session_id FROM document WHERE {_OLD_EPISODES} ORDER BY created_at, rowid LIMIT ?"
         rows = [(int(row[0]), str(row[1])) for row in db.execute(query, (before, EPISODES_AT_ONCE)).fetchall()]  # type: ignore[arg-type]
-        for rowid, _ in rows:
-            documents.remove(db, rowid, signatures=signatures)
+        with outbox.quiet(db):
+            for rowid, _ in rows:
+                documents.remove(db, rowid, signatures=signatures)
         for session in {session for _, session in rows if session}:
             segments.renew(db, session)
     return len(rows)
