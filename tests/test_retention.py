@@ -99,7 +99,8 @@ def test_episodes_only_where_it_is_asked_for(run: Run, home: Path, tmp_path: Pat
     run("store", "prune", env=later)
     assert run("recall", "mend the gauge", env=later).result["hits"]
     set_to(home, episodes_days=30)
-    assert run("store", "prune", "--dry-run", env=later).result["episodes"] == 1
+    would = run("store", "prune", "--dry-run", env=later).result
+    assert (would["episodes"], would["toolCalls"]) == (1, 1)
     result = run("store", "prune", env=later).result
     assert (result["episodes"], result["toolCalls"]) == (1, 1)
     assert run("recall", "mend the gauge", env=later).result["hits"] == []
@@ -158,7 +159,10 @@ def test_a_store_that_is_too_large(run: Run, home: Path) -> None:
     run("memory", "write", "the scheduler of the gateway runs in UTC")
     before = (home / "store.db").stat().st_size
     set_to(home, store_mb=2)
+    would = run("store", "prune", "--dry-run").json
+    assert would["result"]["bytes"]["overLimit"] > 1_000_000 and would["next_actions"], "it is said that more goes"
     result = run("store", "prune").result
+    assert result["bytes"]["overLimit"] == 0
     assert before > 3_000_000 and result["episodes"] > 300
     assert (home / "store.db").stat().st_size <= 2_200_000
     assert run("recall", "scheduler gateway").result["hits"]

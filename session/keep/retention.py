@@ -51,13 +51,17 @@ class Retention:
         return max(0, self._now - days * clock.DAY_MS) if days else 0
 
     def look(self) -> dict[str, Any]:
-        """What would be dropped."""
+        """What would be dropped for its age and as too many events; of `store_mb` only how far the store is beyond it.
+
+        How much goes for that shows only as it goes: what is dropped shares pages with what stays.
+        """
         before, limit = self._before("retention.events_days"), self._config.whole("retention.events_mb") * _MB
         self._events = retention.count_events(self._db, before)[0]
         self._by_size = len(retention.surplus_events(self._db, limit, before)) if limit else 0
         old = self._before("retention.episodes_days")
         if old:
             self._episodes = retention.count_episodes(self._db, old)
+            self._calls = retention.count_calls(self._db, old)
         size = space.sizes(self._db)[0]
         return self._result(size, wiped=False, dry=True)
 
@@ -91,7 +95,7 @@ class Retention:
             "episodes": self._episodes,
             "toolCalls": self._calls,
             "hooksAndInjections": self._history,
-            "bytes": {"before": size, "after": now, "free": free},
+            "bytes": {"before": size, "after": now, "free": free, "overLimit": self._over_limit()},
             "purgeFinished": wiped,
             "settings": {f"retention.{name}": self._config.whole(f"retention.{name}") for name in names},
         }
@@ -139,6 +143,11 @@ class Retention:
             used = self._used()
             idle = idle + 1 if used >= least else 0
             least = min(least, used)
+
+    def _over_limit(self) -> int:
+        """Bytes that are used beyond `store_mb`."""
+        limit = self._config.whole("retention.store_mb") * _MB
+        return max(0, self._used() - limit) if limit else 0
 
     def _used(self) -> int:
         size, free = space.sizes(self._db)

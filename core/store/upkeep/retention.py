@@ -138,6 +138,17 @@ def old_sessions(db: apsw.Connection, before: int) -> list[tuple[int, str]]:
     return [(int(at), str(identifier)) for at, identifier in rows]
 
 
+def count_calls(db: apsw.Connection, before: int) -> int:
+    """How many tool calls those sessions have that did nothing since `before` (ms)."""
+    return int(
+        db.execute(
+            "SELECT count(*) FROM session JOIN call ON session_id = id"
+            " WHERE updated_at < ? AND updated_at <> ? AND outcome <> ?",
+            (before, calls.FORGOTTEN, calls.FORGOTTEN_CALL),
+        ).get
+    )
+
+
 def drop_session(db: apsw.Connection, session: str) -> int:
     """Drop what a session did, in one transaction; returns how many calls that were.
 
