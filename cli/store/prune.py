@@ -74,7 +74,7 @@ def shown(answer: Answer) -> None:
     beyond = room["overLimit"]
     screen.print(safe(done if rows or (beyond and result["dryRun"]) else "nothing is old or too much", "bold"))
     if beyond:
-        goes = " (debug events go for it, then the oldest turns)" if result["dryRun"] else ""
+        goes = ": debug events, then turns" if result["dryRun"] else ""
         rows["beyond retention.store_mb"] = f"{size(beyond)}{goes}"
     rows["the store"] = size(room["after"])
     if room["before"] > room["after"]:
