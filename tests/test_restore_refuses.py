@@ -225,3 +225,40 @@ def test_a_home_that_holds_something(run: Run, kept: Path, home: Path, tmp_path:
     assert run("restore", str(kept), "--into", str(empty)).result["keptAside"] == []
     (tmp_path / "file").write_text("x")
     assert run("restore", str(kept), "--into", str(tmp_path / "file"), ok=False).code == 1
+
+
+def test_a_home_that_is_made_again_and_again_gets_its_old_one_back(
+    run: Run, kept: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, rename, hooks = snapshot(home), os.rename, []
+
+    def renamed(source: str, target: str) -> None:
+        rename(source, target)
+        if source == str(home) and len(hooks) < 6:  # a hook that runs in the moment between
+            hooks.append(target)
+            home.mkdir()
+            (home / "written").write_text(f"meanwhile {len(hooks)}")
+
+    monkeypatch.setattr(os, "rename", renamed)
+    error = run("restore", str(kept), "--force", ok=False).json["error"]
+    assert error["code"] == "RESTORE_BUSY" and len(hooks) == 6
+    assert snapshot(home) == before
+    beside = [path for path in home.parent.iterdir() if ".before-restore-" in path.name]
+    assert {(path / "written").read_text() for path in beside} == {f"meanwhile {number}" for number in range(1, 7)}
+    assert all(str(path) in error["message"] for path in beside)
+
+
+def test_a_home_that_cannot_be_moved_back_is_named(
+    run: Run, kept: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, rename = snapshot(home), os.rename
+
+    def renamed(source: str, target: str) -> None:
+        if target == str(home):
+            raise PermissionError(13, "Permission denied", source)
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", renamed)
+    answer = run("restore", str(kept), "--force", ok=False).json
+    (aside,) = [path for path in home.parent.iterdir() if ".before-restore-" in path.name]
+    assert snapshot(aside) == before and str(aside) in answer["error"]["message"] and f"mv {aside}" in answer["fix"]

@@ -16,6 +16,7 @@ from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 
 from core.store import events as stored
 from core.store import sqlite
+from core.store.replication import outbox
 from core.store.upkeep import space
 from otel import log
 from otel.event import new_event
@@ -98,7 +99,8 @@ def test_episodes_only_where_it_is_asked_for(run: Run, home: Path, tmp_path: Pat
     run("store", "prune", env=later)
     assert run("recall", "mend the gauge", env=later).result["hits"]
     set_to(home, episodes_days=30)
-    assert run("store", "prune", "--dry-run", env=later).result["episodes"] == 1
+    would = run("store", "prune", "--dry-run", env=later).result
+    assert (would["episodes"], would["toolCalls"]) == (1, 1)
     result = run("store", "prune", env=later).result
     assert (result["episodes"], result["toolCalls"]) == (1, 1)
     assert run("recall", "mend the gauge", env=later).result["hits"] == []
@@ -108,6 +110,38 @@ def test_episodes_only_where_it_is_asked_for(run: Run, home: Path, tmp_path: Pat
     db = apsw.Connection(str(home / "store.db"))
     assert db.execute("SELECT count(*) FROM name").get == db.execute("SELECT count(*) FROM segment").get == 0
     db.close()
+
+
+def test_what_was_purged_does_not_come_back_after_its_session_went(run: Run, home: Path, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user("mend the gauge of the harbour")
+    made.call("c1", "Bash", command="make harbourGauge")
+    made.outcome("c1", "harbourGauge is fine")
+    made.call("c2", "Bash", command="make lighthouse")
+    made.outcome("c2", "lighthouse is fine")
+    made.call("c3", "TodoWrite", todos=[{"content": "repair harbourGauge", "status": "pending", "activeForm": "x"}])
+    made.outcome("c3", "ok")
+    made.write(made.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
+    made.write(made.entry("user", "we worked on the harbourGauge", isCompactSummary=True))
+    run("memory", "archive", str(made.path))
+    run("memory", "forget", "--purge", "--match", "harbourGauge", "--yes")
+    set_to(home, episodes_days=30)
+    later = {"JOELCLAW_NOW_MS": str(int(time.time() * 1000) + 40 * DAY)}
+    assert run("store", "prune", env=later).result["toolCalls"] >= 1
+    assert run("store", "prune", env=later).result["toolCalls"] == 0
+    db = apsw.Connection(str(home / "store.db"))
+    db.execute("UPDATE transcript SET head = '', offset = 0; DELETE FROM seen_file")  # as a later version may
+    db.close()
+    made.call("c4", "Bash", command="make lighthouseLamp")
+    made.outcome("c4", "lighthouseLamp is fine")
+    run("memory", "archive", str(made.path))
+    assert run("recall", "lighthouseLamp").result["hits"], "what it does from now on is kept"
+    assert "harbourGauge" not in str(run("recall", "harbourGauge").result["hits"])
+    db = apsw.Connection(str(home / "store.db"))
+    tables = ("call", "compaction", "session", "name")
+    kept = [str(row) for table in tables for row in db.execute(f"SELECT * FROM {table}")]
+    db.close()
+    assert "harbourGauge" not in "".join(kept)
 
 
 def lines(count: int) -> str:
@@ -125,11 +159,88 @@ def test_a_store_that_is_too_large(run: Run, home: Path) -> None:
     run("memory", "write", "the scheduler of the gateway runs in UTC")
     before = (home / "store.db").stat().st_size
     set_to(home, store_mb=2)
+    would = run("store", "prune", "--dry-run").json
+    assert would["result"]["bytes"]["overLimit"] > 1_000_000 and would["next_actions"], "it is said that more goes"
     result = run("store", "prune").result
+    assert result["bytes"]["overLimit"] == 0
     assert before > 3_000_000 and result["episodes"] > 300
     assert (home / "store.db").stat().st_size <= 2_200_000
     assert run("recall", "scheduler gateway").result["hits"]
     assert run("recall", "turn 1499 harbour").result["hits"], "the newest stay"
+
+
+def test_a_cluster_keeps_its_turns(run: Run, home: Path) -> None:
+    run("memory", "import", "-", stdin=lines(30))
+    db = sqlite.open_writing(busy_ms=1000, durable=False)
+    db.execute("UPDATE document SET created_at = ?", (NOW_MS - 40 * DAY,))
+    outbox.enable(db)
+    db.execute("DELETE FROM outbox WHERE id NOT IN (SELECT id FROM document WHERE text LIKE '%turn 7 %')")
+    set_to(home, episodes_days=30)
+    assert run("store", "prune", "--dry-run", env=NOW).result["episodes"] == 29
+    assert run("store", "prune", env=NOW).result["episodes"] == 29
+    assert [str(text)[:12] for (text,) in db.execute("SELECT text FROM document")] == ["user: turn 7"], "not sent yet"
+    (waiting,) = outbox.next_batch(db, now=2**60, limit=100)
+    assert not waiting["gone"]
+    db.execute("DELETE FROM outbox")  # as if the cluster had it now
+    assert run("store", "prune", env=NOW).result["episodes"] == 1
+    assert outbox.next_batch(db, now=2**60, limit=100) == [] and outbox.state(db, "quiet") is None
+    db.close()
+
+
+def fill_history(home: Path, sessions: int, calls: int) -> None:
+    """Sessions of tool calls, the first the oldest, with hooks and injected texts."""
+    db = sqlite.open_writing(busy_ms=1000, durable=False)
+    with sqlite.transaction(db):
+        for number in range(sessions):
+            name, at = f"s{number:03}", NOW_MS - (sessions - number) * DAY
+            db.execute("INSERT INTO session VALUES (?, 'claude', '', '', ?, 1, ?, '[]')", (name, at, calls))
+            for call in range(1, calls + 1):
+                values = (name, call, f"{name}-{call}", at, f"make target{call} " + "x y " * 200)
+                db.execute("INSERT INTO call VALUES (NULL, ?, ?, ?, 1, ?, 'Bash', '', ?, 'ok', '', '')", values)
+            db.execute("INSERT INTO name VALUES (?, 'target1', 1, 1, 1, 1.0, '')", (name,))
+            for hook in range(10):
+                values = (f"{name}-{hook}", name, at, "text " * 500)
+                db.execute("INSERT INTO injection VALUES (?, ?, ?, 'memory-recall', ?, 500, 1.0, '[]')", values)
+    db.close()
+
+
+def test_tool_calls_and_injected_texts_go_too_where_the_store_is_too_large(run: Run, home: Path) -> None:
+    fill_history(home, sessions=60, calls=60)
+    run("memory", "write", "the scheduler of the gateway runs in UTC")
+    set_to(home, events_days=0, store_mb=5)
+    result = run("store", "prune", env=NOW).result
+    db = apsw.Connection(str(home / "store.db"))
+    left = [str(name) for (name,) in db.execute("SELECT id FROM session ORDER BY id")]
+    assert 0 < len(left) < 60 and left[-1] == "s059", "the oldest sessions go first"
+    assert {str(name) for (name,) in db.execute("SELECT DISTINCT session_id FROM call")} == set(left)
+    assert db.execute("SELECT count(*) FROM injection").get == 600, "no more goes than must"
+    db.close()
+    assert result["toolCalls"] == (60 - len(left)) * 60
+    assert (home / "store.db").stat().st_size <= 5_200_000
+    set_to(home, events_days=0, store_mb=1)
+    result = run("store", "prune", env=NOW).result
+    assert result["hooksAndInjections"] > 0 and (home / "store.db").stat().st_size <= 1_200_000
+    assert run("recall", "scheduler gateway").result["hits"]
+
+
+def test_no_event_goes_where_that_gives_no_room(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seed([1] * 9_000)
+    monkeypatch.setattr(space, "sizes", lambda db: (5_000_000, 0))
+    set_to(home, store_mb=2)
+    assert 0 < run("store", "prune", env=NOW).result["events"]["bySize"] < 9_000
+
+
+def test_the_oldest_turns_go_first_though_the_newest_were_read_first(run: Run, home: Path) -> None:
+    run("memory", "import", "-", stdin="".join(reversed(lines(1500).splitlines(keepends=True))))
+    db = apsw.Connection(str(home / "store.db"))
+    db.execute("UPDATE document SET created_at = ? + CAST(substr(text, 12, 4) AS INTEGER)", (NOW_MS,))
+    db.close()
+    set_to(home, store_mb=2)
+    assert 300 < run("store", "prune").result["episodes"] < 1500
+    db = apsw.Connection(str(home / "store.db"))
+    left = [int(str(text).split()[2]) for (text,) in db.execute("SELECT text FROM document ORDER BY created_at")]
+    db.close()
+    assert left == list(range(1500 - len(left), 1500))
 
 
 @pytest.mark.parametrize("kind", ["made so", "of an older version"])

@@ -32,7 +32,8 @@ def run(options: dict[str, Any]) -> Answer | int:
         pruning = Retention(db, settings, background=background)
         if options["dry_run"]:
             would = pruning.look()
-            due = would["events"]["byAge"] or would["events"]["bySize"] or would["episodes"]
+            due = would["events"]["byAge"] or would["events"]["bySize"] or would["episodes"] or would["toolCalls"]
+            due = due or would["bytes"]["overLimit"]
             return Answer(would, [step("joelclaw store prune", "drop it")] if due else [])
         result = pruning.run()
         _note(db, settings, result)
@@ -46,7 +47,7 @@ def run(options: dict[str, Any]) -> Answer | int:
 def _note(db: apsw.Connection, settings: config.Config, result: dict[str, Any]) -> None:
     """An event, where something went."""
     about = {"events": result["events"]["byAge"] + result["events"]["bySize"], "episodes": result["episodes"]}
-    about |= {"toolCalls": result["toolCalls"]}
+    about |= {name: result[name] for name in ("toolCalls", "hooksAndInjections")}
     freed = result["bytes"]["before"] - result["bytes"]["after"]
     if not any(about.values()) and freed <= 0:
         return
@@ -66,11 +67,15 @@ def shown(answer: Answer) -> None:
     events, room = result["events"], result["bytes"]
     counts = {
         "events by age": events["byAge"], "events by size": events["bySize"], "archived turns": result["episodes"],
-        "tool calls": result["toolCalls"],
+        "tool calls": result["toolCalls"], "hooks and injected texts": result["hooksAndInjections"],
     }  # fmt: skip
     rows: dict[str, object] = {told: number for told, number in counts.items() if number}
     done = "would be dropped" if result["dryRun"] else "dropped"
-    screen.print(safe(done if rows else "nothing is old or too much", "bold"))
+    beyond = room["overLimit"]
+    screen.print(safe(done if rows or (beyond and result["dryRun"]) else "nothing is old or too much", "bold"))
+    if beyond:
+        goes = ": debug events, then turns" if result["dryRun"] else ""
+        rows["beyond retention.store_mb"] = f"{size(beyond)}{goes}"
     rows["the store"] = size(room["after"])
     if room["before"] > room["after"]:
         rows["given back"] = size(room["before"] - room["after"])

@@ -40,7 +40,8 @@ def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str
 
     Raises:
         Failure: RESTORE_NO_FILE, BACKUP_DAMAGED, BACKUP_TOO_NEW, STORE_TOO_NEW, RESTORE_NOT_EMPTY, RESTORE_MIXED,
-            RESTORE_FULL, RESTORE_UNWRITABLE; nothing was changed.
+            RESTORE_FULL, RESTORE_UNWRITABLE, nothing was changed; RESTORE_BUSY, the old home is where it was, or the
+            message says where.
     """
     if not os.path.isfile(file):
         raise Failure("RESTORE_NO_FILE", f"there is no file {file}", "name a file that `joelclaw backup` wrote")
@@ -232,30 +233,79 @@ def _put(staging: str, target: str, *, force: bool) -> list[str]:
     A hook that runs in the moment between makes a home of its own: that is kept aside, too.
     """
     aside: list[str] = []
+    try:
+        _swap(staging, target, aside, force=force)
+    except (OSError, Failure) as error:
+        if not aside:
+            raise
+        raise _told(_failure(target, error) if isinstance(error, OSError) else error, aside, target) from None
+    descriptor = os.open(os.path.dirname(target), os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return aside
+
+
+def _swap(staging: str, target: str, aside: list[str], *, force: bool) -> None:
+    """Move the homes that are there into `aside`, and the new one to their place."""
     for _ in range(_TRIES):
         if os.path.isdir(target) and os.listdir(target):
             if not force and not aside:
                 raise Failure("RESTORE_NOT_EMPTY", f"{target} was made meanwhile", "run it again with --force")
-            free = f"{target}.before-restore-{clock.now_ms()}"
-            while os.path.lexists(free):
-                free += "-2"
+            free = _free_name(target)
             os.rename(target, free)
             aside.append(free)
         try:
             os.rename(staging, target)
+            return
         except OSError as error:
-            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-                continue
-            if aside and not os.path.lexists(target):
-                os.rename(aside[0], target)
-            raise
-        descriptor = os.open(os.path.dirname(target), os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        return aside
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
     raise Failure("RESTORE_BUSY", f"{target} is written again and again", "end the agents that run, and try again")
+
+
+def _free_name(target: str) -> str:
+    free = f"{target}.before-restore-{clock.now_ms()}"
+    while os.path.lexists(free):
+        free += "-2"
+    return free
+
+
+def _told(error: Failure, aside: list[str], target: str) -> Failure:
+    """The same failure, after the old home was moved back; its message names every folder that is left beside it."""
+    old, *meanwhile = aside
+    message, fix = error.message, error.fix
+    try:
+        _move_back(old, target, meanwhile)
+        if meanwhile:
+            message += "; what was there is back, and what was written meanwhile is in " + ", ".join(meanwhile)
+    except OSError:
+        message += f"; what was there is in {old}, and could not be moved back"
+        if meanwhile:
+            message += ", and what was written meanwhile is in " + ", ".join(meanwhile)
+        moved = f"mv {shlex.quote(old)} {shlex.quote(target)}"
+        fix = f"end the agents that run, move {target} away if it is there, then: {moved}"
+    return Failure(error.code, message, fix, error.exit_code)
+
+
+def _move_back(old: str, target: str, meanwhile: list[str]) -> None:
+    """Move the old home to its place again, and homes that were made there meanwhile aside.
+
+    Raises:
+        OSError: it stays where it is.
+    """
+    for last in (*[False] * (_TRIES - 1), True):
+        if os.path.isdir(target) and os.listdir(target):
+            free = _free_name(target)
+            os.rename(target, free)
+            meanwhile.append(free)
+        try:
+            os.rename(old, target)
+            return
+        except OSError:
+            if last:
+                raise
 
 
 def _damaged(what: str) -> Failure:

@@ -10,6 +10,8 @@ from core.store import documents, sqlite
 from core.store.upkeep import completeness, retention, space
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import apsw
 
     from core.config import Config
@@ -22,6 +24,9 @@ _WORTH_SHARE = 0.2
 _WORTH_BYTES = 4 * _MB
 """So much must be free: the share in the background, the bytes by hand, too."""
 _MERGE_AFTER = 500
+_SESSIONS_AT_ONCE = 20
+_PASSES_WITHOUT_GAIN = 3
+"""After so many in a row that gave no room back, no more of a kind goes: a page is free when all on it is gone."""
 
 
 class Retention:
@@ -37,7 +42,8 @@ class Retention:
         self._background = background
         self._vectors = sqlite.load_vectors(db)
         self._now = clock.now_ms()
-        self._events = self._by_size = self._episodes = self._calls = 0
+        self._events = self._by_size = self._episodes = self._calls = self._history = 0
+        self._sessions: list[tuple[int, str]] = []
 
     def _before(self, name: str) -> int:
         """The time before which a setting lets things go; 0 where it is off."""
@@ -45,13 +51,17 @@ class Retention:
         return max(0, self._now - days * clock.DAY_MS) if days else 0
 
     def look(self) -> dict[str, Any]:
-        """What would be dropped."""
+        """What would be dropped for its age and as too many events; of `store_mb` only how far the store is beyond it.
+
+        How much goes for that shows only as it goes: what is dropped shares pages with what stays.
+        """
         before, limit = self._before("retention.events_days"), self._config.whole("retention.events_mb") * _MB
         self._events = retention.count_events(self._db, before)[0]
         self._by_size = len(retention.surplus_events(self._db, limit, before)) if limit else 0
         old = self._before("retention.episodes_days")
         if old:
             self._episodes = retention.count_episodes(self._db, old)
+            self._calls = retention.count_calls(self._db, old)
         size = space.sizes(self._db)[0]
         return self._result(size, wiped=False, dry=True)
 
@@ -84,7 +94,8 @@ class Retention:
             "events": {"byAge": self._events, "bySize": self._by_size, "all": retention.count_events(self._db, 0)[1]},
             "episodes": self._episodes,
             "toolCalls": self._calls,
-            "bytes": {"before": size, "after": now, "free": free},
+            "hooksAndInjections": self._history,
+            "bytes": {"before": size, "after": now, "free": free, "overLimit": self._over_limit()},
             "purgeFinished": wiped,
             "settings": {f"retention.{name}": self._config.whole(f"retention.{name}") for name in names},
         }
@@ -108,16 +119,35 @@ class Retention:
         while dropped := retention.drop_episodes(self._db, before, vectors=self._vectors):
             self._episodes += dropped
             time.sleep(_PAUSE_S)
-        for session in retention.old_sessions(self._db, before):
+        for _, session in retention.old_sessions(self._db, before):
             self._calls += retention.drop_session(self._db, session)
             time.sleep(_PAUSE_S)
 
     def _prune_store(self) -> None:
-        """Debug events, then the oldest episodes, then other events, until what is used is within the limit."""
+        """Drop debug events, the oldest turns and sessions, then other events, hooks and injected texts.
+
+        Until what is used is within the limit, or nothing more is gained by it.
+        """
         limit = self._config.whole("retention.store_mb") * _MB
-        for drop in (self._drop_debug, self._drop_oldest, self._drop_events) if limit else ():
-            while self._used() > limit and drop():
-                time.sleep(_PAUSE_S)
+        if not limit or self._used() <= limit:
+            return
+        self._drop_until(limit, self._drop_debug)
+        self._sessions = retention.old_sessions(self._db, self._now + 1)
+        self._drop_until(limit, self._drop_oldest)
+        self._drop_until(limit, self._drop_events)
+
+    def _drop_until(self, limit: int, drop: Callable[[], int]) -> None:
+        least, idle = self._used(), 0
+        while least > limit and idle < _PASSES_WITHOUT_GAIN and drop():
+            time.sleep(_PAUSE_S)
+            used = self._used()
+            idle = idle + 1 if used >= least else 0
+            least = min(least, used)
+
+    def _over_limit(self) -> int:
+        """Bytes that are used beyond `store_mb`."""
+        limit = self._config.whole("retention.store_mb") * _MB
+        return max(0, self._used() - limit) if limit else 0
 
     def _used(self) -> int:
         size, free = space.sizes(self._db)
@@ -129,14 +159,23 @@ class Retention:
         return dropped
 
     def _drop_events(self) -> int:
-        dropped = retention.drop_events(self._db, retention.oldest_events(self._db, debug=False))
-        self._by_size += dropped
-        return dropped
+        events = retention.drop_events(self._db, retention.oldest_events(self._db, debug=False))
+        self._by_size += events
+        first = retention.first_event(self._db)
+        history = retention.drop_history(self._db, self._now + 1 if first is None else first)
+        self._history += history
+        return events + history
 
     def _drop_oldest(self) -> int:
-        dropped = retention.drop_episodes(self._db, self._now, vectors=self._vectors)
-        self._episodes += dropped
-        return dropped
+        """Turns, and what those sessions did that were over before the first turn that is left."""
+        turns = retention.drop_episodes(self._db, self._now, vectors=self._vectors)
+        self._episodes += turns
+        first = retention.first_episode(self._db, self._now)
+        over = [one for one in self._sessions[:_SESSIONS_AT_ONCE] if first is None or one[0] < first]
+        del self._sessions[: len(over)]
+        for _, session in over:
+            self._calls += retention.drop_session(self._db, session)
+        return turns + len(over)
 
     def _give_back(self) -> None:
         """Page by page, where the file was made so; else it is written anew, if that is worth it and quick enough."""

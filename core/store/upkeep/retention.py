@@ -1,4 +1,4 @@
-"""Drops what is old or too much: events, and archived sessions with what they did; in short transactions.
+"""Drops what is old or too much: events, hooks, injected texts, and archived sessions; in short transactions.
 
 What was noted on purpose (observations) and synced files are never dropped. Nor is what was forgotten or purged: its
 row keeps it from coming back.
@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.store import documents, sqlite
+from core.store.history import hook_calls, injections
 from core.store.migrations import row_range
+from core.store.replication import outbox
 from core.store.sessions import calls, segments
 
 if TYPE_CHECKING:
@@ -21,7 +23,10 @@ _ROW_BYTES = 400
 """What an event takes besides its texts: its other columns, and its entries in three indexes."""
 _EVENT_BYTES = f"length(metadata) + length(search_text) + coalesce(length(error), 0) + {_ROW_BYTES}"
 _FIRST, _LAST = row_range("episodes")
-_OLD_EPISODES = f"rowid BETWEEN {_FIRST} AND {_LAST} AND forgotten_at IS NULL AND created_at < ?"
+# +rowid: by the index of times, of which the first few hundred are wanted, not of the whole collection
+_OLD_EPISODES = f"+rowid BETWEEN {_FIRST} AND {_LAST} AND forgotten_at IS NULL AND created_at < ?"
+_OLD_EPISODES += " AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.id = document.id)"
+"""Not what still waits for a cluster: other machines would never get it."""
 
 
 def count_events(db: apsw.Connection, before: int) -> tuple[int, int]:
@@ -72,6 +77,22 @@ def oldest_events(db: apsw.Connection, *, debug: bool) -> list[int]:
     return [int(seq) for (seq,) in rows]
 
 
+def first_event(db: apsw.Connection) -> int | None:
+    """When the oldest event was (ms)."""
+    found: int | None = db.execute("SELECT min(timestamp) FROM event").get
+    return found
+
+
+def drop_history(db: apsw.Connection, before: int) -> int:
+    """Drop hook calls and injected texts older than `before` (ms), some at once; returns how many.
+
+    Raises:
+        Failure: the store cannot be written.
+    """
+    with sqlite.transaction(db):
+        return sum(kind.delete_before(db, before, EVENTS_AT_ONCE) for kind in (hook_calls, injections))
+
+
 def count_episodes(db: apsw.Connection, before: int) -> int:
     """How many episodes are older than `before` (ms)."""
     return int(db.execute(f"SELECT count(*) FROM document WHERE {_OLD_EPISODES}", (before,)).get)
@@ -79,6 +100,8 @@ def count_episodes(db: apsw.Connection, before: int) -> int:
 
 def drop_episodes(db: apsw.Connection, before: int, *, vectors: bool) -> int:
     """Drop the oldest episodes before a time (ms), some at once; returns how many, 0 where none is left.
+
+    From this file alone: a cluster, and the machines that share it, keep theirs.
 
     Args:
         vectors: whether sqlite-vec is loaded.
@@ -88,21 +111,42 @@ def drop_episodes(db: apsw.Connection, before: int, *, vectors: bool) -> int:
     """
     with sqlite.transaction(db):
         signatures = vectors and documents.has_signatures(db)
-        query = f"SELECT rowid, session_id FROM document WHERE {_OLD_EPISODES} ORDER BY rowid LIMIT ?"
+        # by time: rows are numbered as they were read, and who archives all sessions at once reads the newest first
+        query = f"SELECT rowid, session_id FROM document WHERE {_OLD_EPISODES} ORDER BY created_at, rowid LIMIT ?"
         rows = [(int(row[0]), str(row[1])) for row in db.execute(query, (before, EPISODES_AT_ONCE)).fetchall()]  # type: ignore[arg-type]
-        for rowid, _ in rows:
-            documents.remove(db, rowid, signatures=signatures)
+        with outbox.quiet(db):
+            for rowid, _ in rows:
+                documents.remove(db, rowid, signatures=signatures)
         for session in {session for _, session in rows if session}:
             segments.renew(db, session)
     return len(rows)
 
 
-def old_sessions(db: apsw.Connection, before: int) -> list[str]:
-    """Archived sessions that did nothing since `before` (ms)."""
+def first_episode(db: apsw.Connection, before: int) -> int | None:
+    """When the oldest episode before a time was that can be dropped (both in ms)."""
+    query = f"SELECT created_at FROM document WHERE {_OLD_EPISODES} ORDER BY created_at LIMIT 1"
+    found: int | None = db.execute(query, (before,)).get
+    return found
+
+
+def old_sessions(db: apsw.Connection, before: int) -> list[tuple[int, str]]:
+    """When each archived session that did nothing since `before` was last active (ms), and its id; the oldest first."""
     rows = db.execute(
-        "SELECT id FROM session WHERE updated_at < ? AND updated_at <> ? ORDER BY updated_at", (before, calls.FORGOTTEN)
+        "SELECT updated_at, id FROM session WHERE updated_at < ? AND updated_at <> ? ORDER BY updated_at, id",
+        (before, calls.FORGOTTEN),
     )
-    return [str(identifier) for (identifier,) in rows]
+    return [(int(at), str(identifier)) for at, identifier in rows]
+
+
+def count_calls(db: apsw.Connection, before: int) -> int:
+    """How many tool calls those sessions have that did nothing since `before` (ms)."""
+    return int(
+        db.execute(
+            "SELECT count(*) FROM session JOIN call ON session_id = id"
+            " WHERE updated_at < ? AND updated_at <> ? AND outcome <> ?",
+            (before, calls.FORGOTTEN, calls.FORGOTTEN_CALL),
+        ).get
+    )
 
 
 def drop_session(db: apsw.Connection, session: str) -> int:
