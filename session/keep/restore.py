@@ -91,11 +91,12 @@ def _check_place(target: str, file: str, *, force: bool) -> None:
             f"{target} holds other things too: {shown}",
             f"restore into a folder of its own: joelclaw restore {shlex.quote(file)} --into FOLDER",
         )
+    into = "" if target == os.path.realpath(files.home()) else f" --into {shlex.quote(target)}"
     if os.listdir(target) and not force:
         raise Failure(
             "RESTORE_NOT_EMPTY",
             f"{target} holds a memory already",
-            f"to put the backup in its place, and keep it aside: joelclaw restore {shlex.quote(file)} --force",
+            f"to put the backup in its place, and keep it aside: joelclaw restore {shlex.quote(file)}{into} --force",
         )
 
 
