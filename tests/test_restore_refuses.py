@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -216,6 +217,10 @@ def test_a_home_that_holds_something(run: Run, kept: Path, home: Path, tmp_path:
     before = snapshot(home)
     refusal = run("restore", str(kept), ok=False).json
     assert refusal["error"]["code"] == "RESTORE_NOT_EMPTY" and "--force" in refusal["fix"]
+    other = tmp_path / "other"
+    shutil.copytree(home, other)
+    fix = run("restore", str(kept), "--into", str(other), ok=False).json["fix"]
+    assert f"--into {other} --force" in fix and "--into" not in refusal["fix"]
     (home / "mine.txt").write_text("mine")
     refusal = run("restore", str(kept), "--force", ok=False).json
     assert refusal["error"]["code"] == "RESTORE_MIXED" and "mine.txt" in refusal["error"]["message"]
