@@ -305,7 +305,7 @@ def test_what_an_installation_changed() -> None:
 
 def test_that_all_is_well() -> None:
     assert drawn(installation.overview, OVERVIEW, STEP) == [
-        "healthy",
+        "healthy  store, settings, files; hooks: joelclaw doctor",
         "joelclaw   0.1 (python 3.11, sqlite 3.46, sqlite-vec missing)",
         "home       /h",
         "store      2.0 KiB + 10 B log, schema 7",

@@ -93,7 +93,7 @@ def overview(answer: Answer) -> None:
     result: Any = answer.result
     screen = console()
     if result["healthy"]:
-        about = safe("  store, settings and files; `joelclaw doctor` calls the hooks, too", "dim")
+        about = safe("  store, settings, files; hooks: joelclaw doctor", "dim")
         screen.print(Text.assemble(safe("healthy", "bold green"), about))
     else:
         screen.print(safe("something is wrong", "bold red"))
