@@ -6,7 +6,6 @@ import json
 import os
 import re
 import stat
-import tomllib
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +50,8 @@ def read_json(path: str) -> dict[str, Any]:
 
 def read_toml(path: str) -> dict[str, Any]:
     """The tables of a TOML file; empty where there is none that can be read."""
+    import tomllib
+
     try:
         return tomllib.loads(_data(path).decode())
     except (OSError, ValueError, RecursionError):
@@ -69,6 +70,8 @@ def damage(path: str) -> str:
     try:
         text = _data(path).decode("utf-8-sig")
         if path.endswith(".toml"):
+            import tomllib
+
             tomllib.loads(text)
         elif text.strip():
             json.loads(_COMMENTS.sub(r"\1", text))
