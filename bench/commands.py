@@ -30,6 +30,7 @@ WARM_UP = 2
 TRANSCRIPT = str(Path(__file__).resolve().parent.parent / "tests/agents/payloads/pi/session.jsonl")
 SESSION = "00000000-0000-7000-8000-000000000001"
 LONG = {
+    "doctor": "calls the hooks of each client",
     "compaction decide": "reads a whole session file",
     "compaction prepare": "reads a whole session file",
     "compaction serialize": "reads a whole session file",

@@ -46,9 +46,10 @@ def _opened(where: str, code: str, holds: str) -> Iterator[BinaryIO]:
 
 
 def is_endless(handle: BinaryIO) -> bool:
-    """Whether what was opened by its name is a device, some of which never end. A pipe ends with its writer."""
-    mode = os.fstat(handle.fileno()).st_mode
-    return stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
+    """Whether what was opened by its name is a device that may never end. A pipe ends with its writer."""
+    status = os.fstat(handle.fileno())
+    is_device = stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)
+    return is_device and status.st_rdev != os.stat(os.devnull).st_rdev
 
 
 def _lines(handle: BinaryIO, longest: int, code: str, holds: str) -> Iterator[tuple[int, bytes | None]]:

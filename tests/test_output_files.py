@@ -36,3 +36,5 @@ def test_a_page_replaces_a_page_and_nothing_else(run: Run, tmp_path: Path) -> No
 def test_a_device_is_no_file_to_read(run: Run, words: tuple[str, ...]) -> None:
     failed = run(*words, "/dev/zero", ok=False)
     assert failed.code == 2 and "device" in failed.json["error"]["message"]
+    if words[0] != "recall":
+        run(*words, "/dev/null")
