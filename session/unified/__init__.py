@@ -1,1 +1,0 @@
-"""One search over all that is kept: memories, knowledge, sessions, events."""
