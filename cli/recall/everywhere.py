@@ -7,7 +7,7 @@ from typing import Any
 from cli.answer import Answer, quoted, step
 from core import clock, config
 from core.errors import usage
-from session.unified import search as unified
+from session import search_everything
 
 
 def run(options: dict[str, Any]) -> Answer:
@@ -19,14 +19,18 @@ def run(options: dict[str, Any]) -> Answer:
         Failure: INVALID_COLLECTION, SEARCH_INVALID_ARGS, or what the store says.
     """
     query, facet = options["query"], options["facet"] or ""
-    if facet and facet not in unified.FIELDS:
-        raise usage(unified.CODE, f"--facet {facet[:80]!r} is not known", f"use one of {', '.join(unified.FIELDS)}")
+    if facet and facet not in search_everything.FIELDS:
+        raise usage(
+            search_everything.CODE,
+            f"--facet {facet[:80]!r} is not known",
+            f"use one of {', '.join(search_everything.FIELDS)}",
+        )
     collection = options["collection"] or ""
-    found = unified.search(
+    found = search_everything.search(
         query,
-        unified.collections(collection),
+        search_everything.collections(collection),
         limit=options["limit"],
-        wanted=unified.conditions(options["filter"] or ""),
+        wanted=search_everything.conditions(options["filter"] or ""),
         facet=facet,
         now=clock.now_ms(),
         config=config.load(),
