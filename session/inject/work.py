@@ -22,6 +22,8 @@ FADED = 0.05
 MOST_FILES = 9
 _LEAST_NAME = 5
 _MOST_ALIKE = 2
+_DEPENDENCIES = frozenset(("node_modules", "site-packages", "dist-packages", ".venv"))
+"""Folders of what others wrote, which an agent reads and does not work on."""
 _SHORT_STEM = 5
 MOST_NAMES = 100
 """In a file."""
@@ -262,6 +264,6 @@ def _is_failure(call: Call) -> bool:
 
 
 def _file_of(place: str) -> str:
-    """The place where it is a file of the project; `main:file` is in no folder."""
+    """The place where it is a file of the project, and of none that it depends on; `main:file` is in no folder."""
     is_ours = is_file(place) and not place.startswith(("/", "~", "../")) and ":" not in place and " " not in place
-    return place if is_ours else ""
+    return place if is_ours and _DEPENDENCIES.isdisjoint(place.split("/")) else ""
