@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 AGENT ?= pi
-# Tests wait more than they work, so that one more than the cores does no harm; many more than eight only collect.
-WORKERS ?= auto
+# Tests wait nearly as long as they work: two workers a core keep it busy; many more than eight only collect.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 SINCE ?= main
 BUDGET ?= 35
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist worksteal
