@@ -213,7 +213,10 @@ def test_a_command_that_is_stopped_may_tidy_up(tmp_path: Path) -> None:
         "print('x' * 5000, flush=True)\n"
         "time.sleep(3600)"
     )
-    assert failure("hello", script(tmp_path / "model.py", source)).code == "MODEL_TOO_LONG"
+    for _ in range(20):  # it has three tenths of a second for it, in which a busy machine may not come to it
+        assert failure("hello", script(tmp_path / "model.py", source)).code == "MODEL_TOO_LONG"
+        if tidied.exists():
+            break
     assert tidied.exists()
 
 
