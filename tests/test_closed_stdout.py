@@ -31,6 +31,8 @@ FULL = "stdout takes no more: No space left on device; what was printed is not a
 ALWAYS_0 = "hook"
 """An agent is told of no fault."""
 FEW = ("recall", "memory write", "memory export", "memory index", "otel search", "idle run", "hook", "mcp", "status")
+EACH = [path if path in FEW else pytest.param(path, marks=THOROUGH) for path in PATHS]
+"""One rule holds for all, in one place: of each kind of command one is asked every time, all of them in CI."""
 
 
 def words_of(path: str) -> list[str]:
@@ -97,14 +99,14 @@ def ends(home: Path, places: dict[str, str], tmp_path: Path) -> Ends:
     return run
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", EACH)
 def test_a_command_ends_as_if_it_were_read(ends: Ends, path: str) -> None:
     words, stdin = words_of(path), STDIN.get(path, "")
     usual = ends("read", *words, stdin=stdin)
     assert ends("gone", *words, stdin=stdin) == usual
 
 
-@pytest.mark.parametrize("path", [path if path in FEW else pytest.param(path, marks=THOROUGH) for path in PATHS])
+@pytest.mark.parametrize("path", EACH)
 def test_nor_does_a_stdout_or_stderr_that_is_closed_change_it(ends: Ends, path: str) -> None:
     words, stdin = words_of(path), STDIN.get(path, "")
     usual = ends("read", *words, stdin=stdin)
@@ -112,7 +114,7 @@ def test_nor_does_a_stdout_or_stderr_that_is_closed_change_it(ends: Ends, path: 
     assert ends("gone", *words, stdin=stdin, merged=True)[0] == usual[0]
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", EACH)
 def test_a_full_disk_behind_stdout_is_told_in_a_line(ends: Ends, path: str) -> None:
     words, stdin = words_of(path), STDIN.get(path, "")
     code, err = ends("full", *words, stdin=stdin)
