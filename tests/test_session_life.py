@@ -96,6 +96,22 @@ def test_hooks_beyond_the_cap_of_debug_events_are_counted(run: Run, tmp_path: Pa
     assert shown(run, SESSION)["hooks"]["count"] == 30
 
 
+def test_a_session_that_only_hooks_know_is_listed(run: Run, tmp_path: Path, home: Path) -> None:
+    one = Lived(run, tmp_path)
+    one.hook("SessionStart", source="startup")
+    one.hook("PostToolUse", tool_name="Read", tool_input={}, tool_response="", tool_use_id="x")
+    first, last = (shown(run, SESSION)[key] for key in ("startedAt", "updatedAt"))
+    run("otel", "emit", "harbour.opened", "--session", OTHER, env=one.env())  # an event is no session
+    for state in (home / "sessions").glob("*.json"):
+        state.unlink()
+    listed = run("session", "list", env=one.env()).result
+    assert [(row["sessionId"], row["client"], row["project"]) for row in listed["sessions"]] == [
+        (SESSION, "claude", "")
+    ]
+    assert (listed["sessions"][0]["startedAt"], listed["sessions"][0]["updatedAt"]) == (first, last)
+    assert run("session", "list", "--client", "codex", env=one.env()).result["sessions"] == []
+
+
 def test_the_injected_text_is_in_no_list_of_events(run: Run, lived: Lived) -> None:
     listed = run("otel", "list", "--limit", "200", env=lived.env())
     assert "memory.recall.injected" in listed.out

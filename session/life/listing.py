@@ -1,4 +1,4 @@
-"""The sessions that are known, the one that did something last first: from their states and from the archive."""
+"""The sessions that are known, the one that did something last first: from their states, the archive and hooks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from core import clock
 from core import project as projects
 from core.errors import Failure
 from core.quoting import clip
-from core.store.history import session_log
+from core.store.history import hook_calls, session_log
 from core.store.sessions import call_search, calls
 from session.state import state_file, zones
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import apsw
 
     from core.config import Config
+    from core.store.history.hook_calls import Extent
     from core.store.sessions.calls import Session
     from session.state.schema import SessionState
 
@@ -45,12 +46,13 @@ _MOST_ARCHIVED = 100_000
 class Known:
     """What is known of one session without a look at what it did."""
 
-    __slots__ = ("archived", "id", "problem", "state", "updated_at")
+    __slots__ = ("archived", "hooks", "id", "problem", "state", "updated_at")
 
     def __init__(self, identifier: str, updated_at: int, archived: Session | None, problem: str) -> None:
         self.id = identifier
         self.updated_at = updated_at
         self.archived = archived
+        self.hooks: Extent | None = None
         self.state: SessionState | None = None
         self.problem = problem
 
@@ -66,6 +68,8 @@ class Known:
     @property
     def client(self) -> str:
         """Whose session it is; "" where nobody said."""
+        if self.hooks is not None:
+            return self.hooks["client"]
         return (self.state["agent"] if self.state else "") or (self.archived["client"] if self.archived else "")
 
     @property
@@ -77,7 +81,9 @@ class Known:
 
 
 def known(db: apsw.Connection | None) -> list[Known]:
-    """Every session with a state or an archive, the one that did something last first.
+    """Every session with a state, an archive or hooks, the one that did something last first.
+
+    Where only hooks tell of one, its project and its task are not known.
 
     Raises:
         Failure: STATE_UNREADABLE.
@@ -91,6 +97,11 @@ def known(db: apsw.Connection | None) -> list[Known]:
         before = found.get(identifier)
         at = max(summary["updatedAt"], before.updated_at if before else 0)
         found[identifier] = Known(identifier, at, archived.get(identifier), summary.get("problem", ""))
+    for identifier in hook_calls.sessions(db) if db is not None else ():
+        hooks = hook_calls.extent(db, identifier) if db is not None and identifier not in found else None
+        if hooks is not None:
+            found[identifier] = one = Known(identifier, hooks["last"], None, "")
+            one.hooks = hooks
     return sorted(found.values(), key=lambda one: (-one.updated_at, one.id))
 
 
@@ -127,7 +138,7 @@ def row(db: apsw.Connection | None, one: Known, config: Config) -> Row:
     state, archived = one.state, one.archived
     percent = state["checkpoint"]["contextPercentAtCapture"] if state else None
     turns = state["counts"]["userMessages"] if state else 0
-    started = state["startedAt"] if state else 0
+    started = state["startedAt"] if state else one.hooks["first"] if one.hooks else 0
     compactions = state["checkpoint"]["compactionCount"] if state else 0
     task = state["messages"][-1]["text"] if state and state["messages"] else ""
     if archived is not None and db is not None:

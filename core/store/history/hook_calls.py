@@ -69,6 +69,18 @@ def sessions_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
+def sessions(db: apsw.Connection) -> list[str]:
+    """The ids of all sessions with calls, in order. Each is looked up behind the one before: the calls are not read."""
+    if not exists(db):
+        return []
+    rows = db.execute(
+        "WITH RECURSIVE one(id) AS (SELECT min(session_id) FROM hook_call UNION ALL "
+        "SELECT (SELECT min(session_id) FROM hook_call WHERE session_id > one.id) FROM one WHERE one.id IS NOT NULL) "
+        "SELECT id FROM one WHERE id <> ''"
+    )
+    return [str(row[0]) for row in rows]
+
+
 def times(db: apsw.Connection, since: int) -> list[tuple[str, str, float]]:
     """Client, event and ms of each call since a time (ms since the epoch) that took a known time, the quickest first
     of each."""
