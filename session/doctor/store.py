@@ -44,7 +44,10 @@ class Store:
         if faults:
             where = sqlite.path()
             about = f"{where} is damaged: {'; '.join(faults)}"
-            fix = f"save what is left with `joelclaw memory export`, move {where} away, and import it again"
+            fix = (
+                "with a backup: `joelclaw restore FILE --force` (what is here is kept aside); without one save what is "
+                f"left with `joelclaw memory export`, move {where} away, and import it again"
+            )
             self.findings.append(error("STORE_DAMAGED", "store", about, fix))
         figures = integrity.figures(db)
         self.facts |= {**asdict(figures), "newest": None if figures.newest is None else clock.iso(figures.newest)}
