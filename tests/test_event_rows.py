@@ -13,7 +13,8 @@ from core.store.export_cursor import Cursor
 from core.store.sessions import calls
 
 ANY: Any = {
-    "words": (), "levels": (), "sources": (), "components": (), "session": "", "system": "", "success": None, "since": 0,
+    "words": (), "levels": (), "sources": (), "components": (), "session": "", "system": "", "success": None,
+    "since": 0,
 }  # fmt: skip
 
 
@@ -58,8 +59,10 @@ def test_an_event_comes_back_as_it_was_stored(db: apsw.Connection) -> None:
     ("query", "ids"),
     [
         ({}, ["c", "b", "a"]), ({"since": 2}, ["c", "b"]), ({"since": 3}, ["c"]), ({"since": 4}, []),
-        ({"levels": ["warn", "error"]}, ["b"]), ({"sources": ["hook"]}, ["c"]), ({"components": ["d", "c"]}, ["c", "b", "a"]),
-        ({"components": ["d"]}, ["b"]), ({"session": "t"}, ["c"]), ({"system": "g"}, ["a"]), ({"success": True}, ["c", "a"]),
+        ({"levels": ["warn", "error"]}, ["b"]), ({"sources": ["hook"]}, ["c"]),
+        ({"components": ["d", "c"]}, ["c", "b", "a"]),
+        ({"components": ["d"]}, ["b"]), ({"session": "t"}, ["c"]), ({"system": "g"}, ["a"]),
+        ({"success": True}, ["c", "a"]),
         ({"success": False}, ["b"]), ({"words": ["words"]}, ["c", "b", "a"]), ({"words": ["b w", "words"]}, ["b"]),
         ({"words": ["b", "nothing"]}, []), ({"session": "s", "system": "h"}, ["b"]),
     ],

@@ -33,11 +33,10 @@ def keep(db: apsw.Connection, *given: Any) -> None:
 
 
 def call(session: str, number: int, **more: Any) -> Any:
-    given = {
+    return {
         "session": session, "number": number, "key": f"k{number}", "prompt": 1, "at": number, "tool": "Bash",
         "file": "", "command": "make", "outcome": "ok", "error": "", "passage": "", **more,
     }  # fmt: skip
-    return given
 
 
 def name(named: str, **more: Any) -> Any:

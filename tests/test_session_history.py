@@ -207,7 +207,8 @@ def test_what_was_said_is_counted_and_its_prompts_are_in_order(db: apsw.Connecti
 def test_calls_are_told_by_their_time_prompt_and_failure(db: apsw.Connection) -> None:
     for number, (at, outcome) in enumerate(((None, "failed"), (7, "ok"), (9, ""))):
         calls.save(db, {
-            "session": "s", "number": 3 - number, "key": f"k{number}", "prompt": number, "at": at, "tool": "", "file": "",
+            "session": "s", "number": 3 - number, "key": f"k{number}", "prompt": number, "at": at, "tool": "",
+            "file": "",
             "command": "", "outcome": outcome, "error": "", "passage": "",
         })  # fmt: skip
     assert session_log.call_times(db, "s") == [(9, 2, False), (7, 1, False), (0, 0, True)]

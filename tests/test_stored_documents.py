@@ -247,13 +247,15 @@ ASKED: Any = {
 )  # fmt: skip
 def test_memories_are_listed_by_what_is_known_of_them(db: apsw.Connection, asked: dict[str, Any], found: str) -> None:
     calls.save_session(db, {
-        "id": "s", "client": "claude", "project": "p", "folder": "", "updated_at": 1, "prompts": 0, "calls": 0, "plan": [],
+        "id": "s", "client": "claude", "project": "p", "folder": "", "updated_at": 1, "prompts": 0, "calls": 0,
+        "plan": [],
     })  # fmt: skip
     put(
         db, document("a", 1, tags=["x"], category_id="jc:ops"),
         document("b", 2, tags=["x", "y"], write_verdict="hold", session_id="s"),
         document("c", 3, tags=["xx"], write_verdict="discard", project="q", session_id="s"),
-        document("d", 4, source="cli", project="p"), document("e", 5, forgotten_at=6), document("f", 6, superseded_by="a"),
+        document("d", 4, source="cli", project="p"), document("e", 5, forgotten_at=6), document("f", 6,
+        superseded_by="a"),
         document("k", 9, "knowledge", tags=["x"]),
     )  # fmt: skip
     number, page = curation.listed(db, "observations", {**ASKED, **asked}, limit=9, offset=0)
@@ -327,7 +329,8 @@ def test_spaces_are_numbered_behind_the_static_one(db: apsw.Connection) -> None:
 
 def test_documents_without_a_vector_come_newest_first_page_by_page(db: apsw.Connection) -> None:
     rows = put(
-        db, document("a", 5, title="T", context="c"), document("b", 6), document("c", 6), document("d", 7, forgotten_at=1)
+        db, document("a", 5, title="T", context="c"), document("b", 6), document("c", 6), document("d", 7,
+        forgotten_at=1)
     )  # fmt: skip
     first = spaces.pending(db, 2, 2)
     assert [one[0] for one in first] == [rows[2], rows[1]]
@@ -389,9 +392,10 @@ def test_errors_of_a_day_are_counted_and_five_events_listed(db: apsw.Connection,
         ((0, "error"), (5, "fatal"), (5, "warn"), (6, "info"), (7, "info"), (8, "debug"))
     ):
         db.execute(
-            "INSERT INTO event (id, timestamp, session_id, system_id, level, source, component, action, success, metadata,"
-            " search_text) VALUES (?, ?, '', '', ?, '', '', ?, 1, '{}', '')", (str(number), at, level, f"a{number}"),
-        )  # fmt: skip
+            "INSERT INTO event (id, timestamp, session_id, system_id, level, source, component, action, success,"
+            " metadata, search_text) VALUES (?, ?, '', '', ?, '', '', ?, 1, '{}', '')",
+            (str(number), at, level, f"a{number}"),
+        )
     found = overview.read(db, now=later)["events"]
     assert (found["total"], found["errors24h"]) == (6, errors)
     assert [one["action"] for one in found["last"]] == ["a5", "a4", "a3", "a2", "a1"]
