@@ -5,8 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shutil
-from collections.abc import Iterator
+import stat
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,24 +28,10 @@ def store(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home / "store.db"
 
 
-@pytest.fixture(scope="module")
-def new(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with a store that was just made."""
-    home = tmp_path_factory.mktemp("new")
-    with pytest.MonkeyPatch.context() as changed:
-        changed.setenv("JOELCLAW_HOME", str(home))
-        made = sqlite.open_writing(busy_ms=0, durable=False)
-        sqlite.fold_log(made, over=0)
-        made.close()
-    return home
-
-
 @pytest.fixture
-def db(new: Path, store: Path) -> Iterator[apsw.Connection]:
-    shutil.copytree(new, store.parent, dirs_exist_ok=True)
-    made = sqlite.open_writing(busy_ms=0, durable=False)
-    yield made
-    made.close()
+def db(store: Path, opened_store: apsw.Connection) -> apsw.Connection:
+    sqlite.be_durable(opened_store, False, busy_ms=0)
+    return opened_store
 
 
 def emit(db: apsw.Connection, *identifiers: str, at: int = 1) -> None:
@@ -73,15 +58,18 @@ def code_of(action: Any) -> str:
     return caught.value.code
 
 
-def test_a_new_store_has_every_step_and_its_signs(db: apsw.Connection, store: Path) -> None:
+def test_a_new_store_has_every_step_and_its_signs(store: Path) -> None:
+    db = sqlite.open_writing(busy_ms=0, durable=False)
     assert db.execute("PRAGMA user_version").get == len(migrations.STEPS)
     assert (db.execute("PRAGMA journal_mode").get, db.execute("PRAGMA auto_vacuum").get) == ("wal", 2)
     assert mark(store) == "" and finding(store) is None and Path(f"{store}-wal").exists()
     assert db.execute("PRAGMA synchronous").get == 1
+    assert stat.S_IMODE(store.stat().st_mode) == 0o600
     sqlite.be_durable(db, True, busy_ms=0)
     assert db.execute("PRAGMA synchronous").get == 2
     sqlite.be_durable(db, False, busy_ms=0)
     assert db.execute("PRAGMA synchronous").get == 1
+    db.close()
 
 
 def test_nothing_is_read_where_nothing_was_written(store: Path) -> None:

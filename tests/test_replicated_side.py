@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import apsw
@@ -27,14 +25,9 @@ def side(version: int = 5, content: str = "b", **more: Any) -> Side:
 
 
 @pytest.fixture
-def db(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[apsw.Connection]:
-    monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS))
-    home.mkdir(mode=0o700)
-    made = sqlite.open_writing(busy_ms=1000, durable=False)
-    outbox.enable(made)
-    yield made
-    made.close()
+def db(opened_store: apsw.Connection) -> apsw.Connection:
+    outbox.enable(opened_store)
+    return opened_store
 
 
 def test_shares_are_added_up_and_bounded() -> None:
