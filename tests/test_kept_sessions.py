@@ -117,6 +117,12 @@ def test_a_forgotten_session_is_known_as_that_alone(db: apsw.Connection) -> None
     assert calls.last_compacted(db) is None
 
 
+def test_a_session_whose_time_is_not_known_is_not_forgotten(db: apsw.Connection) -> None:
+    keep(db, session("a", 0))
+    assert calls.session(db, "a") == session("a", 0) and not calls.is_forgotten(db, "a")
+    assert ids(calls.latest_sessions(db, 9)) == ["a"] and calls.totals(db) == (1, 0)
+
+
 def test_a_forgotten_session_is_found_by_its_beginning(db: apsw.Connection) -> None:
     for one in ("abc2", "abc1", "b"):
         calls.forget(db, one)

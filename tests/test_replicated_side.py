@@ -234,6 +234,15 @@ def test_a_tombstone_forgets_and_keeps_the_words(db: apsw.Connection) -> None:
     assert (found["forgotten_at"], found["updated_at"]) == (NOW_MS + 8, NOW_MS + 9)
 
 
+def test_a_tombstone_that_brings_words_changes_none(db: apsw.Connection) -> None:
+    words = side(NOW_MS + 9, "x", document=document(text="other words"), forgotten_at=NOW_MS + 8)
+    assert apply(db, words) == (False, []) and documents.by_id(db, "m1") is None
+    apply(db, side(NOW_MS))
+    assert apply(db, words, replica.here(db, "m1", "observations")) == (False, [])
+    found = documents.by_id(db, "m1")
+    assert found is not None and (found["text"], found["forgotten_at"]) == (TEXT, NOW_MS + 8)
+
+
 def test_what_was_deleted_there_goes_here_too(db: apsw.Connection) -> None:
     gone = side(NOW_MS + 9, GONE, document=None)
     assert apply(db, gone) == (False, [])
