@@ -419,17 +419,3 @@ def test_a_home_without_a_cluster_has_nothing_that_waits(db: apsw.Connection) ->
         plan.found = {"observations": {"a": {"id": "a"}}}
         pending.Pending(given).overlay(plan, ALL, None)
         assert plan.found == {"observations": {"a": {"id": "a"}}}
-
-
-def test_documents_are_asked_for_by_their_ids_a_page_at_once(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pull, "PAGE", 3)
-    for one in ("a", "b`c", *(f"m{number}" for number in range(3))):
-        only_there(cluster, one)
-    every = ["a", "b`c", "absent", *(f"m{number}" for number in range(3))]
-    assert len(pull.headers(cluster, "observations", every)) == 5 and cluster.searches == 2
-    assert pull.headers(cluster, "observations", ["a"])["a"].document is None
-    found = pull.whole(cluster, "observations", ["a", "b`c", "d`e"])
-    assert {name: side.document and side.document["text"] for name, side in found.items()} == {
-        "a": "about a", "b`c": "about b`c",
-    }  # fmt: skip
-    assert pull.headers(cluster, "observations", []) == {}

@@ -104,6 +104,17 @@ def test_old_turns_go_and_nothing_else(db: apsw.Connection, monkeypatch: pytest.
     assert db.execute("SELECT count(*) FROM outbox_state").get == 0, "what is written is noted again"
 
 
+def test_what_is_dropped_leaves_no_vector_where_there_are_any(db: apsw.Connection) -> None:
+    episode(db, "a", 1)
+    assert retention.drop_episodes(db, 5, vectors=True) == 1, "a store without signatures"
+    assert sqlite.load_vectors(db)
+    documents.ensure_signatures(db)
+    given = documents.blank("episodes", "b", "said b", 1)
+    documents.insert(db, given, bytes(256), signatures=True)
+    assert retention.drop_episodes(db, 5, vectors=True) == 1
+    assert list(db.execute("SELECT (SELECT count(*) FROM vector), (SELECT count(*) FROM signature)")) == [(0, 0)]
+
+
 def test_sessions_that_did_nothing_are_told_the_oldest_first(db: apsw.Connection) -> None:
     for identifier, at in (("c", 2), ("b", 1), ("a", 2), ("late", 5)):
         calls.save_session(db, {

@@ -15,7 +15,7 @@ import pytest
 from conftest import NOW_MS
 
 from core.errors import Failure
-from core.store import documents, events, foreign_file, migrations, sqlite
+from core.store import documents, events, foreign_file, knowledge, migrations, overview, sqlite
 from core.store.upkeep import backup, called_hooks, completeness, integrity, space
 
 
@@ -72,6 +72,13 @@ def test_a_new_store_has_every_step_and_its_signs(store: Path) -> None:
     db.close()
 
 
+def test_what_was_committed_is_made_durable_by_one_more_commit(db: apsw.Connection, store: Path) -> None:
+    before, size = db.execute("PRAGMA user_version").get, integrity.log_bytes()
+    knowledge.make_durable(db)
+    assert db.execute("PRAGMA synchronous").get == 2 and not db.in_transaction
+    assert db.execute("PRAGMA user_version").get == before and integrity.log_bytes() > size
+
+
 def test_nothing_is_read_where_nothing_was_written(store: Path) -> None:
     assert sqlite.open_reading() is None
     store.write_bytes(b"")
@@ -85,6 +92,53 @@ def test_a_store_of_an_older_version_is_brought_up_to_date_when_it_is_read(db: a
     assert reading is not None and reading.execute("PRAGMA user_version").get == len(migrations.STEPS)
     assert reading.execute("SELECT count(*) FROM upkeep").get == 0
     reading.close()
+
+
+@pytest.mark.parametrize(
+    ("version", "code", "reads"),
+    [(1, "STORE_BUSY", True), (1, "STORE_FULL", True), (1, "STORE_READ_ONLY", True), (1, "STORE_DAMAGED", False),
+     (0, "STORE_BUSY", False)],
+)  # fmt: skip
+def test_an_older_store_that_cannot_be_written_is_read_as_it_is(
+    db: apsw.Connection, monkeypatch: pytest.MonkeyPatch, version: int, code: str, reads: bool
+) -> None:
+    def refuse(**_: Any) -> None:
+        raise Failure(code, "why", "wait")
+
+    db.execute(f"PRAGMA user_version = {version}")
+    monkeypatch.setattr(sqlite, "open_writing", refuse)
+    if reads:
+        reading = sqlite.open_reading()
+        assert reading is not None and reading.execute("PRAGMA user_version").get == version
+        reading.close()
+    else:
+        assert code_of(sqlite.open_reading) == code
+
+
+def test_a_store_that_comes_without_its_log_is_noticed_when_it_is_opened(db: apsw.Connection, store: Path) -> None:
+    sqlite.fold_log(db, over=0)
+    alone = store.read_bytes()
+    db.close()
+    for one in store.parent.iterdir():
+        one.unlink()
+    store.write_bytes(alone)
+    sqlite.open_writing(busy_ms=0, durable=False).close()
+    assert finding(store) == (0, 0)
+    for one in (store, Path(f"{store}-wal")):
+        one.unlink()
+    sqlite.open_writing(busy_ms=0, durable=False).close()
+    assert finding(store) is None, "a new store begins in place of one that is gone"
+
+
+def test_without_sqlite_vec_there_are_no_vectors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    version = overview.vector_extension()
+    assert version is not None and version.startswith("v")
+    (tmp_path / "sqlite_vec").mkdir()
+    for broken in (False, True):
+        if broken:
+            (tmp_path / "sqlite_vec" / "vec0.so").write_bytes(b"no library")
+        monkeypatch.setattr(sqlite, "sys", SimpleNamespace(path=[str(tmp_path)]))
+        assert overview.vector_extension() is None
 
 
 @pytest.mark.parametrize("more", [1, 0])

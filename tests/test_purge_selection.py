@@ -254,3 +254,10 @@ def test_what_was_found_is_emptied_and_stays_known(db: apsw.Connection) -> None:
     assert space.is_owed(db)
     again = purge.erase(db, Criteria(session="s"), at=9, vectors=False, vector_of=vector_of)
     assert again.sessions == ["s"] and calls.is_forgotten(db, "s") and calls.calls(db, "s") == []
+
+
+def test_a_store_without_signatures_is_purged_too(db: apsw.Connection) -> None:
+    remember(db, "a", "quagga")
+    found = purge.erase(db, Criteria(match="quagga"), at=9, vectors=True, vector_of=lambda *_: b"")
+    assert found.ids == ["a"] and found.words == {"quagga"}
+    assert purge.erase(db, Criteria(match="quagga"), at=9, vectors=True, vector_of=lambda *_: b"").ids == []
