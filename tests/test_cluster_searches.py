@@ -18,6 +18,7 @@ from core.store.typesense import events as remote_events
 from core.store.typesense.connection import Node, Nodes
 from core.store.typesense.plan import Plan
 from core.store.typesense.search_client import SearchClient
+from core.store.typesense.statistics import Statistics
 from core.store.typesense.transport import NoAnswerError
 
 ALL: Any = {"collections": (), "session": "", "projects": (), "others": (), "category": "", "verdicts": ()}
@@ -253,6 +254,91 @@ def test_terms_that_stand_in_no_document_are_a_share_of_those_that_were_asked(he
     assert found.absent(["queue", "absent"]) == 0.5 and found.absent(["absent", "void"]) == 1.0
     assert found.absent(["queue", "drain", "void", "unasked", "of two"]) == pytest.approx(1 / 3)
     assert found.absent([]) == 0.0
+
+
+class Large(Client):
+    """A memory of 30,000 observations, of which each term is in as many as it says: `n30000` in all of them."""
+
+    def __init__(self, together: int) -> None:
+        self.together = together
+        super().__init__(self.answering)
+
+    def answering(self, search: Any) -> Any:
+        ours = search["collection"] == "memory_observations"
+        if search.get("facet_by"):
+            return {"found": 30_000 if ours else 0, "facet_counts": [{"stats": {"sum": 60_000.0}}] if ours else []}
+        count = int(search["q"].split()[0][1:]) if " " not in search["q"] else self.together
+        name = search["q"].replace(" ", "-")
+        document = {"id": name, "timestamp": 5, "lexicon": search["q"], "lexicon_context": ""}
+        hits = [{"document": document}] if ours and search["per_page"] else []
+        return {"found": count if ours else 0, "out_of": 30_000 if ours else 0, "hits": hits}
+
+    def asked(self) -> list[list[tuple[str, int]]]:
+        """Of each request what it asks the observations for, and how many documents that brings."""
+        return [
+            [(one["q"], one["per_page"]) for one in request if one["collection"] == "memory_observations"]
+            for request in self.requests
+        ]
+
+
+def test_of_a_large_memory_terms_are_counted_before_they_are_searched_for(here: Path) -> None:
+    client = Large(0)
+    terms = ["n30000", "n9", "n25000", "n7"]
+    found = opened(client)
+    given = found.candidates(terms, b"", ALL, 9, 9)
+    assert client.asked() == [
+        [("*", 0)], [("n30000", 0), ("n9", 0)], [("n25000", 0), ("n7", 0)], [("n7", 50), ("n9", 50), ("n7 n9", 50)],
+    ]  # fmt: skip
+    assert found.size() == 30_000 and len(given) == 3
+    assert set(found.weights([one["rowid"] for one in given], terms)) == {"n9", "n7"}
+    client.requests.clear()
+    opened(client).candidates(terms, b"", ALL, 9, 9)
+    assert client.asked()[0] == [("n9", 0), ("n7", 0)], "how common a term is was kept"
+
+
+@pytest.mark.parametrize(("together", "searched"), [(50, []), (49, [[("n21000", 50)]])])
+def test_where_too_few_documents_hold_all_common_terms_the_rarest_is_searched_for(
+    here: Path, together: int, searched: list[Any]
+) -> None:
+    client = Large(together)
+    given = opened(client).candidates(["n29000", "n21000"], b"", ALL, 9, 9)
+    assert client.asked()[2:] == [[("n29000 n21000", 50)], *searched]
+    assert len(given) == 1 + len(searched)
+
+
+@pytest.mark.parametrize(("documents", "counted"), [(20_000, False), (20_001, True)])
+def test_a_memory_is_large_beyond_what_can_be_afforded(here: Path, documents: int, counted: bool) -> None:
+    client = Large(0)
+    known = Statistics.load(client)  # type: ignore[arg-type]
+    known.read([{"found": documents, "facet_counts": [{"stats": {"sum": 4.0}}]}])
+    found = opened(client)
+    found.candidates(["n7", "n9"], b"", {**ALL, "collections": ("observations",)}, 9, 9)
+    assert len(client.requests) == (2 if counted else 1) and found.size() == (documents if counted else 30_000)
+
+
+def test_an_average_is_asked_for_anew_once_the_memory_has_outgrown_it(here: Path) -> None:
+    client = answering(*(row(f"m{number}", "queue", number) for number in range(6)))
+    for before, kept in ((5, True), (4, False), (7, True), (8, False)):
+        Statistics.load(client).read([{"found": before, "facet_counts": [{"stats": {"sum": 4.0}}]}])  # type: ignore[arg-type]
+        opened(client).candidates(["queue"], b"", ALL, 9, 9)
+        assert Statistics.load(client).known is kept, before  # type: ignore[arg-type]
+
+
+def test_the_size_is_asked_for_where_nothing_was_searched_for(here: Path) -> None:
+    client = answering(row("a", "queue"), row("b", "drain"))
+    found = opened(client)
+    assert found.size() == found.size() == 2 and len(client.requests) == 1
+    assert [one["per_page"] for one in client.requests[0]] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("limit_s", "left"), [(60, 60.0), (0, 0.001), (-5, 0.001)])
+def test_a_request_has_what_is_left_of_the_time_of_all(
+    here: Path, monkeypatch: pytest.MonkeyPatch, limit_s: int, left: float
+) -> None:
+    monkeypatch.setattr(source, "time", SimpleNamespace(monotonic=lambda: 7.0))
+    client = answering(row("a", "queue"))
+    source.ClusterSource(client, limit_s=limit_s).size()  # type: ignore[arg-type]
+    assert client.limits == [left]
 
 
 @pytest.mark.parametrize(("terms", "kept"), [(24, range(24)), (25, [*range(12), *range(13, 25)])])

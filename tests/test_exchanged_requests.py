@@ -255,6 +255,21 @@ def test_the_official_client_gets_its_share_of_the_time(monkeypatch: pytest.Monk
     assert given.name("c") == "p_c"
 
 
+def test_a_cluster_is_connected_by_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TYPESENSE_API_KEY", "k")
+    monkeypatch.setenv("TYPESENSE_URL", "http://a:1")
+    monkeypatch.delenv("JOELCLAW_STORE_URLS", raising=False)
+    settings: list[Any] = []
+    official = Official(dict)
+    monkeypatch.setattr(clusters.typesense, "Client", lambda given: settings.append(given) or official)  # type: ignore[func-returns-value]
+    config: Any = SimpleNamespace(text=lambda name: {"store.key_command": "", "store.prefix": "p_"}[name])
+    given = clusters.connect(config, limit_s=8)
+    assert (given.prefix, settings[0]["api_key"], settings[0]["connection_timeout_seconds"]) == ("p_", "k", 8.0)
+    assert given._transport.limit_s == 8
+    given.close()
+    assert official.called == [()]
+
+
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [

@@ -326,6 +326,20 @@ def test_calls_are_searched_for_in_a_session_or_a_project(db: apsw.Connection) -
     assert call_search.exists(db) and not call_search.exists(apsw.Connection(":memory:"))
 
 
+def test_sessions_that_hold_a_term_are_named_in_their_order(db: apsw.Connection) -> None:
+    keep(db, *(session(one) for one in "abcd"))
+    for one, passage in (("a", "queue"), ("b", "other"), ("c", "the queue"), ("d", "drains"), ("unknown", "queue")):
+        calls.save(db, call(one, 1, passage=passage))
+
+    def holding(*terms: str, among: str = "dcba", most: int = 9) -> list[str]:
+        return ids(call_search.sessions_holding(db, terms, list(among), most))
+
+    assert holding("queue") == ["c", "a"] and holding("queue", "drains") == ["d", "c", "a"]
+    assert holding("queue", "drains", most=2) == ["d", "c"] and holding("queue", among="ab") == ["a"]
+    assert ids(call_search.sessions_holding(db, ["queue"], ["unknown", "a"], 9)) == ["a"]
+    assert holding("absent") == [] and holding("the queue") == ["c"]
+
+
 def test_of_a_common_name_the_newest_calls_are_scored(db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(call_search, "MOST_SCORED", 3)
     for number in range(1, 5):

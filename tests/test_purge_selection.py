@@ -145,6 +145,7 @@ def test_a_session_goes_whole_unless_only_a_part_of_it_was_chosen(db: apsw.Conne
     with_live = select(db, project="p", live=frozenset(["w", "v", "s"])).sessions
     assert sorted(with_live[:2]) == ["s", "u"] and with_live[2:] == ["v", "w"]
     assert select(db, project="p", session="u").sessions == ["u"]
+    assert select(db, project="p", session="s", live=frozenset("suv")).sessions == ["s"]
     assert select(db, project="p", session="t").sessions == []
     assert select(db, session="s", before=9).sessions == [] == select(db, documents=frozenset("d")).sessions
     assert select(db, session="s", before=9).plans == ["s"] and select(db, session="s", before=5).plans == []
