@@ -14,6 +14,7 @@ import apsw
 import pytest
 from conftest import NOW_MS
 
+from core import files
 from core.errors import Failure
 from core.store import documents, events, foreign_file, knowledge, migrations, overview, sqlite
 from core.store.upkeep import backup, called_hooks, completeness, integrity, space
@@ -159,6 +160,33 @@ def test_a_file_of_another_program_is_left_alone(store: Path, version: int) -> N
     before = store.read_bytes()
     assert code_of(lambda: sqlite.open_writing(busy_ms=0, durable=False)) == "STORE_FOREIGN"
     assert store.read_bytes() == before
+
+
+def test_what_cannot_be_opened_is_told(store: Path) -> None:
+    def write() -> Any:
+        return sqlite.open_writing(busy_ms=0, durable=False)
+
+    with files.FileLock(f"{store}.lock", 0.0):
+        assert code_of(write) == "STORE_BUSY"
+    store.write_bytes(b"rubbish" * 999)
+    assert code_of(write) == code_of(sqlite.open_reading) == "STORE_DAMAGED"
+    store.unlink()
+    for one in store.parent.iterdir():
+        one.unlink()
+    store.parent.rmdir()
+    store.parent.write_bytes(b"")
+    assert code_of(write) == code_of(sqlite.open_reading) == "STORE_READ_ONLY"
+
+
+def test_a_commit_that_fails_is_rolled_back(db: apsw.Connection) -> None:
+    def refuse() -> None:
+        with sqlite.transaction(db):
+            db.execute("INSERT INTO upkeep VALUES ('x', 1)")
+            db.set_commit_hook(lambda: True)
+
+    assert code_of(refuse) == "STORE_UNREADABLE" and not db.in_transaction
+    db.set_commit_hook(None)
+    assert db.execute("SELECT count(*) FROM upkeep").get == 0
 
 
 def test_a_transaction_is_whole_or_not_at_all(db: apsw.Connection) -> None:
@@ -362,6 +390,38 @@ def test_a_copy_is_whole_and_says_what_it_holds(db: apsw.Connection, store: Path
     with pytest.raises(ZeroDivisionError):
         backup.copy(str(tmp_path / "other.db"), lambda _: 1 // 0)  # type: ignore[arg-type,return-value]
     assert not (tmp_path / "other.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(apsw.FullError("x"), "BACKUP_FULL"), (apsw.IOError("x"), "BACKUP_FULL"),
+    (apsw.CorruptError("x"), "STORE_DAMAGED")],
+)  # fmt: skip
+def test_nothing_is_left_of_a_copy_that_fails(
+    db: apsw.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: str
+) -> None:
+    def fail(_: str) -> None:
+        raise error
+
+    monkeypatch.setattr(backup, "_sync", fail)
+    assert code_of(lambda: backup.copy(str(tmp_path / "copy.db"))) == code
+    assert not (tmp_path / "copy.db").exists()
+
+
+class Damaged:
+    """A store of which no page can be read."""
+
+    def execute(self, *_: Any) -> Any:
+        raise apsw.CorruptError
+
+
+def test_what_looks_at_a_damaged_store_says_so(store: Path) -> None:
+    damaged: Any = Damaged()
+    for look in (
+        integrity.faults, integrity.figures, lambda db: overview.read(db, now=1),
+        lambda db: called_hooks.every(db, 0),
+    ):  # fmt: skip
+        assert code_of(lambda look=look: look(damaged)) == "STORE_DAMAGED"  # type: ignore[misc]
 
 
 def test_without_a_store_there_is_no_copy(store: Path, tmp_path: Path) -> None:
