@@ -13,6 +13,7 @@ import pytest
 from conftest import NOW_MS
 from memory_cluster import Cluster
 
+from core import files
 from core.errors import Failure
 from core.process import background_jobs
 from core.store import documents, events, sqlite
@@ -238,6 +239,38 @@ def test_a_cluster_that_cannot_be_reached_is_tried_again_later(
     monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS + 61_000))  # an answer that never came is looked at once more
     sync.in_background(CONFIG, ADAPTERS)
     assert cluster.batches == [["a"]] and status.waiting(enabled)["documents"] == 0
+
+
+def test_one_sync_at_a_time_holds_the_lock(
+    enabled: apsw.Connection, cluster: Any, connected: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sync, "_LOCK_WAIT_S", 0.0)
+    with files.FileLock(outbox.lock_path(), 0.0):
+        with pytest.raises(Failure) as caught, sync.opened(CONFIG, ADAPTERS):
+            pass
+        assert caught.value.code == "STORE_SYNC_BUSY" and cluster.closed == 1
+        with sync.opened(CONFIG, ADAPTERS, lock_inherited=True) as work:
+            assert work.next_try() is None
+    with sync.opened(CONFIG, ADAPTERS), pytest.raises(files.LockTimeout), files.FileLock(outbox.lock_path(), 0.0):
+        pass
+
+
+def test_what_the_store_says_of_itself_ends_a_sync(
+    enabled: apsw.Connection, cluster: Any, connected: list[Any]
+) -> None:
+    with pytest.raises(Failure) as caught, sync.opened(CONFIG, ADAPTERS):
+        raise apsw.FullError
+    assert caught.value.code == "STORE_FULL" and cluster.closed == 1
+
+
+def test_a_sync_in_the_background_ends_with_its_time(
+    enabled: apsw.Connection, cluster: Any, connected: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(enabled, "a", "b", "c")
+    clock = iter([0.0, 9.9, *[10.0] * 9])
+    monkeypatch.setattr(sync, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    sync.in_background(CONFIG, ADAPTERS)
+    assert cluster.batches == [["a", "b"]] and status.waiting(enabled)["documents"] == 1
 
 
 def test_a_push_sends_whatever_the_cluster_has_not_or_otherwise(
