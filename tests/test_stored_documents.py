@@ -11,6 +11,7 @@ import pytest
 from core.store import curation, documents, knowledge, overview, spaces, sqlite
 from core.store.migrations import row_range
 from core.store.sessions import calls
+from core.store.upkeep import space
 
 VECTOR = bytes(range(256))
 
@@ -220,14 +221,24 @@ def test_the_newest_documents_since_a_time(db: apsw.Connection) -> None:
     ) == ["c"]
 
 
-def test_the_index_is_one_part_once_it_was_merged(db: apsw.Connection) -> None:
-    for number in range(20):
+@pytest.mark.parametrize("pages", [1_000, 1])
+@pytest.mark.parametrize(
+    ("module", "merge"),
+    [(documents, documents.merge_index), (space, lambda db: space._merge(db, "lexicon"))],
+    ids=["by an import", "by a purge"],
+)
+def test_the_index_is_one_part_once_it_was_merged(
+    db: apsw.Connection, monkeypatch: pytest.MonkeyPatch, module: Any, merge: Any, pages: int
+) -> None:
+    monkeypatch.setattr(module, "_MERGED_PAGES", pages)
+    for number in range(6):
         with sqlite.transaction(db):
-            put(db, document(f"d{number}", text=f"word{number} of many"))
+            text = " ".join(f"word{number}x{place}" for place in range(400))
+            put(db, document(f"d{number}", text=f"{text} of many"))
     parts = "SELECT count(DISTINCT segid) FROM lexicon_idx"
     assert int(db.execute(parts).get) > 1
-    documents.merge_index(db)
-    assert int(db.execute(parts).get) == 1 and len(matching(db, "many")) == 20
+    merge(db)
+    assert int(db.execute(parts).get) == 1 and len(matching(db, "many")) == 6
 
 
 ASKED: Any = {
