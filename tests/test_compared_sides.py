@@ -255,6 +255,14 @@ def test_one_sync_at_a_time_holds_the_lock(
         pass
 
 
+def test_a_home_without_a_cluster_is_locked_elsewhere(db: apsw.Connection, home: Path) -> None:
+    assert [sync._lock(db, enable) for enable in (True, False)] == [
+        outbox.lock_path(), str(home / "cache" / "store-pull.lock"),
+    ]  # fmt: skip
+    outbox.enable(db)
+    assert sync._lock(db, True) == sync._lock(db, False) == outbox.lock_path()
+
+
 def test_what_the_store_says_of_itself_ends_a_sync(
     enabled: apsw.Connection, cluster: Any, connected: list[Any]
 ) -> None:
