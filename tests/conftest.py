@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,9 +19,11 @@ import in_process
 import pytest
 from hypothesis import HealthCheck, settings
 
+from core.store import sqlite
 from session.inject import recovery_queries
 
 if TYPE_CHECKING:
+    import apsw
     from typesense_server import Server
 
 # How long an example takes says nothing on a busy machine. In CI the same examples every time: a rare one is found, and
@@ -123,6 +126,29 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def home(tmp_path: Path) -> Path:
     """Where this test's memory lies; not made yet."""
     return tmp_path / "home"
+
+
+@pytest.fixture(scope="session")
+def made_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with an empty store, to be copied: to make one takes longer."""
+    made = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setenv("JOELCLAW_HOME", str(made))
+        db = sqlite.open_writing(busy_ms=0, durable=False)
+        sqlite.fold_log(db, over=0)
+        db.close()
+    return made
+
+
+@pytest.fixture
+def opened_store(made_home: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[apsw.Connection]:
+    """The empty store of this test's home, open for writing at the time at which tests stand still."""
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS))
+    shutil.copytree(made_home, home, dirs_exist_ok=True)
+    db = sqlite.open_writing(busy_ms=1000, durable=False)
+    yield db
+    db.close()
 
 
 @pytest.fixture

@@ -146,6 +146,79 @@ def test_in_a_large_memory_the_rarest_terms_are_asked_for(db: apsw.Connection, m
     assert source._selective(["often", "never"]) == '"often" OR "never"', "so many documents are no large memory"
 
 
+def test_a_term_that_nearly_all_hold_scores_next_to_nothing_by_the_index(db: apsw.Connection) -> None:
+    for number in range(65):
+        add(db, f"m{number}", "common")
+    scores = [score for score, _ in found(db, "common", limits=(99, 9)).values()]
+    assert len(scores) == 65 and all(0 <= score < 0.001 for score in scores)
+
+
+@pytest.mark.parametrize(
+    ("terms", "share"),
+    [(["queue"], 0.0), (["absent"], 1.0), (["queue", "absent", "drains", "void"], 0.5), (["no phrase"], 0.0), ([], 0.0),
+     (["no phrase", "absent"], 1.0), (["queue", "drains", "void"], 1 / 3)],
+)  # fmt: skip
+def test_single_words_that_stand_nowhere_are_a_share_of_all(
+    db: apsw.Connection, terms: list[str], share: float
+) -> None:
+    add(db, "a", "the queue drains")
+    assert LocalCandidates(db, vectors=False).absent(terms) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("small", [64, 0])
+def test_what_each_term_adds_is_told_of_the_rows_that_hold_it(
+    db: apsw.Connection, monkeypatch: pytest.MonkeyPatch, small: int
+) -> None:
+    monkeypatch.setattr(candidates, "_SMALL", small)
+    rows = [
+        add(db, "a", "queue drains"),
+        add(db, "b", "queue"),
+        add(db, "c", "drains"),
+        *(add(db, f"m{n}", "other") for n in range(6)),
+    ]
+    source = LocalCandidates(db, vectors=False)
+    told = source.weights(rows[:2], ["queue", "drains", "other", "absent"])
+    assert {term: list(of) for term, of in told.items()} == {
+        "queue": [rows[1], rows[0]] if not small else rows[:2],
+        "drains": rows[:1],
+    }
+    assert sum(of[rows[0]] for of in told.values()) == pytest.approx(found(db, "queue", "drains")["a"][0])
+    assert source.weights([], ["queue"]) == source.weights(rows, []) == {}
+    if not small:
+        monkeypatch.setattr(candidates, "_AFFORDABLE", 5)
+        assert set(source.weights(rows, ["queue", "other"])) == {"queue"}, (
+            "a term that was not searched for is left out"
+        )
+
+
+@pytest.mark.parametrize("size", [63, 64, 65])
+def test_a_memory_of_64_is_small(db: apsw.Connection, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(LocalCandidates, "size", lambda _: size)
+    (row,) = [add(db, "a", "queue queue")]
+    small = log(1 + (size - 1 + 0.5) / 1.5)
+    source = LocalCandidates(db, vectors=False)
+    scored = found(db, "queue")["a"][0]
+    assert (scored == pytest.approx(small)) is (size <= 64)
+    assert source.weights([row], ["queue"])["queue"][row] == scored
+
+
+def test_the_size_is_that_of_all_collections(db: apsw.Connection) -> None:
+    source = LocalCandidates(db, vectors=False)
+    assert source.size() == 0
+    rows = [add(db, "a", "x"), add(db, "e", "x", collection="episodes"), add(db, "b", "x")]
+    assert source.size() == 3 and source.segments() == 0 and source.around(rows, ["x"]) == {}
+    assert [one["rowid"] for one in source.traits(rows)] == sorted(rows)
+
+
+def test_cosines_are_those_of_the_space_that_was_asked_for(db: apsw.Connection) -> None:
+    near, far = add(db, "a", "x", direction(1)), add(db, "b", "y", direction(2))
+    without = add(db, "c", "z")
+    db.execute("INSERT INTO vector VALUES (?, 2, ?)", (far, direction(1)))
+    given = candidates.cosines(db, 1, [near, far, without], direction(1))
+    assert given == {near: pytest.approx(1.0), far: pytest.approx(0.0, abs=1e-6)}
+    assert candidates.cosines(db, 2, [near, far], direction(1)) == {far: pytest.approx(1.0)}
+
+
 @pytest.mark.parametrize("others", [3, 30])
 def test_the_nearest_of_one_project_are_found_among_many_of_another(db: apsw.Connection, others: int) -> None:
     """Near enough to be looked at first, and so far behind that only a search of the project's own rows finds them."""

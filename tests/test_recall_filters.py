@@ -181,6 +181,89 @@ def test_a_project_that_holds_nearly_everything_is_not_gathered() -> None:
         assert db.execute("SELECT count(*) FROM temp.admitted").get == 1
 
 
+def of(project: str, session: str = "") -> dict[str, Any]:
+    return {
+        "collection": "observations", "words": ["queue"], "vector": 1, "project": project, "session_id": session,
+        "category_id": "jc:ops", "write_verdict": "allow", "forgotten": False,
+    }  # fmt: skip
+
+
+OF_P: Any = {"projects": ("p",), "others": ("q",)}
+
+
+@pytest.mark.parametrize(
+    ("asked", "few", "size", "limit", "wide"),
+    [
+        (OF_P, 2, 10, 4, 11), (OF_P, 5, 10, 4, 11), (OF_P, 6, 10, 4, 0), (OF_P, 2, 17, 4, 18), (OF_P, 2, 18, 4, 0),
+        (OF_P, 2, 10, 159, 398), (OF_P, 2, 10, 160, 0), ({**OF_P, "category": "jc:ops"}, 2, 10, 4, 41),
+        ({**OF_P, "verdicts": ["allow"]}, 2, 10, 4, 41), ({**OF_P, "tags": ["x"]}, 2, 10, 4, 41),
+        ({"category": "jc:ops"}, 2, 10, 4, 25), ({"category": "jc:ops"}, 9, 10, 4, 25),
+        ({"category": "jc:ops"}, 10, 10, 4, 0),
+        ({**OF_P, "session": "s-ours"}, 2, 10, 4, 0), ({"session": "s-ours"}, 2, 10, 4, 0),
+        ({**OF_P, "projects": ("p", "")}, 2, 10, 4, 11),
+    ],
+)  # fmt: skip
+def test_so_many_of_the_best_are_looked_at_as_their_share_asks_for(
+    asked: dict[str, Any], few: int, size: int, limit: int, wide: int
+) -> None:
+    with memory([of("p")] * 6 + [of("q")] * 4) as db, patch.object(admitted, "_FEW", few):
+        narrow = Admitted(db, {**ALL, **asked}, size)
+        assert narrow.looked_at(limit) == wide
+        narrow.gather()
+        assert narrow.looked_at(limit) == 0, "what was gathered is at hand"
+
+
+@pytest.mark.parametrize(
+    ("asked", "numbers"),
+    [
+        (OF_P, {0, 1}), ({"projects": ("p", ""), "others": ("q",)}, {0, 1, 3, 4, 6, 7}),
+        ({"projects": ("p", ""), "others": ("q",), "apart": True}, {0, 1, 3, 4, 7}), ({"session": "s-ours"}, {1, 4}),
+        ({**OF_P, "session": "s-ours"}, {1}), ({"category": "jc:ops"}, set(range(8))),
+        ({"category": "jc:people"}, set()),
+        ({"verdicts": ["allow", "hold"], "session": "s-theirs"}, {5}), ({"tags": ["x"]}, {2}),
+        ({"tags": ["x", "y"]}, set()),
+        ({**OF_P, "tags": ["x"]}, set()),
+    ],
+)  # fmt: skip
+def test_admitted_rows_are_the_same_whether_gathered_or_asked_about(asked: dict[str, Any], numbers: set[int]) -> None:
+    made = [
+        of("p"), of("p", "s-ours"), of("q"), of(""), of("", "s-ours"), of("", "s-theirs"), of("", "s-nowhere"),
+        of("", "s-unknown"),
+    ]  # fmt: skip
+    with memory(made) as db:
+        db.execute("UPDATE document SET tags = '[\"x\"]' WHERE id = 'd2'")
+        db.execute("UPDATE document SET tags = '[\"xx\"]' WHERE id = 'd1'")
+        rows = {int(row): int(str(name)[1:]) for row, name in db.execute("SELECT rowid, id FROM document")}
+        narrow = Admitted(db, {**ALL, **asked}, 8)
+        backwards = sorted(rows, reverse=True)
+        assert [rows[row] for row in narrow.among(backwards)] == sorted(numbers, reverse=True)
+        assert narrow.gather() == narrow.gather() == len(numbers)
+        found = db.execute(f"SELECT rowid FROM document WHERE true{narrow.where('rowid')}")
+        assert {rows[row] for (row,) in found} == numbers
+        assert not db.execute(f"SELECT rowid FROM document WHERE true{narrow.where('rowid', 2)}").fetchall()
+        assert len(db.execute(f"SELECT rowid FROM document WHERE true{narrow.where('rowid', 1)}").fetchall()) == len(
+            numbers
+        )
+
+
+@pytest.mark.parametrize(
+    ("names", "apart", "count"),
+    [(("p",), False, 2), (("p", "q"), False, 3), (("p", ""), False, 6), (("p", ""), True, 5), (("q", ""), False, 5),
+     (("unheard",), False, 0), (("",), False, 3)],
+)  # fmt: skip
+def test_rows_of_projects_are_counted_from_the_tally_as_from_the_documents(
+    names: tuple[str, ...], apart: bool, count: int
+) -> None:
+    made = [
+        of("p"), of("p", "s-ours"), of("q"), of(""), of("", "s-ours"), of("", "s-theirs"), of("", "s-nowhere"),
+        of("", "s-unknown"),
+    ]  # fmt: skip
+    with memory(made) as db:
+        assert admitted._counted(db, names, apart) == count
+        db.execute("DROP TRIGGER tally_inserted; DROP TABLE tally")  # as in an older store
+        assert admitted._counted(db, names, apart) == count
+
+
 def test_recall_of_a_project_is_recall_of_all_less_the_others(run: Run) -> None:
     projects = ["rare", "big", "big", "big", ""]
     lines = []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import apsw
@@ -27,14 +25,9 @@ def side(version: int = 5, content: str = "b", **more: Any) -> Side:
 
 
 @pytest.fixture
-def db(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[apsw.Connection]:
-    monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS))
-    home.mkdir(mode=0o700)
-    made = sqlite.open_writing(busy_ms=1000, durable=False)
-    outbox.enable(made)
-    yield made
-    made.close()
+def db(opened_store: apsw.Connection) -> apsw.Connection:
+    outbox.enable(opened_store)
+    return opened_store
 
 
 def test_shares_are_added_up_and_bounded() -> None:
@@ -239,6 +232,15 @@ def test_a_tombstone_forgets_and_keeps_the_words(db: apsw.Connection) -> None:
     found = documents.by_id(db, "m1")
     assert found is not None and found["text"] == TEXT
     assert (found["forgotten_at"], found["updated_at"]) == (NOW_MS + 8, NOW_MS + 9)
+
+
+def test_a_tombstone_that_brings_words_changes_none(db: apsw.Connection) -> None:
+    words = side(NOW_MS + 9, "x", document=document(text="other words"), forgotten_at=NOW_MS + 8)
+    assert apply(db, words) == (False, []) and documents.by_id(db, "m1") is None
+    apply(db, side(NOW_MS))
+    assert apply(db, words, replica.here(db, "m1", "observations")) == (False, [])
+    found = documents.by_id(db, "m1")
+    assert found is not None and (found["text"], found["forgotten_at"]) == (TEXT, NOW_MS + 8)
 
 
 def test_what_was_deleted_there_goes_here_too(db: apsw.Connection) -> None:

@@ -175,6 +175,13 @@ def test_common_terms_are_kept_for_a_day(client: Any, monkeypatch: pytest.Monkey
         assert Frequencies("name", 100).missing(["b"]) == missing
 
 
+def test_common_terms_of_several_requests_are_all_kept(client: Any) -> None:
+    first = Frequencies("name", 100)
+    for key in ("a", "b"):
+        first.read([key], [{"found": 30_000}, {"found": 1}, {"found": 2}])
+    assert Frequencies("name", 100).missing(["a", "b", "c"]) == ["c"]
+
+
 def test_the_last_4000_common_terms_are_kept(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     keys = [f"k{number}" for number in range(statistics.MOST_KEPT + 1)]
     assert len(keys) == 4_001

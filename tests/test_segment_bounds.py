@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.store import documents, migrations
+from core.store import documents, migrations, sqlite
 from core.store.sessions import segments
 
 TURN = 1_000
@@ -125,6 +125,14 @@ def test_the_share_is_that_of_the_weights_and_not_of_the_terms(db: apsw.Connecti
     assert 0 < said[common][1] < 0.5
     assert segments.around(db, [rare], []) == {rare: (0.0, 0.0)}
     assert segments.around(db, [], ['"parrot"']) == {}
+
+
+def test_a_session_that_was_not_indexed_yet_has_none(db: apsw.Connection) -> None:
+    row = say(db, "boats")
+    assert segments.around(db, [row], ['"boats"']) == {} and segments.count(db) == 0
+    with sqlite.transaction(db):
+        assert segments.renew(db, "s") is True and segments.renew(db, "s") is segments.renew(db, "t") is False
+    assert segments.count(db) == 1 and segments.around(db, [row], ['"boats"'])[row][1] == 1.0
 
 
 def test_an_older_store_has_none() -> None:

@@ -148,8 +148,8 @@ class Frequencies:
         common = {key: self.counts[key] for key in missing if self.counts[key] > AFFORDABLE}
         if not common:
             return
-        kept = dict(list({**self._kept, **common}.items())[-MOST_KEPT:])
-        about = {"at": self._at, "documents": self._documents, "counts": kept}
+        self._kept = dict(list({**self._kept, **common}.items())[-MOST_KEPT:])
+        about = {"at": self._at, "documents": self._documents, "counts": self._kept}
         try:
             files.write_whole(self._path, json_text.dumps(about).encode())
         except OSError:

@@ -1,0 +1,135 @@
+"""What retention drops from the store: how old it must be, in which order it goes, what is never dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import apsw
+import pytest
+
+from core.store import documents, events, sqlite
+from core.store.sessions import calls
+from core.store.upkeep import retention
+
+
+@pytest.fixture
+def db() -> Iterator[apsw.Connection]:
+    opened = sqlite.in_memory()
+    yield opened
+    opened.close()
+
+
+def event(db: apsw.Connection, identifier: str, at: int, level: str = "info", **more: Any) -> None:
+    one: Any = {
+        "id": identifier, "timestamp": at, "sessionId": "", "systemId": "", "level": level, "source": "",
+        "component": "", "action": "", "success": True, "metadata": {}, **more,
+    }  # fmt: skip
+    assert events.insert(db, one, "")
+
+
+def episode(db: apsw.Connection, identifier: str, at: int, **more: Any) -> int:
+    one: Any = {**documents.blank(more.pop("collection", "episodes"), identifier, f"said {identifier}", at), **more}
+    return documents.insert(db, one, b"", signatures=False)
+
+
+def ids(db: apsw.Connection) -> list[str]:
+    return [one["id"] for one in documents.every(db, forgotten=True)]
+
+
+def test_events_are_counted_by_age(db: apsw.Connection) -> None:
+    assert retention.first_event(db) is None and retention.event_bytes(db) == 0
+    for at in (5, 3, 7):
+        event(db, str(at), at)
+    assert retention.count_events(db, 5) == (1, 3) and retention.count_events(db, 6) == (2, 3)
+    assert retention.first_event(db) == 3
+
+
+def test_an_event_takes_its_texts_and_four_hundred_bytes(db: apsw.Connection) -> None:
+    event(db, "a", 1)
+    assert retention.event_bytes(db) == 402
+    event(db, "b", 1, error="12345", metadata={"n": 1})
+    assert retention.event_bytes(db) == 402 + 400 + 5 + 8
+
+
+@pytest.mark.parametrize(
+    ("limit", "since", "surplus"),
+    [
+        (9_999, 0, []), (4 * 402, 0, []), (4 * 402 - 1, 0, [3]), (3 * 402, 0, [3]), (3 * 402 - 1, 0, [3, 2]),
+        (402, 0, [3, 2, 1]), (0, 0, [3, 2, 1, 4]), (402, 2, [3, 1]), (0, 3, [1, 4]), (0, 9, []),
+    ],
+)  # fmt: skip
+def test_of_too_many_events_debug_goes_first_then_the_oldest(
+    db: apsw.Connection, limit: int, since: int, surplus: list[int]
+) -> None:
+    for at, level in ((3, "info"), (1, "warn"), (2, "debug"), (4, "error")):
+        event(db, str(at), at, level)
+    assert retention.surplus_events(db, limit, since) == surplus
+
+
+def test_events_go_by_their_numbers(db: apsw.Connection) -> None:
+    for at, level in ((3, "info"), (1, "debug"), (2, "warn")):
+        event(db, str(at), at, level)
+    assert retention.oldest_events(db, debug=True) == [2] and retention.oldest_events(db, debug=False) == [2, 3, 1]
+    assert retention.drop_events(db, [2, 9]) == 1 and retention.drop_events(db, []) == 0
+    assert retention.oldest_events(db, debug=True) == [] and retention.oldest_events(db, debug=False) == [3, 1]
+
+
+def test_hooks_and_texts_go_by_age(db: apsw.Connection) -> None:
+    for at in (4, 5):
+        db.execute("INSERT INTO injection VALUES (?, 's', ?, '', '', 0, NULL, '[]')", (str(at), at))
+        db.execute(
+            "INSERT INTO hook_call VALUES ('s', ?, ?, '', '', '', NULL, 'ok', '', NULL, NULL, NULL, 0)", (str(at), at)
+        )
+    assert [retention.drop_history(db, before) for before in (4, 5, 5, 6)] == [0, 2, 0, 2]
+
+
+def test_old_turns_go_and_nothing_else(db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "EPISODES_AT_ONCE", 2)
+    episode(db, "late", 9)
+    for identifier, at in (("c", 4), ("a", 2), ("b", 3)):
+        episode(db, identifier, at, session_id="s")
+    episode(db, "forgotten", 1, forgotten_at=2)
+    episode(db, "noted", 1, collection="observations")
+    episode(db, "synced", 1, collection="knowledge")
+    episode(db, "waits", 1)
+    db.execute("INSERT INTO outbox (id, collection, queued_at) VALUES ('waits', 2, 1)")
+    assert [retention.count_episodes(db, before) for before in (2, 3, 5, 10)] == [0, 1, 3, 4]
+    assert [retention.first_episode(db, before) for before in (2, 3, 10)] == [None, 2, 2]
+    assert retention.drop_episodes(db, 5, vectors=False) == 2
+    assert ids(db) == ["noted", "late", "c", "forgotten", "waits", "synced"]
+    assert [retention.drop_episodes(db, 5, vectors=False) for _ in range(2)] == [1, 0]
+    assert ids(db) == ["noted", "late", "forgotten", "waits", "synced"]
+    assert db.execute("SELECT count(*) FROM segment_due").get == 0
+    assert db.execute("SELECT count(*) FROM outbox_state").get == 0, "what is written is noted again"
+
+
+def test_what_is_dropped_leaves_no_vector_where_there_are_any(db: apsw.Connection) -> None:
+    episode(db, "a", 1)
+    assert retention.drop_episodes(db, 5, vectors=True) == 1, "a store without signatures"
+    assert sqlite.load_vectors(db)
+    documents.ensure_signatures(db)
+    given = documents.blank("episodes", "b", "said b", 1)
+    documents.insert(db, given, bytes(256), signatures=True)
+    assert retention.drop_episodes(db, 5, vectors=True) == 1
+    assert list(db.execute("SELECT (SELECT count(*) FROM vector), (SELECT count(*) FROM signature)")) == [(0, 0)]
+
+
+def test_sessions_that_did_nothing_are_told_the_oldest_first(db: apsw.Connection) -> None:
+    for identifier, at in (("c", 2), ("b", 1), ("a", 2), ("late", 5)):
+        calls.save_session(db, {
+            "id": identifier, "client": "", "project": "", "folder": "", "updated_at": at, "prompts": 0, "calls": 0,
+            "plan": [],
+        })  # fmt: skip
+        for number in (1, 2):
+            calls.save(db, {
+                "session": identifier, "number": number, "key": str(number), "prompt": 0, "at": None, "tool": "",
+                "file": "",
+                "command": "", "outcome": "ok", "error": "", "passage": "",
+            })  # fmt: skip
+    calls.forget(db, "gone")
+    calls.forget_call(db, "a", 1)
+    assert retention.old_sessions(db, 5) == [(1, "b"), (2, "a"), (2, "c")] and retention.old_sessions(db, 1) == []
+    assert [retention.count_calls(db, before) for before in (1, 2, 3, 6)] == [0, 2, 5, 7]
+    assert retention.drop_session(db, "b") == 2 and retention.drop_session(db, "b") == 0
+    assert retention.old_sessions(db, 5) == [(2, "a"), (2, "c")]

@@ -1,0 +1,169 @@
+"""Events as rows: which a query lets through at its bounds, which come next, what a batch of an export holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import apsw
+import pytest
+
+from core.store import events, export_cursor, sqlite
+from core.store.export_cursor import Cursor
+from core.store.sessions import calls
+
+ANY: Any = {
+    "words": (), "levels": (), "sources": (), "components": (), "session": "", "system": "", "success": None,
+    "since": 0,
+}  # fmt: skip
+
+
+@pytest.fixture
+def db() -> Iterator[apsw.Connection]:
+    opened = sqlite.in_memory()
+    yield opened
+    opened.close()
+
+
+def event(identifier: str, at: int = 1, **more: Any) -> Any:
+    return {
+        "id": identifier, "timestamp": at, "sessionId": "s", "systemId": "h", "level": "info", "source": "cli",
+        "component": "c", "action": "a", "success": True, "metadata": {}, **more,
+    }  # fmt: skip
+
+
+def put(db: apsw.Connection, *given: Any) -> None:
+    for one in given:
+        assert events.insert(db, one, f"{one['id']} words")
+
+
+def found(db: apsw.Connection, limit: int = 9, offset: int = 0, **query: Any) -> list[str]:
+    return [one["id"] for one in events.newest(db, {**ANY, **query}, limit, offset)]
+
+
+def test_an_event_comes_back_as_it_was_stored(db: apsw.Connection) -> None:
+    for number, more in enumerate((
+        {}, {"success": False, "error": ""}, {"duration_ms": 2.5, "metadata": {"n": [1]}}, {"duration_ms": 3.0},
+        {"duration_ms": 0},
+    )):  # fmt: skip
+        one = event(str(number), **more)
+        put(db, one)
+        (back,) = events.newest(db, {**ANY, "words": (str(number),)}, 1)
+        assert back == one
+        assert type(back.get("duration_ms")) is (float if number == 2 else int if number > 2 else type(None))
+    assert events.insert(db, event("0"), "") is False and events.count(db) == 5
+    assert events.exists(db, "0") and not events.exists(db, "9")
+
+
+@pytest.mark.parametrize(
+    ("query", "ids"),
+    [
+        ({}, ["c", "b", "a"]), ({"since": 2}, ["c", "b"]), ({"since": 3}, ["c"]), ({"since": 4}, []),
+        ({"levels": ["warn", "error"]}, ["b"]), ({"sources": ["hook"]}, ["c"]),
+        ({"components": ["d", "c"]}, ["c", "b", "a"]),
+        ({"components": ["d"]}, ["b"]), ({"session": "t"}, ["c"]), ({"system": "g"}, ["a"]),
+        ({"success": True}, ["c", "a"]),
+        ({"success": False}, ["b"]), ({"words": ["words"]}, ["c", "b", "a"]), ({"words": ["b w", "words"]}, ["b"]),
+        ({"words": ["b", "nothing"]}, []), ({"session": "s", "system": "h"}, ["b"]),
+    ],
+)  # fmt: skip
+def test_a_query_lets_through_what_fits_all_of_it(db: apsw.Connection, query: dict[str, Any], ids: list[str]) -> None:
+    put(
+        db, event("a", 1, systemId="g"), event("b", 2, level="warn", component="d", success=False),
+        event("c", 3, source="hook", sessionId="t"),
+    )  # fmt: skip
+    assert found(db, **query) == ids
+
+
+def test_events_of_one_time_are_shown_the_latest_stored_first_and_page_by_page(db: apsw.Connection) -> None:
+    put(db, *(event(one, 7) for one in "abc"), event("d", 6))
+    assert found(db) == ["c", "b", "a", "d"] and found(db, 2) == ["c", "b"] and found(db, 2, 2) == ["a", "d"]
+    assert found(db, 2, 3) == ["d"] and found(db, 0) == []
+
+
+def test_events_near_a_session_are_its_own_and_those_of_no_other_project(db: apsw.Connection) -> None:
+    for identifier, project in (("mine", "p"), ("other", "q"), ("none", "")):
+        calls.save_session(db, {
+            "id": identifier, "client": "claude", "project": project, "folder": "", "updated_at": 1, "prompts": 0,
+            "calls": 0, "plan": [],
+        })  # fmt: skip
+    put(db, *(event(one, at, sessionId=one) for at, one in enumerate(("mine", "other", "none", "unknown"), 1)))
+    assert found(db, near=("mine", ["p"])) == ["unknown", "mine"]
+    assert found(db, near=("none", ["p", "q"])) == ["unknown", "none", "other", "mine"]
+    assert found(db, near=("other", ["p"])) == ["unknown", "other", "mine"]
+
+
+def test_what_was_stored_after_a_number_comes_in_the_order_it_came(db: apsw.Connection) -> None:
+    assert events.last_seq(db) == 0
+    put(db, event("a", 9), event("b", 8, level="warn"), event("c", 7), event("d", 6))
+    assert events.last_seq(db) == 4
+    assert [one["id"] for one in events.between(db, ANY, 1, 3)] == ["b", "c"]
+    assert [one["id"] for one in events.between(db, {**ANY, "levels": ["info"]}, 0, 4)] == ["a", "c", "d"]
+    assert events.between(db, ANY, 3, 3) == []
+    assert [(number, one["id"]) for number, one in events.after(db, 1, 2)] == [(2, "b"), (3, "c")]
+    assert events.after(db, 4, 2) == []
+    assert events.tally(db, {**ANY, "since": 7}) == [("info", "cli", "c", "a", 2), ("warn", "cli", "c", "a", 1)]
+
+
+@pytest.mark.parametrize(
+    ("at", "more", "count"),
+    [
+        (100, {}, 1), (159, {}, 1), (160, {}, 0), (41, {}, 1), (40, {}, 0), (100, {"source": "x"}, 0),
+        (100, {"component": "x"}, 0), (100, {"action": "x"}, 0), (100, {"level": "info"}, 1),
+    ],
+)  # fmt: skip
+def test_debug_events_are_alike_on_both_sides_within_the_window(
+    db: apsw.Connection, at: int, more: dict[str, Any], count: int
+) -> None:
+    put(db, event("d", 100, level="debug"), event("i", 100))
+    assert events.debug_count(db, event("new", at, **{"level": "debug", **more}), 60) == count
+
+
+def test_older_events_are_dropped_some_at_once(db: apsw.Connection) -> None:
+    put(db, *(event(str(at), at) for at in range(1, 6)))
+    assert [events.delete_before(db, 4, 2) for _ in range(3)] == [2, 1, 0]
+    assert found(db) == ["5", "4"]
+
+
+def test_a_cursor_comes_back_as_it_was_written(db: apsw.Connection) -> None:
+    assert export_cursor.read(db, "d") is None and export_cursor.every(db) == []
+    new = Cursor("d", "logs", "http://b")
+    assert (new.reached, new.exported, new.rejected, new.failures, new.next_try_at) == (0, 0, 0, 0, 0)
+    export_cursor.write(db, new)
+    changed = Cursor("d", "logs", "http://b", 7, 6, 1, "{}", 5, 2, "down", 4, 9)
+    export_cursor.write(db, changed)
+    assert export_cursor.read(db, "d") == changed
+    others = [Cursor("e", "traces", "http://a"), Cursor("f", "logs", "http://a")]
+    for other in others:
+        export_cursor.write(db, other)
+    assert export_cursor.every(db) == [others[1], changed, others[0]]
+
+
+def test_a_batch_holds_so_many_events_after_a_number(db: apsw.Connection) -> None:
+    put(db, *(event(str(number)) for number in range(1, 7)))
+    db.execute("DELETE FROM event WHERE seq IN (1, 4)")
+    assert [export_cursor.waiting(db, after) for after in (0, 2, 5, 6)] == [4, 3, 1, 0]
+
+    def batch(after: int, upto: int, most: int, most_bytes: int = 99_999) -> tuple[list[str], int]:
+        given, reached = export_cursor.batch(db, after, upto, most, most_bytes)
+        return [one["id"] for one in given], reached
+
+    assert batch(0, 6, 9) == (["2", "3", "5", "6"], 6) and batch(2, 6, 1) == (["3"], 3)
+    assert batch(0, 6, 2) == (["2", "3"], 3) and batch(3, 5, 9) == (["5"], 5) and batch(2, 6, 3) == (["3", "5"], 5)
+    assert batch(6, 6, 9) == ([], 6) and batch(3, 4, 9) == ([], 3)
+    assert batch(0, 6, 9, 1_200) == (["2", "3", "5"], 5) and batch(0, 6, 9, 1_199) == (["2", "3"], 3)
+    assert batch(0, 6, 9, 399) == (["2"], 2), "one event however large it is"
+
+
+@pytest.mark.parametrize(
+    ("more", "size"),
+    [
+        ({}, 400), ({"error": "12345"}, 405), ({"metadata": {"name": "text"}}, 416), ({"metadata": {"n": 1}}, 417),
+        ({"metadata": {"n": ["ab", True]}}, 435), ({"metadata": {"n": {"m": None}}}, 426),
+    ],
+)  # fmt: skip
+def test_the_size_of_an_event_is_that_of_its_texts(db: apsw.Connection, more: dict[str, Any], size: int) -> None:
+    put(db, event("first"), event("second", **more), event("third"))
+    for room, number in ((size + 400, 2), (size + 399, 1)):
+        given, reached = export_cursor.batch(db, 0, 3, 2, room)
+        assert (len(given), reached) == (number, number)

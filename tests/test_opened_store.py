@@ -1,0 +1,582 @@
+"""A store that is opened, written, folded, copied and looked at: what its file says, and what its faults are called."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import apsw
+import pytest
+from conftest import NOW_MS
+
+from core import files
+from core.errors import Failure
+from core.store import documents, events, foreign_file, knowledge, migrations, overview, sqlite
+from core.store.upkeep import backup, called_hooks, completeness, integrity, space
+
+
+@pytest.fixture
+def store(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the store lies; not made yet."""
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS))
+    home.mkdir(mode=0o700)
+    return home / "store.db"
+
+
+@pytest.fixture
+def db(store: Path, opened_store: apsw.Connection) -> apsw.Connection:
+    sqlite.be_durable(opened_store, False, busy_ms=0)
+    return opened_store
+
+
+def emit(db: apsw.Connection, *identifiers: str, at: int = 1) -> None:
+    for one in identifiers:
+        with sqlite.transaction(db):
+            events.insert(db, {
+                "id": one, "timestamp": at, "sessionId": "", "systemId": "", "level": "info", "source": "",
+                "component": "hook", "action": f"did {one}", "success": True, "metadata": {},
+            }, "")  # fmt: skip
+
+
+def mark(store: Path) -> str:
+    return Path(f"{store}.mark").read_text()
+
+
+def finding(store: Path) -> tuple[int, int] | None:
+    found = completeness.finding(str(store))
+    return None if found is None else (found["acknowledged"], found["has"])
+
+
+def code_of(action: Any) -> str:
+    with pytest.raises(Failure) as caught:
+        action()
+    return caught.value.code
+
+
+def test_a_new_store_has_every_step_and_its_signs(store: Path) -> None:
+    db = sqlite.open_writing(busy_ms=0, durable=False)
+    assert db.execute("PRAGMA user_version").get == len(migrations.STEPS)
+    assert (db.execute("PRAGMA journal_mode").get, db.execute("PRAGMA auto_vacuum").get) == ("wal", 2)
+    assert mark(store) == "" and finding(store) is None and Path(f"{store}-wal").exists()
+    assert db.execute("PRAGMA synchronous").get == 1
+    assert stat.S_IMODE(store.stat().st_mode) == 0o600
+    sqlite.be_durable(db, True, busy_ms=0)
+    assert db.execute("PRAGMA synchronous").get == 2
+    sqlite.be_durable(db, False, busy_ms=0)
+    assert db.execute("PRAGMA synchronous").get == 1
+    db.close()
+
+
+def test_what_was_committed_is_made_durable_by_one_more_commit(db: apsw.Connection, store: Path) -> None:
+    before, size = db.execute("PRAGMA user_version").get, integrity.log_bytes()
+    knowledge.make_durable(db)
+    assert db.execute("PRAGMA synchronous").get == 2 and not db.in_transaction
+    assert db.execute("PRAGMA user_version").get == before and integrity.log_bytes() > size
+
+
+def test_nothing_is_read_where_nothing_was_written(store: Path) -> None:
+    assert sqlite.open_reading() is None
+    store.write_bytes(b"")
+    assert sqlite.open_reading() is None
+
+
+def test_a_store_of_an_older_version_is_brought_up_to_date_when_it_is_read(db: apsw.Connection, store: Path) -> None:
+    db.execute("DROP TABLE upkeep")
+    db.execute(f"PRAGMA user_version = {len(migrations.STEPS) - 1}")
+    reading = sqlite.open_reading()
+    assert reading is not None and reading.execute("PRAGMA user_version").get == len(migrations.STEPS)
+    assert reading.execute("SELECT count(*) FROM upkeep").get == 0
+    reading.close()
+
+
+@pytest.mark.parametrize(
+    ("version", "code", "reads"),
+    [(1, "STORE_BUSY", True), (1, "STORE_FULL", True), (1, "STORE_READ_ONLY", True), (1, "STORE_DAMAGED", False),
+     (0, "STORE_BUSY", False)],
+)  # fmt: skip
+def test_an_older_store_that_cannot_be_written_is_read_as_it_is(
+    db: apsw.Connection, monkeypatch: pytest.MonkeyPatch, version: int, code: str, reads: bool
+) -> None:
+    def refuse(**_: Any) -> None:
+        raise Failure(code, "why", "wait")
+
+    db.execute(f"PRAGMA user_version = {version}")
+    monkeypatch.setattr(sqlite, "open_writing", refuse)
+    if reads:
+        reading = sqlite.open_reading()
+        assert reading is not None and reading.execute("PRAGMA user_version").get == version
+        reading.close()
+    else:
+        assert code_of(sqlite.open_reading) == code
+
+
+def test_a_store_that_comes_without_its_log_is_noticed_when_it_is_opened(db: apsw.Connection, store: Path) -> None:
+    sqlite.fold_log(db, over=0)
+    alone = store.read_bytes()
+    db.close()
+    for one in store.parent.iterdir():
+        one.unlink()
+    store.write_bytes(alone)
+    sqlite.open_writing(busy_ms=0, durable=False).close()
+    assert finding(store) == (0, 0)
+    for one in (store, Path(f"{store}-wal")):
+        one.unlink()
+    sqlite.open_writing(busy_ms=0, durable=False).close()
+    assert finding(store) is None, "a new store begins in place of one that is gone"
+
+
+def test_without_sqlite_vec_there_are_no_vectors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    version = overview.vector_extension()
+    assert version is not None and version.startswith("v")
+    (tmp_path / "sqlite_vec").mkdir()
+    for broken in (False, True):
+        if broken:
+            (tmp_path / "sqlite_vec" / "vec0.so").write_bytes(b"no library")
+        monkeypatch.setattr(sqlite, "sys", SimpleNamespace(path=[str(tmp_path)]))
+        assert overview.vector_extension() is None
+
+
+@pytest.mark.parametrize("more", [1, 0])
+def test_a_store_of_a_newer_version_is_left_alone(db: apsw.Connection, more: int) -> None:
+    db.execute(f"PRAGMA user_version = {len(migrations.STEPS) + more}")
+    for opening in (sqlite.open_reading, lambda: sqlite.open_writing(busy_ms=0, durable=False)):
+        if more:
+            assert code_of(opening) == "STORE_TOO_NEW"
+        else:
+            opening().close()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("version", [0, 3])
+def test_a_file_of_another_program_is_left_alone(store: Path, version: int) -> None:
+    other = apsw.Connection(str(store))
+    other.execute(f"CREATE TABLE other (x); PRAGMA user_version = {version}")
+    other.close()
+    before = store.read_bytes()
+    assert code_of(lambda: sqlite.open_writing(busy_ms=0, durable=False)) == "STORE_FOREIGN"
+    assert store.read_bytes() == before
+
+
+def test_what_cannot_be_opened_is_told(store: Path) -> None:
+    def write() -> Any:
+        return sqlite.open_writing(busy_ms=0, durable=False)
+
+    with files.FileLock(f"{store}.lock", 0.0):
+        assert code_of(write) == "STORE_BUSY"
+    store.write_bytes(b"rubbish" * 999)
+    assert code_of(write) == code_of(sqlite.open_reading) == "STORE_DAMAGED"
+    store.unlink()
+    for one in store.parent.iterdir():
+        one.unlink()
+    store.parent.rmdir()
+    store.parent.write_bytes(b"")
+    assert code_of(write) == code_of(sqlite.open_reading) == "STORE_READ_ONLY"
+
+
+def test_a_commit_that_fails_is_rolled_back(db: apsw.Connection) -> None:
+    def refuse() -> None:
+        with sqlite.transaction(db):
+            db.execute("INSERT INTO upkeep VALUES ('x', 1)")
+            db.set_commit_hook(lambda: True)
+
+    assert code_of(refuse) == "STORE_UNREADABLE" and not db.in_transaction
+    db.set_commit_hook(None)
+    assert db.execute("SELECT count(*) FROM upkeep").get == 0
+
+
+def test_a_transaction_is_whole_or_not_at_all(db: apsw.Connection) -> None:
+    with pytest.raises(ZeroDivisionError), sqlite.transaction(db):
+        db.execute("INSERT INTO upkeep VALUES ('x', 1)")
+        raise ZeroDivisionError
+    assert not db.in_transaction and db.execute("SELECT count(*) FROM upkeep").get == 0
+    with sqlite.transaction(db):
+        db.execute("INSERT INTO upkeep VALUES ('x', 1)")
+    assert code_of(lambda: _write_twice(db)) == "STORE_UNREADABLE" and not db.in_transaction
+    assert db.execute("SELECT value FROM upkeep").get == 1
+
+
+def _write_twice(db: apsw.Connection) -> None:
+    with sqlite.transaction(db):
+        db.execute("UPDATE upkeep SET value = 2")
+        db.execute("INSERT INTO upkeep VALUES ('x', 1)")
+
+
+def test_a_store_that_is_being_written_is_busy(db: apsw.Connection, store: Path) -> None:
+    other = apsw.Connection(str(store))
+    other.execute("BEGIN IMMEDIATE")
+    assert code_of(lambda: sqlite.transaction(db).__enter__()) == "STORE_BUSY"
+    other.execute("ROLLBACK")
+    other.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (apsw.NotADBError("x"), "STORE_DAMAGED"), (apsw.CorruptError("x"), "STORE_DAMAGED"),
+        (apsw.SQLError("a blob read error of it"), "STORE_DAMAGED"), (apsw.FullError("x"), "STORE_FULL"),
+        (apsw.BusyError("x"), "STORE_BUSY"), (apsw.LockedError("x"), "STORE_BUSY"),
+        (apsw.ReadOnlyError("x"), "STORE_READ_ONLY"), (apsw.SQLError("no such table: x"), "STORE_FOREIGN"),
+        (apsw.SQLError("there is no such table"), "STORE_UNREADABLE"), (apsw.IOError("x"), "STORE_IO"),
+        (apsw.CantOpenError("x"), "STORE_UNREADABLE"), (apsw.PermissionsError("x"), "STORE_UNREADABLE"),
+        (apsw.FullError("blob read error"), "STORE_FULL"),
+    ],
+)  # fmt: skip
+def test_what_a_fault_of_the_database_is_called(store: Path, error: apsw.Error, code: str) -> None:
+    for there in (False, True):
+        if there:
+            store.write_bytes(b"x")
+        failure = sqlite.as_failure(error)
+        assert failure.code == code and failure.fix and str(store) in failure.message
+
+
+def test_a_folder_in_place_of_a_store_is_no_fault_of_the_disk(store: Path) -> None:
+    store.mkdir()
+    assert sqlite.as_failure(apsw.IOError("x")).code == "STORE_UNREADABLE"
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(errno.ENOSPC, "STORE_FULL"), (errno.EDQUOT, "STORE_FULL"), (errno.EACCES, "STORE_READ_ONLY"),
+     (errno.EROFS, "STORE_READ_ONLY")],
+)  # fmt: skip
+def test_what_a_fault_of_the_system_is_called(store: Path, number: int, code: str) -> None:
+    assert sqlite._unwritable(OSError(number, "why")).code == code
+
+
+def waits(monkeypatch: pytest.MonkeyPatch, busy_ms: int, times: list[float]) -> tuple[list[bool], list[float]]:
+    """Whether a wait goes on at each of these times, and how long it slept."""
+    slept: list[float] = []
+    clock = iter(times)
+    monkeypatch.setattr(sqlite, "time", SimpleNamespace(monotonic=lambda: next(clock), sleep=slept.append))
+    wait = sqlite._patience(busy_ms)
+    return [wait(tries) for tries in range(len(times))], slept
+
+
+def test_a_lock_is_waited_for_as_long_as_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_on, slept = waits(monkeypatch, 500, [100.0, 100.25, 100.499, 100.5])
+    assert goes_on == [True, True, True, False] and slept == pytest.approx([0.001, 0.002, 0.003])
+    assert waits(monkeypatch, 0, [7.0]) == ([False], [])
+    late = [0.0] * 10 + [1.0, 4.0, 5.0, 9.0]
+    _, slept = waits(monkeypatch, 99_999, late)
+    assert slept == pytest.approx([*(number / 1000 for number in range(1, 11)), 0.033, 0.012, 0.005, 0.005])
+
+
+def test_a_wait_that_begins_anew_has_all_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 0.4, 90.0, 90.4])
+    monkeypatch.setattr(sqlite, "time", SimpleNamespace(monotonic=lambda: next(clock), sleep=lambda _: None))
+    wait = sqlite._patience(500)
+    assert [wait(tries) for tries in (0, 1, 0, 1)] == [True] * 4
+
+
+def test_the_log_is_folded_once_it_is_larger(db: apsw.Connection, store: Path) -> None:
+    emit(db, "a")
+    size = integrity.log_bytes()
+    assert size == Path(f"{store}-wal").stat().st_size > 0
+    sqlite.fold_log(db)
+    sqlite.fold_log(db, over=size)
+    assert integrity.log_bytes() == size
+    sqlite.fold_log(db, over=size - 1)
+    assert integrity.log_bytes() == 0
+    emit(db, "b")
+    assert integrity.empty_log(db) == 0
+    with sqlite.transaction(db):
+        db.execute("INSERT INTO upkeep VALUES (?, 1)", ("x" * 1_000_000,))
+    assert integrity.log_bytes() == 0, "a commit that makes it larger than a megabyte folds it"
+    Path(f"{store}-wal").unlink()
+    assert integrity.log_bytes() == 0
+
+
+def test_each_commit_of_events_is_marked_with_the_last(db: apsw.Connection, store: Path) -> None:
+    emit(db, "a", "b")
+    assert mark(store) == "2".zfill(20) and completeness.last_event(db) == 2
+    with sqlite.transaction(db):
+        db.execute("INSERT INTO upkeep VALUES ('x', 1)")
+    with sqlite.transaction(db):
+        assert not events.insert(db, events.newest(db, _any(), 1)[0], "")
+    assert mark(store) == "2".zfill(20) and finding(store) is None
+    Path(f"{store}.mark").write_text("no number")
+    emit(db, "c")
+    assert mark(store) == str(completeness.last_event(db)).zfill(20)
+
+
+def _any() -> Any:
+    return {
+        "words": (), "levels": (), "sources": (), "components": (), "session": "", "system": "", "success": None,
+        "since": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("marked", "found"), [(1, None), (2, None), (3, (3, 2)), (9, (9, 2))])
+def test_a_store_with_a_smaller_number_than_its_mark_is_older(
+    db: apsw.Connection, store: Path, marked: int, found: tuple[int, int] | None
+) -> None:
+    emit(db, "a", "b")
+    Path(f"{store}.mark").write_text(f"{marked:020}")
+    completeness.compare(db)
+    assert finding(store) == found
+    assert completeness.look(db, marked) == (2 if found else marked)
+    emit(db, "c")
+    assert mark(store) == "3".zfill(20)
+
+
+def test_a_mark_of_later_events_is_kept_until_they_are_missing(db: apsw.Connection, store: Path) -> None:
+    emit(db, "a", "b", "c")
+    sqlite._acknowledge(db, 1)
+    assert mark(store) == "3".zfill(20) and finding(store) is None
+    Path(f"{store}.mark").write_text(f"{7:020}")
+    sqlite._acknowledge(db, 3)
+    assert mark(store) == "3".zfill(20) and finding(store) == (7, 3)
+
+
+def test_what_is_missing_is_told_once(store: Path) -> None:
+    assert completeness.untold(str(store)) is completeness.finding(str(store)) is None
+    completeness.found(str(store), 9, 2)
+    wrong = completeness.untold(str(store))
+    assert wrong is not None and (wrong["code"], wrong["acknowledged"], wrong["has"]) == ("STORE_OLDER", 9, 2)
+    assert "had come to event 2, and 9 were stored" in wrong["message"]
+    assert completeness.untold(str(store)) is None and finding(store) == (9, 2)
+    completeness.found(str(store), 0, 0)
+    told = completeness.finding(str(store))
+    assert told is not None and "came without its log" in told["message"]
+    assert json.loads(Path(f"{store}.older").read_text()) == {"acknowledged": 0, "has": 0, "at": NOW_MS}
+    completeness.forget(str(store))
+    assert finding(store) is None and list(store.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("kept", ["", "[]", "{}", '{"acknowledged": "x", "has": 1}', '{"acknowledged": 1}'])
+def test_a_damaged_finding_is_none(store: Path, kept: str) -> None:
+    Path(f"{store}.older").write_text(kept)
+    assert completeness.finding(str(store)) is None
+
+
+@pytest.mark.parametrize(
+    ("head", "beside", "alone"),
+    [
+        (b"SQLite format 3\0\x10\0\2\2", "", True), (b"SQLite format 3\0\x10\0\1\1", "", False),
+        (b"another format!\0\x10\0\2\2", "", False), (b"SQLite format 3\0\x10\0\2\2", ".mark", False),
+        (b"SQLite format 3\0\x10\0\2\2", "-wal", False), (b"SQLite format 3\0\x10\0\2\1", "", False),
+    ],
+)  # fmt: skip
+def test_a_store_without_log_and_mark_came_alone(store: Path, head: bytes, beside: str, alone: bool) -> None:
+    store.write_bytes(head)
+    if beside:
+        Path(f"{store}{beside}").touch()
+    completeness.came_alone(str(store))
+    assert finding(store) == ((0, 0) if alone else None)
+
+
+def test_the_signs_of_a_whole_store(store: Path) -> None:
+    completeness.begin(str(store), 7)
+    assert mark(store) == "7".zfill(20)
+    assert sorted(one.name for one in store.parent.iterdir()) == ["store.db-wal", "store.db.lock", "store.db.mark"]
+
+
+def test_a_copy_is_whole_and_says_what_it_holds(db: apsw.Connection, store: Path, tmp_path: Path) -> None:
+    emit(db, "a", "b")
+    documents.insert(db, documents.blank("episodes", "d", "said", 1), b"v", signatures=False)
+    left: list[int] = []
+    target = tmp_path / "copy.db"
+    assert backup.copy(str(target), left.append) and left[-1] == 0
+    counts = {"document": 1, "event": 2, "session": 0, "call": 0, "compaction": 0, "transcript": 0, "vector": 1}
+    assert backup.examine(str(target)) == backup.Examined(len(migrations.STEPS), 2, counts)
+    assert target.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FileExistsError):
+        backup.copy(str(target))
+    with pytest.raises(ZeroDivisionError):
+        backup.copy(str(tmp_path / "other.db"), lambda _: 1 // 0)  # type: ignore[arg-type,return-value]
+    assert not (tmp_path / "other.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(apsw.FullError("x"), "BACKUP_FULL"), (apsw.IOError("x"), "BACKUP_FULL"),
+    (apsw.CorruptError("x"), "STORE_DAMAGED")],
+)  # fmt: skip
+def test_nothing_is_left_of_a_copy_that_fails(
+    db: apsw.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: str
+) -> None:
+    def fail(_: str) -> None:
+        raise error
+
+    monkeypatch.setattr(backup, "_sync", fail)
+    assert code_of(lambda: backup.copy(str(tmp_path / "copy.db"))) == code
+    assert not (tmp_path / "copy.db").exists()
+
+
+class Damaged:
+    """A store of which no page can be read."""
+
+    def execute(self, *_: Any) -> Any:
+        raise apsw.CorruptError
+
+
+def test_what_looks_at_a_damaged_store_says_so(store: Path) -> None:
+    damaged: Any = Damaged()
+    for look in (
+        integrity.faults, integrity.figures, lambda db: overview.read(db, now=1),
+        lambda db: called_hooks.every(db, 0),
+    ):  # fmt: skip
+        assert code_of(lambda look=look: look(damaged)) == "STORE_DAMAGED"  # type: ignore[misc]
+
+
+def test_without_a_store_there_is_no_copy(store: Path, tmp_path: Path) -> None:
+    assert backup.copy(str(tmp_path / "copy.db")) is False and not (tmp_path / "copy.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("made", "code"),
+    [
+        (f"CREATE TABLE document (x); PRAGMA user_version = {len(migrations.STEPS) + 1}", "STORE_TOO_NEW"),
+        ("CREATE TABLE document (x)", "STORE_FOREIGN"),
+        ("CREATE TABLE other (x); PRAGMA user_version = 1", "STORE_FOREIGN"),
+        ("", "STORE_FOREIGN"),
+    ],
+)  # fmt: skip
+def test_a_copy_that_is_no_store_of_ours_is_refused(tmp_path: Path, made: str, code: str) -> None:
+    path = tmp_path / "a ?#.db"
+    other = apsw.Connection(str(path))
+    other.execute(made)
+    other.close()
+    assert code_of(lambda: backup.examine(str(path))) == code
+
+
+def test_a_copy_that_is_cut_off_is_damaged(db: apsw.Connection, tmp_path: Path) -> None:
+    target = tmp_path / "copy.db"
+    assert backup.copy(str(target))
+    target.write_bytes(target.read_bytes()[:-4096])
+    assert code_of(lambda: backup.examine(str(target))) == "STORE_DAMAGED"
+    target.write_bytes(b"rubbish" * 999)
+    assert code_of(lambda: backup.examine(str(target))) == "STORE_DAMAGED"
+
+
+def test_the_figures_of_a_store(db: apsw.Connection, store: Path) -> None:
+    assert integrity.figures(db).newest is None and integrity.faults(db) == []
+    documents.insert(db, documents.blank("knowledge", "d", "text", 9), b"", signatures=False)
+    assert integrity.figures(db).newest == 9
+    emit(db, "a", at=7)
+    assert integrity.figures(db).newest == 9
+    emit(db, "b", at=11)
+    with sqlite.transaction(db):
+        db.execute("CREATE TABLE large (x)")
+        db.execute("INSERT INTO large VALUES (zeroblob(100000))")
+    with sqlite.transaction(db):
+        db.execute("DROP TABLE large")
+    found = integrity.figures(db)
+    page = db.execute("PRAGMA page_size").get
+    assert found.newest == 11 and found.log == integrity.log_bytes() > 0
+    assert (found.size, found.free) == space.sizes(db)
+    assert found.size == page * db.execute("PRAGMA page_count").get and found.free >= 24 * page
+
+
+def test_free_room_is_given_back_to_the_disk(db: apsw.Connection, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(space, "_PAGES_AT_ONCE", 10)
+    monkeypatch.setattr(space, "_PAUSE_S", 0.0)
+    assert space.give_back(db) == 0
+    with sqlite.transaction(db):
+        db.execute("CREATE TABLE large (x)")
+        db.execute("INSERT INTO large VALUES (zeroblob(100000))")
+    with sqlite.transaction(db):
+        db.execute("DROP TABLE large")
+    whole, free = space.sizes(db)
+    told: list[int] = []
+    assert space.give_back(db, progress=told.append) == free and space.sizes(db) == (whole - free, 0)
+    page = db.execute("PRAGMA page_size").get
+    assert told[:2] == [free - 10 * page, free - 20 * page] and told[-1] == 0
+    assert integrity.log_bytes() == 0 and store.stat().st_size == whole - free
+
+
+def test_a_file_that_was_not_made_so_is_written_anew(store: Path) -> None:
+    store.touch()
+    made = apsw.Connection(str(store))
+    made.execute("CREATE TABLE large (x); INSERT INTO large VALUES (zeroblob(100000)); DELETE FROM large")
+    free = space.sizes(made)[1]
+    assert free > 0 and space.give_back(made) == 0
+    assert space.rewrite(made) == free - made.execute("PRAGMA page_size").get, "one page tells of the others"
+    assert made.execute("PRAGMA auto_vacuum").get == 2 and space.sizes(made)[1] == 0
+
+
+def test_a_purge_owes_its_wiping_until_it_is_done(db: apsw.Connection, store: Path) -> None:
+    assert not space.is_owed(db)
+    with sqlite.transaction(db):
+        row = documents.insert(db, documents.blank("episodes", "d", "quagga", 1), b"", signatures=False)
+        documents.remove(db, row, signatures=False)
+        space.owe(db)
+        space.owe(db)
+    assert space.is_owed(db)
+    space.wipe(db)
+    assert not space.is_owed(db) and b"quagga" not in store.read_bytes()
+    assert b"quagga" not in Path(f"{store}-wal").read_bytes()
+
+
+def test_what_holds_the_log_for_too_long_leaves_a_purge_unfinished(
+    db: apsw.Connection, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(space, "_PATIENCE_S", 0.0)
+    reader = apsw.Connection(str(store))
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM document").fetchall()
+    emit(db, "a")
+    assert code_of(lambda: space._fold(db)) == "PURGE_UNFINISHED"
+    reader.execute("ROLLBACK")
+    reader.close()
+    space._fold(db)
+    assert integrity.log_bytes() == 0
+
+
+def test_work_that_finds_the_store_busy_is_tried_until_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 59.9, 60.0])
+    slept: list[float] = []
+    monkeypatch.setattr(space, "time", SimpleNamespace(monotonic=lambda: next(clock), sleep=slept.append))
+    tries: list[int] = []
+
+    def busy() -> None:
+        tries.append(1)
+        raise apsw.BusyError
+
+    with pytest.raises(apsw.BusyError):
+        space._patiently(busy)
+    assert len(tries) == 2 and len(slept) == 1
+    clock = iter([0.0])
+    space._patiently(lambda: None)
+
+
+def test_what_hooks_left_in_another_home_is_read(db: apsw.Connection, store: Path, tmp_path: Path) -> None:
+    emit(db, "a")
+    db.execute("UPDATE event SET error = 'late', metadata = '{\"injected\": [1]}'")
+    emit(db, "b")
+    db.execute("INSERT INTO event SELECT NULL, 'c', 1, '', '', '', '', 'other', '', NULL, 1, NULL, '{}', ''")
+    assert called_hooks.traces(str(store.parent)) == [("did a", "late", True), ("did b", "", False)]
+    assert called_hooks.traces(str(tmp_path / "none")) == []
+    (tmp_path / "store.db").write_bytes(b"rubbish" * 999)
+    assert called_hooks.traces(str(tmp_path)) == []
+
+
+def test_a_file_of_another_program_is_read_and_never_written(tmp_path: Path) -> None:
+    path = tmp_path / "a ?.db"
+    other = apsw.Connection(str(path))
+    other.execute('CREATE TABLE "a ""b" (n, "c d", t); CREATE VIEW v AS SELECT 1 AS n')
+    other.execute("CREATE VIRTUAL TABLE f USING fts5 (n)")
+    other.execute('INSERT INTO "a ""b" VALUES (2, ?, ?), (1, NULL, x\'00\')', ("x" * 20_001, "x" * 20_000))
+    other.close()
+    before = path.read_bytes()
+    with foreign_file.opened(str(path)) as file:
+        assert file.columns('a "b') == {"n", "c d", "t"}
+        assert file.columns("v") == file.columns("none") == file.columns("f") == set()
+        assert list(file.rows('a "b', ["t", "n", "c d", "absent"])) == [
+            {"t": "x" * 20_000, "n": 2, "c d": "x" * 20_000, "absent": None},
+            {"t": b"\0", "n": 1, "c d": None, "absent": None},
+        ]
+        assert list(file.rows("v", ["n"])) == []
+    assert path.read_bytes() == before and os.listdir(tmp_path) == ["a ?.db"]
+    path.write_bytes(b"rubbish" * 999)
+    assert code_of(lambda: _rows_of(path)) == code_of(lambda: _rows_of(tmp_path / "none")) == "IMPORT_FAILED"
+
+
+def _rows_of(path: Path) -> Any:
+    with foreign_file.opened(str(path)) as file:
+        return list(file.rows("t", ["n"]))
