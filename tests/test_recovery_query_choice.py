@@ -97,9 +97,11 @@ def test_what_a_query_adds_to_those_before_it() -> None:
 
 
 def test_the_words_that_fewest_turns_hold() -> None:
-    turns = ["the harbour gauge", "the harbour buoy", "the harbour gauge lighthouse x77ab", "gauge harbour"]
+    turns = ["the harbour gauge", "the harbour buoyage", "the harbour gauge lighthouse x77ab", "gauge harbour buoyage"]
     found = search(*(f"assistant: {turn}." for turn in turns))
-    assert found._telling("lighthouse harbour gauge", {}) == ["lighthouse", "harbour"]
+    assert found._telling("gauge buoyage lighthouse", {}) == ["lighthouse", "buoyage"]
+    assert found._telling("harbour gauge", {}) == ["harbour", "gauge"], "four turns are no more than three"
+    assert found._telling("gauge nowhere", {}) == ["nowhere", "gauge"]
     assert found._telling("x77ab lighthouse", {}) == ["lighthouse", "x77ab"]
     assert found._telling("lighthouse harbour", {"lighthouse": None}) == ["harbour"]
     assert found._telling("redacted tide7 ab7 abc7", {}) == ["tide7", "abc7"]
@@ -113,6 +115,9 @@ def test_a_query_is_aimed_at_the_weightiest_that_has_not_come_back() -> None:
     rest = found._aimed({_key(RULE): 1.0}).split()
     assert len(rest) == 2 and set(rest) <= set(FINDING.lower().rstrip(".").split())
     assert found._aimed({_key(RULE): 1.0, _key(FINDING): 1.0}) == ""
+    many = search(*(f"user: Never send the transfer of harbour{n} without gauge{n}." for n in range(6)))
+    assert len(many._aimed({}).split()) <= 10, "of five turns"
+    assert "harbour5" not in many._aimed({}) and "gauge5" not in many._aimed({})
 
 
 def test_what_is_always_tried() -> None:
@@ -201,3 +206,30 @@ def test_memories_are_dealt_out_and_the_best_query_comes_last(monkeypatch: pytes
         ("best", ["m0", "m2", "m4", "m6", "m8"]),
     ]
     assert {(one["hash"], one["at"]) for one in found} == {("h", NOW_MS)}
+
+
+@pytest.mark.parametrize(("everywhere", "kept"), [(False, ["own", "global"]), (True, ["own", "global", "foreign"])])
+def test_what_other_projects_remember_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, everywhere: bool, kept: list[str]
+) -> None:
+    asked: list[Any] = []
+    rows = [hit(f"user: {RULE}", identifier="own"), hit(RULE, session="two", identifier="global")]
+    rows.append({**hit(RULE, session="three", identifier="foreign"), "project": "q"})
+
+    class Reach:
+        def __init__(self, db: Any, project: str, **more: Any) -> None:
+            asked.append((db, project, more))
+
+        def is_foreign(self, project: str, session: str) -> bool:
+            return (project, session) == ("q", "three") or session == "s1"
+
+    monkeypatch.setattr("recall.reach.Reach", Reach)
+    monkeypatch.setattr(engine, "recall", lambda db, query, **more: {"hits": rows})
+    monkeypatch.setattr("core.store.sessions.transcripts.turns", lambda db, session, **more: [("t", f"user: {RULE}")])
+    monkeypatch.setattr(recovery_queries, "weightiest", lambda hits, state: hits)
+    store: Any = SimpleNamespace(faults=[], reading=lambda: ("db", False))
+    state = state_of("the very last thing")
+    more: dict[str, Any] = {"everywhere": True} if everywhere else {}
+    (found,) = recovery_queries.queries(store, state, Config({}), project="p", **more)
+    assert [one["id"] for one in found["hits"]] == kept
+    assert asked == ([] if everywhere else [("db", "p", {"apart": True})])
