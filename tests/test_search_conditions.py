@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from conftest import NOW_MS
 
+from core.clock import HOUR_MS
 from core.config import Config
 from core.errors import Failure
 from otel import search as otel_search
@@ -94,7 +95,9 @@ def ask(monkeypatch: pytest.MonkeyPatch, hits: list[Any], names: Any, **more: An
         "metadata": {"x": 1, "y": "z" * 400},
     }  # fmt: skip
     monkeypatch.setattr(
-        otel_search, "find", lambda query, **about: asked.append(about) or {"events": [event, event], "found": 55}
+        otel_search,
+        "find",
+        lambda query, **about: asked.append({**about, **query}) or {"events": [event, event], "found": 55},
     )
     given: Any = {"limit": 1, "wanted": [], "facet": "", "now": NOW_MS, "config": Config({}), **more}
     return search_everything.search("lanterns", names, **given), asked
@@ -115,7 +118,7 @@ def test_the_best_of_each_collection(monkeypatch: pytest.MonkeyPatch) -> None:
     }  # fmt: skip
     assert [one["limit"] for one in asked] == [1, 1]
     assert (asked[0]["collections"], asked[0]["vectors"], asked[0]["budget"]) == (("observations",), False, "balanced")
-    assert (result["hits"][0]["title"], asked[1]["page"]) == ("t" * 120, 1)
+    assert (asked[1]["page"], asked[1]["since"]) == (1, NOW_MS - 3_650 * 24 * HOUR_MS), "of ten years"
 
 
 def test_a_filter_is_asked_of_a_hundred_and_what_fits_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
