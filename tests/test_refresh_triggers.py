@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from conftest import NOW_MS
 
+from core.config import Config
 from core.quoting import cost
 from session import daily_log
-from session.inject import refresh
+from session.inject import refresh, selection
 from session.state import schema
 
 MINUTE = 60_000
@@ -151,7 +152,7 @@ def test_a_text_shows_three_memories_five_events_and_three_entries(letters: int,
 def asked_for(monkeypatch: pytest.MonkeyPatch, trigger: str, *, percent: float | None = None, **more: Any) -> Any:
     """What a refresh asks of the store and of the log, and why it says that it comes."""
     asked: dict[str, Any] = {}
-    others = more.pop("others", [])
+    others, message = more.pop("others", []), more.pop("message", "")
     store = SimpleNamespace(
         happened=lambda since, **about: asked.update(happened=(since, about)) or ([], [("info", "s", "c", "a.b", 2)]),
         meanwhile=lambda project, since, **about: asked.update(meanwhile=(project, since, about)) or others,
@@ -161,7 +162,7 @@ def asked_for(monkeypatch: pytest.MonkeyPatch, trigger: str, *, percent: float |
     )
     context = SimpleNamespace(now=NOW_MS, store=store, serves_all=lambda state: more.get("role") == "gateway", config=0)
     moment: Any = SimpleNamespace(
-        context=context, message="", percent=percent, about={"trigger": trigger}, project_of=lambda state: "p"
+        context=context, message=message, percent=percent, about={"trigger": trigger}, project_of=lambda state: "p"
     )
     if more.get("role") == "gateway":
         moment.project_of = lambda state: ""
@@ -234,3 +235,38 @@ def test_what_is_noted_of_a_refresh() -> None:
         assert refresh.apply({**state, "halfRefreshed": was}, moment, None) == {
             **state, "lastRefreshAt": NOW_MS, "halfRefreshed": is_half,
         }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("active", "previous", "trigger"),
+    [
+        (None, ago(20), "idle"),
+        (None, ago(20) + 1, ""),
+        (None, None, ""),
+        (NOW_MS, ago(60), ""),
+        (ago(20), NOW_MS, "idle"),
+    ],
+)
+def test_when_a_session_last_did_something_is_asked_of_the_state_before_this_event(
+    active: int | None, previous: int | None, trigger: str
+) -> None:
+    settings = {
+        "refresh.minutes": 30, "refresh.idle_minutes": 20, "refresh.percent": 50, "inject.cooldown_seconds": 60,
+    }  # fmt: skip
+    state: Any = {**schema.blank("s1", "interactive", ago(600)), "lastRefreshAt": ago(29), "updatedAt": NOW_MS}
+    before = None if previous is None else {**state, "updatedAt": previous}
+    context = SimpleNamespace(now=NOW_MS, config=Config(settings), previous=before)
+    moment: Any = SimpleNamespace(context=context, active_at=active, message=SAID, percent=None, about={})
+    assert refresh.due({**state, "lastMessageAt": NOW_MS}, moment) == ("" if trigger else "not-due")
+    assert moment.about == ({"trigger": trigger, "query": SAID} if trigger else {"trigger": ""})
+    moment.message = "ok"
+    assert refresh.due({**state, "lastMessageAt": NOW_MS}, moment) == ("no-seed" if trigger else "not-due")
+
+
+def test_memories_bear_on_what_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(selection, "bearing", lambda hits, state, said: asked.append(said) or [])
+    messages = [{"text": "one", "hash": "1"}, {"text": "two", "hash": "2"}]
+    asked_for(monkeypatch, "idle", messages=messages)
+    asked_for(monkeypatch, "idle", messages=messages, message="three")
+    assert asked == ["one two", "three"]
