@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from conftest import NOW_MS
 
 from core.config import Config
+from core.errors import Failure
 from session import checkpoint, session_event
 from session.checkpoint import Checkpoint
 from session.context import Context
@@ -237,3 +239,21 @@ def test_events_are_kept_until_they_are_stored() -> None:
         assert context.write_events() is (deferred and works)
         assert bool(context.events) is not works
     assert Context("s1", Config({})).write_events() is False
+
+
+@pytest.mark.parametrize("holds_lock", [False, True])
+def test_what_a_hook_left_is_done_for_a_session_that_is_known(
+    home: Path, monkeypatch: pytest.MonkeyPatch, holds_lock: bool
+) -> None:
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    with pytest.raises(Failure) as refused:
+        checkpoint.catch_up(Context("s1", Config({})), holds_lock=holds_lock)
+    assert refused.value.code == "SESSION_NOT_FOUND"
+    checkpoint.save("s1", checkpoint.turn_of(messages=[TASK], percent=10), Config({}))
+    locks: list[bool] = []
+    is_due = Checkpoint.is_due
+    monkeypatch.setattr(Checkpoint, "is_due", lambda self, state: locks.append(self.takes_lock) or is_due(self, state))
+    result = checkpoint.catch_up(Context("s1", Config({})), holds_lock=holds_lock)
+    assert (result["zone"], result["percent"], result["currentTask"]) == ("cold", 10, TASK)
+    assert locks == [not holds_lock]
+    assert result["ms"] >= 0

@@ -92,6 +92,11 @@ def test_of_a_whole_conversation_the_last_twelve_messages_are_read() -> None:
     assert checkpoint.turn_of(messages=["", given[0], " "])["messages"] == said(given[0])
 
 
+def test_of_the_files_of_a_turn_the_last_twenty_are_read() -> None:
+    given = [f"{n}.py" for n in range(21)]
+    assert checkpoint.turn_of(files=given)["files"] == given[1:]
+
+
 def test_a_path_is_one_line_and_two_hundred_characters() -> None:
     turn = checkpoint.turn_of(files=["a\nb.py", "", "/w/" + "x" * 300], cwd="/w\n")
     assert turn["files"][0] == "a b.py"
