@@ -162,3 +162,11 @@ def test_the_word_that_finds_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert own_command._word(str(empty)) == word
     monkeypatch.setattr(own_command, "path", lambda: own)
     assert own_command._word(str(ours)) == "joelclaw"
+
+
+def test_what_a_package_says_is_foreign_where_nobody_is_trusted(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    (tmp_path / "package.json").write_text('{"name": "web"}')
+    assert of_file("x.ts", tmp_path, {}) == {"name": "web", "query": "web", "foreign": True}
