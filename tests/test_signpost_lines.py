@@ -245,3 +245,20 @@ def test_least_calls_of_a_session_with_work() -> None:
             db: Any = None
             made = work_signpost.of(db, "s1", kept="", max_tokens=300, agent="pi")
         assert (looked, made is None) == (([], True) if calls < 5 else (["s1"], False))
+
+
+@pytest.mark.parametrize(("summaries", "shown"), [((TASK, "all else"), True), (("all else", TASK), False), ((), True)])
+def test_what_the_last_summary_has_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, summaries: tuple[str, ...], shown: bool
+) -> None:
+    store = SimpleNamespace(
+        session=lambda db, one: {"calls": 5, "plan": []},
+        compactions=lambda db, one: [{"summary": text} for text in summaries],
+        calls=lambda db, one: [], prompts=lambda db, one, most: [TASK], names=lambda db, one: [],
+    )  # fmt: skip
+    monkeypatch.setattr(work_signpost, "store", store)
+    monkeypatch.setattr(transcripts, "turns", lambda db, session, **more: [])
+    monkeypatch.setattr(work_signpost.work_cards, "decision_lines", lambda *given: [])
+    db: Any = None
+    made = work_signpost.of(db, "s1", kept="", max_tokens=300, agent="pi")
+    assert made is not None and (TASK in made["content"]) is shown
