@@ -182,6 +182,18 @@ def test_a_line_is_cut_between_words_at_420_characters() -> None:
         ("1. first item\n2) second item", ["first item", "second item"]),
         ("abc", []), ("abcd", ["abcd"]), ("----", []), ("数据", ["数据"]),
         ("```\ncode here\n```\ntext here", ["text here"]),
+        ("We chose 数据。Then 好！ok now", ["We chose 数据。", "Then 好！", "ok now"]),
+        ("It is full... and goes on. Done now.", ["It is full... and goes on.", "Done now."]),
+        ("It is full... And goes on.", ["It is full...", "And goes on."]),
+        ("Run `a. b` now. Done now.", ["Run `a. b` now.", "Done now."]),
+        ("x" * 2001, ["x" * 2000]),
+        # a line of sixty characters may go on in the next one
+        ("x" * 59 + "\nand on", ["x" * 59, "and on"]), ("x" * 60 + "\nand on", ["x" * 60 + " and on"]),
+        ("x" * 61 + "\nand on\nthen", ["x" * 61 + " and on", "then"]),
+        ("x" * 60 + ".\nand on", ["x" * 60 + ".", "and on"]),
+        ("x" * 60 + "\n- and on", ["x" * 60, "and on"]), ("| a table\n<tag of it>\ntext here", ["text here"]),
+        ("- " + "x" * 119 + ":\n- one item", ["one item"]),
+        ("- " + "x" * 120 + ":\n- one item", ["x" * 120 + ":", "one item"]),
     ],
 )  # fmt: skip
 def test_the_sentences_of_a_message(text: str, found: list[str]) -> None:

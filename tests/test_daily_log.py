@@ -112,6 +112,7 @@ def test_the_day_in_lines(log: Path) -> None:
         f"14:13 interactive: {TASK}; files src/b.py, src/a.py",
         "14:14 interactive: Port the parser",
     ]
+    assert [len(daily_log.today(NOW_MS, most)) for most in (0, 2, 5, 9)] == [0, 2, 5, 5]
     assert daily_log.today(NOW_MS, 2)[0].startswith("14:13")
     assert daily_log.today(NOW_MS, 1, without="s-2")[0].startswith("14:13")
     assert daily_log.today(NOW_MS - 86_400_000, 9) == []
@@ -133,12 +134,42 @@ def test_the_day_since_a_time(log: Path) -> None:
     assert told(since=NOW_MS - 86_400_000, notes=False) == ["14:12", "14:13", "14:14", "14:15"]
 
 
+@pytest.mark.parametrize(
+    ("heading", "time"),
+    [
+        ("## 14:13 UTC", "14:13"), ("### 09:00", "09:00"), ("14:1", ""), ("## 14.13", ""), ("## 1x:13", ""),
+        ("## 14:1x", ""), ("## 14130 rows", ""), ("## at 14:13", ""), ("", ""),
+    ],
+)  # fmt: skip
+def test_the_time_with_which_a_heading_begins(heading: str, time: str) -> None:
+    assert daily_log._time_of(heading) == time
+
+
 def test_ids_that_begin_alike_are_told_apart(log: Path) -> None:
     first, second = "019a1fe1-7df1-7f92-8e85-9b23fb2c0001", "019a1fe1-7df1-7f92-8e85-9b23fb2c0002"
     assert daily_log.flush(state_of(session=first), NOW_MS)
     assert daily_log.flush(state_of(session=second), NOW_MS)
     assert "session 019a1fe1…2c0001 ·" in log.read_text()
     assert len(daily_log.today(NOW_MS, 9, without=first)) == 1
+
+
+def test_an_id_of_sixteen_characters_is_shown_whole(log: Path) -> None:
+    for session, shown in (("s" * 16, "s" * 16), ("s" * 8 + "abc" + "t" * 6, "s" * 8 + "…" + "t" * 6)):
+        assert daily_log.flush(state_of(session=session), NOW_MS)
+        assert f" · session {shown} · interactive · compaction\n" in log.read_text()
+
+
+def test_a_section_names_its_project_and_the_log_of_one_tells_of_no_other(log: Path) -> None:
+    for session, project in (("s-1", "p"), ("s-2", "q"), ("s-3", "")):
+        assert daily_log.flush(state_of(session, session, ()), NOW_MS, project=project, trigger="owed")
+    assert " · interactive · owed\n- Task: s-1\n- Recalled: buoyline importer memory\n- Project: p\n" in log.read_text()
+
+    def told(**more: Any) -> list[str]:
+        return [line.rpartition(" ")[2] for line in daily_log.today(NOW_MS, 9, **more)]
+
+    assert told() == ["s-1", "s-2", "s-3"]
+    assert told(project="p") == told(project="p", apart=True) == ["s-1"]
+    assert told(apart=True) == []
 
 
 def test_another_folder(home: Path, tmp_path: Path) -> None:

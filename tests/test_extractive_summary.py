@@ -285,9 +285,9 @@ def test_summary_upon_summary_keeps_the_rules_and_stays_bounded() -> None:
 
 
 def test_a_summary_without_our_headings_is_carried_on_as_context() -> None:
-    found = lines(previous="The user wants figures first.\nStep 1 is done. The rest is talk.")
+    found = lines(previous="The user wants figures first.\nStep 1 is done. The rest is talk. Shall we drop the column?")
     assert found == {
-        form.CONTEXT: ["The user wants figures first.", "The rest is talk."],
+        form.CONTEXT: ["The user wants figures first.", "The rest is talk.", "Shall we drop the column?"],
         form.DONE: ["Step 1 is done."],
     }
 

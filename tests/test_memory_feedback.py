@@ -154,6 +154,13 @@ def test_how_well_words_tell_a_memory(text: str, found: list[str]) -> None:
     assert weighty[:1] == found[:1] or weighty[0] in found[:2]
 
 
+def test_names_and_numbers_come_before_long_words_and_those_before_short_ones() -> None:
+    words = distinctive_words.distinctive("fives gateways 22 seas fours/nines abc/de depth_cap it's", ())
+    assert words == ["22", "fours", "nines", "depth", "gateways", "abc", "cap", "fives"]
+    assert distinctive_words.distinctive("gauges src/gauges gauges rests", ()) == ["gauges", "src", "rests"]
+    assert distinctive_words.distinctive("gauges 22", {"22"}) == ["gauges"]
+
+
 def test_a_memory_in_a_script_without_spaces_can_echo() -> None:
     state = pending(memory("数据库迁移必须在夜间停机窗口运行"))
     assert judged(state, user("ok"), agent("好的，数据库迁移会在夜间停机窗口进行")) == [("m1", "echo")]

@@ -107,6 +107,94 @@ def test_what_is_no_summary(reply: str) -> None:
     assert not form.is_summary(form.parse(reply))
 
 
+@pytest.mark.parametrize(
+    ("line", "heading"),
+    [
+        ("## Goal", (form.GOAL, "", "")),
+        ("   ### Goal ##", (form.GOAL, "", "")),
+        ("    ## Goal", ("", "", "")),
+        ("##Goal", ("", "", "")),
+        ("####### Goal", ("", "", "")),
+        ("## Goal: import a day", (form.GOAL, "import a day", "")),
+        ("## 2. Goal: **import a day**", (form.GOAL, "import a day", "")),
+        ("## Other", ("", "", "Other")),
+        ("## Other: of it", ("", "", "Other: of it")),
+        ("**Goal:** import a day", (form.GOAL, "import a day", "")),
+        ("1. **Goal**: import a day ", (form.GOAL, "import a day", "")),
+        ("**Other:** import a day", ("", "", "")),
+        ("Goal:", (form.GOAL, "", "")),
+        ("12) Next steps: ", (form.NEXT, "", "")),
+        ("Goal: import a day", ("", "", "")),
+        ("Other things:", ("", "", "")),
+        ("Goal", ("", "", "")),
+    ],
+)
+def test_which_lines_open_a_section(line: str, heading: tuple[str, str, str]) -> None:
+    assert form._heading(line) == heading
+
+
+@pytest.mark.parametrize(
+    ("lines", "kept"),
+    [
+        (["<think>", "hidden", "</think>shown"], ["shown"]),
+        (["  <Think>all of it</THINK> shown", "more"], [" shown", "more"]),
+        (["<analysis>a", "b</analysis>c", "d"], ["c", "d"]),
+        (["<think>", "never closed"], ["<think>", "never closed"]),
+        (["</think>", "<think>", "never closed"], ["</think>", "<think>", "never closed"]),
+        (["shown <think>", "</think>"], ["shown <think>", "</think>"]),
+        (["<think>", "a</analysis>", "b</think>", "<analysis>", "c</analysis>d"], ["", "d"]),
+    ],
+)
+def test_what_a_model_says_to_itself_is_left_out(lines: list[str], kept: list[str]) -> None:
+    assert form._spoken(lines) == kept
+
+
+@pytest.mark.parametrize(
+    ("reply", "kept"),
+    [
+        ("```markdown\n## Goal\nx\n```", ["## Goal", "x"]),
+        ("Here:\n```\n\n## Goal\nx\n```\nbye", ["Here:", "", "## Goal", "x", "bye"]),
+        ("```\n<summary>\nx\n```", ["<summary>", "x"]),
+        ("```md\n## Goal\n```sh\nls\n```\n```", ["## Goal", "```sh", "ls", "```"]),
+        ("```md\n## Goal\n```sh\nls\n```", ["## Goal", "```sh", "ls", "```"]),
+        ("```md\n## Goal", ["## Goal"]),
+        ("```python\n## Goal\n```", ["```python", "## Goal", "```"]),
+        ("```\ncode\n```", ["```", "code", "```"]),
+        ("## Goal\n```\n## x\n```", ["## Goal", "```", "## x", "```"]),
+    ],
+)
+def test_a_fence_around_the_whole_reply_is_taken_off(reply: str, kept: list[str]) -> None:
+    assert form._unfenced(reply.split("\n")) == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("- a\n* b\n+ c\n• d\n1. e\n23) f", ["a", "b", "c", "d", "e", "f"]),
+        ("- [x] a\n- [ ] b\n1. [X] c\n- [~] d", ["a", "b", "c", "d"]),
+        ("---\n\n***\n- None\n(none)\nN/A\n- nothing\n`_=`", []),
+        ("-a\n1234. b\nnone of it", ["-a", "1234. b", "none of it"]),
+    ],
+)
+def test_the_lines_of_a_section(text: str, found: list[str]) -> None:
+    assert form.items(text) == found
+
+
+@pytest.mark.parametrize(
+    ("body", "closed"),
+    [
+        ("```\ncode", "```\ncode\n```"),
+        ("```\ncode\n```", "```\ncode\n```"),
+        ("````sh\n```\ncode", "````sh\n```\ncode\n````"),
+        ("```\n```sh\ncode\n```", "```\n```sh\ncode\n```"),
+        ("```\n````\ntext", "```\n````\ntext"),
+        ("~~~\n```", "~~~\n```\n~~~"),
+    ],
+)
+def test_a_fence_that_is_open_is_closed(body: str, closed: str) -> None:
+    assert form._closed(body) == closed
+
+
 def test_missing_sections_are_named_and_shown_as_none() -> None:
     found = form.parse("## Goal\nx\n\n## Progress\nsome of it")
     assert form.is_summary(found)

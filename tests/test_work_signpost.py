@@ -418,6 +418,7 @@ def test_names_at_work_no_more_are_not_shown() -> None:
         (["src/deep/tide.py"], ["tide.py"]),
         (["src/deep/tide.py", "src/deep/gauge.py"], ["src/deep/"]),
         (["tide.py", "make test"], ["tide.py make test"]),
+        (["make test", "make test", "tide.py"], ["tide.py make test"]),
         (["make test"], []),
         (["src/ti de.py"], []),
         (["odd dir/tide.py"], ["tide.py"]),
@@ -432,6 +433,27 @@ def test_what_the_queries_of_a_signpost_are_made_of(places: list[str], asked: li
     found = work_queries.queries(names, 10, told=(), shown=(), extras=[])
     assert found == asked or len(found) == asked
     assert all(len(query.split()) <= 4 for query in found)
+
+
+@pytest.mark.parametrize(
+    ("place", "units"),
+    [
+        ("", []),
+        ("go test", ["go test"]),
+        ("mise-run", ["mise-run"]),
+        ("a|b", []),
+        ("tide.py", ["tide.py"]),
+        ("/tide.py", ["tide.py"]),
+        ("src/tide.py", ["tide.py", "src/"]),
+        ("/a/b_1/c.d/tide@2.py", ["tide@2.py", "b_1/c.d/"]),
+        ("odd dir/tide.py", ["tide.py"]),
+        ("odd dir/a/b/tide.py", ["tide.py", "a/b/"]),
+        ("src/ti de.py", []),
+        ("src/潮.py", []),
+    ],
+)
+def test_what_a_place_can_be_asked_for_by(place: str, units: list[str]) -> None:
+    assert work_queries._units(place) == units
 
 
 def test_commands_and_decisions_are_asked_for_though_no_name_is_missing() -> None:

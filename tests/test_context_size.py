@@ -1,0 +1,262 @@
+"""How large a context is, when it is compacted, where the cut falls and what a left branch is made of, by entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from clients.entry import Compaction, Entry, Transcript, Usage
+from clients.file_operations import FileOperations
+from core.config import Config
+from core.errors import Failure
+from session.compaction import branch, context, cut_point, preparation
+
+
+def entry(identifier: str, role: Any = "user", tokens: int = 100, **more: Any) -> Entry:
+    about = {"kind": "message", "can_cut": role != "tool_result", "starts_turn": role == "user", **more}
+    return Entry(identifier, about.pop("parent", ""), about.pop("kind"), 1, 0, 0, role, tokens, **about)
+
+
+def answer(identifier: str, tokens: int = 100, used: int = 0, **more: Any) -> Entry:
+    return entry(identifier, "assistant", tokens, usage=Usage(total=used) if used else None, **more)
+
+
+def compacted(identifier: str, first_kept: str = "", tokens: int = 10, summary: str = "so far") -> Entry:
+    return entry(
+        identifier, "compaction_summary", tokens, kind="compaction", can_cut=False,
+        compaction=Compaction(summary, first_kept),
+    )  # fmt: skip
+
+
+def other(identifier: str, **more: Any) -> Entry:
+    return entry(identifier, None, 0, kind="other", can_cut=False, **more)
+
+
+def transcript(*entries: Entry, client: str = "pi", **more: Any) -> Transcript:
+    return Transcript(client, "/s.jsonl", entries, {one.id: one for one in entries}, **more)
+
+
+def told(entries: list[Entry]) -> Iterator[int]:
+    return (one.tokens for one in entries)
+
+
+@pytest.mark.parametrize(
+    ("entries", "size"),
+    [
+        ((), (0, 0, 0, None)),
+        ((entry("a"), answer("b", 7)), (107, 0, 107, None)),
+        ((entry("a"), answer("b", used=1000), entry("c", tokens=5)), (1005, 1000, 5, None)),
+        ((answer("a", used=9), answer("b", used=1000)), (1000, 1000, 0, None)),
+        ((entry("a"), answer("b", used=900), compacted("c", "b")), (110, 0, 110, 900)),
+        ((entry("a"), answer("b", used=900), compacted("c")), (10, 0, 10, None)),
+        ((answer("b", used=900), compacted("c", "b"), entry("d", tokens=3)), (113, 0, 113, 900)),
+        ((answer("b", used=900), compacted("c", "b"), answer("d", used=50)), (50, 50, 0, None)),
+        # of lines of one answer: the results between them were not counted by its usage
+        ((answer("a", group="g"), entry("r", "tool_result", 40), answer("b", used=500, group="g"),
+          entry("c", tokens=2)),
+         (542, 500, 42, None)),
+    ],
+)  # fmt: skip
+def test_how_large_a_context_is(entries: tuple[Entry, ...], size: tuple[Any, ...]) -> None:
+    found = context.size(transcript(*entries))
+    assert (found.total, found.from_usage, found.estimated, found.stale) == size
+
+
+def test_what_stands_in_the_context() -> None:
+    first, second = entry("a"), entry("b")
+    old, last = compacted("c1", "a"), compacted("c2", "b")
+    empty, branched = (
+        entry(name, "branch_summary", size, kind="branch_summary") for name, size in (("e", 0), ("f", 1))
+    )
+    for entries, shown in (
+        ((first, second), "ab"),
+        ((first, second, last), ["c2", "b"]),
+        ((first, old, second, last, first), ["c2", "b", "a"]),
+        ((second, old, first, last), ["c2", "b", "a"]),
+        ((first, compacted("c1", "gone"), second), ["c1", "b"]),
+        ((first, compacted("c1"), second), ["c1", "b"]),
+        ((first, empty, branched), "af"),
+    ):
+        assert [one.id for one in context.entries(transcript(*entries))] == list(shown)
+
+
+@pytest.mark.parametrize(
+    ("entries", "window", "enabled", "reason"),
+    [
+        ((entry("a"),), 110, True, "below-threshold"),
+        ((entry("a"),), 109, True, "above-threshold"),
+        ((entry("a"),), 109, False, "switched-off"),
+        ((entry("a"),), 110, False, "below-threshold"),
+        ((), 110, True, "empty"),
+        ((other("x"),), 0, True, "empty"),
+        ((entry("x", "custom"),), 0, True, "empty"),
+        ((entry("a"), compacted("c", "a")), 0, False, "nothing-since-compaction"),
+        ((entry("a"), compacted("c", "a"), entry("b")), 0, True, "above-threshold"),
+    ],
+)
+def test_when_a_context_is_compacted(entries: tuple[Entry, ...], window: int, enabled: bool, reason: str) -> None:
+    found = context.decide(transcript(*entries), window=window, reserve=10, enabled=enabled)
+    assert (found.reason, found.compact, found.threshold) == (reason, reason == "above-threshold", window - 10)
+    by_default = context.decide(transcript(*entries), window=window, reserve=10)
+    assert by_default.reason == (reason if reason != "switched-off" else "above-threshold")
+
+
+def test_where_the_window_and_the_reserve_come_from() -> None:
+    told_by_file = transcript(entry("a"), window=5_000)
+    own = Config({"context.window": 7_000, "compaction.reserve_tokens": 4_000})
+    for found, wanted in (
+        (context.limits(told_by_file, own, window=6_000), (6_000, "--window", 4_000)),
+        (context.limits(told_by_file, own), (5_000, "the transcript", 4_000)),
+        (context.limits(transcript(), own), (7_000, "context.window", 4_000)),
+        (context.limits(transcript(), own, reserve=0), (7_000, "context.window", 0)),
+        (context.limits(transcript(), own, reserve=6_999), (7_000, "context.window", 6_999)),
+        (context.limits(transcript(), Config({})), (200_000, "the model", 16_384)),
+    ):
+        assert (found.window, found.window_from, found.reserve) == wanted
+    with pytest.raises(Failure) as refused:
+        context.limits(transcript(), own, reserve=7_000)
+    assert refused.value.code == "COMPACTION_INVALID_ARGS"
+
+
+TURNS = (
+    entry("u1"), answer("a1", calls=("c1",)), entry("r1", "tool_result", answers=("c1",)), answer("a2"),
+    entry("u2"), answer("a3", calls=("c2",)), entry("r2", "tool_result", answers=("c2",)), answer("a4"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("keep", "start", "first", "turn"),
+    [
+        (0, 0, "a4", "u2"),
+        (100, 0, "a4", "u2"),
+        (101, 0, "a4", "u2"),  # a result is never the first
+        (200, 0, "a4", "u2"),
+        (201, 0, "a3", "u2"),
+        (300, 0, "a3", "u2"),
+        (301, 0, "u2", ""),
+        (400, 0, "u2", ""),
+        (401, 0, "a2", "u1"),
+        (700, 0, "a1", "u1"),
+        (701, 0, "u1", ""),
+        (9_999, 0, "u1", ""),
+        (9_999, 3, "a2", ""),
+        (301, 5, "a3", ""),  # its turn began before what may be summarised
+    ],
+)
+def test_where_the_cut_falls(keep: int, start: int, first: str, turn: str) -> None:
+    cut = cut_point.find(TURNS, start, keep, "pi", told)
+    assert TURNS[cut.first_kept].id == first
+    assert cut.splits_turn is bool(turn)
+    assert turn == (TURNS[cut.turn_start].id if cut.splits_turn else "")
+
+
+def test_nothing_that_can_be_first_is_no_cut() -> None:
+    results = (entry("r1", "tool_result"), entry("r2", "tool_result"))
+    assert cut_point.find(results, 1, 0, "pi", told) == cut_point.CutPoint(1, -1)
+    assert cut_point.find((), 0, 0, "pi", told) == cut_point.CutPoint(0, -1)
+
+
+def test_a_call_whose_result_is_kept_is_kept_with_all_lines_of_its_answer() -> None:
+    entries = (
+        entry("u1"), answer("a1", group="g"), answer("a2", group="g", calls=("c1",)), answer("a3", calls=("c2",)),
+        entry("r1", "tool_result", answers=("c1",)), answer("a4"),
+    )  # fmt: skip
+    assert entries[cut_point.find(entries, 0, 200, "pi", told).first_kept].id == "a4"
+    assert entries[cut_point.find(entries, 0, 201, "pi", told).first_kept].id == "a1"
+    again = (*entries, answer("a5", calls=("c1",)), entry("r2", "tool_result", answers=("c1",)))
+    assert again[cut_point.find(again, 0, 150, "pi", told).first_kept].id == "a5", "the latest call of an id"
+
+
+def test_extensions_are_not_counted_and_bookkeeping_goes_with_what_follows_it() -> None:
+    note = entry("n", "custom", 900, kind="custom_message")
+    entries = (entry("u1"), other("x"), entry("u2"), note, answer("a2"))
+    for client, first in (("pi", "x"), ("codex", "u2")):
+        assert entries[cut_point.find(entries, 0, 200, client, told).first_kept].id == first
+
+
+def test_where_results_alone_fill_the_budget_the_rule_is_the_clients() -> None:
+    entries = (entry("u1"), answer("a1", calls=("c1",)), entry("r1", "tool_result", answers=("c1",)))
+    for client, first in (("pi", "u1"), ("codex", "a1")):
+        assert entries[cut_point.find(entries, 0, 50, client, told).first_kept].id == first
+
+
+def test_a_prepared_compaction() -> None:
+    made = preparation.prepare(transcript(*TURNS), keep_recent=300, reserve=7, window=99)
+    assert (made.reason, made.first_kept_entry_id, made.is_split_turn, made.tokens_before) == ("ready", "a3", True, 800)
+    assert [one.id for one in made.entries_to_summarize] == ["u1", "a1", "r1", "a2"]
+    assert [one.id for one in made.turn_prefix_entries] == ["u2"]
+    assert (made.previous_summary, made.settings) == (
+        "", {"reserveTokens": 7, "keepRecentTokens": 300, "window": 99},
+    )  # fmt: skip
+    whole = preparation.prepare(transcript(*TURNS), keep_recent=400, reserve=7, window=99)
+    assert (whole.first_kept_entry_id, whole.is_split_turn, whole.turn_prefix_entries) == ("u2", False, ())
+    everything = preparation.prepare(transcript(*TURNS), keep_recent=9_999, reserve=7, window=99)
+    assert (everything.reason, everything.first_kept_entry_id) == ("nothing-to-summarize", "u1")
+    assert preparation.prepare(transcript(), keep_recent=1, reserve=7, window=99).reason == "empty"
+
+
+def test_what_an_earlier_compaction_summed_up_is_left_to_its_summary() -> None:
+    done = compacted("c", "a2")
+    made = preparation.prepare(transcript(*TURNS[:4], done, *TURNS[4:]), keep_recent=400, reserve=7, window=99)
+    assert (made.previous_summary, made.first_kept_entry_id) == ("so far", "u2")
+    assert [one.id for one in made.entries_to_summarize] == ["a2"], "no compaction is summed up itself"
+    lost = preparation.prepare(
+        transcript(*TURNS[:4], compacted("c", "gone"), *TURNS[4:]), keep_recent=100, reserve=7, window=99
+    )
+    assert [one.id for one in (*lost.entries_to_summarize, *lost.turn_prefix_entries)] == ["u2", "a3", "r2"]
+    nothing = preparation.prepare(transcript(*TURNS, done), keep_recent=1, reserve=7, window=99)
+    assert (nothing.reason, nothing.first_kept_entry_id) == ("nothing-since-compaction", None)
+
+
+def tree(*chosen: Entry) -> Transcript:
+    """A root, a branch of these entries, and another one to go to."""
+    parents = ["root", *(one.id for one in chosen)]
+    left = [one._replace(parent=parent) for one, parent in zip(chosen, parents, strict=False)]
+    entries = [entry("root"), *left]
+    made = transcript(*entries)
+    made.tree["there"] = entry("there", parent="root")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("budget", "chosen", "tokens"),
+    [
+        (0, ["d", "c", "s", "a"], 320),
+        (320, ["d", "c", "s", "a"], 320),
+        (319, ["d", "c", "s"], 220),
+        (220, ["d", "c", "s"], 220),
+        (219, ["d", "c"], 200),  # nine tenths are used
+        (223, ["d", "c", "s"], 220),
+        (200, ["d", "c"], 200),
+        (199, ["d"], 100),
+        (99, [], 0),
+    ],
+)
+def test_what_a_left_branch_is_made_of(budget: int, chosen: list[str], tokens: int) -> None:
+    summed = entry("s", "branch_summary", 20, kind="branch_summary")
+    made = tree(entry("a"), summed, entry("r", "tool_result", 900), answer("c"), other("x"), entry("d"))
+    found = branch.prepare(made, "", "there", budget=budget)
+    assert ([one.id for one in found.chosen], found.tokens) == (chosen, tokens)
+    assert (found.leaf, found.target, found.common_ancestor) == ("d", "there", "root")
+    assert [one.id for one in found.entries] == ["a", "s", "r", "c", "x", "d"]
+
+
+@pytest.mark.parametrize(("newest", "taken"), [(89, True), (90, False)])
+def test_a_summary_that_does_not_fit_is_taken_while_less_than_nine_tenths_are_used(newest: int, taken: bool) -> None:
+    summed = entry("s", "branch_summary", 500, kind="branch_summary", files=FileOperations(read=("s.py",)))
+    made = tree(entry("a"), summed, entry("d", tokens=newest, files=FileOperations(edited=("d.py",))))
+    found = branch.prepare(made, "d", "there", budget=100)
+    assert [one.id for one in found.chosen] == (["d", "s"] if taken else ["d"])
+    assert found.file_ops == FileOperations(read=("s.py",), edited=("d.py",)), "its files are listed in any case"
+    plain = tree(entry("a"), entry("b", tokens=500), entry("d", tokens=newest))
+    assert [one.id for one in branch.prepare(plain, "d", "there", budget=100).chosen] == ["d"]
+
+
+def test_entries_that_a_session_does_not_have() -> None:
+    for leaf, target in (("gone", "there"), ("a", "gone")):
+        with pytest.raises(Failure) as refused:
+            branch.prepare(tree(entry("a")), leaf, target, budget=0)
+        assert refused.value.code == "ENTRY_UNKNOWN"
+    assert branch.prepare(tree(entry("a")), "root", "a", budget=0).entries == ()

@@ -1,0 +1,172 @@
+"""Which entry of the table a file belongs to, and what a manifest says of its package (`session.inject.scope`)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.config import Config
+from session import own_command
+from session.inject import scope
+from session.inject.scope import _cargo, _cut, _gem, _go, _json, _mapped, _pom, _pyproject, _string
+
+
+@pytest.mark.parametrize(
+    ("table", "path", "entry"),
+    [
+        ({"web": "a", "web/api": "b", "we": "c"}, "/w/web/api/x.ts", "web/api"),
+        ({"web/api": "b", "web": "a"}, "/w/web/api/x.ts", "web/api"),
+        ({"web": "a"}, "/w/webs/x.ts", None),
+        ({"web": "a"}, "/w/web", "web"),
+        ({" ./web/ ": "a"}, "/w/web/x.ts", " ./web/ "),
+        ({"web/*": "a"}, "/w/web/x.ts", "web/*"),
+        ({"web/**": "a"}, "/w/web/x.ts", "web/**"),
+        ({"web*": "a"}, "/w/web/x.ts", None),
+        ({"/w/web": "a", "../w/web": "b", "web/../web": "c", "": "d", "./": "e"}, "/w/web/x.ts", None),
+        ({"a..b": "a"}, "/w/a..b/x.ts", "a..b"),
+        ({"src": "a"}, "/w/apps/src/x.ts", "src"),  # as seen from where the agent works
+        ({"src": "a"}, "/w/other/src/x.ts", None),
+        ({"one": "a", "two": "b"}, "/w/two/x.ts", "two"),
+        ({"apps/src": "a", "src": "b"}, "/w/apps/src/x.ts", "apps/src"),
+    ],
+)
+def test_the_entry_with_the_longest_folder(table: dict[str, str], path: str, entry: str | None) -> None:
+    found = _mapped(path, ("/w", "/w/apps"), table)
+    assert (found[0] if found else None) == entry
+    if found:
+        assert found[2] == table[found[0]]
+        assert found[1] == found[0].strip().removeprefix("./").rstrip("*").rstrip("/")
+
+
+@pytest.mark.parametrize(
+    ("value", "inside"),
+    [
+        ('"tide"', "tide"), ("'tide' # so", "tide"), ('"a \\"b\\" c" # d', 'a \\"b\\" c'), ("'a\\' b", "a\\"),
+        ('"""long"""', ""), ("'''long'''", ""), ("tide", ""), ("", ""), ('"', ""), ('""', ""), ('"open', "open"),
+        ('"a\\\\" b"', "a\\\\"),
+    ],
+)  # fmt: skip
+def test_the_inside_of_a_quoted_value(value: str, inside: str) -> None:
+    assert _string(value) == inside
+
+
+@pytest.mark.parametrize(
+    ("describe", "text", "described"),
+    [
+        (_json, '{"name": "web", "description": "The site", "keywords": ["a", 1, "b"]}', ("web", "The site a b")),
+        (_json, json.dumps({"name": "w", "keywords": list("abcdefghi")}), ("w", "a b c d e f g h")),
+        (_json, '{"name": "web", "description": 1, "keywords": "a"}', ("web", "")),
+        (_json, '["name"]', ("", "")),
+        (_json, '{"name": null, "description": "x"}', ("", "")),
+        (_pyproject, "[tool.poetry]\nname='p'\ndescription='of p'\n[project]\nname='q'\n", ("q", "")),
+        (_pyproject, "[project]\ndescription='of q'\n[tool.poetry]\nname='p'\ndescription='of p'\n", ("p", "of p")),
+        (_pyproject, "[project] # the package\n\"name\" = 'q'\nname = 'r'\nversion = '1'\n", ("q", "")),
+        (_pyproject, "name = 'q'\n[ project ]\nnames = 'x'\nname 'x'\nname = 'q'\n", ("q", "")),
+        (_pyproject, "[[project]]\nname = 'q'\n[other]\nname = 'x'\n", ("q", "")),
+        (_cargo, "[project]\nname='x'\n[package]\ndescription='d'\n", ("", "")),
+        (_go, "module example.org/harbour/box/v2\n", ("box", "harbour")),
+        (_go, 'module "example.org/a/b"\n', ("b", "a")),
+        (_go, "module example.org/v2\n", ("example.org/v2", "")),
+        (_go, "module box\n", ("box", "")),
+        (_go, "modules box\nmodule\nmodule vx/v/tides\n", ("tides", "vx v")),
+        (_go, "go 1.24\n", ("", "")),
+        (_pom, "<parent><artifactId>no</artifactId></parent><artifactId> sea </artifactId><description>d</description>",
+         ("sea", "d")),
+        (_pom, "<build>a</build><build><artifactId>no</artifactId></build><artifactId>sea</artifactId>", ("sea", "")),
+        (_pom, f"<artifactId>{'x' * 401}</artifactId>", ("x" * 400, "")),
+        (_pom, "<project></project>", ("", "")),
+    ],
+)  # fmt: skip
+def test_what_a_manifest_says(describe: Any, text: str, described: tuple[str, str]) -> None:
+    assert describe(text, "") == described
+
+
+def test_the_first_gemspec_names_the_gem(tmp_path: Path) -> None:
+    assert _gem("", str(tmp_path)) == _gem("", str(tmp_path / "gone")) == ("", "")
+    for name in ("b.gemspec", "a.gemspec", "0.rb"):
+        (tmp_path / name).write_text("")
+    assert _gem("", str(tmp_path)) == ("a", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("x" * 10, "x" * 10), ("x" * 11, "x" * 10), ("one two thr", "one two"), ("one two th four", "one two th"),
+        ("one two   thr", "one two"), ("one two thre", "one two"),
+    ],
+)  # fmt: skip
+def test_whole_words_where_it_can(text: str, shown: str) -> None:
+    assert _cut(text, 10) == shown
+
+
+def of_file(path: str, cwd: Path, table: dict[str, str]) -> Any:
+    settings = Config({})
+    settings.scopes = table
+    return scope.of_file(path, str(cwd), settings, [])
+
+
+def test_a_scope_needs_a_name_and_a_query_of_two_characters(tmp_path: Path) -> None:
+    for query, shown in (
+        ("", None),
+        ("x", None),
+        (" x ", None),
+        ("xy", "xy"),
+        ("x$`y", "x y"),
+        ("q " * 60, "q " * 59 + "q"),
+    ):
+        found = of_file("web/x.ts", tmp_path, {"web": query})
+        assert (found["query"] if found else None) == shown
+        assert found is None or (found["name"], found["foreign"]) == ("web", False)
+    assert len(of_file("w" * 61 + "/x.ts", tmp_path, {"w" * 61: "xy"})["name"]) == 60
+    assert len(of_file("web/x.ts", tmp_path, {"web": "y" * 121})["query"]) == 120
+
+
+@pytest.mark.parametrize(
+    ("longer", "commands", "tokens"),
+    [(0, 3, 0), (1, 3, 0), (2, 3, 1), (40, 3, 25), (41, 2, 20), (60, 2, 25), (61, 1, 15), (100, 1, 25), (500, 1, 25)],
+)
+def test_how_many_commands_have_room_by_the_length_of_our_path(
+    monkeypatch: pytest.MonkeyPatch, longer: int, commands: int, tokens: int
+) -> None:
+    monkeypatch.setattr(own_command, "word", lambda agent="": "x" * (8 + longer))
+    assert own_command.most(3, "pi") == commands
+    assert (own_command.most(0, "pi"), own_command.most(1, "pi")) == (0, 1)
+    assert own_command.uncounted(commands, "pi") == tokens
+    assert own_command.uncounted(0, "pi") == 0
+    assert own_command.recall("q", "pi") == f'{"x" * (8 + longer)} recall "q" --raw'
+
+
+def test_the_word_that_finds_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, other, empty = (tmp_path / name for name in ("o'urs", "other", "empty"))
+    for folder in (ours, other, empty):
+        folder.mkdir()
+    for folder in (ours, other):
+        (folder / "joelclaw").write_text("")
+        (folder / "joelclaw").chmod(0o755)
+    (empty / "joelclaw").mkdir()
+    own = str(ours / "joelclaw")
+    for folders, found in (
+        ((empty, ours), True), ((other, ours), False), ((), False), (("relative", ours), False),
+        ((ours, "relative"), True),
+    ):  # fmt: skip
+        assert own_command._is_found(own, ":".join(map(str, folders))) is found
+    for path, word in (
+        (own, "'" + own.replace("'", "'\"'\"'") + "'"),
+        ("/opt/joelclaw", "/opt/joelclaw"), ("/a`b/joelclaw", "joelclaw"),
+        ("/a\nb/joelclaw", "joelclaw"), ("/a b/joelclaw", "'/a b/joelclaw'"), ("", "joelclaw"),
+    ):  # fmt: skip
+        monkeypatch.setattr(own_command, "path", lambda path=path: path)
+        assert own_command._word(str(empty)) == word
+    monkeypatch.setattr(own_command, "path", lambda: own)
+    assert own_command._word(str(ours)) == "joelclaw"
+
+
+def test_what_a_package_says_is_foreign_where_nobody_is_trusted(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    (tmp_path / "package.json").write_text('{"name": "web"}')
+    assert of_file("x.ts", tmp_path, {}) == {"name": "web", "query": "web", "foreign": True}

@@ -1,0 +1,107 @@
+"""The task of a session and its recall query, made of what the user said last (`session.state.task`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from session.state import task
+
+
+def kept(*texts: str) -> list[Any]:
+    return [{"text": text, "hash": text} for text in texts]
+
+
+@pytest.mark.parametrize("text", ["", " \n", "\u202e", "## Session Recovery\n**Task:** something old"])
+def test_what_is_no_message(text: str) -> None:
+    assert task.message(text) is None
+
+
+def test_a_message_is_one_line_of_two_hundred_characters() -> None:
+    assert [task.message(text)["text"] for text in ("  two\n lines ", "x" * 200, "x" * 201)] == [
+        "two lines", "x" * 200, "x" * 199 + "…",
+    ]  # fmt: skip
+
+
+def test_messages_are_told_apart_by_their_first_4000_characters_and_their_length() -> None:
+    same, other = "x" * 3_999 + "a" + "b" * 9, "x" * 3_999 + "a" + "c" * 9
+    assert task.message(same)["hash"] == task.message(other)["hash"]
+    for unlike in (same + "b", "x" * 3_999 + "d" + "b" * 9):
+        assert task.message(same)["hash"] != task.message(unlike)["hash"]
+    assert task.message("two  words")["hash"] != task.message("two words ")["hash"]
+
+
+@pytest.mark.parametrize(
+    ("known", "given", "fresh"),
+    [
+        ("", "ab", "ab"),
+        ("ab", "", ""),
+        ("abc", "abcd", "d"),
+        ("abc", "bcd", "d"),
+        ("abc", "cd", "d"),
+        ("abc", "de", "de"),
+        ("abc", "c", ""),
+        ("abc", "ccd", "d"),
+        ("", "aab", "ab"),
+        ("abc", "xabcd", "d"),
+        ("abc", "abcabcd", "abcd"),
+        ("ab", "abx", "x"),
+        ("abc", "xcd", "xcd"),  # its end is elsewhere in the conversation, and does not say where it goes on
+        ("a", "ba", ""),
+        ("ab", "ba", "a"),
+        ("bab", "ab", ""),
+    ],
+)
+def test_what_of_a_conversation_is_new(known: str, given: str, fresh: str) -> None:
+    assert task.added(kept(*known), kept(*given)) == kept(*fresh)
+
+
+def test_the_task_is_the_last_three_messages_within_500_characters() -> None:
+    assert task.text_of(kept("a", "b", "c", "d")) == "b | c | d"
+    assert task.text_of([]) == ""
+    assert task.text_of(kept("x" * 497, "")) == "x" * 497 + " | "
+    assert task.text_of(kept("x" * 497, "yy")) == "x" * 497 + " |…"
+
+
+def test_the_hash_of_a_task_is_that_of_its_last_three_messages() -> None:
+    hashes = [task.hash_of(kept(*texts)) for texts in ("abcd", "bcd", "cbd", "cd")]
+    assert hashes[0] == hashes[1] and len({*hashes, task.hash_of(kept("b | c | d"))}) == 3
+    assert task.hash_of([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("texts", "query"),
+    [
+        (("older", "first", "second"), "first second"),
+        (("abcd",), ""),
+        (("abcde",), "abcde"),
+        (("a", "bc"), ""),
+        (("a", "bcd"), "a bcd"),
+        (("--verbose flag",), "verbose flag"),
+        (("say \"now\" for $5 and `x` \\ or !!",), "say now for 5 and 'x' or"),
+        (("the key [redacted:token] of it",), "the key of it"),
+        (("cut off he…",), "cut off he"),
+        (("--", "second"), "second"),
+        (("x" * 120,), "x" * 120),
+        (("x" * 121,), "x" * 120),
+        (("a" * 59, "b" * 60), "a" * 59 + " " + "b" * 60),
+        (("a" * 60, "b" * 60), "a" * 59 + " " + "b" * 60),
+        (("a" * 60, "b" * 59), "a" * 60 + " " + "b" * 59),
+        (("a" * 200, "b" * 200), "a" * 59 + " " + "b" * 60),
+        (("a" * 200, "b" * 20), "a" * 99 + " " + "b" * 20),
+        (("a" * 20, "b" * 200), "a" * 20 + " " + "b" * 99),
+        # between words, where more than half is left
+        (("w" * 60 + " " + "x" * 70,), "w" * 60),
+        (("w" * 59 + " " + "x" * 70,), "w" * 59 + " " + "x" * 60),
+        (("w" * 110 + " " + "x" * 9 + " z",), "w" * 110 + " " + "x" * 9),
+        (("w" * 110 + " " + "x" * 10 + " z",), "w" * 110),
+    ],
+)  # fmt: skip
+def test_the_query_is_the_last_two_messages_within_120_characters(texts: tuple[str, ...], query: str) -> None:
+    assert task.query_of(kept(*texts)) == query
+
+
+def test_the_memory_of_a_task_names_its_files() -> None:
+    assert task.memory_of("fix it", []) == "Task: fix it"
+    assert task.memory_of("fix it", ["b.py", "a.py"]) == "Task: fix it | Files: b.py, a.py"

@@ -1,0 +1,171 @@
+"""Where the bounds lie between a person's own words, what is automated, and a request (`session.inject.topics`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from session.inject import topics
+from session.state import task
+
+
+@pytest.mark.parametrize(
+    ("said", "topic"),
+    [
+        ("importer tide table", False),  # 19 characters
+        ("importers tide table", True),
+        ("# > importer tide table", False),  # marks do not count
+        ("潮汐表导入程序很", False),  # signs of other scripts count twice
+        ("潮汐表导入程序很慢了", True),
+        ("the importer and the it of the", False),  # one word that means something
+        ("the importer and the tide of the", True),
+        ("status of the importer now", True),  # of a question of status one will do
+        ("what happened today right now and now", False),
+        ("x" * 4_000, False),
+        (" " * 4_001 + "importers tide table", False),
+    ],
+)
+def test_a_topic_has_twenty_characters_and_two_words_that_mean_something(said: str, topic: bool) -> None:
+    assert topics.is_topic(said) is topic
+
+
+@pytest.mark.parametrize(
+    ("said", "topic"),
+    [
+        ("‹b› importer of the tide tables", False),
+        ("/compact importer of the tide tables", False),
+        ("/w/tides importer of the tide tables", True),
+        ("/tides.py importer of the tide tables", True),
+        ("/ importer of the tide tables", False),
+        ("(reminder) importer of the tide tables", True),
+        ("[reminder]: importer of the tide tables", False),
+        ("reminder - importer of the tide tables", False),
+        ("reminder -importer of the tide tables", True),
+        ("events (importer of the tide tables)", False),
+        ("eventsof the importer of the tide tables", True),
+        ("alert | importer of the tide tables", False),
+        ("The importer of the tide tables: acknowledge briefly", False),
+        ("The importer: should I: keep the tide tables", False),
+    ],
+)
+def test_how_an_automated_message_begins(said: str, topic: bool) -> None:
+    assert topics.is_topic(said) is topic
+
+
+@pytest.mark.parametrize(
+    ("said", "topic"),
+    [
+        ("ok, ok, ok, ok, ok, ok, ok, ok.", False),  # eight of them
+        ("thanks! I'll look at the importer of the tide tables", False),
+        ("thanks! I look at the importer of the tide tables", True),
+        ("I'll look at the importer of the tide tables", True),
+        ("ok — here’s the importer of the tide tables", False),
+        ("okapi importer of the tide tables", True),
+    ],
+)
+def test_who_acknowledges_says_nothing_and_an_agents_report_follows_it(said: str, topic: bool) -> None:
+    assert topics.is_topic(said) is topic
+
+
+@pytest.mark.parametrize(
+    ("said", "topic"),
+    [
+        ("total 4 importer tide tables", False),
+        ("total importer tide tables", True),
+        ("commit 1a2b importer tide tables", False),
+        ("commit the importer tide tables", True),
+        ("info: importer of the tide tables", False),
+        ("made: importer of the tide tables", True),
+        ("make: importer of the tide tables", False),
+        ("indexes of the importer of tide tables", True),
+        ("2026-09 importer of the tide tables", False),
+        ("2026 09 importer of the tide tables", True),
+        ("2026-ab importer of the tide tables", True),
+        ("202x-09 importer of the tide tables", True),
+        # six characters in ten are letters or spaces
+        ("importer tide tables abcd" + "1" * 16, True),
+        ("importer tide tables abcd" + "1" * 17, False),
+        ("importer tide tables é" + "1" * 14, True),
+        ("importer tide tables é" + "1" * 15, False),
+    ],
+)
+def test_what_a_program_printed_is_no_topic(said: str, topic: bool) -> None:
+    assert topics.is_topic(said) is topic
+
+
+@pytest.mark.parametrize(
+    ("said", "asks"),
+    [
+        ("hey, ok so what's up", True),
+        ("heyday status", False),
+        ("what’s new with us", True),
+        ("what's new with them", False),
+        ("what's next", False),
+        ("how's the " + "x" * 64 + " going", True),  # 80 characters
+        ("how's the " + "x" * 65 + " going", False),
+        ("how is the importer doing?!", True),
+        ("the importer is doing", False),
+        ("how is the importer done", False),
+        ("please, status report", True),
+        ("updates since monday", True),
+        ("status" + " " * 4_000 + "of all that was", True),
+    ],
+)
+def test_who_asks_how_things_stand(said: str, asks: bool) -> None:
+    assert topics.is_status_question(said) is asks
+
+
+@pytest.mark.parametrize(
+    ("said", "asks"),
+    [
+        ("fix it", False),
+        ("fix login", True),
+        ("could you please now fix login", True),
+        ("please", False),
+        ("why login", True),
+        ("why", False),
+        ("run login", False),
+        ("run login gauges", True),
+        ("the importer is slow", True),
+        ("the is slow", False),
+        ("importer is slow now", False),
+        ("paginate the gauges", True),
+        ("paginate gauges", False),
+        ("paginate the", False),
+        ("embed the gauges", True),
+        ("renamed the gauges", False),
+        ("love the gauges", False),
+        ("add 5", False),
+        ("add 55", True),
+        ("add these gauges", False),
+        ("修复登录", True),
+        ("请修复登", False),
+        ("继续修复登录", True),
+        ("fix the login " + "x" * 386, True),  # 400 characters
+        ("fix login " + "1" * 391, False),
+    ],
+)
+def test_a_short_request_is_an_imperative_or_a_question_with_a_word_of_its_own(said: str, asks: bool) -> None:
+    assert topics.is_request(said) is asks
+
+
+def test_a_longer_message_is_a_request_by_three_words_of_its_own() -> None:
+    assert not topics.is_request("yes, importer and the tide please go")
+    assert topics.is_request("yes, importer and the tide tables please go")
+    assert topics.is_request("да, импортёр и таблицы приливов")
+
+
+def kept(*texts: str) -> list[Any]:
+    return [entry for text in texts if (entry := task.message(text))]
+
+
+def test_the_query_is_of_the_last_two_topics() -> None:
+    first, second, third = (f"the importer of the {word} tables" for word in ("tide", "wind", "wave"))
+    assert topics.query_of(kept(first, second, third)) == f"{second} {third}"
+    assert topics.query_of(kept(first, "ok", second, "status")) == f"{first} {second}"
+    assert topics.query_of(kept(first, second), third) == f"{second} {third}"
+    assert topics.query_of(kept(first, second), second) == f"{first} {second}", "it is kept already"
+    assert topics.query_of(kept(first, second), "ok") == f"{first} {second}"
+    assert topics.query_of(kept("ok", "status"), "thanks") == ""
+    assert topics.query_of(kept("ok"), first) == first
