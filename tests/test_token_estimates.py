@@ -36,7 +36,7 @@ def test_the_parts_of_a_message_are_counted_together() -> None:
     call = Block("tool_call", name="bash", arguments={"a": 1}, text="not counted")
     blocks = [Block("text", "abc"), Block("thinking", "de"), call]
     assert tokens.of_blocks(blocks) == 4  # 3 + 2 + 4 + 7 characters
-    assert tokens.of_blocks([Block("image", "x" * 90)]) == 1200
+    assert tokens.of_blocks([Block("image", "x" * 90), Block("text", "x")]) == 1201
     assert tokens.of_blocks([Block("image"), Block("text", "x")], images=False) == 1
 
 
