@@ -307,6 +307,9 @@ HISTORY = [
 ]
 
 
+GEMINI_CALLS = [{"args": {"p": "cde"}, "result": ["no"]}, {"args": "f"}]
+
+
 @pytest.mark.parametrize(
     ("line", "count"),
     [
