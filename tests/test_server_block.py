@@ -161,7 +161,8 @@ def test_taken_out_nothing_of_ours_is_left_and_no_empty_line(text: str, left: st
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ('"/o/joelclaw"', '"/o/other"'), ('"/o/joelclaw"', '"/o/joelclaw" # mine'), ('"/o/joelclaw"', "7"),
+        ('"/o/joelclaw"', '"/o/other"'), ('"/o/joelclaw"', '"/o/claw"'),
+        ('"/o/joelclaw"', '"/o/joelclaw" # mine'), ('"/o/joelclaw"', "7"),
         ('"/o/joelclaw"', "'/o/joelclaw'"), ('"mcp"', '"mcp", "x"'), ("env_vars", "env"),
     ],
 )  # fmt: skip
@@ -189,6 +190,12 @@ def test_what_is_no_toml_is_refused() -> None:
             act()
     with pytest.raises(Malformed, match="an edit would change what is not ours"):
         toml_block.put_in("mcp_servers = 7\n", COMMAND)
+
+
+def test_a_path_stands_as_it_is_written() -> None:
+    new, _ = toml_block.put_in("", "/hé/joelclaw")
+    assert new == BLOCK.replace("/o/", "/hé/")
+    assert toml_block.take_out(new) == ("", "")
 
 
 @pytest.mark.parametrize(("line", "there"), [(END, True), (END.strip(), True), (" " + END, False), ("", False)])
