@@ -116,9 +116,6 @@ def observed(
     return run._observe(Config({}), None, "s", None, "command"), events  # type: ignore[arg-type]
 
 
-LEFT = {"turns": 0, "tokens": 0, "reason": ""}
-
-
 def test_what_was_observed_is_counted_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
     report = Report(
         [{"from": 1}], 3, 40, [stored("fact", "allow", merged=True), stored("fact", "hold")], 1, 5, 60, "tokens"
@@ -158,9 +155,8 @@ def test_a_session_without_anything_new_is_unchanged_and_that_is_told_quietly(
 def test_an_observation_that_fails_says_what_was_stored_before(
     ranges: int, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    events: list[Any] = []
     with pytest.raises(Failure) as failed:
-        _, events = observed(Report([{}] * ranges), monkeypatch, Failure("MODEL_FAILED", "no", "f"))
+        observed(Report([{}] * ranges), monkeypatch, Failure("MODEL_FAILED", "no", "f"))
     assert failed.value.message == message
 
 
