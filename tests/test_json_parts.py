@@ -42,7 +42,8 @@ def test_a_server_of_ours_is_known_by_its_command_and_its_argument(value: Any, o
     ("rule", "ours"),
     [
         ("Bash(joelclaw recall:*)", True), ("Bash(/o/joelclaw recall)", True), ("Bash('/a b/joelclaw' recall:*)", True),
-        ("Bash(joelclaw memory:*)", False), ("Bash(other recall:*)", False), ("Bash(a; joelclaw recall:*)", False), (7, False),
+        ("Bash(joelclaw memory:*)", False), ("Bash(other recall:*)", False), ("Bash(a; joelclaw recall:*)", False),
+        (7, False),
         ("xBash(joelclaw recall:*) ", False),
     ],
 )  # fmt: skip
@@ -51,8 +52,8 @@ def test_a_rule_of_ours_is_known_by_its_whole_text(rule: Any, ours: bool) -> Non
 
 
 def test_what_is_ours_is_found_with_its_place() -> None:
-    root = json_nodes.read(json.dumps({"permissions": {"allow": ["x", *RULES.values]}, "mcpServers": {"joelclaw": SERVER}}),
-                           PLAIN)  # fmt: skip
+    told = {"permissions": {"allow": ["x", *RULES.values]}, "mcpServers": {"joelclaw": SERVER}}
+    root = json_nodes.read(json.dumps(told), PLAIN)
     assert json_parts.found(root, RULES) == [(1, RULES.values[0]), (2, RULES.values[1])]
     assert json_parts.found(root, KEYED) == [("joelclaw", SERVER)]
     assert json_parts.names(root, KEYED) == ["mcpServers/joelclaw"]
@@ -70,7 +71,8 @@ def test_what_is_ours_is_found_with_its_place() -> None:
 @pytest.mark.parametrize(
     ("value", "part", "told"),
     [
-        ({"mcpServers": []}, KEYED, "`mcpServers` is no object"), ({"permissions": []}, RULES, "`permissions` is no object"),
+        ({"mcpServers": []}, KEYED, "`mcpServers` is no object"),
+        ({"permissions": []}, RULES, "`permissions` is no object"),
         ({"permissions": {"allow": {}}}, RULES, "`permissions.allow` is no list"),
     ],
 )  # fmt: skip
@@ -132,7 +134,8 @@ def test_an_older_value_of_ours_is_replaced_and_one_of_somebody_s_left() -> None
         ({"mcpServers": {"joelclaw": {"command": "x"}}}, KEYED, {"mcpServers": {"joelclaw": {"command": "x"}}}),
         ({"mcpServers": {}}, KEYED, {}), ({"a": 1}, KEYED, {"a": 1}), ([1], KEYED, [1]),
         ({"permissions": {"allow": ["x", *RULES.values], "b": 1}}, RULES, {"permissions": {"allow": ["x"], "b": 1}}),
-        ({"permissions": {"allow": [*RULES.values]}}, RULES, {}), ({"permissions": {"b": 1}}, RULES, {"permissions": {"b": 1}}),
+        ({"permissions": {"allow": [*RULES.values]}}, RULES, {}),
+        ({"permissions": {"b": 1}}, RULES, {"permissions": {"b": 1}}),
         ({"permissions": {"allow": "x"}}, RULES, {"permissions": {"allow": "x"}}),
     ],
 )  # fmt: skip

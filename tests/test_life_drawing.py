@@ -83,6 +83,12 @@ def test_a_line_stands_where_each_turn_begins_with_its_number() -> None:
     ]  # fmt: skip
 
 
+def test_a_session_of_one_turn_has_one_line_for_it() -> None:
+    html = chart.of(life([1.0] * 3))
+    assert drawn(html, r'<line class="turn" x1="(\S+)"') == ["64.0"]
+    assert drawn(html, r'y="246.0" text-anchor="middle">(\d+)<') == ["1"]
+
+
 @pytest.mark.parametrize(("count", "every"), [(14, 1), (15, 2), (28, 2), (29, 3)])
 def test_at_most_fourteen_turns_are_numbered(count: int, every: int) -> None:
     html = chart.of(life([1.0] * count, turns=list(range(count))))
