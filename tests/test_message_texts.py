@@ -63,7 +63,7 @@ def test_only_our_own_frame_is_taken_out_of_what_a_call_returned() -> None:
 @pytest.mark.parametrize(
     ("files", "given", "target"),
     [
-        (["w"], {"path": "p"}, "w"), ([], {"path": " p "}, "p"), ([], {"file_path": "", "filePath": "q"}, "q"),
+        (["w", "v"], {"path": "p"}, "w"), ([], {"path": " p "}, "p"), ([], {"file_path": "", "filePath": "q"}, "q"),
         ([], {"notebook_path": "n", "absolute_path": "a"}, "n"), ([], {"absolute_path": "a"}, "a"),
         ([], {"path": 7}, ""), ([], "path", ""),
     ],
