@@ -186,8 +186,8 @@ def test_what_killed_backups_left_goes_and_that_of_running_ones_stays(
 def test_a_home_knows_its_last_twenty_backups_each_once(home: Path) -> None:
     home.mkdir()
     assert archive.known() == []
-    for number in range(21):
-        archive.note(str(home), f"/b{number}", "t", archive.known())
+    before = [{"file": f"/b{number}", "at": "t"} for number in range(20)]
+    archive.note(str(home), "/b20", "t", before)
     assert [one["file"] for one in archive.known()] == [f"/b{number}" for number in range(1, 21)]
     archive.note(str(home), "/b5", "u", archive.known())
     assert [one["file"] for one in archive.known()][-2:] == ["/b20", "/b5"]
