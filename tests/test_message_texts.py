@@ -85,7 +85,7 @@ def test_texts_come_in_their_order_from_any_depth() -> None:
     value = ["a", {"k": ["b", {"x": "c"}], "l": "d"}, 1, None, [["e"]], "f"]
     assert content.texts_in(value) == ["a", "b", "c", "d", "e", "f"]
     assert content.given_text("a") == "a"
-    assert content.given_text({"a": "b", "password": "hunter2", "c": ["d"]}) == "b\nd"
+    assert content.given_text({"a": "b", "password": "hunter2", "c": ["d"]}) == "b\n[redacted:password]\nd"
 
 
 def test_a_plan_has_the_steps_that_say_something() -> None:
