@@ -168,3 +168,6 @@ def test_a_comment_in_a_container_of_ours_keeps_it() -> None:
     free = Dialect(comments=True)
     assert json_parts.tidied(text, [("a",)], free, None) == text
     assert json_parts.tidied('{"a": [ ]}', [("a",)], free, None) == "{}"
+    before = Traces(frozenset(), {"a": "/* its own */"})
+    assert json_parts.tidied(text, [("a",)], free, before) == text, "what was there before was changed since"
+    assert json_parts.tidied('{"a": [/*its own*/ ]}', [("a",)], free, before) == '{"a": [/* its own */]}'
