@@ -167,7 +167,7 @@ def test_pi_an_entry_takes_our_extension_out(listed: Any, out: list[str]) -> Non
     [
         ("a.json", '{"a": 1} // x', False), ("a.json", '{"a": /* x */ 1}', False), ("a.json", " \n", False),
         ("a.json", '\ufeff{"a": "// no comment"}', False), ("a.json", '{"a": 1', True), ("a.toml", "a = 1", False),
-        ("a.toml", "a = ", True), ("a.toml", "", False), ("a.json", "[" * 100_000, True),
+        ("a.toml", "a = ", True), ("a.toml", "", False), ("a.json", "[" * 20_000, True),
     ],
 )  # fmt: skip
 def test_a_file_that_a_client_cannot_read_is_damaged(tmp_path: Path, name: str, text: str, damaged: bool) -> None:
