@@ -12,7 +12,7 @@ from clients import registry
 from clients.own_settings import Place
 from core import VERSION
 from core.errors import Failure
-from session.doctor import examination, hooks
+from session.doctor import examination, hooks, trial
 from session.doctor.finding import Finding, error, note, warning
 from session.install.entered import Entry
 from session.install.json_parts import Traces
@@ -142,3 +142,27 @@ def test_one_of_two_scopes_with_the_same_file_counts_once(path: Path, monkeypatc
     assert hooks._installed(CLAUDE, project=True) is True
     same: Any = SimpleNamespace(path=lambda project: "/same")
     assert hooks._installed(same, project=True) is False
+
+
+def test_entries_are_tried_until_one_is_found_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[str] = []
+
+    def call(_client: Any, entry: Entry, event: str) -> trial.Call:
+        called.append(event)
+        return trial.Call(0, "", "", {"a": 7, "b": 9, "c": 8}[entry.command], [])
+
+    client = registry.row("claude")
+    tried = [Entry(Place("Stop", 0, 0), line, "/o/joelclaw") for line in "abc"]
+    monkeypatch.setattr(trial.entered, "fault", lambda _: None)
+    monkeypatch.setattr(trial, "_chosen", lambda *_: [(one, one.command) for one in tried])
+    monkeypatch.setattr(trial, "_call", call)
+    wrong = error("HOOK_FAILS", "claude", "m", "f")
+    for bad, events, ms in (("", ["a", "b", "c"], 9), ("b", ["a", "b"], 9), ("a", ["a"], 7)):
+        called.clear()
+        monkeypatch.setattr(trial, "_judged", lambda _c, _e, event, *_, bad=bad, **__: [wrong] * (event == bad))
+        assert trial.of(client, tried, project=False) == trial.Trial([wrong] * bool(bad), ms)
+        assert called == events
+    monkeypatch.setattr(trial.entered, "fault", lambda _: ("HOOK_COMMAND_GONE", "x is gone"))
+    told = error("HOOK_COMMAND_GONE", "claude", "the hooks of claude do nothing: x is gone", "joelclaw install claude")
+    assert trial.of(client, tried, project=False) == trial.Trial([told])
+    assert called == ["a"], "what cannot be started is not called"
