@@ -130,6 +130,11 @@ def test_an_archived_session_has_the_larger_figures_and_the_earlier_start(
     assert row["startedAt"] == clock.iso(told)
 
 
+def test_where_no_prompt_asks_for_anything_the_last_one_is_the_task() -> None:
+    assert listing.last_task(["ok", "thanks", "yes"]) == "yes"
+    assert listing.last_task([]) == ""
+
+
 def test_sessions_are_counted_beyond_the_limit_and_by_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for number, (client, project) in enumerate([("pi", "shop"), ("claude", "gate"), ("pi", "gate"), ("pi", "shop")]):
@@ -148,6 +153,7 @@ def test_sessions_are_counted_beyond_the_limit_and_by_what_is_asked(monkeypatch:
     assert asked(since=AT - 2) == (["s0", "s1", "s2"], 3)
     assert asked(project="shop") == (["s0", "s3"], 2)
     assert asked(client="pi") == (["s0", "s2", "s3"], 3)
+    assert asked(client="claude") == (["s1"], 1)
     assert asked(client="pi", project="gate") == (["s2"], 1)
 
 
