@@ -16,6 +16,7 @@ from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clients.context_window import context_window
 from core.config import Config
 from session import context_usage
 from session.context_usage import of_transcript
@@ -299,6 +300,37 @@ def test_what_overrules_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for wrong in ("", "many", "0", "-5", "²", "9" * 5000):
         monkeypatch.setenv("CLAUDE_CODE_AUTO_COMPACT_WINDOW", wrong)
         assert told(path, "claude", lines)["tokens"] == 40_000
+
+
+@pytest.mark.parametrize(
+    ("agent", "models", "used", "window"),
+    [
+        ("claude", ("claude-sonnet-4-5",), 200_000, 200_000),
+        ("claude", ("claude-sonnet-4-5",), 200_001, 1_000_000),
+        ("claude", ("claude-sonnet-4-5[1m]",), 1_000_001, 1_000_000),
+        ("codex", (), 300_000, 272_000),
+        ("codex", ("", "mock-1", "o4-mini"), 0, 200_000),
+        ("pi", ("gpt-4.1-mini", "claude-x"), 0, 1_047_576),
+        ("pi", ("GPT-4o",), 0, 128_000),
+        ("pi", ("o3", "some-1m"), 0, 1_000_000),
+        ("gemini", (), 0, 1_048_576),
+        ("of nobody", ("deepseek-chat",), 0, 128_000),
+    ],
+)
+def test_the_first_model_that_is_known_tells_the_window(
+    agent: str, models: tuple[str, ...], used: int, window: int
+) -> None:
+    assert context_window(agent, models, used, Config({})) == window
+
+
+@pytest.mark.parametrize(
+    ("given", "window"),
+    [("1", 1), (" 77 ", 77), ("0", 200_000), ("-5", 200_000), ("²", 200_000), ("1" + "0" * 11 + "7", 10**11)],
+)
+def test_a_client_s_variable_sets_the_window(monkeypatch: pytest.MonkeyPatch, given: str, window: int) -> None:
+    monkeypatch.setenv("CLAUDE_CODE_AUTO_COMPACT_WINDOW", given)
+    assert context_window("claude", (), 5, Config({})) == window
+    assert context_window("codex", (), 0, Config({})) == 272_000
 
 
 def test_a_context_that_does_not_fit_has_the_long_window(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clients import extension_hooks, payload
+from clients import extension_hooks, payload, registry
 
 
 @pytest.mark.parametrize("value", [None, 1, True, ["a"], {"a": 1}])
@@ -119,3 +119,49 @@ def test_the_answer_of_our_extension_keeps_notices_apart() -> None:
     assert json.loads(extension_hooks.answer(event, [text])) == {"messages": [{**text, "display": False}]}
     both = json.loads(extension_hooks.answer(event, [notice, text, later]))
     assert both == {"messages": [{**text, "display": False}], "notice": "compacting"}
+
+
+def hooked(agent: str, name: str, **given: object) -> Any:
+    return registry.row(agent).hooks().read({**given, "hook_event_name": name}, "other")
+
+
+def test_a_start_after_a_compaction_and_a_prompt_of_the_user() -> None:
+    assert hooked("claude", "SessionStart", source="compact")["kind"] == "after_compaction"
+    assert hooked("claude", "SessionStart", source="startup")["kind"] == "start"
+    assert hooked("claude", "UserPromptSubmit", source="compact", prompt=" hi ")["messages"] == ["hi"]
+    assert hooked("claude", "UserPromptSubmit", prompt="<system-reminder>x")["messages"] == []
+    assert hooked("claude", "Unknown")["kind"] == "ignored"
+    assert registry.row("claude").hooks().read({}, "Stop")["name"] == "Stop"
+
+
+def test_a_tool_that_writes_names_its_files() -> None:
+    event = hooked("claude", "PostToolUse", tool_name="Write", tool_input={"file_path": "/a"})
+    assert (event["kind"], event["files"]) == ("tool", ["/a"])
+    assert hooked("claude", "PostToolUse", tool_name="Read", tool_input={"file_path": "/a"})["files"] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "summary"),
+    [
+        ({"last_assistant_message": "a <summary> b </summary> c"}, "b"),
+        ({"last_assistant_message": "<summary>b"}, ""), ({"last_assistant_message": "b</summary>"}, ""),
+        ({"last_assistant_message": "<summary> </summary>"}, ""), ({"last_assistant_message": 7}, ""), ({}, ""),
+        ({"agent_type": "Explore", "last_assistant_message": "<summary>b</summary>"}, ""),
+    ],
+)  # fmt: skip
+def test_a_summary_is_what_the_summariser_wrote(given: dict[str, object], summary: str) -> None:
+    event = hooked("claude", "SubagentStop", **given)
+    assert (event["kind"], event["summary"]) == ("summary" if summary else "ignored", summary)
+
+
+def test_a_summary_is_cut_at_300000_characters() -> None:
+    said = f"<summary>{'x' * 300_001}</summary>"
+    assert len(hooked("claude", "SubagentStop", last_assistant_message=said)["summary"]) == 300_000
+
+
+def test_what_does_not_reach_the_model_is_not_printed() -> None:
+    texts: Any = [{"customType": "a", "content": "one"}, {"customType": "b", "content": "two"}]
+    answer = registry.row("claude").hooks().answer
+    printed = json.loads(answer(hooked("claude", "SessionStart"), texts))
+    assert printed == {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "one\n\ntwo"}}
+    assert answer(hooked("claude", "Stop"), texts) == answer(hooked("claude", "SessionStart"), []) == ""

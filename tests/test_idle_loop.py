@@ -11,7 +11,9 @@ import pytest
 from conftest import NOW_MS
 
 from core import clock, config
+from core.errors import Failure
 from session.idle import rules, run, timers, transcript_check
+from session.state import schema
 
 NOTHING = config.Config({})
 
@@ -156,3 +158,51 @@ def test_whether_a_transcript_holds_a_compaction(tmp_path: Path) -> None:
     assert transcript_check.was_compacted(before, "pi", 0) is False
     for agent, name in (("opencode", before), ("gemini", before), ("pi", str(tmp_path)), ("pi", "/no/where")):
         assert transcript_check.was_compacted(name, agent, 0) is None
+
+
+def test_a_timer_is_listed_with_what_is_left_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = config.Config({"idle.timeout_seconds": 10})
+    state, _ = rules.schedule(
+        schema.blank("s", "interactive", NOW_MS), used=0.71236, minutes=2, least=0.5, now=NOW_MS, cwd="/w"
+    )
+    row = {
+        "sessionId": "s", "agent": "", "cwd": "/w", "percent": 71.24, "scheduledAt": NOW_MS, "dueAt": NOW_MS + 120_000,
+        "dueInSeconds": 120, "standing": "waiting",
+    }  # fmt: skip
+    assert timers.listed(state, settings, NOW_MS) == row
+    assert timers.listed(state, settings, NOW_MS + 1) == row, "seconds are rounded up"
+    assert timers.listed(state, settings, NOW_MS + 1000) == {**row, "dueInSeconds": 119}
+    due = timers.listed(state, settings, NOW_MS + 120_001)
+    assert due == {**row, "dueInSeconds": 0, "standing": "due"}
+    assert timers.listed({**state, "lastMessageAt": NOW_MS + 1}, settings, NOW_MS) is None
+    assert timers.listed({**state, "idleTimer": None}, settings, NOW_MS) is None
+    assert timers.longest_ms(settings) == 10_000
+    monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS + 5))
+    later = {**state, "sessionId": "t", "idleTimer": {**state["idleTimer"], "dueAt": NOW_MS + 5}}
+    running = {**later, "sessionId": "u", "turnBeganAt": NOW_MS}
+    monkeypatch.setattr(timers.Timers, "states", lambda _: [later, running, state, {**state, "idleTimer": None}])
+    assert [one["sessionId"] for one in timers.every(settings)] == ["t", "u", "s"]
+    assert [one["sessionId"] for one in timers.every(settings, due=True)] == ["t", "u"]
+
+
+def test_a_command_is_made_of_the_setting_else_of_what_the_client_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def command(session: str = "s", agent: str = "claude", **settings: Any) -> Any:
+        state: Any = {"sessionId": session, "agent": agent, "cwd": str(tmp_path)}
+        timer: Any = {"cwd": settings.pop("cwd", ""), "transcript": "/t"}
+        return run._command(state, timer, config.Config({"idle.command": settings.pop("line", " ")}))
+
+    assert command() == (["claude", "-p", "/compact", "--resume", "s"], str(tmp_path))
+    assert command(line="x {session} {cwd} {transcript} {agent}", agent="pi") == (
+        ["x", "s", str(tmp_path), "/t", "pi"], str(tmp_path),
+    )  # fmt: skip
+    for words, code in (
+        ({"agent": "pi"}, "IDLE_NO_COMMAND"), ({"session": "-s"}, "IDLE_NO_ID"), ({"session": "hash-1"}, "IDLE_NO_ID"),
+        ({"cwd": "/no/where"}, "IDLE_NO_FOLDER"), ({"line": "x 'y"}, "CONFIG_INVALID"),
+    ):  # fmt: skip
+        with pytest.raises(Failure) as failed:
+            command(**words)
+        assert failed.value.code == code
+    assert run._error_text(failed.value) == f"CONFIG_INVALID: {failed.value.message}"
+    assert run._error_text(ValueError("x")) == "ValueError: x"

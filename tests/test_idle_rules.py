@@ -127,6 +127,40 @@ def test_a_claim_keeps_others_away_until_its_process_is_gone() -> None:
     assert status(newer, due) == "in-progress"
 
 
+def test_a_timer_keeps_what_it_was_made_of() -> None:
+    state, _ = rules.schedule(blank(), used=0.123456, minutes=3, least=0.1, now=NOW_MS, cwd="/p", transcript="/t")
+    assert state["idleTimer"] == {
+        "scheduledAt": NOW_MS, "dueAt": NOW_MS + 3 * MINUTE, "ratio": 0.1235, "cwd": "/p", "transcript": "/t",
+    }  # fmt: skip
+    kept, why = rules.schedule(state, used=0.9, minutes=0, least=0.1, now=NOW_MS + 1)
+    assert (kept, why) == (state, "off"), "where timers are switched off none is taken away"
+    gone, why = rules.schedule(state, used=0.9, minutes=3, least=0.1, now=NOW_MS + 1, enabled=False)
+    assert (gone["idleTimer"], why) == (None, "switched-off")
+
+
+@pytest.mark.parametrize(
+    ("after", "alive", "busy"),
+    [(0, True, True), (-1, True, False), (LONGEST + MINUTE - 1, True, True), (LONGEST + MINUTE, True, False),
+     (0, False, False)],
+)  # fmt: skip
+def test_a_mark_counts_while_its_process_lives_and_within_its_time(after: int, alive: bool, busy: bool) -> None:
+    state = rules.claim(blank(), 7, NOW_MS)
+    asked: list[int] = []
+    assert rules.is_busy(state, NOW_MS + after, lambda pid: asked.append(pid) or alive, LONGEST) is busy
+    assert asked in ([], [7])
+    assert not rules.is_busy(blank(), NOW_MS, lambda _: True, LONGEST)
+
+
+def test_a_claim_is_of_one_process_on_one_timer() -> None:
+    state = rules.claim(scheduled(), 7, NOW_MS)
+    assert not rules.is_claimed(state, 7, NOW_MS + 1)
+    assert not rules.is_claimed(scheduled(), 7, NOW_MS)
+    other = rules.finish(state, [8], NOW_MS)
+    assert (other["idleTimer"], other["idleInFlight"]) == (None, state["idleInFlight"])
+    newer = rules.finish(state, [7], NOW_MS - 1)
+    assert (newer["idleTimer"], newer["idleInFlight"]) == (state["idleTimer"], None)
+
+
 def test_after_an_attempt_its_timer_is_gone_and_a_newer_one_stays() -> None:
     state = rules.claim(scheduled(), 7, NOW_MS)
     over = rules.finish(state, [6, 7], NOW_MS)
@@ -142,7 +176,9 @@ def test_the_next_look_is_when_a_timer_comes_due_and_within_a_second() -> None:
     assert rules.pause([], NOW_MS) == 1
     assert rules.pause([NOW_MS + 3_600_000], NOW_MS) == 1
     assert rules.pause([NOW_MS + 3_600_000, NOW_MS + 250], NOW_MS) == 0.25
-    assert 0 < rules.pause([NOW_MS - 5], NOW_MS) < 0.1
+    assert rules.pause([NOW_MS + 1000], NOW_MS) == 1
+    assert rules.pause([NOW_MS + 999], NOW_MS) == 0.999
+    assert rules.pause([NOW_MS - 5], NOW_MS) == rules.pause([NOW_MS + 20], NOW_MS) == 0.02
 
 
 def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:

@@ -11,6 +11,7 @@ from conftest import JOELCLAW
 from test_install import Install, install, project, user
 
 from session.install import toml_block
+from session.install.json_nodes import Malformed
 
 __all__ = ["install", "project", "user"]
 
@@ -116,3 +117,87 @@ def test_what_would_change_for_others_is_not_written() -> None:
         new, note = toml_block.put_in(text, JOELCLAW)
         assert note == "" and tomllib.loads(new)["mcp_servers"]["joelclaw"]["command"] == JOELCLAW
         assert toml_block.take_out(new) == (text, "")
+
+
+BLOCK = (
+    "# joelclaw: from here on entered by `joelclaw install`, and taken out by `joelclaw uninstall`\n"
+    '[mcp_servers.joelclaw]\ncommand = "/o/joelclaw"\nargs = ["mcp"]\nenv_vars = ["JOELCLAW_HOME"]\n'
+    "# joelclaw: end\n"
+)
+COMMAND = "/o/joelclaw"
+CHANGED = "[mcp_servers.joelclaw] was changed by somebody; it was left as it is"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", BLOCK), ("a = 1", "a = 1\n" + BLOCK), ("a = 1\n", "a = 1\n\n" + BLOCK),
+        ("a = 1\n\n", "a = 1\n\n\n" + BLOCK),
+        ("a = 1\r\n", "a = 1\r\n\r\n" + BLOCK.replace("\n", "\r\n")), (END + "a = 1\n", "a = 1\n\n" + BLOCK),
+        (BLOCK, BLOCK), ("a = 1\n" + BLOCK.replace("/o/", "/old/"), "a = 1\n" + BLOCK),
+    ],
+)  # fmt: skip
+def test_our_lines_stand_behind_an_empty_one_at_the_end(text: str, wanted: str) -> None:
+    assert toml_block.put_in(text, COMMAND) == (wanted, "")
+    assert toml_block.is_in(wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (BLOCK, ""), ("a = 1\n" + BLOCK, "a = 1"), ("a = 1\n\n" + BLOCK, "a = 1\n"),
+        ("a = 1\n\n\n" + BLOCK, "a = 1\n\n"),
+        ("a = 1\r\n\r\n" + BLOCK.replace("\n", "\r\n"), "a = 1\r\n"), ("a = 1\n\n" + BLOCK + "[b]\n", "a = 1\n[b]\n"),
+        ("a = 1\n" + BLOCK + "[b]\n", "a = 1\n[b]\n"), (BLOCK + "[b]\n", "[b]\n"), ("a = 1\n" + END, "a = 1\n"),
+        ("a = 1\n\n" + END + "[b]\n", "a = 1\n\n[b]\n"), ("a = 1\n\n", "a = 1\n\n"),
+        (BLOCK.replace(END, "[b]\nc = 1\n" + END), "[b]\nc = 1\n"),
+    ],
+)  # fmt: skip
+def test_taken_out_nothing_of_ours_is_left_and_no_empty_line(text: str, left: str) -> None:
+    assert toml_block.take_out(text) == (left, "")
+    assert not toml_block.is_in(left)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"/o/joelclaw"', '"/o/other"'), ('"/o/joelclaw"', '"/o/claw"'),
+        ('"/o/joelclaw"', '"/o/joelclaw" # mine'), ('"/o/joelclaw"', "7"),
+        ('"/o/joelclaw"', "'/o/joelclaw'"), ('"mcp"', '"mcp", "x"'), ("env_vars", "env"),
+    ],
+)  # fmt: skip
+def test_lines_that_are_not_word_for_word_ours_are_left_and_told(old: str, new: str) -> None:
+    text = BLOCK.replace(old, new, 1)
+    assert toml_block.put_in(text, COMMAND) == toml_block.take_out(text) == (text, CHANGED)
+
+
+@pytest.mark.parametrize("mark", ["", END, BLOCK.splitlines()[0]])
+def test_a_server_that_is_not_behind_our_mark_is_somebody_s(mark: str) -> None:
+    text = '[mcp_servers.joelclaw]\ncommand = "x"\n' + mark
+    told = "a server `joelclaw` of somebody's is there; it was left as it is"
+    assert toml_block.put_in(text, COMMAND) == (text, told)
+    assert toml_block.take_out(text) == (text, "")
+
+
+def test_a_server_in_a_table_on_one_line_is_left_and_told() -> None:
+    text = BLOCK.splitlines()[0] + '\n[mcp_servers]\njoelclaw = { command = "/o/joelclaw" }\n'
+    assert toml_block.put_in(text, COMMAND) == toml_block.take_out(text) == (text, CHANGED)
+
+
+def test_what_is_no_toml_is_refused() -> None:
+    for act in (lambda: toml_block.put_in("a = ", COMMAND), lambda: toml_block.take_out("a = ")):
+        with pytest.raises(Malformed):
+            act()
+    with pytest.raises(Malformed, match="an edit would change what is not ours"):
+        toml_block.put_in("mcp_servers = 7\n", COMMAND)
+
+
+def test_a_path_stands_as_it_is_written() -> None:
+    new, _ = toml_block.put_in("", "/hé/joelclaw")
+    assert new == BLOCK.replace("/o/", "/hé/")
+    assert toml_block.take_out(new) == ("", "")
+
+
+@pytest.mark.parametrize(("line", "there"), [(END, True), (END.strip(), True), (" " + END, False), ("", False)])
+def test_a_mark_of_ours_is_a_whole_line(line: str, there: bool) -> None:
+    assert toml_block.is_in("a = 1\n" + line) is there

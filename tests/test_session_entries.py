@@ -109,10 +109,11 @@ def test_pi_what_an_answer_holds() -> None:
         {"type": "toolCall", "id": "", "name": "edit", "arguments": {"path": "b"}},
         {"type": "toolCall", "id": "c2", "name": "bash", "arguments": {"path": "x"}},
         {"type": "toolCall", "id": "c3", "name": "write", "arguments": {"path": "c"}}, {"type": "text", "id": "no"},
+        {"type": "toolCall", "id": "c4", "name": "read", "arguments": {"path": ""}},
     ]  # fmt: skip
     used = {"input": 5, "output": 2, "cacheRead": 3, "cacheWrite": 1}
     reader, [entry], _ = read(pi, of_pi("assistant", parts, usage=used, model="m"))
-    assert entry.calls == ("c1", "c2", "c3") and entry.files == FileOperations(("a",), ("c",), ("b",))
+    assert entry.calls == ("c1", "c2", "c3", "c4") and entry.files == FileOperations(("a",), ("c",), ("b",))
     assert entry.usage == Usage(5, 2, 3, 1, 11) and reader.model == "m"
     assert read(pi, of_pi("assistant", usage={**used, "totalTokens": 20}))[1][0].usage.total == 20
     nothing: Any
@@ -240,6 +241,8 @@ def test_codex_usage_is_that_of_its_answer() -> None:
         codex, codex_said("user", "a"), counted(50), call, counted(70), of_codex("x"), counted(90), counted(90)
     )
     assert [entry.usage and entry.usage.total for entry in found] == [None, 50, 90, None, None, None]
+    first = branch(codex, codex_said("assistant", "a"), codex_said("user", "b"), counted(90))
+    assert [entry.usage and entry.usage.total for entry in first] == [90, None, None]
     after = branch(codex, codex_said("assistant", "a"), {"type": "compacted", "payload": {"message": "s"}}, counted(90))
     assert [entry.usage and entry.usage.total for entry in after] == [None, None, 90]
 
@@ -349,6 +352,10 @@ def test_claude_what_the_user_says_and_what_tools_return() -> None:
     assert [(one.role, one.text, one.call, one.failed) for one in found] == [
         ("tool_result", "no", "t1", True), ("user", "b", "", False),
     ]  # fmt: skip
+    shown = [{"type": "image"}, {"type": "document"}, {"type": "text", "text": "c"}]
+    returned = {"type": "tool_result", "tool_use_id": "t2", "content": shown}
+    found = said(claude, of_claude("user", "u3", "u2", [returned, *shown]))
+    assert [[block.kind for block in one.blocks] for one in found] == [["text", "image"]] * 2
     queued = {"type": "attachment", "uuid": "q", "attachment": {"type": "queued_command", "prompt": "and now"}}
     assert [one.text for one in said(claude, queued)] == ["and now"]
     for other in ({"type": "file"}, {"type": "queued_command", "prompt": "x", "commandMode": "bash"}):

@@ -69,8 +69,11 @@ def remove(text: str, path: Path, inner: str | None, dialect: Dialect) -> str:
     node = _there(root, path[:-1])
     step = path[-1]
     index = node.keys.index(step) if isinstance(step, str) else step
-    at = skipped(text, _gap(node, index), _begin(node, index), dialect)[1]
-    cuts = [(at, node.items[index].end)]
+    _, at, to_line_end = skipped(text, _gap(node, index), _begin(node, index), dialect)
+    end = node.items[index].end
+    if to_line_end and text[end:].lstrip(" \t,")[:1] not in ("\r", "\n"):  # the comment would swallow what follows
+        at += 2 if text.startswith("\r\n", at) else 1
+    cuts = [(at, end)]
     if node.commas[index] >= 0:
         cuts.append((node.commas[index], node.commas[index] + 1))
     elif index:

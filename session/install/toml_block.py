@@ -92,7 +92,7 @@ def take_out(text: str) -> tuple[str, str]:
 
 def is_in(text: str) -> bool:
     """Whether something of ours is there."""
-    return any(line.rstrip("\r\n") in (_BEGIN, _END) for line in text.splitlines(keepends=True))
+    return any(line in (_BEGIN, _END) for line in text.splitlines())
 
 
 def _changed() -> str:

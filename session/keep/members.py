@@ -55,7 +55,7 @@ def _below(home: str, folder: str) -> Iterator[str]:
         if entry.is_file(follow_symlinks=False):
             if is_kept(name):
                 yield name
-        elif entry.is_dir(follow_symlinks=False) and is_kept(name + "/x"):
+        elif entry.is_dir(follow_symlinks=False) and (entry.name == _WORK or is_kept(name + "/x")):
             yield from _below(home, name)
 
 

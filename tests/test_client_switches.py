@@ -1,0 +1,200 @@
+"""What keeps a client from running our hooks, as its own files say it: switches, trust, settings that are damaged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clients import own_settings, registry
+from clients.codex.install import _label
+from clients.own_settings import Place
+
+CLAUDE, CODEX, GEMINI, PI = (registry.row(name).settings() for name in ("claude", "codex", "gemini", "pi"))
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project in which we stand, and a folder of the user for each client."""
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    for client in (CLAUDE, CODEX, GEMINI, PI):
+        monkeypatch.setenv(client.variable, str(tmp_path / client.name))
+    monkeypatch.delenv("CLAUDE_CODE_SIMPLE", raising=False)
+    monkeypatch.setattr("clients.claude.install._MANAGED", (str(tmp_path / "managed.json"),))
+
+
+def written(path: str | Path, value: Any) -> str:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(value if isinstance(value, str) else json.dumps(value))
+    return str(path)
+
+
+def told(found: list[Any]) -> list[str]:
+    return [one.message for one in found]
+
+
+def test_claude_the_nearest_file_that_says_something_decides(tmp_path: Path) -> None:
+    assert CLAUDE.switched_off(project=False) == []
+    user = written(CLAUDE.path(project=False), {"disableAllHooks": True})
+    said = f"hooks are switched off by `disableAllHooks` in {user}"
+    assert told(CLAUDE.switched_off(project=False)) == told(CLAUDE.switched_off(project=True)) == [said]
+    written(CLAUDE.path(project=True), {"disableAllHooks": False})
+    assert CLAUDE.switched_off(project=False) == []
+    local = written(tmp_path / "project" / ".claude" / "settings.local.json", {"disableAllHooks": True})
+    assert told(CLAUDE.switched_off(project=False)) == [f"hooks are switched off by `disableAllHooks` in {local}"]
+    written(local, {"other": 1})
+    assert CLAUDE.switched_off(project=False) == []
+    assert CLAUDE.settings_beside(project=False) == [local, CLAUDE.path(project=True)]
+
+
+def test_claude_an_administrator_and_the_bare_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    managed = written(tmp_path / "managed.json", {"disableAllHooks": False, "allowManagedHooksOnly": True})
+    said = f"hooks are switched off by `allowManagedHooksOnly` in {managed}"
+    for value, more in (("0", []), ("", []), ("false", []), ("1", ["CLAUDE_CODE_SIMPLE is set: no hook runs"])):
+        monkeypatch.setenv("CLAUDE_CODE_SIMPLE", value)
+        assert told(CLAUDE.switched_off(project=False)) == [said, *more]
+
+
+def test_a_file_s_own_note_on_its_hooks() -> None:
+    assert [CLAUDE.notes({"disableAllHooks": value}, project=False) for value in (True, False, 1)] == [
+        ["hooks are switched off in this file by `disableAllHooks`"], [], [],
+    ]  # fmt: skip
+    trust = "gemini runs a project's hooks only in a folder that it was told to trust"
+    off = "hooks are switched off in this file by `hooksConfig.enabled`"
+    ours = "our hook is switched off in this file by `hooksConfig.disabled`"
+    for config, noted in (
+        ({}, []), ({"enabled": True}, []), ({"enabled": False, "disabled": ["joelclaw"]}, [off]),
+        ({"disabled": ["joelclaw"]}, [ours]), ({"disabled": ["x"]}, []), ({"disabled": "joelclaw"}, []), ("x", []),
+    ):  # fmt: skip
+        assert GEMINI.notes({"hooksConfig": config}, project=False) == noted
+        assert GEMINI.notes({"hooksConfig": config}, project=True) == [trust, *noted]
+
+
+@pytest.mark.parametrize(
+    ("features", "off"),
+    [("", False), ("hooks = true", False), ("hooks = false", True), ("codex_hooks = false", True),
+     ("hooks = true\ncodex_hooks = false", False), ("hooks = 0", False)],
+)  # fmt: skip
+def test_codex_a_feature_switches_hooks_off(features: str, off: bool, tmp_path: Path) -> None:
+    path = written(tmp_path / "codex" / "config.toml", f"[features]\n{features}\n")
+    said = f"hooks are switched off in [features] of {path}"
+    assert told(CODEX.switched_off(project=False)) == [said] * off
+    assert len(CODEX.notes({}, project=False)) == 1 + off
+    assert len(CODEX.notes({}, project=True)) == 2 + off
+
+
+def trusted(**hooks: Any) -> str:
+    path = CODEX.path(project=False)
+    rows = [f'[hooks.state."{path}:{name}"]\n{line}\n' for name, line in hooks.items()]
+    return "".join(row.replace("__", ":") for row in rows)
+
+
+def test_codex_runs_what_was_reviewed(tmp_path: Path) -> None:
+    places = [Place("PreCompact", 0, 1), Place("Stop", 2, 0)]
+    config = tmp_path / "codex" / "config.toml"
+    none = "none of its hooks is trusted, so they do not run"
+    assert told(CODEX.untrusted(places, project=False)) == [none]
+    written(config, trusted(pre_compact__0__1='trusted_hash = "x"'))
+    assert told(CODEX.untrusted(places, project=False)) == ["its hooks for Stop are not trusted, so they do not run"]
+    both = trusted(pre_compact__0__1='trusted_hash = "x"', stop__2__0='trusted_hash = "y"\nenabled = false')
+    written(config, both)
+    assert told(CODEX.untrusted(places, project=False)) == ["its hooks for Stop are switched off"]
+    written(config, both.replace("enabled = false", "enabled = true"))
+    assert CODEX.untrusted(places, project=False) == []
+    here = tmp_path / "project"
+    about = f"{here} is not trusted, so its hooks do not run"
+    assert told(CODEX.untrusted([], project=True))[-1] == about
+    written(config, f'[projects."{here}"]\ntrust_level = "trusted"\n')
+    assert about not in told(CODEX.untrusted([], project=True))
+    assert [_label(name) for name in ("PreCompact", "Stop", "UserPromptSubmit")] == [
+        "pre_compact", "stop", "user_prompt_submit",
+    ]  # fmt: skip
+
+
+def test_gemini_the_project_s_file_decides_where_it_says_something() -> None:
+    assert GEMINI.switched_off(project=False) == []
+    user = written(GEMINI.path(project=False), {"hooksConfig": {"enabled": False, "disabled": ["joelclaw"]}})
+    by_user = [
+        f"hooks are switched off by `hooksConfig.enabled` in {user}",
+        f"our hook is switched off by `hooksConfig.disabled` in {user}",
+    ]
+    assert told(GEMINI.switched_off(project=False)) == by_user
+    project = written(GEMINI.path(project=True), {"hooksConfig": {"disabled": ["joelclaw"]}})
+    by_project = f"our hook is switched off by `hooksConfig.disabled` in {project}"
+    assert told(GEMINI.switched_off(project=False)) == [by_project, *by_user]
+    written(project, {"hooksConfig": {"enabled": True, "disabled": ["other"]}})
+    assert GEMINI.switched_off(project=False) == []
+
+
+def test_gemini_asks_for_trust_where_the_user_has_switched_that_on(tmp_path: Path) -> None:
+    here = tmp_path / "project"
+    said = [f"{here} is not trusted, so its hooks do not run"]
+    assert GEMINI.untrusted([], project=True) == []
+    written(GEMINI.path(project=False), {"security": {"folderTrust": {"enabled": True}}})
+    assert GEMINI.untrusted([], project=False) == []
+    folders = Path(GEMINI.home()) / "trustedFolders.json"
+    for level, folder, found in (
+        ("TRUST_FOLDER", here, []), ("TRUST_FOLDER", tmp_path, []), ("TRUST_FOLDER", here / "below", said),
+        ("TRUST_FOLDER", str(here) + "-2", said), ("TRUST_PARENT", here / "below", []),
+        ("TRUST_PARENT", tmp_path / "other", []), ("DO_NOT_TRUST", here, said),
+    ):  # fmt: skip
+        written(folders, {str(folder): level})
+        assert told(GEMINI.untrusted([], project=True)) == found, (level, folder)
+
+
+@pytest.mark.parametrize(
+    ("listed", "out"),
+    [
+        (["-extensions/joelclaw.ts"], ["-extensions/joelclaw.ts"]),
+        (["!joelclaw.ts", "-joelclaw.ts"], ["!joelclaw.ts"]),
+        (["+extensions/joelclaw.ts"], []), (["-other.ts", 7], []), ("-joelclaw.ts", []), ([""], []),
+    ],
+)  # fmt: skip
+def test_pi_an_entry_takes_our_extension_out(listed: Any, out: list[str]) -> None:
+    for project in (False, True):
+        path = written(PI.below("settings.json", project=project), {"extensions": listed})
+        assert [one.fix for one in PI.switched_off(project=project)] == [
+            f"take `{one}` out of `extensions` in {path}" for one in out
+        ]
+        assert PI.settings_beside(project=project) == [path]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "damaged"),
+    [
+        ("a.json", '{"a": 1} // x', False), ("a.json", '{"a": /* x */ 1}', False), ("a.json", " \n", False),
+        ("a.json", '\ufeff{"a": "// no comment"}', False), ("a.json", '{"a": 1', True), ("a.toml", "a = 1", False),
+        ("a.toml", "a = ", True), ("a.toml", "", False), ("a.json", "[" * 20_000, True),
+    ],
+)  # fmt: skip
+def test_a_file_that_a_client_cannot_read_is_damaged(tmp_path: Path, name: str, text: str, damaged: bool) -> None:
+    path = written(tmp_path / name, text)
+    assert bool(own_settings.damage(path)) is damaged
+    if name == "a.json" and not damaged and text.strip():
+        assert list(own_settings.read_json(path)) == ["a"]
+    elif name == "a.json":
+        assert own_settings.read_json(path) == {}
+    else:
+        assert own_settings.read_toml(path) == ({} if damaged or not text else {"a": 1})
+
+
+def test_what_is_no_regular_file_of_a_fair_size_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert own_settings.damage(str(tmp_path / "none")) == ""
+    assert own_settings.damage(str(tmp_path)) in ("it is no regular file", "Is a directory")
+    monkeypatch.setattr(own_settings, "_MOST_BYTES", 10)
+    path = written(tmp_path / "a.json", "[12345678]")
+    assert own_settings.damage(path) == ""
+    assert own_settings.damage(written(path, "[123456789]")) == "it is far too large"
+    assert own_settings.read_json(written(path, "[1]")) == {}
+
+
+def test_a_table_within_tables() -> None:
+    value = {"a": {"b": {"c": 1}}}
+    assert own_settings.table(value, "a", "b") == {"c": 1}
+    assert own_settings.table(value) == value
+    assert (
+        own_settings.table(value, "a", "b", "c") == own_settings.table(value, "x", "b") == own_settings.table(7) == {}
+    )

@@ -1,0 +1,116 @@
+"""What of a message is its text, what a person typed, what a tool was given, and how much of the context it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from clients import content
+
+OURS = "<joelclaw-memory kind='x'>\nm\n</joelclaw-memory>"
+
+
+def part(text: Any, kind: Any = "text") -> dict[str, Any]:
+    return {"type": kind, "text": text}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (" a \n", "a"), ([part("a"), part(" \n"), part("b", "other"), part("c ")], "a\nc"), ([part(1), "a", None], ""),
+        (None, ""), ({"type": "text", "text": "a"}, ""),
+    ],
+)  # fmt: skip
+def test_the_text_of_a_message(value: object, text: str) -> None:
+    assert content.text_of(value) == text
+
+
+def test_the_kinds_of_parts_can_be_named() -> None:
+    assert content.text_of([part("a"), part("b", "x"), part("c", "y")], ("x", "y")) == "b\nc"
+    assert content.typed([part("a"), part("b", "x"), {"text": "c"}], ("x", None)) == "b\nc"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (" a \n", "a"),
+        ([part("a"), part(f"  {OURS}"), part("b", "other"), part("c")], "a\nc"),
+        (f"a {OURS} b {OURS} c", "a  b  c"),
+        (f"a\n{OURS}", "a"),
+        ("a <hook_context>x</hook_context>", "a"),
+        ("a <system-reminder>x</system-reminder> b", "a  b"),
+        ("<ide_opened_file>x</ide_opened_file>a", "a"),
+        ("<ide_selection>x</ide_selection>a", "a"),
+        ("a <ide_diagnostics>x", "a"),
+        ("</joelclaw-memory> a", "</joelclaw-memory> a"),
+        ("  <command-name>x</command-name> y", ""),
+        ("run <command-name>", "run <command-name>"),
+        ("a \n\nIf you need specific details from before exiting plan mode, read it", "a"),
+        (None, ""),
+    ],
+)  # fmt: skip
+def test_what_a_person_typed_is_less_what_clients_and_hooks_put_there(value: object, text: str) -> None:
+    assert content.typed(value) == text
+
+
+def test_only_our_own_frame_is_taken_out_of_what_a_call_returned() -> None:
+    assert content.without_ours(f"a{OURS}b<hook_context>x</hook_context>") == "ab<hook_context>x</hook_context>"
+    assert content.without_ours("a<joelclaw-memory cut") == "a"
+    assert content.without_ours("a ") == "a "
+
+
+@pytest.mark.parametrize(
+    ("files", "given", "target"),
+    [
+        (["w", "v"], {"path": "p"}, "w"), ([], {"path": " p "}, "p"), ([], {"file_path": "", "filePath": "q"}, "q"),
+        ([], {"notebook_path": "n", "absolute_path": "a"}, "n"), ([], {"absolute_path": "a"}, "a"),
+        ([], {"path": 7}, ""), ([], "path", ""),
+    ],
+)  # fmt: skip
+def test_a_call_works_on_the_file_it_writes_else_on_the_one_it_names(files: list[str], given: Any, target: str) -> None:
+    assert content.tool("c", "n", files, "", given)["target"] == target
+
+
+def test_a_call_and_its_outcome_name_a_process_only_where_there_is_one() -> None:
+    made = {"call": "c", "name": "", "files": [], "command": "ls", "target": "", "given": "ls\nb"}
+    assert content.tool("c", None, [], "ls", {"a": "ls", "n": 1, "l": [{"x": "b"}]}) == made
+    assert content.tool("c", 7, [], "ls", {"a": "ls", "b": "b"}, "p-1") == {**made, "process": "p-1"}
+    returned = {"kind": "outcome", "call": "", "text": "x", "failed": True}
+    assert content.outcome(7, f"x{OURS}", True) == returned
+    assert content.outcome(None, "x", True, "p-1") == {**returned, "process": "p-1"}
+
+
+def test_texts_come_in_their_order_from_any_depth() -> None:
+    value = ["a", {"k": ["b", {"x": "c"}], "l": "d"}, 1, None, [["e"]], "f"]
+    assert content.texts_in(value) == ["a", "b", "c", "d", "e", "f"]
+    assert content.given_text("a") == "a"
+    assert content.given_text({"a": "b", "password": "hunter2", "c": ["d"]}) == "b\n[redacted:password]\nd"
+
+
+def test_a_plan_has_the_steps_that_say_something() -> None:
+    steps = [{"text": "", "content": "one", "status": "done"}, {"text": 7}, "two", {"text": "three", "status": 1}]
+    assert content.plan(steps, ("text", "content")) == {
+        "kind": "plan", "whole": True,
+        "steps": [{"id": "1", "text": "one", "status": "done"}, {"id": "3", "text": "three", "status": ""}],
+    }  # fmt: skip
+    assert content.plan([{"text": ""}], ("text",)) is None
+    assert content.plan({"text": "x"}, ("text",)) is None
+
+
+def test_the_first_field_with_a_path_counts() -> None:
+    assert content.paths({"a": " ", "b": " x y ", "c": "z"}, "a", "b", "c") == ["x y"]
+    assert content.paths({"a": "x"}, "b") == content.paths(None, "a") == []
+
+
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [
+        ("abc", 3), (["ab", {"type": "text", "text": "cde", "id": "not counted"}], 5), (7, 0), (None, 0),
+        ({"type": "image", "source": {"data": "x" * 9}}, 4800), ({"type": "input_image", "image_url": "x"}, 4800),
+        ([{"type": "image"}, "ab", {"type": "image"}], 9602), ({"signature": "x", "data": "y", "a": {"b": "z"}}, 1),
+        ({"tool_use_id": "x", "encrypted_content": "y", "thoughtSignature": "z"}, 0),
+    ],
+)  # fmt: skip
+def test_the_characters_of_a_value_are_those_of_its_texts(value: object, count: int) -> None:
+    assert content.characters(value) == count

@@ -1,0 +1,136 @@
+"""The lines of a session file: where each stands, what of a damaged or an endless one is kept, which files it names."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+
+from clients import file_operations, lines, registry
+from clients.entry import Entry, Transcript, path_to
+from clients.file_operations import FileOperations
+from clients.lines import Line, Problems
+from clients.pi import compaction_settings
+
+
+def read(data: bytes) -> tuple[list[tuple[Line, Any]], tuple[str, ...]]:
+    problems = Problems()
+    return list(lines.values(io.BytesIO(data), problems)), problems.all()
+
+
+def test_every_line_has_its_number_its_place_and_its_size() -> None:
+    assert read(b'{"a":1}\n\n \n{"b":2}\r\n{"c":3}') == (
+        [(Line(1, 0, 8), {"a": 1}), (Line(4, 11, 9), {"b": 2}), (Line(5, 20, 7), {"c": 3})], (),
+    )  # fmt: skip
+    assert read(b"") == ([], ())
+    assert read(b'\xef\xbb\xbf{"a":1}\n{"b":2}\n')[0] == [(Line(1, 3, 8), {"a": 1}), (Line(2, 11, 8), {"b": 2})]
+    assert read(b'{"a":1}\n\xef\xbb\xbf{"b":2}\n')[0][1] == (Line(2, 8, 11), None), "a mark within a file is none"
+
+
+def test_a_line_without_an_object_is_told_and_one_that_was_cut_off() -> None:
+    assert read(b'[1]\nhm\n{"a":') == (
+        [(Line(1, 0, 4), None), (Line(2, 4, 3), None), (Line(3, 7, 5), None)],
+        ("line 1 is no JSON object", "line 2 is no JSON object", "line 3 is cut off"),
+    )
+
+
+@pytest.mark.parametrize(("count", "more"), [(20, ()), (21, ("and 1 more problems",)), (25, ("and 5 more problems",))])
+def test_the_first_twenty_problems_are_told_in_words(count: int, more: tuple[str, ...]) -> None:
+    problems = Problems()
+    for number in range(count):
+        problems.add(str(number))
+    assert problems.all() == (*map(str, range(20)), *more)
+
+
+def test_of_a_line_that_is_too_long_the_ids_at_both_ends_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "LONGEST", 1 << 20)
+    monkeypatch.setattr(lines, "_HEAD", 32)
+    long = b'{"id":"a","x":"' + b"y" * (3 << 20) + b'","parentId":null,"uuid":"u"}'
+    told = ("line 1 is longer than 1 MiB; what it says was left out",)
+    found = {"type": "too-long", "id": "a", "parentId": None, "uuid": "u"}
+    assert read(long + b'\n{"b":2}') == ([(Line(1, 0, 0), found), (Line(2, len(long) + 1, 7), {"b": 2})], told)
+    assert read(long) == ([(Line(1, 0, 0), found)], told)
+    assert read(b"z" * (1 << 20)) == ([(Line(1, 0, 0), None)], told)
+    just = b'{"x":"' + b"y" * ((1 << 20) - 9) + b'"}\n'
+    assert read(just)[1] == (), "with its end it is as long as one may be"
+    exact = b'{"x":"' + b"y" * ((2 << 20) - 9) + b'"}\n{"b":2}\n'
+    assert read(exact) == ([(Line(1, 0, 0), None), (Line(2, 2 << 20, 8), {"b": 2})], told)
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        (b'{"a":"\\ud800x"}', {"a": "\ufffdx"}),
+        (b'{"a":["\xff"],"\\udfff":{"b":1}}', {"a": ["\ufffd"], "\ufffd": {"b": 1}}),
+        (b'{"a":NaN}', None), (b"[NaN]", None), (b"7", 7), (b' {"a":\xff}', None), (b"\xff", None),
+        (b'{"a":' * 5000 + b"1" + b"}" * 5000, None),
+    ],
+)  # fmt: skip
+def test_half_a_pair_and_what_is_no_utf_8_are_mended(data: bytes, value: Any) -> None:
+    assert lines.parsed(data) == value
+
+
+def ops(read: str = "", written: str = "", edited: str = "") -> FileOperations:
+    return FileOperations(tuple(read.split()), tuple(written.split()), tuple(edited.split()))
+
+
+def test_files_are_listed_once_in_their_order_and_a_changed_one_is_not_only_read() -> None:
+    assert file_operations.together([]) == file_operations.together([ops()]) == file_operations.NONE
+    both = file_operations.together([ops("b a", "w"), ops(), ops("a c", "v w", "e b")])
+    assert both == ops("b a c", "w v", "e b")
+    assert file_operations.together([ops("a a")]) == ops("a a"), "one alone is as it is"
+    assert file_operations.modified(both) == ("b", "e", "v", "w")
+    assert file_operations.read_only(both) == ("a", "c")
+    assert file_operations.read_only(ops("\ufb00 😀 z")) == ("z", "😀", "\ufb00"), "as pi sorts"
+    assert [bool(one) for one in (ops(), ops("a"), ops("", "a"), ops("", "", "a"))] == [False, True, True, True]
+
+
+def entry(name: str, parent: str = "", kind: Any = "message") -> Entry:
+    return Entry(name, parent, kind, 1, 0, 0)
+
+
+def test_the_newest_compaction_of_a_branch() -> None:
+    def last(*kinds: Any) -> int:
+        return Transcript("pi", "/t", tuple(entry("e", kind=kind) for kind in kinds), {}).last_compaction()
+
+    assert [last(), last("message"), last("compaction"), last("compaction", "compaction", "other")] == [-1, -1, 0, 1]
+
+
+def test_a_branch_ends_where_its_parents_do_or_go_round() -> None:
+    problems = Problems()
+    tree = {"a": entry("a"), "b": entry("b", "a"), "c": entry("c", "gone"), "d": entry("d", "e"), "e": entry("e", "d")}
+    assert [one.id for one in path_to("b", tree, problems)] == ["a", "b"]
+    assert (path_to("x", tree, problems), problems.all()) == ([], ())
+    assert [one.id for one in path_to("c", tree, problems)] == ["c"]
+    assert [one.id for one in path_to("d", tree, problems)] == ["e", "d"]
+    assert problems.all() == (
+        "gone, the parent of c, is not in the file; the branch begins there",
+        "the parents of d go round in a circle; the branch begins at e",
+    )
+
+
+@pytest.mark.parametrize(
+    ("projects", "own", "count"),
+    [
+        (5, 7, 5), (None, 7, 7), (True, 7, 7), (-1, 7, 7), (0, 7, 0), (1.9, 7, 1), (100_000_000, 7, 100_000_000),
+        (100_000_001, 7, 7), ("5", False, None), (None, None, None),
+    ],
+)  # fmt: skip
+def test_a_number_of_pi_is_the_project_s_else_the_user_s(projects: Any, own: Any, count: int | None) -> None:
+    assert compaction_settings._tokens({"n": projects}, {"n": own}, "n") == count
+
+
+def test_what_a_client_cannot_do_is_known_of_an_unknown_one_too() -> None:
+    nobody = registry.row("nobody")
+    assert (nobody.empty_answer, nobody.file_tells_compaction, nobody.has_entries) == ("", False, False)
+    assert nobody.compaction("/w") == {"reserve": None, "keep": None, "enabled": True, "dropped": ()}
+    assert registry.row("pi").compaction("") == registry.row("pi").compaction("a\0b") == nobody.compaction("/w")
+    assert [registry.row(name).empty_answer for name in ("pi", "opencode", "codex")] == ['{"messages": []}'] * 2 + [""]
+    tells = [name for name in registry.CLIENTS if registry.row(name).file_tells_compaction]
+    assert tells == ["pi", "claude", "codex"]
+
+
+@pytest.mark.parametrize(("words", "text"), [("a", "a"), ("a b", "a or b"), ("a b c", "a, b or c")])
+def test_one_of_several_words(words: str, text: str) -> None:
+    assert registry.either(words.split()) == text
