@@ -1,4 +1,4 @@
-"""How a transcript's messages become drafts of episodes: neighbours, what was typed ahead, what grows, what is carried."""
+"""A transcript's messages become drafts of episodes: neighbours, what was typed ahead, what grows, what is carried."""
 
 from __future__ import annotations
 
