@@ -122,7 +122,7 @@ def test_entities_and_relations(tmp_path: Path) -> None:
     )
     assert told(tmp_path, "mcp-memory", rows, "memory.json") == [
         ("Anna: Speaks Danish", "line 1, observation 1", ("mcp-memory", "person"), "", "", "", None),
-        ("Anna: anna  leads", "line 1, observation 2", ("mcp-memory", "person"), "", "", "", None),
+        ("anna  leads", "line 1, observation 2", ("mcp-memory", "person"), "", "", "", None),
         LeftOut("line 1, observation 3", "an observation that is no text"),
         LeftOut("line 1, observation 4", "an observation that is no text"),
         ("Anna works at Tech", "line 3", ("mcp-memory", "relation"), "", "", "", None),
