@@ -30,7 +30,8 @@ def test_what_is_noise(text: str, is_noise: bool) -> None:
     ("text", "own"),
     [
         ("## Session Recovery\nwhere it stands", True), (" \n## context refresh", True),
-        ("see ## session recovery", False), (" " * 181 + "## session recovery", True), (" " * 182 + "## session recovery", False), ("", False),
+        ("see ## session recovery", False), (" " * 181 + "## session recovery", True),
+        (" " * 182 + "## session recovery", False), ("", False),
     ],
 )  # fmt: skip
 def test_what_is_our_own(text: str, own: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memory.vault import name_match, records, reference
-from memory.vault.search import by_words
+from memory.vault.search import by_meaning, by_words
 
 
 @pytest.mark.parametrize(
@@ -178,6 +178,17 @@ def test_the_best_notes_come_first_and_equal_ones_by_their_path(tmp_path: Path) 
     assert (searched.found, searched.files) == (3, 4)
     late = by_words(str(tmp_path), "beta", limit=2, seconds=-1)
     assert (late.found, late.complete) == (0, False)
+
+
+def test_of_a_long_line_the_part_with_the_words_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("word " * 100 + "beta " + "more " * 100)
+    (hit,) = by_words(str(tmp_path), "beta", limit=2, seconds=60).hits
+    assert len(hit["snippet"]) <= 200 and " beta " in hit["snippet"]
+
+
+def test_without_a_store_nothing_is_found_by_meaning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOELCLAW_HOME", str(tmp_path / "home"))
+    assert by_meaning(str(tmp_path), "beta", limit=2) == ([], 0, False)
 
 
 def test_records_of_a_number_in_the_folder_of_decisions_come_first_then_the_nearest_to_the_top() -> None:
