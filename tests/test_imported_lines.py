@@ -9,6 +9,8 @@ import pytest
 from core import clock
 from core.store import documents
 from memory import json_form
+from memory.import_export import Imported
+from memory.import_workers import prepare
 from memory.json_form import BadLineError
 
 NOW = 1_790_000_000_000
@@ -191,3 +193,24 @@ def test_of_two_lines_with_the_same_words_in_an_archive_case_makes_no_difference
     one, other = (read({"text": text, "collection": "episodes"}).document for text in ("The Words", "the words"))
     assert one["fingerprint"] == other["fingerprint"] and one["text"] != other["text"]
     assert clock.iso(one["created_at"]) == "2026-09-21T14:13:20.000Z"
+
+
+def test_a_batch_of_lines_is_prepared_and_what_is_no_memory_told_by_its_number() -> None:
+    rows = [b'\xef\xbb\xbf{"text": "The gateway is here"}\r\n', b" \n", None, b"{\n", b'{"text": ""}\n', b"[1]"]
+    prepared = prepare([(number, row) for number, row in enumerate(rows, 4)], NOW, 100)
+    assert (prepared.lines, prepared.until) == (5, 9)
+    assert prepared.read_bytes == sum(len(row or b"") for row in rows)
+    ((incoming, vector),) = prepared.documents
+    assert (incoming.document["text"], incoming.number) == ("The gateway is here", 4)
+    assert isinstance(vector, bytes)
+    assert [number for number, _ in prepared.refused] == [6, 7, 8, 9]
+    reasons = [reason for _, reason in prepared.refused]
+    assert (reasons[0], reasons[2], reasons[3]) == ("longer than 16 MiB", "text is empty", "not a JSON object")
+    assert reasons[1].startswith("not JSON: ") and reasons[1].endswith(", at character 1")
+
+
+def test_of_the_lines_that_are_refused_twenty_are_listed() -> None:
+    report = Imported()
+    for number in range(21):
+        report.refuse(number, "why")
+    assert (report.failed, len(report.errors), report.errors[-1]) == (21, 20, {"line": 19, "reason": "why"})

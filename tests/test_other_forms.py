@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from memory.other_stores import basic_memory, form
+from core.store import documents, sqlite
+from memory.other_stores import basic_memory, form, taking_in
 from memory.other_stores.item import Item, LeftOut, moment, tags_of
 
 
@@ -249,3 +251,68 @@ def test_a_bullet_knows_its_line_its_headings_and_its_file(tmp_path: Path) -> No
         "a": ("line 9", ("note.md",), "One > Two > Use:"), "b": ("line 10", ("note.md",), "One > Two > Use:"),
         "c": ("line 12", ("note.md",), "One > Three"),
     }  # fmt: skip
+
+
+NOW = 1_790_000_000_000
+
+
+def taken_in(path: Path, db: Any, *, preview: bool = False, progress: Any = lambda _: None) -> Any:
+    config: Any = SimpleNamespace(whole=lambda _: 300)
+    return taking_in.take_in(
+        str(path), "markdown", reading=db if preview else None, writing=None if preview else lambda: db, now=NOW,
+        config=config, progress=progress,
+    )  # fmt: skip
+
+
+def test_what_is_taken_in_is_counted_and_the_first_twenty_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = sqlite.in_memory()
+    path = tmp_path / "a.md"
+    names = (
+        "alba brik cora dora enno fina gero hila imke jana kuno lars mona nils olga pina quin rosa sven tina".split()
+    )
+    path.write_text(
+        "".join(f"- Station {name.title()} has a gauge\n" for name in [*names, "uwe", "vera"]) + "- ok\n" * 21
+    )
+    done: list[int] = []
+    report = taken_in(path, db, progress=done.append)
+    assert (report.items, report.added, report.left_out_count) == (43, 22, 21)
+    assert (len(report.first), len(report.left_out), done) == (20, 20, [20, 20, 3])
+    assert report.verdicts == {"allow": 22} and sum(report.categories.values()) == 22
+    assert report.left_out[0] == {
+        "where": "line 23", "reason": "the write gate discards it: too short to say anything", "text": "ok",
+    }  # fmt: skip
+    again = taken_in(path, db)
+    assert (again.added, again.unchanged, again.merged, again.verdicts) == (0, 22, 0, {})
+    monkeypatch.setattr(taking_in, "MOST_ITEMS", 2)
+    bounded = taken_in(path, db)
+    assert (bounded.items, bounded.unchanged, bounded.left_out_count) == (2, 2, 1)
+    assert bounded.left_out[0]["reason"] == "only the first 2 are taken in: split the file"
+    db.close()
+
+
+@pytest.mark.parametrize(("length", "shown"), [(160, "x" * 160), (161, "x" * 159 + "…")])
+def test_of_a_long_text_the_beginning_is_shown(length: int, shown: str) -> None:
+    report = taking_in.TakenIn("markdown", preview=True)
+    report.leave_out("line 1", "why", "x" * length)
+    assert report.to_result()["leftOut"] == [{"where": "line 1", "reason": "why", "text": shown}]
+
+
+def test_a_memory_that_says_the_same_gets_the_tags_and_in_a_preview_would_get_them(tmp_path: Path) -> None:
+    db = sqlite.in_memory()
+    one = documents.blank("observations", "own", "The gauge of Alba is old", 1)
+    one["tags"] = ["mine"]
+    path = tmp_path / "a.md"
+    path.write_text("- The gauge of Alba is old\n- the gauge of alba is old.\n")
+    from memory.near_duplicate import fingerprint
+
+    one["fingerprint"] = fingerprint(one["text"])
+    documents.insert(db, one, b"", signatures=False)
+    for preview in (True, False):
+        report = taken_in(path, db, preview=preview)
+        assert (report.merged, report.unchanged, report.added) == (1, 1, 0)
+        stored = documents.by_id(db, "own")
+        assert stored is not None
+        assert (stored["tags"], stored["text"]) == (["mine"] if preview else ["mine", "a.md"], one["text"])
+    db.close()

@@ -201,6 +201,12 @@ def test_records_of_a_number_in_the_folder_of_decisions_come_first_then_the_near
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("given", ["[[a]]", "[[a|b]]", "[[ a#b ]]", " a ", "[[a.md]]"])
+def test_a_wiki_link_names_its_note(tmp_path: Path, given: str) -> None:
+    (tmp_path / "a.md").write_text("x")
+    assert reference.resolve(str(tmp_path), given) == [reference.Resolution(str(tmp_path / "a.md"), "path", 1.0)]
+
+
 def test_a_project_is_a_folder_below_projects_or_a_note_there(tmp_path: Path) -> None:
     names = ["Projects/07-gateway/x.md", "Projects/07-gateway/readme.md", "Projects/7.md", "Projects/12-voice/a.md",
              "Projects/12-voice/voice.md", "Projects/13-tide/deep/tide.md", "other/07-none/index.md"]  # fmt: skip
