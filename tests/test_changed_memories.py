@@ -220,7 +220,9 @@ def test_undone_the_old_one_holds_and_the_new_one_is_forgotten(db: apsw.Connecti
 def test_what_became_more_than_the_place_of_another_stays(db: apsw.Connection, made: str) -> None:
     one = kept(db)
     before = kept(db, NEWER) if made == "there before" else ""
-    newer = supersede(db, one)["id"]
+    answer = supersede(db, one)
+    newer = answer["id"]
+    assert answer["merged"] is bool(before)
     if made == "merged":
         assert kept(db, NEWER) == newer
     elif made == "edited":
