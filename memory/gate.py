@@ -51,7 +51,6 @@ _DURABLE = frozenset(
 # With which a note of two words says how things are to be done: "use pnpm", "prefer rg".
 _ORDERS = frozenset("use prefer avoid never always".split())
 _NO_NAMES = frozenset("not mind ok yes no again more less".split())
-_ORDER_WORDS = 4
 _QUESTION_MARKS = "?？؟"
 _PAUSES = ".,!;:—–"
 
@@ -187,7 +186,7 @@ def _is_order(text: str) -> bool:
         return False
     verb, *names = text.lower().rstrip(".!").split() or [""]
     named = any(len(name) > 1 and name not in words.STOP_WORDS and name not in _NO_NAMES for name in names)
-    return verb in _ORDERS and len(names) < _ORDER_WORDS and named
+    return verb in _ORDERS and named
 
 
 def _sludge(lower: str) -> tuple[str, float, str] | None:

@@ -144,7 +144,7 @@ def same(one: Tokens, other: Tokens) -> bool:
     """Whether one text may take the place of the other."""
     if one.key == other.key:
         return True
-    if not one.words or len(one.words & other.words) < THRESHOLD * len(one.words | other.words):
+    if len(one.words & other.words) < THRESHOLD * len(one.words | other.words):
         return False
     if one.strict != other.strict:
         return False

@@ -50,7 +50,11 @@ def is_noise(text: str) -> bool:
     lower = text[:_READ_CHARS].lower().replace("’", "'").strip()
     if not lower or any(mark in lower for mark in (*_PROCEDURAL, *_OURS)):
         return True
-    if begins_with(lower, PLANS) or begins_with(lower, SUMMARIES) or begins_with(lower, list(TRACES)):
+    if (
+        begins_with(lower, PLANS)
+        or begins_with(lower, SUMMARIES)
+        or begins_with(lower, [mark.rstrip() for mark in TRACES])
+    ):
         return True
     return any(lower.startswith(phrase) and _pauses(lower[len(phrase) :]) for phrase in ACKNOWLEDGEMENTS)
 
@@ -61,7 +65,7 @@ def is_own(text: str) -> bool:
 
 
 def _pauses(rest: str) -> bool:
-    return not rest or rest.lstrip(" ")[:1] in _PAUSES
+    return rest.lstrip(" ")[:1] in _PAUSES  # "" is in it
 
 
 def begins_with(lower: str, phrases: list[str]) -> bool:

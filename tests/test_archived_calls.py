@@ -592,6 +592,29 @@ def test_the_line_that_says_what_went_wrong(output: str, line: str) -> None:
     assert call_draft.error_line(output) == line
 
 
+@pytest.mark.parametrize(
+    ("output", "line"),
+    [
+        # the first that names something, else the first that speaks of an error, else the first
+        ("plain\nit failed\nerror in leaseTable\nerror: other", "error in leaseTable"),
+        ("plain\nit failed", "it failed"),
+        ("error: a\nTraceback (most recent call last):\n  x\nKeyError: b", "KeyError: b"),
+        ("error aaa\n" * 40 + "error in leaseTable", "error aaa"),
+        ("error aaa\n" * 39 + "error in leaseTable", "error in leaseTable"),
+        ("Traceback (most recent call last):\n" + " x\n" + "y" * 201, "y" * 200),
+    ],
+)  # fmt: skip
+def test_which_of_several_lines_says_what_went_wrong(output: str, line: str) -> None:
+    assert call_draft.error_line(output) == line
+
+
+@pytest.mark.parametrize(("length", "kept"), [(198, 150), (199, 150), (200, 149)])
+def test_a_passage_has_thirty_thousand_characters_at_most(length: int, kept: int) -> None:
+    lines = [f"name_{number:03} ".ljust(length, "x") for number in range(200)]
+    found = passage("\n".join(lines), *(f"name_{number:03}" for number in range(200)))
+    assert found.splitlines() == lines[:kept]
+
+
 @pytest.mark.parametrize("more", [0, 1, 50])
 def test_how_much_of_a_call_is_kept(
     run: Run, transcript: Transcript, store: Callable[[], apsw.Connection], more: int

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memory.knowledge import markdown_document, markdown_files
 from memory.knowledge.markdown_document import front_matter
-from memory.knowledge.markdown_sections import LONGEST, pieces, split
+from memory.knowledge.markdown_sections import LONGEST, first_heading, pieces, split
 
 LONG = "a body that is long enough to be a section of its own, since a short one goes into the one above it."
 
@@ -100,6 +100,54 @@ def test_a_long_section_is_not_cut_within_a_code_fence(inside: str) -> None:
 def test_a_longer_fence_ends_a_code_fence() -> None:
     text = f"```\n{'a' * 700}\n````\n\n{'b' * 700}\n\n{'c' * 700}"
     assert [part[-1] for part in pieces(text)] == ["b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "lengths"),
+    [
+        ("w" * 1500, [1500]),
+        # paragraphs, then lines, are joined while they fit
+        ("a" * 749 + "\n\n" + "b" * 749, [1500]), ("a" * 749 + "\n\n" + "b" * 750, [749, 750]),
+        ("x" * 700 + "\n" + "y" * 799, [1500]), ("x" * 700 + "\n" + "y" * 800, [700, 800]),
+        # a long line is cut at the last blank of its second half
+        ("a" * 750 + " " + "b" * 1000, [750, 1000]), ("a" * 749 + " " + "b" * 1000, [1500, 250]),
+        ("a" * 1499 + " " + "b" * 10, [1499, 10]), ("a" * 1500 + " " + "b" * 10, [1500, 11]),
+        ("a" * 800 + "\t" + "b" * 1000, [800, 1000]), ("a" * 800 + "\t" + "b" * 100 + " " + "c" * 1000, [901, 1000]),
+        ("short\n" + "w" * 1600 + "\nlast", [5, 1500, 105]), (" " * 1600, []), ("", []),
+    ],
+)  # fmt: skip
+def test_where_a_long_text_is_cut(text: str, lengths: list[int]) -> None:
+    assert [len(part) for part in pieces(text)] == lengths
+
+
+@pytest.mark.parametrize(
+    ("text", "heading"),
+    [("# A\nx", "A"), ("text\n# B", "B"), ("## A\n# B", ""), ("A\n===", "A"), ("A\n---", ""), ("", "")],
+)
+def test_the_first_heading_counts_where_it_is_of_the_first_level(text: str, heading: str) -> None:
+    assert first_heading(text) == heading
+
+
+def test_a_heading_goes_below_the_nearest_one_of_a_lower_level() -> None:
+    text = "\n".join(
+        f"{'#' * level} L{level}{name}\n{LONG}" for level, name in ((2, "a"), (4, "b"), (3, "c"), (1, "d"))
+    )
+    assert [headings for headings, _ in shape(text)] == [("L2a",), ("L2a", "L4b"), ("L2a", "L3c"), ("L1d",)]
+
+
+@pytest.mark.parametrize("close", ["```", "````", "  ``` "])
+@pytest.mark.parametrize("inside", ["~~~", "``", "``` x", ""])
+def test_a_code_fence_ends_where_one_as_long_of_its_own_kind_stands_alone(close: str, inside: str) -> None:
+    text = f"# One\n{LONG}\n```\n{inside}\n# no\n{close}\n# Two\n{LONG}"
+    assert [headings for headings, _ in shape(text)] == [("One",), ("Two",)]
+
+
+@pytest.mark.parametrize(
+    ("before", "heading"), [("- item", False), ("text\n  - item", True), ("- item\ntext", False), ("\ntext", True)]
+)
+def test_in_a_list_no_line_is_underlined(before: str, heading: bool) -> None:
+    found = shape(f"# One\n\n{LONG}\n\n{before}\n---\n{LONG}\n")
+    assert len(found) == (2 if heading else 1)
 
 
 def test_line_ends_do_not_matter() -> None:
@@ -219,6 +267,37 @@ def test_front_matter_is_read_as_people_write_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "front", "body"),
+    [
+        ("---\n" + "k: v\n" * 398 + "---\nbody", {"k": "v"}, "body"), ("---\na: 1\n...\nb", {"a": "1"}, "b"),
+        ("---\n---\nx", {}, "x"),
+        ("---\na: 'x'\nb: '\nc: \"\nd: ~\n---\n", {"a": "x", "b": "'", "c": '"', "d": ""}, ""),
+        ("---\na: x\n - y\n\tmore\nb: ~\n- item\n---\n", {"a": ["x", "y"], "b": ["item"]}, ""),
+        ("---\na: |\n  one\n  two\nb: [x, , 'y']\n---\n", {"a": "one two", "b": ["x", "y"]}, ""),
+        ("---\na: one\nnot indented\n---\n", {"a": "one"}, ""),
+        ("---\n" + "k: v\n" * 399 + "---\nbody", {}, None),
+    ],
+)  # fmt: skip
+def test_front_matter_and_what_stands_behind_it(text: str, front: dict[str, object], body: str | None) -> None:
+    assert front_matter(text) == (front, text if body is None else body)
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "category", "first"),
+    [
+        ("---\ntags: a, #b c\n---\n", ["a", "b", "c"], "", None), ("---\ntag: [x, '#y']\n---\n", ["x", "y"], "", None),
+        ("---\ntags: [x]\ntag: y\ncategory: Ops\n---\n", ["x"], "Ops", None),
+        ("---\ndescription: About it\n---\n# T\nbody", [], "", "About it\n\nT\nbody"),
+        ("---\nsummary: Sum\n---\n# T\nbody", [], "", "Sum\n\nT\nbody"),
+    ],
+)  # fmt: skip
+def test_tags_category_and_what_a_file_is_about(text: str, tags: list[str], category: str, first: str | None) -> None:
+    file = markdown_document.parse(text, "/v/a.md")
+    assert (file.tags, file.category) == (tags, category)
+    assert [section.text for section in file.sections] == ([first] if first else [])
+
+
+@pytest.mark.parametrize(
     "text", ["---\n\nonly a rule\n\n---\n\nx", "---\ntitle: never closed\n\nx", " ---\na: b\n---\n"]
 )
 def test_what_is_no_front_matter_is_text(text: str) -> None:
@@ -277,6 +356,9 @@ def test_the_title_of_a_section_names_its_place() -> None:
         ("# X\n\n**Status:** Deprecated", True),
         ("# X\n\n## Status\n\nSuperseded by [ADR-9](9.md)", True),
         ("# X\n\n## Status\n\nAccepted. It superseded ADR-1.", False),
+        ("# X\n\nStatus\n\nSuperseded", False),
+        ("# X\n\n" + "line\n\n" * 28 + "Status: superseded", True),
+        ("# X\n\n" + "line\n\n" * 29 + "Status: superseded", False),
     ],
 )
 def test_a_decision_that_no_longer_holds_is_stale(text: str, stale: bool) -> None:

@@ -10,6 +10,10 @@ import pytest
 from conftest import NOW_MS, Run
 from terminal import on_terminal, without_style
 
+from core.store import documents, sqlite
+from core.store.sessions import calls
+from memory import reports
+
 HOUR = 3_600_000
 
 
@@ -173,6 +177,43 @@ def test_a_person_sees_the_scorecard_as_a_table(run: Run, home: Path) -> None:
     assert lines[:2] == ["last 24 hours", "metric value status from"]
     assert "memory_yield_rate 70.0% green 7 of 10 recalls" in lines
     assert "observe_skip_rate – not enough yet no observations in this time, 5 are needed" in lines
+
+
+def test_without_a_store_all_is_zero() -> None:
+    assert reports.stats(None) == {
+        "total": 0, "forgotten": 0, "merged": 0, "sessions": 0, "toolCalls": 0,
+        "collections": {"observations": 0, "episodes": 0, "knowledge": 0}, "verdicts": {}, "categories": {},
+        "sources": {}, "projects": {}, "oldest": None, "newest": None,
+    }  # fmt: skip
+    assert reports.recent(None, hours=1, count=1, now=1) == []
+
+
+def test_of_an_empty_store_as_well() -> None:
+    db = sqlite.in_memory()
+    assert reports.stats(db) == {**reports.stats(None), "verdicts": {"allow": 0, "hold": 0, "discard": 0}}
+    db.close()
+
+
+def test_what_is_forgotten_and_what_sessions_did_is_counted_apart() -> None:
+    db = sqlite.in_memory()
+    for number, verdict in enumerate(["allow", "allow", "hold", "discard"]):
+        one = documents.blank("observations", f"o{number}", f"text {number}", 1000 + number)
+        one["write_verdict"], one["merged_count"], one["source"] = verdict, number, "cli"
+        row = documents.insert(db, one, b"", signatures=False)
+        if not number:
+            documents.forget(db, row, 5, signatures=False)
+    for name in ("s1", "s2"):
+        calls.save_session(db, {
+            "id": name, "client": "pi", "project": "p", "folder": "/w", "updated_at": 1, "prompts": 1, "calls": 3,
+            "plan": [],
+        })  # fmt: skip
+    counted = reports.stats(db)
+    assert (counted["total"], counted["forgotten"], counted["merged"]) == (3, 1, 6)
+    assert counted["verdicts"] == {"allow": 1, "hold": 1, "discard": 1}
+    assert (counted["sessions"], counted["toolCalls"]) == calls.totals(db)
+    assert counted["sessions"] == 2
+    assert (counted["oldest"], counted["newest"]) == ("1970-01-01T00:00:01.001Z", "1970-01-01T00:00:01.003Z")
+    db.close()
 
 
 def test_stats_count_what_there_is(run: Run) -> None:

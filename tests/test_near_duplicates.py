@@ -101,6 +101,69 @@ def test_what_carries_the_meaning_must_be_equal(one: str, other: str) -> None:
     assert fingerprint(text) != fingerprint(changed)
 
 
+@pytest.mark.parametrize(
+    ("text", "key", "strict", "order", "names", "first"),
+    [
+        ("What is it?", "what is it ?", ["?"], [], {"what"}, "what"),
+        ("is it ??", "is it ??", ["??"], [], set(), ""),
+        ("is it？ no", "is it ? no", ["?", "no"], [], set(), ""),
+        ("B is a I", "B is a i", ["B"], [], {"i"}, ""),
+        ("getUser Getuser URL", "getUser getuser url", ["getUser"], ["getuser", "url"], {"getuser", "url"}, ""),
+        ("Don\u2019t don't it's", "don't don't it's", ["don't", "don't"], ["it's"], set(), ""),
+        ("用户 ผู้", "用户 ผู้", ["用户", "ผู้"], [], set(), ""),
+        ("re-run Re-Run -x", "re-run re-run -x", ["re-run", "re-run", "-x"], [], set(), ""),
+        ("(Ana) met Bob. Bob", "ana met bob bob", [], ["ana", "met", "bob"], {"ana", "bob"}, "ana"),
+        ("met Ana", "met ana", [], ["met", "ana"], {"ana"}, ""),
+        ("- It runs…", "it runs", [], ["runs"], {"it"}, "it"),
+        ("no Not naïve jamás Ñandú", "no not naïve jamás ñandú", ["no", "not", "jamás"], ["naïve", "ñandú"],
+         {"ñandú"}, ""),
+        ("- … -", "", [], [], set(), ""),
+    ],
+)  # fmt: skip
+def test_a_text_as_it_is_compared(
+    text: str, key: str, strict: list[str], order: list[str], names: set[str], first: str
+) -> None:
+    tokens = Tokens(text)
+    assert (tokens.key, tokens.strict, tokens.order) == (key, strict, order)
+    assert (tokens.names, tokens.first) == (names, first)
+    assert tokens.words == set(key.split()) - {"?"}
+
+
+@pytest.mark.parametrize(("shared", "further", "alike"), [(17, 3, True), (16, 3, False)])
+def test_how_much_two_texts_must_share(shared: int, further: int, alike: bool) -> None:
+    one = [f"w{chr(97 + n) * 4}" for n in range(shared)]
+    other = one + [f"v{chr(97 + n) * 4}" for n in range(further)]
+    assert _same(" ".join(one), " ".join(other)) is alike
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "alike"),
+    [
+        ("broker", "painful", True), ("painful", "painfree", False), ("careless", "careful", False),
+        ("certain", "uncertain", False), ("certain", "midcertain", True),
+        # one word of a pair of opposites is only said in addition; two are opposed
+        ("daemon", "daemon used", True), ("daemon used", "daemon added", False), ("daemon used", "daemon slowly", True),
+        # a name at the beginning counts where another word stands for it
+        ("Caroline the gateway", "the gateway", True), ("Caroline the gateway", "slowly the gateway", False),
+        ("gateway Caroline", "gateway", False), ("gateway The daemon", "gateway daemon", True),
+    ],
+)  # fmt: skip
+def test_which_words_change_what_a_text_says(old: str, new: str, alike: bool) -> None:
+    frame = "{} restarts its telegram channel when server drops longer than brief while within whole billing production"
+    assert _same(frame.format(old), frame.format(new)) is alike
+
+
+def test_of_the_memories_that_say_the_same_the_one_changed_last_is_taken(run: Run) -> None:
+    words = LONG.split()
+    ids = []
+    for at, (one, other) in enumerate((("short", "small"), ("drops", "falls"), ("channel", "conduit"))):
+        text = " ".join({one: other}.get(word, word) for word in words) + f" {'amber bold crisp'.split()[at]}"
+        env = {"JOELCLAW_NOW_MS": str(NOW_MS + (5000 if at == 1 else 0))}
+        ids.append(run("memory", "write", text, env=env).result["id"])
+    assert len(set(ids)) == 3
+    assert run("memory", "write", LONG).result["mergedInto"] == ids[1]
+
+
 def test_the_same_words_in_another_order_are_not_the_same() -> None:
     assert not _same("Joel prefers tabs over spaces", "Joel prefers spaces over tabs")
 

@@ -148,6 +148,53 @@ def test_what_is_not_the_form_is_refused(other: str) -> None:
         parse(other)
 
 
+@pytest.mark.parametrize(
+    ("inside", "kept"),
+    [
+        ("- one two", ["one two"]), ("- - one two", ["- one two"]), ("* - one", ["- one"]), ("-one", ["-one"]),
+        ("(12) one\n123. two", ["one", "two"]), ("- 1234. one", ["1234. one"]), ("- …\n- one", ["one"]),
+        ("- one\n  goes on\n- two", ["one goes on", "two"]), ("one\n- two", ["one", "two"]),
+        ("- <b>- one</b>", ["one"]), ("- <b>one</b> two", ["<b>one</b> two"]), ("- <b>one</i>", ["<b>one</i>"]),
+        ("- **[gate=hold]** one **two**", ["[gate=hold] one **two**"]), ("- [gate=hold]\n- one", ["one"]),
+        ("- [gate=hold] ...\n- one", ["one"]), ("- [gate=hold one", ["[gate=hold one"]),
+        # what looks like a bullet within a text is a part of it
+        ("They chose Node 22. It runs.", ["They chose Node 22. It runs."]), ("- pnpm - not npm", ["pnpm - not npm"]),
+        ("pnpm - not npm\nThe limit is 3. It holds.", ["pnpm - not npm", "The limit is 3. It holds."]),
+        ("<li>\n- one\n</li>", ["one"]), ("[gate=hold] one\n[gate=allow] two", ["[gate=hold] one", "[gate=allow] two"]),
+        ("- " + "x" * LONGEST, ["x" * LONGEST]), ("- " + "x" * (LONGEST + 1), ["x" * (LONGEST - 1) + "…"]),
+    ],
+)  # fmt: skip
+def test_what_of_the_facts_is_an_item(inside: str, kept: list[str]) -> None:
+    assert facts(f"<facts>\n{inside}\n</facts>") == kept
+
+
+def test_a_narrative_is_one_item_whatever_its_lines_begin_with_unless_it_is_annotated_anew() -> None:
+    assert items("<narrative>One.\n- Two.\nThree.</narrative>") == [(NARRATIVE, "One. - Two. Three.")]
+    assert items("<narrative>[gate=hold] One.\n[gate=allow] Two.</narrative>") == [
+        (NARRATIVE, "[gate=hold] One."), (NARRATIVE, "[gate=allow] Two."),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("reply", "kept", "cut"),
+    [
+        ("<observations><facts>\n- One.\n", ["One."], True), ("<observations><facts>\n- One.\n- Two", ["One."], True),
+        ("<observations><facts>\n- One.\n- [gate=hold reason=a.", ["One."], True),
+        ("<observations><facts>\n- One.\n- [gate=hold] Two.", ["One.", "[gate=hold] Two."], True),
+        ("<facts>\n- One.\n</facts>", ["One."], False), ("<facts>\n- One.\n</facts> and more", ["One."], False),
+        ("<observations><facts>\n- One.\n</facts>", ["One."], True),
+        ("<observations><facts>\n- One.\n</facts></segment>", ["One."], False),
+        ("<observations><facts>\n- One.\n</facts></observations> more.", ["One."], False),
+        ("<think><facts>- no.</facts></think><facts>\n- One.\n</facts>", ["One."], False),
+        ("<thinking><facts>- no.</facts></thinking><think>a</think><facts>\n- One.\n</facts>", ["One."], False),
+        ("<facts>\n- One.\n</facts><think>never closed", ["One."], False),
+    ],
+)  # fmt: skip
+def test_where_a_reply_breaks_off(reply: str, kept: list[str], cut: bool) -> None:
+    assert facts(reply) == kept
+    assert parse(reply).cut is cut
+
+
 def test_bounds() -> None:
     many = parse("<facts>\n" + "- one fact of many.\n" * 500 + "</facts>")
     assert len(many.items) == MOST

@@ -94,6 +94,140 @@ def test_annotations(text: str, expected: tuple[str, float, str, str]) -> None:
     assert (judged["text"], judged["fallback"]) == ("the text", False)
 
 
+TOO_SHORT = ("discard", 0.9, "too short to say anything")
+PLAIN = ("allow", 0.6, "a plain statement")
+CONCRETE = ("allow", 0.7, "states something concrete")
+STEP = ("discard", 0.8, "announces a step instead of stating a fact")
+QUESTION = ("hold", 0.7, "a question without its answer")
+DATA = ("discard", 0.85, "data without a sentence in it")
+ONE_SIGN = ("discard", 0.9, "one sign over and over")
+LOG = ("hold", 0.75, "log lines, not a statement")
+PROGRESS = ("discard", 0.85, "a progress bar")
+READINGS = ("hold", 0.65, "readings without a statement")
+RULE = "states a rule, a decision or how something is done"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # how long a text must be, in letters
+        ("eleven char", TOO_SHORT), ("twelve chars", PLAIN), ("用户喜ok", TOO_SHORT), ("用户喜欢", PLAIN),
+        # talk about the work
+        ("let me " + "x" * 233, STEP), ("let me " + "x" * 234, ("hold", *STEP[1:])), ("letting go of it all", PLAIN),
+        ("ok, sounds good", ("discard", 0.85, "an acknowledgement")),
+        ("ok, sounds goods", ("hold", 0.7, "opens as an acknowledgement")),
+        ("okay, the port is 8089", ("hold", 0.7, "opens as an acknowledgement")),
+        ("okay then, the port is 8089", CONCRETE),
+        ("<b>bold</b> is kept in the notes", CONCRETE), ("a line <tool_call of it", CONCRETE),
+        ("<tool_call of it and more", ("discard", 0.85, "a tool call, not a statement")),
+        ("i have updated it", ("hold", 0.75, "an assistant's summary of its own work")),
+        # questions
+        ("Why is it on?", QUESTION), ("Why? Who is it?", QUESTION), ("Which one: this or that?", PLAIN),
+        ("Stop! Is it on?", PLAIN), ("One.\nIs it on?", PLAIN), ("One\nis it on?", PLAIN), ("它停了！为什么？", PLAIN),
+        ("它在哪里。为什么？", PLAIN), ("它在哪里？为什么？", QUESTION),
+        # data
+        ('{"note": "four words of prose"}', PLAIN), ('{"note": "three words only"}', DATA),
+        ('[["a", {"b": "four words of prose"}]]', PLAIN), ('[{"b": "of prose"}, "three words only"]', DATA),
+        ("{not any kind of JSON}", PLAIN), ("[1, 2] is the list", CONCRETE), ("the list is [1, 2]", CONCRETE),
+        ("ab ab ab ab ab\tab\nab", ONE_SIGN), ("abcabcabcabcabc", PLAIN),
+        # log lines: within the first four words a time, and a level behind it
+        ("10:00:00 info: up", LOG), ("10:00:00|warn|started up", LOG), ("10:00:00 info up\n\n10:00:01 info up", LOG),
+        ("10:00:00 info up\nand a sentence", CONCRETE), ("10:00:00 up and running", CONCRETE),
+        ("a b 10:00:00 info", LOG), ("a b c 10:00:00 info", CONCRETE), ("info 10:00:00 error x", CONCRETE),
+        ("10:00 info the server is up", CONCRETE), ("1:0:00 info up again", CONCRETE),
+        ("100000 info is the level", CONCRETE),
+        # progress bars: four words at most, a percentage, four signs in a row
+        ("==== 61% aa bb cc dd", PROGRESS), ("==== 61% aa bb cc dd ee", CONCRETE),
+        ("=== 61% aa bb cc dd", CONCRETE), ("==== aa bb cc dd", PLAIN),
+        # no words
+        ("ab_cd 12:00 13:00", ("hold", 0.6, "no words that say what it is about")),
+        ("a1_b 12:00 -- 13:00", ("discard", 0.85, "numbers, times or ids without words")),
+        # readings: three at least, as many as words, and no word of a sentence
+        ("cpu 93% mem 81% disk 40%", READINGS), ("a=1 b=2 c=3 cpu", READINGS), ("a=1 b=2 c=d cpu", CONCRETE),
+        ("cpu 93% mem 81% disk", CONCRETE), ("cpu 93% mem 81% disk 40% node", CONCRETE),
+        ("cpu 93% the 81% disk 40%", CONCRETE), ("cpu 93% mem 81% dísk 40%", CONCRETE),
+        ("cpu 93% uses, 81% disk 40%", ("allow", 0.85, RULE)),
+        # how sure a statement is
+        ("a plain statement of some forty letters", PLAIN),
+        ("a plain statement of some forty letters.", ("allow", 0.65, "a plain statement")),
+        ("it is in a/b there", CONCRETE), ("it is `here` now", CONCRETE), ("it is some_name now", CONCRETE),
+        ("it is the 2nd now", CONCRETE), ("we always do it so", ("allow", 0.75, RULE)),
+        ("we always do it so in a/b", ("allow", 0.85, RULE)),
+        ("we always do it so, and in a/b, as we said before", ("allow", 0.9, RULE)),
+        # what the hot zone writes
+        ("Task: let me?", ("allow", 0.8, "the task of a session")),
+    ],
+)  # fmt: skip
+def test_where_the_rules_begin_and_end(text: str, expected: tuple[str, float, str]) -> None:
+    verdict, confidence, reason = expected
+    assert gate.judge(text) == {
+        "text": text,
+        "verdict": verdict,
+        "confidence": confidence,
+        "reason": reason,
+        "category": "",
+        "fallback": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("prefer just", "Preference: prefer just"), ("use a b cd", "Preference: use a b cd"), ("prefer x", "prefer x"),
+        ("use the", "use the"), ("use not", "use not"), ("using rg", "using rg"), ("prefer bazel", "prefer bazel"),
+    ],
+)  # fmt: skip
+def test_which_short_texts_are_orders(text: str, kept: str) -> None:
+    assert gate.judge(text)["text"] == kept
+
+
+@pytest.mark.parametrize(
+    ("fields", "confidence"),
+    [
+        ("confidence=0", 0.0), ("confidence=1", 1.0), ("confidence=1.01", 0.65), ("confidence=-0.1", 0.65),
+        ("confidence=0%", 0.0), ("confidence=100%", 1.0), ("confidence=101%", 0.65), ("confidence=nan", 0.65),
+        ("confidence=much", 0.65), ("conf=.4 confidence=.3", 0.3), ("conf=.4 conf=.3 conf=.2", 0.4),
+    ],
+)  # fmt: skip
+def test_the_confidence_of_an_annotation_is_a_number_from_0_to_1(fields: str, confidence: float) -> None:
+    assert gate.judge(f"[gate=allow {fields}] the text")["confidence"] == confidence
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("[gate=hold verdict=discard] the text", "hold"), ("[verdict=discard gate=hold] the text", "hold"),
+        ("[gate=hold gate=discard] the text", "hold"), ("🔴\ufe0f [gate=hold] the text", "hold"),
+        ("[gate=hold reason=it's so] the text", "hold"), ("[gate=hold] ", "hold"),
+        (f"[gate=hold reason={'x' * 581}] the text", "hold"), (f"[gate=hold reason={'x' * 582}] the text", "allow"),
+        ("🔴🟡[gate=hold] the text", "allow"), ("and [gate=hold] the text", "allow"),
+    ],
+)  # fmt: skip
+def test_which_annotations_are_read(text: str, verdict: str) -> None:
+    judged = gate.judge(text)
+    assert (judged["verdict"], judged["fallback"]) == (verdict, verdict == "allow")
+    assert judged["text"] == (text if verdict == "allow" else text.rpartition("]")[2].strip())
+
+
+def test_the_better_of_two_verdicts_is_the_one_that_shows_more() -> None:
+    assert [gate.better(one, other) for one in gate.VERDICTS for other in gate.VERDICTS] == [
+        *("allow", "allow", "allow"),
+        *("allow", "hold", "hold"),
+        *("allow", "hold", "discard"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "letters"),
+    [
+        ("", 0), ("abc", 3), ("é", 1), ("ぁ", 3), ("aぁb", 5), ("、！", 2),
+        ("\u0dff", 1), ("\u0e00", 3), ("\u0e7f", 3), ("\u0e80", 1),
+    ],
+)  # fmt: skip
+def test_how_wide_a_text_is(text: str, letters: int) -> None:
+    assert gate.width(text) == letters
+
+
 def test_a_reason_is_cut() -> None:
     assert len(gate.judge(f"[gate=hold reason={'x' * 300}] text")["reason"]) == gate.MAX_REASON
 

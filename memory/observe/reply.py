@@ -26,7 +26,7 @@ _TAG = re.compile(
 )
 _HALF_A_TAG = re.compile(r"<[ \t]{0,3}/?[ \t]{0,3}[a-z]{0,12}\Z", re.IGNORECASE)
 _FENCE = re.compile(r"```[a-z]{0,12}", re.IGNORECASE)
-_BULLET = re.compile(r"(?:[-*•‣·–—+]|\(?\d{1,3}[.)])[ \t]+")
+_BULLET = re.compile(r"\A(?:[-*•‣·–—+]|\(?\d{1,3}[.)])[ \t]+")
 _MARKER = re.compile(r"\*{0,2}(?:[🔴🟡🟢]\ufe0f?\s*)?\*{0,2}\[\s*(?:gate|verdict)\s*=", re.IGNORECASE)
 _BOLD_HEAD = re.compile(r"\*\*((?:[🔴🟡🟢]\ufe0f?\s*)?\[[^\[\]]{1,600}\])\*\*")
 _WRAPPED = re.compile(r"<([a-z][\w-]{0,40})(?:\s[^<>]{0,200})?>(.*)</\1\s{0,3}>", re.IGNORECASE | re.DOTALL)

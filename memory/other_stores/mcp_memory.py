@@ -62,7 +62,7 @@ def _of_entity(row: dict[str, Any], number: int) -> Iterator[Item | LeftOut]:
         where = f"line {number}, observation {at}"
         if isinstance(observation, str) and observation.strip():
             text = observation.strip()
-            full = text if name.lower() in text.lower() else f"{name.strip()}: {text}"
+            full = text if name.strip().lower() in text.lower() else f"{name.strip()}: {text}"
             yield Item(full, where, f"{name}\0{text}", tags)
         else:
             yield LeftOut(where, "an observation that is no text")

@@ -1,0 +1,169 @@
+"""A transcript's messages become drafts of episodes: neighbours, what was typed ahead, what grows, what is carried."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memory.archive import episode_draft
+from memory.archive.episode_draft import Drafting, bounded, identifier_of, new_carry, read_carry
+
+
+def said(role: str, text: str, identifier: str = "", *, at: int | None = 1, tools: int = 0) -> Any:
+    return {"kind": "said", "id": identifier, "role": role, "text": text, "tools": [{}] * tools, "at": at}
+
+
+def queued(operation: str, text: str = "", at: int = 5) -> Any:
+    return {"kind": "queue", "operation": operation, "text": text, "at": at}
+
+
+def drafting(carry: Any = None) -> tuple[Drafting, Any]:
+    carry = new_carry() if carry is None else carry
+    return Drafting(carry, "s"), carry
+
+
+def test_a_message_knows_its_prompt_and_its_neighbours() -> None:
+    made, carry = drafting()
+    for number, (role, text) in enumerate([("user", "ask"), ("assistant", "one"), ("other", "two"), ("user", "more")]):
+        made.said(said(role, text, f"m{number}"), b"", 0)
+    assert carry["drafts"] == list(made.changed.values()) == [
+        {"id": "m0", "role": "user", "body": "ask", "prompt": "", "before": "", "after": "one", "at": 1},
+        {"id": "m1", "role": "assistant", "body": "one", "prompt": "ask", "before": "ask", "after": "two", "at": 1},
+        {"id": "m2", "role": "assistant", "body": "two", "prompt": "ask", "before": "one", "after": "more", "at": 1},
+        {"id": "m3", "role": "user", "body": "more", "prompt": "", "before": "two", "after": "", "at": 1},
+    ]  # fmt: skip
+    assert (carry["prompt"], made.prompts, made.silent) == ("more", 2, [])
+    assert [episode_draft.text_of(one) for one in carry["drafts"][:2]] == ["user: ask", "assistant: one"]
+    assert [episode_draft.context_of(one) for one in carry["drafts"]] == [
+        "one", "ask\ntwo", "ask\none\nmore", "two",
+    ]  # fmt: skip
+
+
+def test_of_the_prompt_and_the_neighbours_so_much_is_kept() -> None:
+    made, carry = drafting()
+    made.said(said("user", "p" * 600, "a"), b"", 0)
+    made.said(said("assistant", "q" * 600, "b"), b"", 0)
+    made.said(said("user", "r", "c"), b"", 0)
+    first, second, third = carry["drafts"]
+    assert (second["prompt"], second["before"], first["after"]) == ("p" * 500, "p" * 300, "q" * 300)
+    assert (second["after"], third["before"]) == ("r", "q" * 300)
+
+
+def test_what_is_carried_is_the_last_message_and_it_may_still_grow() -> None:
+    made, carry = drafting()
+    for name in ("a", "b"):
+        made.said(said("user", f"text {name}", name), b"", 0)
+    made.trim()
+    assert ([one["id"] for one in carry["drafts"]], made.changed) == (["b"], {})
+    made.said(said("user", "text b", "b"), b"", 0)
+    assert made.changed == {}
+    made.said(said("user", "text b and more", "b"), b"", 0)
+    assert [one["body"] for one in made.changed.values()] == ["text b and more"]
+    assert (carry["prompt"], made.prompts) == ("text b and more", 2)
+    made.said(said("assistant", "an answer", "c"), b"", 0)
+    made.said(said("assistant", "an answer in full", "c"), b"", 0)
+    assert carry["prompt"] == "text b and more"
+    again, _ = drafting(carry)
+    again.said(said("assistant", "an answer in full", "c"), b"", 0)
+    assert again.changed == {} and len(carry["drafts"]) == 2
+
+
+@pytest.mark.parametrize(("tools", "offset", "silent"), [(1, 9, ["m"]), (1, 0, []), (0, 9, [])])
+def test_a_message_of_calls_alone_is_noted_where_an_older_version_may_have_stored_it(
+    tools: int, offset: int, silent: list[str]
+) -> None:
+    made, carry = drafting({**new_carry(), "again": offset})
+    made.said(said("assistant", " \n", "m", tools=tools), b"", 0)
+    assert (made.silent, carry["drafts"]) == (silent, [])
+
+
+def test_what_was_typed_ahead_is_said_when_the_model_gets_it_and_once() -> None:
+    made, carry = drafting()
+    for text in ("first", "second", "third"):
+        made.queue(queued("enqueue", f" {text} "))
+    assert carry["queue"] == ["first", "second", "third"]
+    made.queue(queued("remove", at=8))
+    assert [(one["body"], one["role"], one["at"]) for one in carry["drafts"]] == [("first", "user", 8)]
+    assert len(carry["handed"]) == 1
+    made.said(said("user", "first", "x"), b"", 0)  # the client says it once more
+    assert (len(carry["drafts"]), carry["handed"]) == (1, [])
+    made.said(said("user", "third", "y"), b"", 0)  # it still waits there
+    assert (len(carry["drafts"]), carry["queue"]) == (1 + 1, ["second", ""])
+    made.said(said("assistant", "second", "z"), b"", 0)  # another said it
+    assert len(carry["drafts"]) == 3
+    made.queue(queued("dequeue"))
+    made.queue(queued("remove"))
+    made.queue(queued("remove"))
+    assert (len(carry["drafts"]), carry["queue"], carry["handed"]) == (3, [], [])
+    made.queue(queued("enqueue", "fourth"))
+    made.queue(queued("popAll"))
+    assert carry["queue"] == []
+
+
+def test_of_what_waits_the_last_twenty_are_known() -> None:
+    made, carry = drafting()
+    for number in range(21):
+        made.queue(queued("enqueue", f"text {number}"))
+    assert carry["queue"] == [f"text {number}" for number in range(1, 21)]
+    for number in range(21):
+        made.queue(queued("enqueue", f"more {number}"))
+        made.queue(queued("remove", at=number))
+    assert (len(carry["queue"]), len(carry["handed"])) == (19, 20)
+
+
+@pytest.mark.parametrize(("given", "kept"), [
+    ("m1", True), ("i" * 200, True), ("i" * 201, False), ("a b", False), (" a", False), ("a\0b", False),
+    ("a\ud800", False), ("ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8", False),
+])  # fmt: skip
+def test_which_ids_of_a_client_are_kept(given: str, kept: bool) -> None:
+    made = identifier_of(said("user", "x", given), "s", b"line", 0)
+    assert (made == given) is kept
+    assert kept or (made.startswith("ep-") and made == identifier_of(said("user", "y", given), "t", b"", 1))
+
+
+def test_a_message_without_an_id_is_known_by_its_session_line_and_number() -> None:
+    one = said("user", "x")
+    made = [
+        identifier_of(one, "s", b"line", 0), identifier_of(one, "t", b"line", 0), identifier_of(one, "s", b"other", 0),
+        identifier_of(one, "s", b"line", 1), identifier_of(one, "s", b"", 0),
+        identifier_of(said("user", "y"), "s", b"", 0), identifier_of(said("assistant", "x"), "s", b"", 0),
+        identifier_of(said("user", "x", at=2), "s", b"", 0),
+    ]  # fmt: skip
+    assert len(set(made)) == len(made)
+    assert made[0] == identifier_of(said("assistant", "other", at=9), "s", b"line", 0)
+
+
+@pytest.mark.parametrize("length", [4_000, 4_001, 52_000, 52_001])
+def test_of_a_long_message_the_middle_is_left_out(length: int) -> None:
+    text = "a" * 2_500 + "b" * (length - 4_000) + "c" * 1_500
+    whole = length == 4_000
+    assert bounded(f"  {text}\n") == (text if whole else "a" * 2_500 + "\n[…]\n" + "c" * 1_500)
+
+
+WHOLE: dict[str, Any] = {
+    "prompt": "p",
+    "drafts": [{"id": "d", "role": "user", "body": "b", "prompt": "", "before": "", "after": "", "at": None}],
+    "queue": ["q"], "handed": ["h"], "work": {"last": "k"}, "again": 4,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, WHOLE),
+        ({"drafts": [{}, WHOLE["drafts"][0]]}, WHOLE),
+        ({"queue": ["q", 1], "handed": None, "work": {1: 2}, "again": "7"},
+         {**WHOLE, "handed": [], "work": {"1": "2"}, "again": 7}),
+        ({"queue": "q", "work": None, "again": None}, {**WHOLE, "queue": [], "work": {}, "again": 0}),
+        ({"prompt": 1}, new_carry()), ({"drafts": [{}]}, new_carry()), ({"drafts": None}, new_carry()),
+        ({"again": "x"}, new_carry()), ({"work": 1}, new_carry()),
+    ],
+)  # fmt: skip
+def test_a_carry_is_read_as_it_was_stored_and_a_damaged_one_is_a_new_one(change: Any, expected: Any) -> None:
+    assert read_carry({**WHOLE, **change}) == expected
+
+
+@pytest.mark.parametrize("value", [None, [], "x", {}, 1])
+def test_what_is_no_carry_is_a_new_one(value: Any) -> None:
+    assert read_carry(value) == new_carry()

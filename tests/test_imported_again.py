@@ -1,0 +1,120 @@
+"""What an import changes of memories that are there, what it counts, and that a preview tells the same beforehand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import apsw
+import pytest
+
+from core.store import documents, sqlite
+from memory import import_export
+from memory.import_export import Imported, export_lines, import_lines, preview_lines
+
+CONFIG: Any = SimpleNamespace(whole=lambda _: 200)
+NOW = 5_000
+TEXT = "The gateway listens on port 8089"
+
+
+@pytest.fixture
+def db() -> Iterator[apsw.Connection]:
+    made = sqlite.in_memory()
+    yield made
+    made.close()
+
+
+def lines(*rows: Any) -> list[tuple[int, bytes | None]]:
+    return [(number, json.dumps(row).encode()) for number, row in enumerate(rows, 1)]
+
+
+def taken(db: apsw.Connection, *rows: Any, now: int = NOW) -> Imported:
+    """Import the rows, and see that a preview told the same."""
+    told = preview_lines(db, lines(*rows), now=now, config=CONFIG, progress=lambda _: None)
+    report = import_lines(db, lines(*rows), now=now, vectors=False, config=CONFIG, progress=lambda _: None)
+    assert told == report
+    return report
+
+
+def stored(db: apsw.Connection, identifier: str = "a") -> Any:
+    return documents.by_id(db, identifier)
+
+
+@pytest.mark.parametrize(
+    ("row", "changes"),
+    [
+        ({"tags": ["x"]}, {"tags": ["x"]}), ({"title": "T", "context": "c"}, {"title": "T", "context": "c"}),
+        ({"created_at": 7}, {"created_at": 7}),
+        ({"created_at": 7, "updated_at": 8}, {"created_at": 7, "updated_at": 8}),
+        ({"verdict": "hold"}, {
+            "write_verdict": "hold", "write_confidence": 1.0, "write_reason": "imported with this verdict",
+            "write_gate_fallback": False,
+        }),
+        ({"category": "prefs"}, {
+            "category_id": "jc:preferences", "category_confidence": 1.0, "category_source": "flag",
+        }),
+    ],
+)  # fmt: skip
+def test_only_what_a_line_names_changes(db: apsw.Connection, row: dict[str, Any], changes: dict[str, Any]) -> None:
+    taken(db, {"id": "a", "text": TEXT, "source": "cli", "tags": ["old"]})
+    before = stored(db)
+    report = taken(db, {"id": "a", "text": TEXT, **row}, now=NOW + 9)
+    assert (report.updated, report.added, report.unchanged) == (1, 0, 0)
+    assert stored(db) == {**before, "updated_at": NOW + 9, **changes}
+    assert taken(db, {"id": "a", "text": TEXT, **row}, now=NOW + 99).unchanged == 1
+
+
+def test_a_new_text_is_judged_and_categorised_anew_and_the_rest_stays(db: apsw.Connection) -> None:
+    taken(db, {"id": "a", "text": TEXT, "source": "cli", "tags": ["old"], "category": "prefs", "verdict": "hold"})
+    before = stored(db)
+    taken(db, {"id": "a", "text": "Let me check the logs first"}, now=NOW + 9)
+    after = stored(db)
+    assert after == {
+        **before, "text": "Let me check the logs first", "updated_at": NOW + 9, "write_verdict": "discard",
+        "write_confidence": 0.8, "write_reason": "announces a step instead of stating a fact",
+        "write_gate_fallback": True, "category_id": "jc:operations", "category_source": after["category_source"],
+        "category_confidence": after["category_confidence"], "fingerprint": after["fingerprint"],
+    }  # fmt: skip
+    assert after["fingerprint"] != before["fingerprint"] and after["category_source"] != "flag"
+
+
+def test_of_an_id_that_comes_twice_in_a_file_the_last_line_holds(db: apsw.Connection) -> None:
+    report = taken(db, {"id": "a", "text": TEXT}, {"id": "a", "text": TEXT}, {"id": "a", "text": TEXT, "tags": ["x"]})
+    assert (report.lines, report.added, report.unchanged, report.updated) == (3, 1, 1, 1)
+    assert stored(db)["tags"] == ["x"]
+
+
+def test_what_is_forgotten_and_what_has_the_id_of_another_collection_stays(db: apsw.Connection) -> None:
+    taken(db, {"id": "a", "text": TEXT}, {"id": "b", "text": TEXT, "collection": "episodes"})
+    documents.forget(db, stored(db)["rowid"], 9, signatures=False)
+    before = stored(db), stored(db, "b")
+    report = taken(db, {"id": "a", "text": "Another text of it"}, {"id": "b", "text": "Another text of it"}, [1])
+    assert (report.forgotten, report.failed, report.updated, report.unchanged) == (1, 2, 0, 0)
+    assert sorted(report.errors, key=lambda one: one["line"]) == [
+        {"line": 2, "reason": "its id is that of a document in episodes"}, {"line": 3, "reason": "not a JSON object"},
+    ]  # fmt: skip
+    assert (stored(db), stored(db, "b")) == before
+
+
+def test_secrets_are_counted_by_line_and_bytes_by_batch(db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_export, "BATCH", 2)
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    rows = lines(*({"id": name, "text": f"{TEXT} of {name}, the token is {secret}"} for name in "abc"))
+    done: list[int] = []
+    report = import_lines(db, rows, now=NOW, vectors=False, config=CONFIG, progress=done.append)
+    assert (list(report.redacted.values()), report.added) == ([3], 3)
+    sizes = [len(raw or b"") for _, raw in rows]
+    assert done == [sizes[0] + sizes[1], sizes[2]]
+
+
+def test_an_export_is_of_the_collections_that_are_named(db: apsw.Connection) -> None:
+    taken(db, {"id": "k", "text": TEXT, "collection": "knowledge"}, {"id": "a", "text": TEXT},
+          {"id": "e", "text": "é\u2028", "collection": "episodes"})  # fmt: skip
+    exported = {
+        names: [json.loads(line)["id"] for line in export_lines(db, names)]
+        for names in ((), ("knowledge",), ("knowledge", "observations"))
+    }
+    assert exported == {(): ["a", "e", "k"], ("knowledge",): ["k"], ("knowledge", "observations"): ["a", "k"]}
+    assert all(line.endswith(b"}\n") and line.count(b"\n") == 1 for line in export_lines(db, ()))

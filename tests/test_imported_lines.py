@@ -1,0 +1,216 @@
+"""A line of an import as the memory that it becomes, whole, and what is refused of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core import clock
+from core.store import documents
+from memory import json_form
+from memory.import_export import Imported
+from memory.import_workers import prepare
+from memory.json_form import BadLineError
+
+NOW = 1_790_000_000_000
+
+
+def read(line: Any, longest: int = 100) -> json_form.Incoming:
+    return json_form.from_line(line, now=NOW, longest=longest, number=7)
+
+
+FULL: dict[str, Any] = {
+    "id": "full", "collection": "observations", "text": "The gateway listens on port 8089", "context": "a turn before",
+    "path": "docs/a  b.md", "category": "jc:projects", "tags": ["x", "y"], "verdict": "hold", "title": "A title",
+    "source": "cli", "session": "s1", "project": "p1", "type": "segment_fact", "privacy": "private",
+    "reason": "unsure", "gate_version": "v0", "category_source": "keyword", "superseded_by": "n1", "supersedes": "o1",
+    "confidence": 0.25, "category_confidence": 0.75, "retrieval_priority": -0.5, "merged_count": 2, "recall_count": 3,
+    "gate_fallback": True, "stale": True, "created_at": "2024-05-01T10:00:00.000Z",
+    "updated_at": "2024-05-02T10:00:00.000Z", "last_used_at": "2024-05-03T10:00:00.000Z",
+    "history": [{"text": "said before", "at": "2024-05-01T10:00:00.000Z", "source": "cli"}],
+}  # fmt: skip
+
+
+def test_what_is_exported_is_read_as_it_was() -> None:
+    incoming = read(FULL)
+    assert json_form.to_line(incoming.document) == FULL
+    assert (incoming.number, incoming.redacted) == (7, [])
+    assert len(incoming.given) == len(FULL) - 2  # neither the id nor the collection can change
+
+
+def test_a_view_has_every_field_under_its_own_name() -> None:
+    document = read(FULL).document
+    view = json_form.to_view(document)
+    assert view == {
+        "id": "full", "collection": "observations", "observation": FULL["text"], "context": "a turn before",
+        "origin": view["origin"], "title": "A title", "path": "docs/a  b.md", "category": "projects",
+        "categoryId": "jc:projects", "categoryConfidence": 0.75, "categorySource": "keyword", "taxonomyVersion": "v1",
+        "tags": ["x", "y"], "source": "cli", "session": "s1", "project": "p1", "type": "segment_fact",
+        "privacy": "private", "created_at": FULL["created_at"], "updated_at": FULL["updated_at"], "verdict": "hold",
+        "confidence": 0.25, "reason": "unsure", "gateVersion": "v0", "gateFallback": True, "mergedCount": 2,
+        "recallCount": 3, "retrievalPriority": -0.5, "last_used_at": FULL["last_used_at"], "supersededBy": "n1",
+        "supersedes": "o1", "stale": True, "history": FULL["history"], "forgotten": False, "forgotten_at": None,
+    }  # fmt: skip
+    document["forgotten_at"], document["last_used_at"] = 0, None
+    gone = json_form.to_view(document)
+    assert (gone["forgotten"], gone["forgotten_at"], gone["last_used_at"]) == (True, "1970-01-01T00:00:00.000Z", None)
+
+
+def test_a_line_of_a_text_alone_is_judged_categorised_and_named_by_what_it_says() -> None:
+    one = read({"text": " The gateway listens on port 8089 "})
+    document = one.document
+    assert one.given == frozenset(["text"])
+    assert document == {
+        **documents.blank("observations", document["id"], "The gateway listens on port 8089", NOW),
+        "observation_type": "observation_text", "write_verdict": "allow", "write_confidence": 0.7,
+        "write_reason": "states something concrete", "write_gate_version": "v1", "write_gate_fallback": True,
+        "category_id": "jc:operations", "category_confidence": document["category_confidence"],
+        "category_source": "keyword", "fingerprint": document["fingerprint"],
+    }  # fmt: skip
+    assert document["id"].startswith("im-")
+    assert read({"text": "The gateway listens on port 8089"}).document["id"] == document["id"]
+    others = (
+        {"session": "s"},
+        {"collection": "episodes"},
+        {"created_at": NOW},
+        {"text": "Another text of the gateway"},
+    )
+    assert len({read({"text": "The gateway listens on port 8089", **more}).document["id"] for more in others}) == 4
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"verdict": "Hold"}, ("hold", 1.0, "imported with this verdict", "v1")),
+        ({"verdict": "hold", "confidence": 0}, ("hold", 0.0, "imported with this verdict", "v1")),
+        ({"verdict": "hold", "reason": "r", "gate_version": "v0"}, ("hold", 1.0, "r", "v0")),
+        ({"collection": "episodes"}, ("allow", 1.0, "archived", "v1")),
+        ({"collection": "knowledge"}, ("allow", 1.0, "archived", "v1")),
+        ({}, ("discard", 0.8, "announces a step instead of stating a fact", "v1")),
+    ],
+)
+def test_where_a_verdict_and_its_reason_come_from(more: dict[str, Any], expected: tuple[str, float, str, str]) -> None:
+    one = read({"text": "Let me check the logs", **more}).document
+    assert tuple(one[f"write_{name}"] for name in ("verdict", "confidence", "reason", "gate_version")) == expected
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, ("jc:preferences", 0.9, "annotation")),
+        ({"category": "rules"}, ("jc:rules-conventions", 1.0, "flag")),
+        ({"category": "rules", "category_source": "keyword", "category_confidence": 0.7},
+         ("jc:rules-conventions", 0.7, "keyword")),
+        ({"category": "rules", "category_confidence": 0.7}, ("jc:rules-conventions", 1.0, "flag")),
+        ({"category": ""}, ("jc:preferences", 0.9, "annotation")),
+    ],
+)  # fmt: skip
+def test_where_a_category_and_its_confidence_come_from(more: dict[str, Any], expected: tuple[str, float, str]) -> None:
+    one = read({"text": "[gate=allow category=prefs] Tea is the drink", **more})
+    document = one.document
+    assert (document["category_id"], document["category_confidence"], document["category_source"]) == expected
+    assert ("category_id" in one.given) is bool(more.get("category"))
+
+
+@pytest.mark.parametrize(
+    ("more", "name", "value"),
+    [
+        ({"id": 12}, "id", "12"), ({"id": "i" * 200}, "id", "i" * 200),
+        ({"tags": "a, b,,a"}, "tags", ["a", "b"]), ({"context": ["one", "two"]}, "context", "one\ntwo"),
+        ({"context": " a\0b "}, "context", "a\ufffdb"), ({"path": "p" * 4097}, "path", "p" * 4096),
+        ({"path": "a\0b"}, "path", "a\ufffdb"),
+        ({"verdict": "hold", "confidence": 0}, "write_confidence", 0.0),
+        ({"verdict": "hold", "confidence": 1}, "write_confidence", 1.0),
+        ({"retrieval_priority": -1}, "retrieval_priority", -1.0),
+        ({"retrieval_priority": 1}, "retrieval_priority", 1.0),
+        ({"merged_count": 0}, "merged_count", 0), ({"recall_count": 2.0}, "recall_count", 2),
+        ({"stale": False}, "stale", False), ({"created_at": 0}, "created_at", 0),
+        ({"created_at": "1714557600123"}, "created_at", 1714557600123), ({"created_at": 1.5}, "created_at", 1),
+        ({"created_at": 253_402_300_799_999}, "created_at", 253_402_300_799_999),
+        ({"created_at": 5}, "updated_at", 5), ({"created_at": 5, "updated_at": 6}, "updated_at", 6),
+        ({"history": [{"text": "t"}]}, "history", [{"text": "t", "at": 0, "source": ""}]),
+        ({"type": ""}, "observation_type", "observation_text"),
+        ({"type": "", "collection": "episodes"}, "observation_type", ""),
+        ({"text": "t" * 100}, "text", "t" * 100), ({"text": "t" * 101, "collection": "knowledge"}, "text", "t" * 101),
+    ],
+)  # fmt: skip
+def test_what_a_field_may_be(more: dict[str, Any], name: str, value: Any) -> None:
+    found = read({"text": "The gateway is here", **more}).document[name]  # type: ignore[literal-required]
+    assert (found, type(found)) == (value, type(value))
+
+
+MOMENT = "must be an ISO 8601 time or ms since 1970"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ([1], "not a JSON object"), ({}, "text is missing"), ({"text": 5}, "text must be a string"),
+        ({"text": " "}, "text is empty"), ({"text": "t" * 101}, "text has 101 characters, at most 100 are taken"),
+        ({"text": "[gate=allow]"}, "text is empty behind its annotation"),
+        ({"text": "x", "collection": "dreams"}, "collection must be one of observations, episodes, knowledge"),
+        ({"text": "x", "collection": 1}, "collection must be a string"),
+        ({"text": "x", "verdict": "perhaps"}, "verdict must be one of allow, hold, discard"),
+        ({"text": "x", "id": ""}, "id must be 1 to 200 characters"),
+        ({"text": "x", "id": "i" * 201}, "id must be 1 to 200 characters"),
+        ({"text": "x", "id": True}, "id must be 1 to 200 characters"),
+        ({"text": "x", "tags": 1}, "tags must be a list of strings"),
+        ({"text": "x", "tags": ["a", 1]}, "tags must be a list of strings"),
+        ({"text": "x", "context": 1}, "context must be a string or a list of strings"),
+        ({"text": "x", "context": ["a", 1]}, "context must be a string or a list of strings"),
+        ({"text": "x", "stale": 1}, "stale must be true or false"),
+        ({"text": "x", "confidence": 1.01}, "confidence must be a number from 0 to 1"),
+        ({"text": "x", "confidence": -0.01}, "confidence must be a number from 0 to 1"),
+        ({"text": "x", "confidence": True}, "confidence must be a number from 0 to 1"),
+        ({"text": "x", "retrieval_priority": -1.01}, "retrieval_priority must be a number from -1 to 1"),
+        ({"text": "x", "merged_count": -1}, "merged_count must be a number from 0 to 1e+15"),
+        ({"text": "x", "created_at": -1}, f"created_at {MOMENT}"),
+        ({"text": "x", "created_at": True}, f"created_at {MOMENT}"),
+        ({"text": "x", "created_at": 253_402_300_800_000}, f"created_at {MOMENT}"),
+        ({"text": "x", "created_at": float("nan")}, f"created_at {MOMENT}"),
+        ({"text": "x", "created_at": float("inf")}, f"created_at {MOMENT}"),
+        ({"text": "x", "created_at": "²"}, f"created_at {MOMENT}"),
+        ({"text": "x", "history": {}}, "history must be a list of {text, at, source}"),
+        ({"text": "x", "history": [1]}, "history must be a list of {text, at, source}"),
+        ({"text": "x", "history": [{"text": 1}]}, "history must be a list of {text, at, source}"),
+        ({"text": "x", "history": [{"text": "t", "at": "then"}]}, f"history.at {MOMENT}"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_is_told_why(line: Any, reason: str) -> None:
+    with pytest.raises(BadLineError) as told:
+        read(line)
+    assert str(told.value) == reason
+
+
+@pytest.mark.parametrize("identifier", ["a  b", " a", "a\nb", "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"])
+def test_an_id_that_cannot_stand_as_it_is_becomes_a_hash(identifier: str) -> None:
+    made = read({"text": "The gateway is here", "id": identifier}).document["id"]
+    assert made.startswith("im-") and identifier not in made
+
+
+def test_of_two_lines_with_the_same_words_in_an_archive_case_makes_no_difference() -> None:
+    one, other = (read({"text": text, "collection": "episodes"}).document for text in ("The Words", "the words"))
+    assert one["fingerprint"] == other["fingerprint"] and one["text"] != other["text"]
+    assert clock.iso(one["created_at"]) == "2026-09-21T14:13:20.000Z"
+
+
+def test_a_batch_of_lines_is_prepared_and_what_is_no_memory_told_by_its_number() -> None:
+    rows = [b'\xef\xbb\xbf{"text": "The gateway is here"}\r\n', b" \n", None, b"{\n", b'{"text": ""}\n', b"[1]"]
+    prepared = prepare([(number, row) for number, row in enumerate(rows, 4)], NOW, 100)
+    assert (prepared.lines, prepared.until) == (5, 9)
+    assert prepared.read_bytes == sum(len(row or b"") for row in rows)
+    ((incoming, vector),) = prepared.documents
+    assert (incoming.document["text"], incoming.number) == ("The gateway is here", 4)
+    assert isinstance(vector, bytes)
+    assert [number for number, _ in prepared.refused] == [6, 7, 8, 9]
+    reasons = [reason for _, reason in prepared.refused]
+    assert (reasons[0], reasons[2], reasons[3]) == ("longer than 16 MiB", "text is empty", "not a JSON object")
+    assert reasons[1].startswith("not JSON: ") and reasons[1].endswith(", at character 1")
+
+
+def test_of_the_lines_that_are_refused_twenty_are_listed() -> None:
+    report = Imported()
+    for number in range(21):
+        report.refuse(number, "why")
+    assert (report.failed, len(report.errors), report.errors[-1]) == (21, 20, {"line": 19, "reason": "why"})
