@@ -74,7 +74,7 @@ def test_what_tells_a_memory_from_others(about: dict[str, Any], told: str) -> No
 def test_a_changed_memory() -> None:
     rows = ["category  ops", "tags      a, b"]
     assert drawn(curate_view.changed, CHANGED, STEP) == ["it retries", "id        m1", *rows, SHOWN_STEP]
-    assert drawn(curate_view.changed, {**CHANGED, "before": " ".join(["it", "retries"])})[1:] == ["id        m1", *rows]
+    assert drawn(curate_view.changed, {**CHANGED, "before": b"it retries".decode()})[1:] == ["id        m1", *rows]
     much = {
         **CHANGED, "changed": False, "superseded": {"observation": "it did not"}, "before": "it tried", "merged": True,
         "takenOut": ["m9"], "verdict": "hold", "reason": "a wish", "hint": "say how", "redacted": ["email", "key"],

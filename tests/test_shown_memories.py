@@ -26,7 +26,7 @@ HIT: dict[str, Any] = {
     "origin": "user",
 }  # fmt: skip
 FOUND: dict[str, Any] = {
-    "query": "gateway", "rewrittenQuery": "".join(["gate", "way"]), "count": 2, "found": 5, "backend": "sqlite",
+    "query": "gateway", "rewrittenQuery": b"gateway".decode(), "count": 2, "found": 5, "backend": "sqlite",
     "budget": {"applied": "balanced"}, "hits": [HIT],
 }  # fmt: skip
 SECTION = {
