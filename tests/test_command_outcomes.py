@@ -312,6 +312,60 @@ def test_what_is_told_of_a_client() -> None:
     assert install._shown([planned(project=True)], {}, False)["scope"] == "project"
 
 
+@pytest.mark.parametrize(
+    ("given", "here", "installed"),
+    [
+        ({"mcp": True}, False, True), ({"mcp": True}, True, False), ({"mcp": True, "dry_run": True}, False, False),
+        ({}, False, False), ({}, True, False),
+    ],
+)  # fmt: skip
+def test_when_the_package_of_the_tools_is_installed(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], here: bool, installed: bool
+) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(install.mcp_package, "is_here", lambda: here)
+    monkeypatch.setattr(install.mcp_package, "install", lambda: asked.append(True))
+    monkeypatch.setattr(install, "_change", lambda *_: Answer(1))
+    install.install({**INSTALL, **given})
+    assert bool(asked) is installed
+
+
+def changed(monkeypatch: pytest.MonkeyPatch, verb: str, *rounds: list[Any], **options: Any) -> tuple[Any, list[str]]:
+    """The answer of an installation whose plans are looked at in these rounds, and what was carried out."""
+    looks = iter(rounds)
+    done: list[str] = []
+    monkeypatch.setattr(install, "_chosen", lambda *_: ([], []))
+    monkeypatch.setattr(install, "_plans", lambda *_: [next(looks)])
+    monkeypatch.setattr(install, "_on_terminal", lambda: True)
+    monkeypatch.setattr(install.backups, "left", lambda path: [f"{path}.bak"])
+    monkeypatch.setattr(install.apply, "carry_out_after", lambda one, _: done.append(one.path))
+    nobody: Any = None
+    answer = install._change({**INSTALL, **options}, nobody, nobody, verb)
+    return answer.result, done
+
+
+def test_what_was_agreed_to_is_done_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = [planned(), planned(path="/q")]
+    result, done = changed(monkeypatch, "install", plans)
+    assert done == ["/p", "/q"] and "backupsLeft" not in result["agents"][0]
+    result, done = changed(monkeypatch, "uninstall", plans)
+    assert done == ["/q", "/p"], "folders that were made for the first file go last"
+    assert result["agents"][0]["backupsLeft"] == ["/p.bak", "/q.bak"]
+    result, done = changed(monkeypatch, "install", plans, dry_run=True)
+    assert (done, result["dryRun"], result["agents"][0]["changed"]) == ([], True, False)
+    monkeypatch.setattr(install, "_agreed", lambda *_: False)
+    result, done = changed(monkeypatch, "install", plans, yes=False)
+    assert (done, result["declined"]) == ([], True)
+    monkeypatch.setattr(install, "_agreed", lambda *_: True)
+    assert changed(monkeypatch, "install", plans, list(plans), yes=False)[1] == ["/p", "/q"]
+    with pytest.raises(Failure, match="a file was changed while you read"):
+        changed(monkeypatch, "install", plans, [planned(after=b"else")], yes=False)
+
+
+def test_where_nothing_would_change_nobody_is_asked() -> None:
+    assert install._agreed([planned(changed=False)], "install", False) is True
+
+
 def test_a_transcript_or_a_session_is_observed(tmp_path: Path) -> None:
     nothing = {"transcript": None, "session": None}
     for given in (nothing, {"transcript": "a", "session": "s"}):

@@ -245,6 +245,26 @@ def test_archived_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "extractions" not in plain
 
 
+def test_an_extraction_and_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    made = {"made": 1}
+    monkeypatch.setattr(archived, "_read", lambda _: SimpleNamespace(session="s 1"))
+    monkeypatch.setattr(archived.extraction, "extract", lambda *_: made)
+    monkeypatch.setattr(archived.extraction, "markdown", lambda _: "# M")
+    monkeypatch.setattr(archived.extraction, "inspect", lambda *given: asked.extend(given[1:]) or {})
+    plain = archived.extract({"session": "s", "query": "q", "format": "json"})
+    assert plain.result == {"format": "json", "extraction": made}
+    regex = {"regex": {"description": "what to look for", "required": True}}
+    assert [(one["command"], one["params"]) for one in plain.next_actions] == [
+        ("joelclaw sessions inspect 's 1' --around <regex>", regex)
+    ]
+    marked = archived.extract({"session": "s", "query": "q", "format": "markdown"})
+    assert marked.result == {"format": "markdown", "extraction": made, "markdown": "# M"}
+    lines = archived.inspect({"session": "s", "around": "Lease|x", "before": 1, "after": 2})
+    assert commands(lines) == ["joelclaw sessions extract 's 1' --query 'Lease|x'"]
+    assert asked[0].search("the lease") and asked[1:] == [1, 2], "upper and lower case are alike"
+
+
 def test_a_pattern_that_is_none() -> None:
     given = {"session": "s", "around": "", "before": 1, "after": 1}
     assert refused(archived.inspect, given) == "--around is not given"

@@ -128,3 +128,11 @@ def test_what_is_to_be_done_next(monkeypatch: pytest.MonkeyPatch) -> None:
     hooks = "joelclaw otel search hook --level warn,error"
     assert found(monkeypatch, ("HOOK_LATE", "warning"), ("MODES_OPEN", "error"), fix=True) == (1, [hooks])
     assert found(monkeypatch, ("HOOK_COMMAND_ODD", "error")) == (1, [])
+
+
+def test_the_fix_runs_where_our_name_is_not_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("session.own_command.word", lambda _="": "/opt/joelclaw")
+    row = {**FOUND, "fix": "run `joelclaw status`"}
+    monkeypatch.setattr(examination, "run", lambda *_, **__: {"healthy": True, "findings": [row]})
+    result: Any = doctor.run({"client": [], "project": False, "fix": False}).result
+    assert result["findings"][0]["fix"] == "run `/opt/joelclaw status`"
