@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import apsw
 import pytest
 
 from cli import execution
@@ -140,6 +141,65 @@ def test_files_that_others_could_use_are_told_but_not_to_an_agent(monkeypatch: p
     assert [event["metadata"] for event in kept] == [{"count": 6, "first": names[:5]}] * 2
 
 
+def test_a_stdout_that_is_closed_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(_: int) -> bool:
+        raise OSError
+
+    for isatty, is_one in ((lambda _: True, True), (lambda _: False, False), (closed, False)):
+        monkeypatch.setattr(execution.os, "isatty", isatty)
+        assert execution.stdout_is_terminal() is is_one
+
+
+@pytest.mark.parametrize(
+    ("dropped", "unknown", "older", "told"),
+    [
+        ((), (), False, []), ((("f", "is no TOML"),), (), False, ["faults"]), ((), (("x", "y"),), False, ["faults"]),
+        ((), (), True, ["older"]),
+    ],
+)  # fmt: skip
+def test_what_is_told_before_jobs_are_started(
+    monkeypatch: pytest.MonkeyPatch, dropped: Any, unknown: Any, older: bool, told: list[str]
+) -> None:
+    said: list[str] = []
+    settings = SimpleNamespace(dropped=dropped, unknown=unknown)
+    monkeypatch.setattr("core.config.load", lambda: settings)
+    monkeypatch.setattr("core.config.unknown_variables", lambda: ())
+    monkeypatch.setattr(execution, "_tell_faults", lambda *given: said.append("faults") or given)
+    monkeypatch.setattr(execution, "_tell_older", lambda: said.append("older"))
+    monkeypatch.setattr(execution.files, "is_store_older", lambda: older)
+    monkeypatch.setattr("core.process.background_jobs.start_due", said.append)
+    execution.start_due()
+    assert said == [*told, settings]
+
+
+def test_a_fault_behind_a_command_is_told_to_who_looks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise ValueError
+
+    monkeypatch.setattr("core.config.load", fail)
+    execution.start_due()
+    monkeypatch.setenv("JOELCLAW_DEBUG", "1")
+    with pytest.raises(ValueError):
+        execution.start_due()
+
+
+def test_a_fault_of_ours_and_one_of_the_store() -> None:
+    ours = execution.unknown(ValueError("x"))
+    assert (ours.code, ours.message, ours.exit_code) == ("UNKNOWN_ERROR", "ValueError: x", 1)
+    assert execution.unknown(apsw.FullError("full")).code != "UNKNOWN_ERROR"
+
+
+def test_faults_of_settings_are_told_where_they_were_not_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(execution, "tell", said.append)
+    monkeypatch.setattr("session.settings_faults.line", lambda event: f"{event} is odd")
+    for made, kept in ((["a", "b"], True), (["a"], False), ([], True)):
+        monkeypatch.setattr("session.settings_faults.events", lambda *_, made=made: made)
+        monkeypatch.setattr("otel.spool.keep", lambda _, kept=kept: kept)
+        execution._tell_faults((), ())
+    assert said == ["joelclaw: a is odd\njoelclaw: b is odd\n"]
+
+
 @pytest.mark.parametrize(
     ("words", "done"),
     [
@@ -153,7 +213,19 @@ def test_the_words_of_a_background_job(monkeypatch: pytest.MonkeyPatch, words: t
     monkeypatch.setattr("session.compaction.notice.deliver", lambda _: {"did": "notice"})
     monkeypatch.setattr("session.task_job.run", lambda *_, **__: {"did": "task"})
     monkeypatch.setattr("session.inject.query_selection.run_in_background", lambda *_, **__: {"did": "queries"})
+    left: list[bool] = []
+    monkeypatch.setattr(background, "_leave_project", lambda: left.append(True))
     assert background.run(words) == ({"did": words[0]} if done else None)
+    assert left == []
+
+
+def test_a_model_is_asked_from_the_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[bool] = []
+    monkeypatch.setattr("core.process.background_process.stop_in_time", lambda: False)
+    monkeypatch.setattr(background, "_leave_project", lambda: left.append(True))
+    monkeypatch.setattr("session.observation.run.observe_waiting", lambda _, alone: {"alone": alone})
+    assert background.run(["observe"]) == {"alone": False}
+    assert left == [True]
 
 
 @pytest.mark.parametrize(
@@ -176,6 +248,25 @@ def test_an_import_fails_where_no_line_was_good(
         assert bulk.import_(options).result == {"file": options["file"], "lines": lines}
     else:
         assert refused(bulk.import_, options) == f"none of {lines} lines is a memory; line 1: no text"
+
+
+def test_an_export_is_of_the_collections_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    printed: list[bytes] = []
+    lines = [b"a", b"b" * bulk._BLOCK, b"c", b"d"]
+    monkeypatch.setattr(bulk.sqlite, "open_reading", lambda: 1)
+    monkeypatch.setattr(bulk.import_export, "export_lines", lambda _, names: asked.append(names) or iter(lines))
+    monkeypatch.setattr(bulk, "write_bytes", lambda data: printed.append(bytes(data)) or len(printed) < 9)
+    assert bulk.export({"collection": "episodes"}) == bulk.export({"collection": None}) == 0
+    assert asked == [("episodes",), ()]
+    assert printed == [lines[0], lines[1], b"cd"] * 2, "who reads along gets the first line at once"
+    printed.clear()
+    monkeypatch.setattr(bulk, "write_bytes", lambda data: printed.append(bytes(data)) or False)
+    assert bulk.export({"collection": None}) == 0
+    assert printed == [b"a"], "nobody reads on"
+    monkeypatch.setattr(bulk.sqlite, "open_reading", lambda: None)
+    assert bulk.export({"collection": None}) == 0
+    assert printed == [b"a"], "nothing is stored"
 
 
 @pytest.mark.parametrize(
@@ -378,3 +469,47 @@ def test_a_transcript_or_a_session_is_observed(tmp_path: Path) -> None:
     assert observe._words({"transcript": "a", "session": None, "command": ""}) == [*words, os.path.abspath("a")]
     asked = {"transcript": None, "session": "s", "command": "ask me"}
     assert observe._words(asked) == [*words, "--session=s", "--command=ask me"]
+
+
+def test_what_an_observation_offers(monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[bool] = []
+    model: Any = object()
+    monkeypatch.setattr(observe.background_process, "stop_in_time", lambda: True)
+    monkeypatch.setattr(observe.model_command, "from_config", lambda *_: model)
+    monkeypatch.setattr(observe.observation, "observe_in_background", lambda *_: None)
+    options = {"transcript": None, "session": "s", "command": "", "detach": True}
+    detached = observe.run(options)
+    assert detached.result == {"session": "s", "detached": True}
+    assert detached.next_actions[0]["command"] == "joelclaw otel search memory.observe --hours 1"
+    for left, offered in ((0, "joelclaw memory recent"), (1, "joelclaw memory observe --session s")):
+        result = {"left": {"turns": left}}
+
+        def observed(*_: object, locked: bool, result: Any = result) -> Any:
+            held.append(locked)
+            return result
+
+        monkeypatch.setattr(observe.observation, "observe", observed)
+        answer = observe.run({**options, "detach": False})
+        assert [one["command"] for one in answer.next_actions] == [offered]
+    assert held == [False, False]
+    monkeypatch.setattr(observe.model_command, "from_config", lambda *_: None)
+    with pytest.raises(Failure):
+        observe.run(options)
+
+
+@pytest.mark.parametrize("preview", [True, False])
+def test_what_another_tool_remembers(monkeypatch: pytest.MonkeyPatch, preview: bool) -> None:
+    monkeypatch.setattr(bulk.sqlite, "open_reading", lambda: None)
+    report = SimpleNamespace(items=1, left_out=[], to_result=lambda: {"items": 1})
+    monkeypatch.setattr("memory.other_stores.taking_in.take_in", lambda *_, **__: report)
+    answer = bulk._of_another_tool("a b.md", "claude", preview=preview)
+    assert answer.result == {"file": "a b.md", "items": 1}
+    offered = "joelclaw memory import 'a b.md' --format claude" if preview else "joelclaw memory list --source import"
+    assert [one["command"] for one in answer.next_actions] == [offered]
+    report.items = 0
+    assert (
+        refused(bulk._of_another_tool, "x", "claude", preview=preview) == "there is nothing in x to take in as claude"
+    )
+    report.left_out = [{"where": "x:3", "reason": "empty"}, {"where": "x:4", "reason": "long"}]
+    assert refused(bulk._of_another_tool, "x", "claude", preview=preview).endswith("as claude: x:3: empty")
+    assert refused(bulk._of_another_tool, "-", "claude", preview=preview) == "claude is read from a file"

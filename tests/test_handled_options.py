@@ -104,6 +104,9 @@ def test_a_session_is_named_by_eight_characters_of_its_id_or_more(monkeypatch: p
     assert refused(checkpoint.show, {"id": "zyxwvuts"}) == (
         "several sessions begin with zyxwvuts: " + ", ".join(known[1:11])
     )
+    monkeypatch.setattr(checkpoint.state_file, "remove", lambda name: name in known)
+    assert checkpoint.clear({"id": "abcdefgh-1"}).result == {"sessionId": "abcdefgh-1", "cleared": True}
+    assert "abcdefgh" in refused(checkpoint.clear, {"id": "abcdefgh"})
     assert checkpoint.show({"id": "zyxwvuts-1"}).result == {"id": "zyxwvuts-1"}, "a whole id is no beginning"
 
 
@@ -134,6 +137,53 @@ def test_what_is_purged(monkeypatch: pytest.MonkeyPatch) -> None:
     assert purge._checked({**PURGE, "ids": ["m1"], "yes": False}) is None, "a person is asked"
     given = {**PURGE, "ids": ["m1", "a b"], "project": "p q", "match": "abc"}
     assert purge._same(given) == "joelclaw memory forget --purge m1 'a b' --project 'p q' --match abc --yes"
+
+
+@pytest.mark.parametrize(
+    ("terminals", "words", "is_one"),
+    [((0, 1), [], True), ((1,), [], False), ((0,), [], False), ((0, 2), [], False), ((0, 1), ["--json"], False)],
+)
+def test_who_can_be_asked(
+    monkeypatch: pytest.MonkeyPatch, terminals: tuple[int, ...], words: list[str], is_one: bool
+) -> None:
+    monkeypatch.setattr(purge.sys, "argv", ["joelclaw", *words])
+    monkeypatch.setattr(purge.os, "isatty", lambda number: number in terminals)
+    assert purge._on_terminal() is is_one
+    monkeypatch.setattr(purge.os, "isatty", lambda _: (_ for _ in ()).throw(OSError()))
+    assert purge._on_terminal() is False
+
+
+def test_it_is_asked_said_or_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    class Purge:
+        def __init__(self, *_: object, **given: Any) -> None:
+            asked.append(given)
+
+        def result(self, *, done: bool) -> dict[str, Any]:
+            return {"done": done}
+
+        def run(self) -> dict[str, Any]:
+            return {"done": True, "cluster": said["cluster"]}
+
+    monkeypatch.setattr("session.keep.purge.Purge", Purge)
+    monkeypatch.setattr(purge, "_on_terminal", lambda: True)
+    monkeypatch.setattr(purge, "_agreed", lambda _: said["agreed"])
+    said: dict[str, Any] = {"cluster": None, "agreed": False}
+    given = {**PURGE, "ids": ["m1"]}
+    dry: Any = purge.run({**given, "dry_run": True})
+    assert (dry.result, dry.next_actions[0]["command"]) == ({"done": False}, "joelclaw memory forget --purge m1 --yes")
+    assert purge.run({**given, "yes": False}).result == {"done": False, "declined": True}
+    stats = "joelclaw memory stats"
+    for agreed, yes, cluster, offered in (
+        (True, False, None, [stats]), (False, True, None, [stats]),
+        (False, True, {"pending": 0}, ["joelclaw store sync", stats]),
+    ):  # fmt: skip
+        said.update(agreed=agreed, cluster=cluster)
+        done: Any = purge.run({**given, "yes": yes})
+        assert done.result["done"] is True
+        assert [one["command"] for one in done.next_actions] == offered
+    assert asked[0] == {"session": "", "project": "", "before": None, "match": ""}
 
 
 @pytest.mark.parametrize(

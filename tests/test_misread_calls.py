@@ -24,6 +24,17 @@ GO = Command(
     ),
     code="GO",
 )
+PAIR = Command(
+    "pair",
+    "m:f",
+    "Take two.",
+    (
+        Parameter("all", ("--all",), "all", kind="flag"),
+        Parameter("one", (), "one", required=True),
+        Parameter("limit", ("--limit",), "most", kind="whole"),
+        Parameter("two", (), "two", kind="whole"),
+    ),
+)
 EVERY = Command("every", "m:f", "Take all.", (Parameter("ids", (), "ids", many=True, metavar="ID"),))
 
 
@@ -89,6 +100,9 @@ def test_an_unknown_option_may_be_what_is_looked_for() -> None:
     assert (wrong("recall", "lease", "--limit=3", "raise") or ("", "", ""))[2] == (
         "put it in quotes: joelclaw recall --limit=3 'lease raise'"
     )
+    see = "see what it takes: joelclaw recall --help"
+    assert (wrong("recall", "lease", "--limit") or ("", "", ""))[2] == see
+    assert (wrong("recall", "lease", "--limt", "3") or ("", "", ""))[2] == see, "one like it is meant"
     assert (wrong("status", "now") or ("", "", ""))[2] == "see what it takes: joelclaw status --help"
 
 
@@ -139,6 +153,16 @@ def test_a_command_that_takes_many_words_takes_all() -> None:
     assert front.parse(EVERY, ["a", "b"]) == {"ids": ["a", "b"]}
     assert front.parse(EVERY, []) == {"ids": []}
     assert misuse._of_command(EVERY, ["every", "a", "b"], ["a", "b"]) is None
+
+
+def test_words_that_stand_between_options() -> None:
+    nothing = {"all": False, "one": None, "limit": None, "two": None}
+    assert front.parse(PAIR, ["a", "--all", "7"]) == {**nothing, "one": "a", "two": 7, "all": True}
+    assert front.parse(PAIR, ["a"]) == {**nothing, "one": "a"}
+    for words in (["--all"], ["a", "b"], ["a", "7", "8"]):
+        assert front.parse(PAIR, words) is None
+        assert misuse._of_command(PAIR, ["pair", *words], words) is not None
+    assert misuse._of_command(PAIR, ["pair", "a", "7"], ["a", "7"]) is None
 
 
 def test_json_may_be_asked_for_before_two_dashes() -> None:

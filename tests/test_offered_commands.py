@@ -9,6 +9,7 @@ import pytest
 
 from cli import answer as answers
 from cli.archived import read as archived
+from cli.commands import every
 from cli.idle import timers as idle
 from cli.knowledge import note, vault_listing
 from cli.life import life
@@ -68,7 +69,7 @@ def test_the_next_page_has_the_same_filters(given: dict[str, Any], words: str) -
 )
 def test_a_page_of_memories(monkeypatch: pytest.MonkeyPatch, found: int, shown: int, offered: list[str]) -> None:
     monkeypatch.setattr(curate.sqlite, "open_reading", lambda: None)
-    result = {"memories": [{"id": "m1"}] * shown, "found": found}
+    result = {"memories": [{"id": f"m{n}"} for n in range(1, shown + 1)], "found": found}
     monkeypatch.setattr(curate.curation, "listing", lambda *_, **__: result)
     assert commands(curate.list_({**LISTED, "page": 2})) == offered
 
@@ -114,6 +115,18 @@ def found(**about: Any) -> Any:
     return {"hits": [], "droppedByTrustPass": 0, "query": "q" * 201, **about}
 
 
+def test_a_search_of_memories_is_a_recall_with_the_automatic_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr(recall, "run", asked.update)
+    recall.search({"query": "q", "limit": 3})
+    assert asked == {
+        **next(one for one in every() if one.path == "recall").defaults(),
+        "query": "q",
+        "limit": 3,
+        "budget": "auto",
+    }
+
+
 def test_a_recall_without_hits() -> None:
     (action,) = recall._next_actions(found(), "u" * 81)
     assert action["description"] == f"in all sessions: none is archived whose id begins with {'u' * 80}"
@@ -144,8 +157,9 @@ def test_forgotten_and_brought_back_memories(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(reports.sqlite, "open_writing", lambda **_: None)
     monkeypatch.setattr(reports.sqlite, "load_vectors", lambda _: False)
     monkeypatch.setattr("memory.forget.find", lambda *_: None)
+    acts: list[str] = []
     for act in ("forget", "bring_back"):
-        monkeypatch.setattr(f"memory.forget.{act}", lambda *_, **__: documents)
+        monkeypatch.setattr(f"memory.forget.{act}", lambda *_, act=act, **__: acts.append(act) or documents)
     names = [one["id"] for one in documents]
     forgotten = reports.forget({**FORGET, "ids": names})
     assert forgotten.result == {"ids": names, "forgotten": names[:2], "unchanged": names[2:], "undo": False}
@@ -153,6 +167,62 @@ def test_forgotten_and_brought_back_memories(monkeypatch: pytest.MonkeyPatch) ->
     back = reports.forget({**FORGET, "ids": names, "undo": True})
     assert back.result == {"ids": names, "restored": names[2:], "unchanged": names[:2], "undo": True}
     assert commands(back) == ["joelclaw memory forget m0 m1 m2 m3 m4"]
+    assert acts == ["forget", "bring_back"]
+
+
+@pytest.mark.parametrize(
+    ("forgotten", "superseded", "offered"),
+    [
+        (False, "", ["joelclaw memory forget m1"]),
+        (True, "", ["joelclaw memory forget --undo m1"]),
+        (True, "m2", ["joelclaw memory forget --undo m1"]),
+        (False, "m2", ["joelclaw memory forget m1", "joelclaw memory supersede m1 --undo"]),
+    ],
+)
+def test_one_memory(monkeypatch: pytest.MonkeyPatch, forgotten: bool, superseded: str, offered: list[str]) -> None:
+    view = {"id": "m1", "forgotten": forgotten, "supersededBy": superseded}
+    monkeypatch.setattr(reports, "_reading", lambda _: view)
+    answer = reports.show({"id": "m1", "verbatim": False})
+    assert commands(answer) == offered
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What a change of a memory comes to: the answer of `curate` where the store says this."""
+
+    def change(act: Any, result: dict[str, Any], **options: Any) -> list[str]:
+        monkeypatch.setattr(curate, "_writing", lambda *_: result)
+        return commands(act({"id": "m1", "text": "new", "undo": False, "add": "", "remove": "", **options}))
+
+    return change
+
+
+def test_a_changed_memory(written: Any) -> None:
+    show = "joelclaw memory show m2"
+    assert written(curate.edit, {"id": "m2"}) == [show, "joelclaw memory supersede m2 <text>"]
+    assert written(curate.tag, {"id": "m2", "tags": ["a", "b", "c d"]}) == [show, "joelclaw memory list --tag 'c d'"]
+    assert written(curate.tag, {"id": "m2", "tags": []}) == [show]
+    pinned = "joelclaw memory list --tag pinned"
+    assert written(curate.pin, {"id": "m2"}) == ["joelclaw memory pin m2 --undo", pinned]
+    assert written(curate.pin, {"id": "m2"}, undo=True) == ["joelclaw memory pin m2", pinned]
+    after = {"id": "m2", "superseded": {"id": "m1"}}
+    assert written(curate.supersede, after) == [show, "joelclaw memory supersede m1 --undo"]
+    assert written(curate.supersede, {"id": "m1"}, undo=True, text=None) == ["joelclaw memory show m1"]
+    nothing = {"id": "m1", "undo": False, "text": None}
+    assert refused(curate.supersede, nothing) == "there is no text that says what holds now"
+    assert refused(curate.supersede, {**nothing, "undo": True, "text": ""}) == "--undo takes no text"
+
+
+def test_an_unknown_memory_makes_no_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(curate.sqlite, "open_reading", lambda: None)
+    monkeypatch.setattr(curate.sqlite, "open_writing", lambda **given: asked.append(given))
+    monkeypatch.setattr(curate, "find", lambda *_: None)
+    assert curate._writing("m1", curate.config.load(), lambda _: {"id": "m1"}) == {"id": "m1"}
+    assert asked[0]["durable"] is True
+    monkeypatch.setattr(curate, "find", lambda *_: (_ for _ in ()).throw(Failure("MEMORY_NOT_FOUND", "none", "")))
+    assert refused(curate._writing, "m1", curate.config.load(), lambda _: {}) == "none"
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize(
@@ -186,6 +256,8 @@ def dropped(**kinds: int) -> Lost:
         ({"files": 9, "names": 40}, None, ["get names 0", "joelclaw lost 's 1' --limit 9"]),
         ({"files": 9, "errors": 7}, 7, ["joelclaw lost 's 1' --limit 9"]),
         ({"files": 9}, 9, []),
+        ({"errors": 5, "commands": 6, "decisions": 6}, None, []),
+        ({"errors": 6}, None, ["joelclaw lost 's 1' --limit 6"]),
         ({"files": 1001}, None, ["joelclaw lost 's 1' --limit 1000"]),
         ({"files": 1001}, 1000, []),
         ({"names": 0, "words": 0}, None, []),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from cli import execution
 from cli.answer import Answer
-from cli.mcp import tools
+from cli.mcp import server, tools
 from cli.mcp.commands import TOOLS
 from core.errors import Failure
 
@@ -165,3 +167,30 @@ def test_a_failure_is_told_with_its_fix() -> None:
     failure = Failure("ODD", "it\nbroke " + "x" * 1000, "run joelclaw status")
     lines = tools.failed(failure).split("\n")[1:-1]
     assert lines == [f"ODD: it broke {'x' * 985}…", "fix: run joelclaw status"]
+
+
+def test_whatever_goes_wrong_is_told_and_only_success_starts_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[bool] = []
+    monkeypatch.setattr(execution, "start_due", lambda: started.append(True))
+    for fault, said in ((Failure("ODD", "it broke", "mend it"), "ODD: it broke"), (ValueError("x"), "UNKNOWN_ERROR: ")):
+        monkeypatch.setattr(tools, "call", lambda *_, fault=fault: (_ for _ in ()).throw(fault))
+        text, failed = server.answer("recall", {})
+        assert failed is True and text.split("\n")[1].startswith(said)
+    assert started == []
+    monkeypatch.setattr(tools, "call", lambda *_: "found")
+    assert server.answer("recall", {}) == ("found", False)
+    assert started == [True]
+
+
+def test_what_a_call_opened_is_closed_and_nothing_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(execution, "start_due", lambda: None)
+    before = apsw.Connection(str(tmp_path / "before"))
+    opened: list[apsw.Connection] = []
+    monkeypatch.setattr(tools, "call", lambda *_: opened.extend(map(apsw.Connection, names)) or "")
+    names = (str(tmp_path / "new"), ":memory:")
+    server.answer("recall", {})
+    with pytest.raises(apsw.ConnectionClosedError):
+        opened[0].execute("SELECT 1")
+    assert opened[1].execute("SELECT 1").get == before.execute("SELECT 1").get == 1
+    for one in (before, opened[1]):
+        one.close()
