@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -304,6 +305,37 @@ def test_what_a_dry_prune_offers(monkeypatch: pytest.MonkeyPatch, about: dict[st
     assert [one["command"] for one in answer.next_actions] == ["joelclaw store prune"] * bool(offered)
 
 
+@pytest.mark.parametrize("limited", [True, False])
+def test_a_prune_of_its_own_says_nothing(monkeypatch: pytest.MonkeyPatch, limited: bool) -> None:
+    asked: list[bool] = []
+
+    def retention(*_: object, background: bool) -> Any:
+        asked.append(background)
+        return SimpleNamespace(run=lambda: WOULD)
+
+    if limited:
+        monkeypatch.setenv(prune.background_process.LIMIT, "9")
+    monkeypatch.setattr(prune.sqlite, "open_reading", lambda: 1)
+    monkeypatch.setattr(prune.sqlite, "open_writing", lambda **_: None)
+    monkeypatch.setattr(prune.background_process, "stop_in_time", lambda: True)
+    monkeypatch.setattr(prune, "_note", lambda *_: None)
+    monkeypatch.setattr(prune, "Retention", retention)
+    answer: Any = prune.run({"dry_run": False})
+    assert answer == 0 if limited else answer.result == WOULD
+    assert asked == [limited]
+    monkeypatch.setattr(prune, "_note", lambda *_: (_ for _ in ()).throw(Failure("ODD", "it broke", "")))
+    assert (prune.run({"dry_run": False}) if limited else refused(prune.run, {"dry_run": False})) == (
+        0 if limited else "it broke"
+    )
+
+
+@pytest.mark.parametrize(("terminal", "words"), [(True, []), (True, ["--json"]), (False, []), (False, ["--json"])])
+def test_who_reads_of_a_synchronisation(monkeypatch: pytest.MonkeyPatch, terminal: bool, words: list[str]) -> None:
+    monkeypatch.setattr(execution, "stdout_is_terminal", lambda: terminal)
+    monkeypatch.setattr(sync.sys, "argv", ["joelclaw", *words])
+    assert sync._on_terminal() is (terminal and not words)
+
+
 @pytest.mark.parametrize(
     ("about", "told"),
     [
@@ -343,6 +375,49 @@ def test_a_comparison_ends_with_1_where_the_sides_differ(monkeypatch: pytest.Mon
         assert sync.verify({}) == code
     assert [one["ok"] for one in printed] == [True, False]
     assert printed[1]["error"]["message"] == "the local file and the cluster differ in 7 documents and 2 events"
+
+
+def test_a_watch_ends_where_nobody_reads_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings: Any = None
+    printed: list[Any] = []
+    monkeypatch.setattr(sync, "_on_terminal", lambda: False)
+    monkeypatch.setattr(sync.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sync.replication, "watch", lambda *_: iter([{"n": 1}, {"n": 2}, {"n": 3}]))
+    for reads, count in ((1, 1), (2, 2), (3, 3), (9, 4)):
+        printed.clear()
+        monkeypatch.setattr(sync, "_line", lambda value, reads=reads: printed.append(value) or len(printed) < reads)
+        assert sync._watch(settings, 7) == 0
+        assert printed == [{"watching": True, "seconds": 7}, *({"n": n} for n in range(1, count))]
+
+
+@pytest.mark.parametrize("limited", [True, False])
+def test_a_synchronisation_of_its_own_says_nothing(monkeypatch: pytest.MonkeyPatch, limited: bool) -> None:
+    asked: list[Any] = []
+
+    @contextlib.contextmanager
+    def opened(*_: object, enable: bool = True) -> Any:
+        asked.append(enable)
+        yield SimpleNamespace(
+            sync=lambda: {"did": "sync"},
+            push=lambda _: {"did": "push"},
+            pull=lambda _, **given: {"did": "pull", **given},
+        )
+
+    monkeypatch.setattr(sync.background_process, "stop_in_time", lambda: True)
+    monkeypatch.setattr(sync.replication, "in_background", lambda *_: asked.append("background"))
+    monkeypatch.setattr(sync.replication, "opened", opened)
+    monkeypatch.setattr(sync, "_watch", lambda _, seconds: int(seconds))
+    if limited:
+        monkeypatch.setenv(sync.background_process.LIMIT, "9")
+        assert (sync.sync({"watch": False, "seconds": 7}), asked) == (0, ["background"])
+        return
+    assert sync.sync({"watch": True, "seconds": 7}) == 7
+    once: Any = sync.sync({"watch": False, "seconds": 7})
+    assert (once.result, asked) == ({"did": "sync"}, [True])
+    assert sync.push({}).result == {"did": "push"}
+    pulled = sync.pull({"events": True, "leave": False})
+    assert pulled.result == {"did": "pull", "with_events": True, "leave": False}
+    assert asked == [True, True, False], "to pull sends nothing from then on"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from cli.memory import write as memory_write
 from cli.otel import search as otel
 from cli.recall import search as recall
 from cli.session import checkpoint, lost
+from cli.store import backup
 from cli.switch import exclusion, switch
 from core import clock, config
 from core.errors import Failure
@@ -363,6 +365,28 @@ def test_without_days_the_setting_counts_and_zero_there_keeps_all(monkeypatch: p
         assert (result["before"], result["days"]) == (clock.iso(before), setting)
 
 
+def test_what_events_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(otel.finding, "query", lambda text, **given: asked.append((text, given)))
+    names = ("level", "source", "component", "session", "system")
+    otel._query({**{name: name for name in names}, "query": "q", "success": False, "hours": 3.0}, 7)
+    otel._query({"source": None, "component": None, "hours": 3.0})
+    nothing = {**dict.fromkeys(names, ""), "success": None, "hours": 3.0, "now": NOW_MS}
+    assert asked == [("q", {**{name: name for name in names}, "success": False, "hours": 3.0, "now": 7}), ("", nothing)]
+
+
+@pytest.mark.parametrize("into", ["", "/there", "~/there"])
+def test_where_a_backup_is_restored_to(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, into: str) -> None:
+    monkeypatch.setenv("HOME", "/u")
+    asked: list[Any] = []
+    done = {"restored": False}
+    monkeypatch.setattr("session.keep.restore.restore", lambda *given, **more: asked.append((given, more)) or done)
+    answer = backup.restore({"file": "f", "into": into, "force": False, "verify_only": True})
+    assert answer.result == done
+    where = {"": str(tmp_path / "home"), "/there": "/there", "~/there": "/u/there"}[into]
+    assert asked == [(("f", where), {"force": False, "verify_only": True})]
+
+
 def test_names_of_collections() -> None:
     assert recall.collections("", "C") == ()
     assert recall.collections(" episodes ,, knowledge,", "C") == ("episodes", "knowledge")
@@ -384,6 +408,61 @@ def test_what_is_not_recalled(options: dict[str, Any], message: str) -> None:
     names = ("everywhere", "explain", "raw", "verbatim")
     base = {**dict.fromkeys(names, False), "collection": None, "project": None, "batch": None, "query": None}
     assert refused(recall.run, {**base, **options}) == message
+
+
+@pytest.mark.parametrize(
+    ("given", "preferred", "near"),
+    [
+        ({}, "of /here", "name of /here"),
+        ({"project": "p"}, None, "name of /here"),
+        ({"session": "s"}, None, "name of /here"),
+        ({"everywhere": True}, "of ", "name of "),
+    ],
+)
+def test_what_a_recall_is_asked(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], preferred: str | None, near: str
+) -> None:
+    monkeypatch.setattr(recall, "_here", lambda: "/here")
+    monkeypatch.setattr(recall.project, "name_of", lambda folder: f"name of {folder}")
+    recalls: Any = SimpleNamespace(session_meant=lambda name: name, preferred=lambda folder: f"of {folder}")
+    names = ("limit", "min_score", "budget", "include_hold", "include_discard", "explain")
+    options = {**{name: name for name in names}, "tag": ["t"], "category": None, "project": None, "session": None}
+    asked = recall._asked({**options, "everywhere": False, **given}, ("episodes",), recalls)
+    assert asked == {
+        **{name: name for name in names}, "tags": ["t"], "category": "", "project": given.get("project", ""),
+        "session": given.get("session", ""), "collections": ("episodes",), "by_name": True, "near": near, "own": "",
+        **({"prefer": preferred} if preferred else {}),
+    }  # fmt: skip
+
+
+def test_the_queries_of_a_batch(tmp_path: Path) -> None:
+    file = tmp_path / "queries"
+    file.write_bytes(b"one\r\n\n  \n two \nthr\xffee")
+    assert list(recall._lines(str(file))) == ["one", " two ", "thr\ufffdee"]
+    for where, told in ((str(tmp_path / "gone"), "No such file or directory"), ("/dev/zero", "/dev/zero is a device")):
+        with pytest.raises(Failure) as caught:
+            next(recall._lines(where))
+        assert caught.value.message.endswith(told)
+
+
+@pytest.mark.parametrize(("where", "hidden"), [("-", False), ("file", True)])
+def test_a_batch_ends_where_nobody_reads_on(monkeypatch: pytest.MonkeyPatch, where: str, hidden: bool) -> None:
+    printed: list[Any] = []
+    saved: list[bool] = []
+    recalls = SimpleNamespace(
+        ask=lambda query, **_: {"query": query, "rewrittenQuery": query, "hits": []}, save=lambda: saved.append(True)
+    )
+    monkeypatch.setattr("session.recorded_recall.RecordedRecall", lambda _: recalls)
+    monkeypatch.setattr(recall, "_asked", lambda *_: {})
+    monkeypatch.setattr(recall, "_lines", lambda _: iter(["a", "b", "c"]))
+    monkeypatch.setattr(
+        recall, "write_json", lambda text: printed.append(json.loads(text)["result"]) or len(printed) < 2
+    )
+    assert recall._batch({"batch": where}, ()) == 0
+    told = [{"query": "", "rewrittenQuery": "", "hits": [], "number": n} for n in (1, 2)]
+    plain = [{"query": query, "rewrittenQuery": query, "hits": []} for query in "ab"]
+    assert printed == (told if hidden else plain)
+    assert saved == [True]
 
 
 def test_a_memory_for_all_has_no_project() -> None:

@@ -97,7 +97,7 @@ def test_a_page_of_events(monkeypatch: pytest.MonkeyPatch, query: str, found: in
     [
         ([], []),
         (["observations", "otel_events"], ["joelclaw memory show m0"]),
-        (["otel_events", "episodes"], ["joelclaw memory show m1"]),
+        (["otel_events", "episodes", "knowledge"], ["joelclaw memory show m1"]),
         (["otel_events"], ["joelclaw otel search 'the lease'"]),
     ],
 )

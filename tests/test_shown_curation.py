@@ -121,6 +121,8 @@ def test_what_was_pruned_or_would_be() -> None:
     for dry in (True, False):
         well = drawn(prune.shown, {**nothing, "bytes": same, "dryRun": dry})
         assert well == ["nothing is old or too much", "the store  2.0 KiB"]
+    grown = {**nothing, "bytes": {"overLimit": 0, "before": 2048, "after": 4096}, "dryRun": False}
+    assert drawn(prune.shown, grown)[1:] == ["the store  4.0 KiB"]
     beyond = {**nothing, "bytes": {**same, "overLimit": 1024}}
     assert drawn(prune.shown, {**beyond, "dryRun": True}) == [
         "would be dropped",
