@@ -305,6 +305,31 @@ def test_what_a_dry_prune_offers(monkeypatch: pytest.MonkeyPatch, about: dict[st
     assert [one["command"] for one in answer.next_actions] == ["joelclaw store prune"] * bool(offered)
 
 
+@pytest.mark.parametrize(
+    ("terminals", "words", "live"),
+    [((1,), [], True), ((0, 2), [], False), ((1,), ["--json"], False), ((), [], False)],
+)
+def test_an_export_that_follows_is_drawn_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, terminals: tuple[int, ...], words: list[str], live: bool
+) -> None:
+    settings: Any = None
+    printed: list[Any] = []
+    told: list[Any] = []
+    monkeypatch.setattr(export.sys, "argv", ["joelclaw", *words])
+    monkeypatch.setattr(export.sys, "unraisablehook", told.append)
+    monkeypatch.setattr(export.os, "isatty", lambda number: number in terminals)
+    monkeypatch.setattr(export.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(export.export, "follow", lambda *_: iter(["a", "b", "c"]))
+    monkeypatch.setattr("cli.otel.view.live_export", lambda row: printed.append(f"live {row}"))
+    monkeypatch.setattr(export, "write_json", lambda text: printed.append(text) or len(printed) < 2)
+    assert export._follow(settings) == 0
+    assert printed == (["live a", "live b", "live c"] if live else ['"a"', '"b"'])
+    for fault in (KeyboardInterrupt(), ValueError()):
+        what: Any = SimpleNamespace(exc_value=fault)
+        export.sys.unraisablehook(what)
+    assert [type(one.exc_value) for one in told] == [ValueError], "an interrupt ends the next round, untold"
+
+
 @pytest.mark.parametrize("limited", [True, False])
 def test_a_prune_of_its_own_says_nothing(monkeypatch: pytest.MonkeyPatch, limited: bool) -> None:
     asked: list[bool] = []

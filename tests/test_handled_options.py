@@ -387,6 +387,20 @@ def test_where_a_backup_is_restored_to(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert asked == [(("f", where), {"force": False, "verify_only": True})]
 
 
+def test_the_local_file_alone_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(otel, "_query", lambda _: "asked")
+    monkeypatch.setattr(otel.log, "store_waiting", lambda: None)
+    monkeypatch.setattr("cli.otel.follow.run", lambda asked, limit: (asked, limit))
+    monkeypatch.setattr(otel, "_page", lambda *given: given)
+    options = {"follow": True, "limit": 7, "query": None}
+    for backend in (None, "sqlite"):
+        assert otel.search({**options, "backend": backend}) == ("asked", 7)  # type: ignore[comparison-overlap]
+    assert refused(otel.search, {**options, "backend": "typesense"}) == "--follow reads the local file"
+    page = {**options, "follow": False, "backend": "typesense"}
+    assert otel.search(page) == ("search", "asked", page, "")  # type: ignore[comparison-overlap]
+    assert otel.list(page) == ("list", "asked", page, None)  # type: ignore[comparison-overlap]
+
+
 def test_names_of_collections() -> None:
     assert recall.collections("", "C") == ()
     assert recall.collections(" episodes ,, knowledge,", "C") == ("episodes", "knowledge")
