@@ -330,6 +330,23 @@ def test_an_export_that_follows_is_drawn_on_a_terminal(
     assert [type(one.exc_value) for one in told] == [ValueError], "an interrupt ends the next round, untold"
 
 
+def test_what_was_exported(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings: Any = None
+    one = SimpleNamespace(shown=lambda: {"signal": "logs"})
+    for done, result in ((None, {"disabled": True, "destinations": []}), ([], {"disabled": False, "destinations": []}),
+                         ([one], {"disabled": False, "destinations": [{"signal": "logs"}]})):  # fmt: skip
+        monkeypatch.setattr(export.export, "run", lambda _, done=done: done)
+        assert export._once(settings).result == result
+    printed: list[str] = []
+    monkeypatch.setattr(export.sqlite, "open_reading", lambda: None)
+    monkeypatch.setattr("otel.otlp.json_lines.every_line", lambda *_: iter([b"a\n", b"b\n", b"c\n"]))
+    monkeypatch.setattr(export, "write_json", lambda text: printed.append(text) or len(printed) < 2)
+    assert export._into_file("-") == 0
+    assert printed == ["a", "b"], "nobody reads on"
+    ours = os.path.join(files.home(), "x")
+    assert refused(export._into_file, ours) == f"{ours} is among our own files"
+
+
 @pytest.mark.parametrize("limited", [True, False])
 def test_a_prune_of_its_own_says_nothing(monkeypatch: pytest.MonkeyPatch, limited: bool) -> None:
     asked: list[bool] = []

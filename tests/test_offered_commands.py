@@ -361,6 +361,21 @@ def test_a_life_and_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
+    ("errors", "offered"),
+    [
+        (0, ["joelclaw report --hours 1.5 --html"]),
+        (1, ["joelclaw report --hours 1.5 --html", "joelclaw otel list --level error,fatal --hours 1.5"]),
+    ],
+)
+def test_a_report(monkeypatch: pytest.MonkeyPatch, errors: int, offered: list[str]) -> None:
+    found = {"hours": 1.5, "errors": {"total": errors}}
+    monkeypatch.setattr(life.sqlite, "open_reading", lambda: None)
+    monkeypatch.setattr("session.life.report.of_all", lambda *_, **__: found)
+    answer: Any = life.report({"hours": 1.5, "html": False, "to": None})
+    assert (answer.result, commands(answer)) == (found, offered)
+
+
+@pytest.mark.parametrize(
     ("items", "offered"),
     [([], []), (["docs"], []), ([{"path": "a b.md"}, {"path": "c"}], ["joelclaw vault read 'a b.md'"])],
 )
