@@ -18,6 +18,7 @@ from cli.life import life, page_file
 from cli.memory import purge
 from cli.memory import write as memory_write
 from cli.otel import search as otel
+from cli.parameter import session_around
 from cli.recall import search as recall
 from cli.session import checkpoint, lost
 from cli.store import backup
@@ -509,5 +510,9 @@ def test_the_session_that_lost_is_asked_of(monkeypatch: pytest.MonkeyPatch) -> N
     assert (lost._given(" s-1 "), life._given(" s-1 ")) == ("s-1", ("s-1", "given"))
     monkeypatch.setenv("PI_SESSION_HANDLE", " s-2 ")
     assert (lost._given(" "), life._given(None)) == ("s-2", ("s-2", "environment"))
+    assert session_around() == "s-2"
+    monkeypatch.setenv("SLOG_SESSION_ID", "s-1")
+    monkeypatch.setenv("JOELCLAW_SESSION_ID", " ")
+    assert session_around() == "s-1", "the first that is set"
     monkeypatch.setattr(os, "getcwd", lambda: (_ for _ in ()).throw(FileNotFoundError()))
     assert lost._here() == life._here() == recall._here() == switch._project_here() == ""
