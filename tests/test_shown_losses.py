@@ -36,7 +36,10 @@ def test_the_heading() -> None:
         "Lost in compaction 2 of s-1 (claude, gateway, 2026-09-21 12:13)",
         "9 prompts and 1,200 calls before it, 3 since; summary of 4,500 characters",
     ]
-    bare = {**result({"at": None, "callsSince": 0, "summaryKnown": False, "summaryChars": 0}, files=[]), "project": ""}
+    bare = {
+        **result({"at": "unknown", "callsSince": 0, "summaryKnown": False, "summaryChars": 0}, files=[]),
+        "project": "",
+    }
     lines = drawn(lost_view.lost, bare)
     assert lines[:2] == [
         "Lost in compaction 2 of s-1 (claude)",

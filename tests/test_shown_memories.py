@@ -26,7 +26,7 @@ HIT: dict[str, Any] = {
     "origin": "user",
 }  # fmt: skip
 FOUND: dict[str, Any] = {
-    "query": "gateway", "rewrittenQuery": "gateway", "count": 2, "found": 5, "backend": "sqlite",
+    "query": "gateway", "rewrittenQuery": b"gateway".decode(), "count": 2, "found": 5, "backend": "sqlite",
     "budget": {"applied": "balanced"}, "hits": [HIT],
 }  # fmt: skip
 SECTION = {
@@ -225,6 +225,22 @@ def test_hits() -> None:
         SHOWN_STEP,
     ]
     assert styles(recall.hits, {**FOUND, "hits": [other]})["hold"] == "yellow"
+
+
+def test_a_hit_that_is_a_tool_call_stands_under_its_place() -> None:
+    call = {**HIT, "collection": "calls", "observation": "Bash (make): lease (3): 4", "path": "/a", "source": "user"}
+    heading = " 1  ██████░░░░ 0.65  operations  calls  2 h ago  user  m1"
+    assert drawn(recall.hits, {**FOUND, "hits": [call]})[:4] == [heading, "    Bash (make)", "    lease (3): 4", ""]
+    assert drawn(recall.hits, {**FOUND, "hits": [{**call, "observation": "it retries"}]})[1] == "    it retries"
+    said = {**HIT, "observation": "it said (twice): no"}
+    assert drawn(recall.hits, {**FOUND, "hits": [said]})[1] == "    it said (twice): no", "a memory has no place"
+
+
+def test_whose_hits_go_first() -> None:
+    told = "Hits of acme/gateway go first; --everywhere treats all alike."
+    assert drawn(recall.hits, {**FOUND, "preferredProject": "acme/gateway"}, STEP)[-2:] == [told, SHOWN_STEP]
+    known = {**HIT, "collection": "knowledge", "path": "docs/a.md"}
+    assert "docs/a.md" not in " ".join(drawn(recall.hits, {**FOUND, "hits": [known]}))
 
 
 def test_why_hits_are_missing() -> None:

@@ -54,7 +54,7 @@ def lost(answer: Answer) -> None:
 
 def _heading(result: Any) -> Text:
     about = result["compaction"]
-    at = (about["at"] or "").replace("T", " ")[:16]
+    at = about["at"].replace("T", " ")[:16] if about["at"][:1].isdigit() else ""
     where = ", ".join(part for part in (result["client"], result["project"], at) if part)
     since = f", {plain(about['callsSince'])} since" if about["callsSince"] else ""
     counted = f"{plain(about['promptsBefore'])} prompts and {plain(about['callsBefore'])} calls before it{since}"

@@ -1,0 +1,246 @@
+"""What a person reads on a terminal of sessions' lives and of the report: every text, and some colours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest import NOW_MS
+from terminal import drawn, styles
+
+from cli.life import report_view
+from cli.life import view as life
+
+STEP = {"command": "joelclaw next", "description": "what comes next"}
+SHOWN_STEP = "→ joelclaw next  what comes next"
+ROW: dict[str, Any] = {
+    "sessionId": "0123456789abcdef", "client": "claude", "project": "acme/gateway", "updatedAt": "2026-09-21T12:13:20Z",
+    "turns": 3, "toolCalls": 1200, "compactions": 1, "contextPercent": 45.6, "zone": "warm", "task": "mend the lease",
+}  # fmt: skip
+TURN: dict[str, Any] = {
+    "number": 1, "at": "2026-09-21T12:13:20.000Z", "prompt": "mend the lease", "contextPercent": 45.6, "zone": "warm",
+    "toolCalls": 2, "failedCalls": 1, "hooks": 1, "hookMs": 12.0, "seconds": 40, "moments": [],
+}  # fmt: skip
+COST: dict[str, Any] = {
+    "event": "Stop", "count": 1200, "p50": 5.0, "p95": 12.0, "max": 1500.0, "totalMs": 61_000.0, "notOk": 2,
+}  # fmt: skip
+LIFE: dict[str, Any] = {
+    "chosen": "given", "problem": "", "full": False, "sessionId": "s-1", "client": "claude", "project": "acme/gateway",
+    "startedAt": "2026-09-21T10:00:00Z", "updatedAt": "2026-09-21T12:13:20Z", "task": "mend the lease",
+    "turnCount": 1, "toolCalls": 2, "failedCalls": 0, "compactions": 0, "recalls": 3, "contextPercent": 45.6,
+    "zone": "warm", "injections": {"count": 1, "tokens": 1200}, "memories": {"injected": 4, "echo": 2, "fizzle": 1},
+    "hooks": {"count": 5, "p50": 7.4, "totalMs": 2100.0}, "context": [], "warmPercent": 40, "hotPercent": 70,
+    "turns": [], "hooksByEvent": [],
+}  # fmt: skip
+HEAD = [
+    "s-1  claude, acme/gateway  2026-09-21 10:00 to 2026-09-21 12:13 UTC",
+    "task  mend the lease",
+    "1 turn · 2 calls · 0 compactions · 3 recalls · 46 % warm · 1 injection, 1,200 tokens · memories 4,",
+    "echo 2, fizzle 1 · 5 hooks, 7.4 ms median, 2.1 s together",
+]
+REPORT: dict[str, Any] = {
+    "hours": 24.0, "sessions": 1200, "compactions": 3,
+    "hooks": {"count": 1100, "late": 1200, "failed": 0, "degraded": 1, "p50": 5.0, "p95": 12.0, "byEvent": []},
+    "recalls": {"hitRate": 0.8, "withHits": 4, "count": 5}, "injections": {"count": 1300, "tokens": 4500, "byType": []},
+    "feedback": {"echoRate": None, "echo": 1, "judged": 2}, "errors": {"total": 1, "latest": []},
+}  # fmt: skip
+FIGURES = [
+    "last 24 hours",
+    "sessions    1,200, 3 compactions",
+    "hooks       1,100, 1,200 late, 1 degraded; 5.0 ms median, 12 ms in 95 of 100",
+    "injections  1,300, 4,500 tokens",
+    "hit rate    80 %, 4 of 5 recalls",
+    "echo rate   not enough yet, 1 of 2 judged",
+    "errors      1",
+]
+
+
+@pytest.fixture(autouse=True)
+def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS))
+
+
+def turns(*given: dict[str, Any], full: bool = False) -> list[str]:
+    """The lines of a session below its head."""
+    result = {**LIFE, "task": "", "full": full, "turns": [{**TURN, **one} for one in given]}
+    return drawn(life.show, result, columns=250)[2:]
+
+
+def test_a_list_of_sessions() -> None:
+    bare = {**ROW, "sessionId": "s", "contextPercent": None, "zone": "", "task": "", "project": "", "client": "pi"}
+    assert drawn(life.list_, {"count": 2, "sessions": [ROW, bare]}, STEP, columns=120) == [
+        "session       client  project       last seen  turns  calls  comp.  context  last task",
+        "0123456789ab  claude  acme/gateway  2 h ago        3  1,200      1     46 %  mend the lease",
+        "s             pi                    2 h ago        3  1,200      1        –",
+        SHOWN_STEP,
+    ]
+    assert drawn(life.list_, {"count": 1001, "sessions": [ROW]})[-1] == "1 of 1,001; more with --limit"
+    assert drawn(life.list_, {"count": 0, "sessions": []}, STEP) == ["No session is known."]
+
+
+def test_the_last_task_of_a_list_takes_what_room_is_left() -> None:
+    long = {**ROW, "task": "t" * 200, "project": "p" * 30}
+    for columns, room in ((150, 54), (113, 17), (112, 16)):
+        _, line, *_ = drawn(life.list_, {"count": 1, "sessions": [long]}, columns=columns)
+        assert line.endswith(f"  {'t' * (room - 1)}…"), columns
+        assert f"  {'p' * 23}…  " in line
+
+
+def test_the_head_of_a_session() -> None:
+    assert drawn(life.show, LIFE, STEP) == [*HEAD, SHOWN_STEP]
+    failed = {**LIFE, "turnCount": 2, "toolCalls": 1200, "failedCalls": 1100, "contextPercent": None, "task": ""}
+    assert drawn(life.show, {**failed, "project": "", "problem": "its state is damaged"}, columns=200) == [
+        "its state is damaged",
+        "s-1  claude  2026-09-21 10:00 to 2026-09-21 12:13 UTC",
+        "2 turns · 1,200 calls (1,100 failed) · 0 compactions · 3 recalls · 1 injection, 1,200 tokens · "
+        "memories 4, echo 2, fizzle 1 · 5 hooks, 7.4 ms median, 2.1 s together",
+    ]
+    assert styles(life.show, LIFE)["46 % warm"] == "yellow"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ("project", "The newest of this folder's project; another: joelclaw session show ID"),
+        ("last", "No session of this folder's project is known: the newest of all; another: joelclaw session show ID"),
+    ],
+)
+def test_that_another_session_may_have_been_meant(chosen: str, said: str) -> None:
+    assert drawn(life.show, {**LIFE, "chosen": chosen}, columns=150)[0] == said
+
+
+def test_the_context_as_a_curve() -> None:
+    def curve(*percents: float, more: dict[str, Any] | None = None) -> list[str]:
+        points = [{"at": at, "percent": percent} for at, percent in enumerate(percents)]
+        return drawn(life.show, {**LIFE, "context": points, **(more or {})})[4:]
+
+    assert curve() == curve(50) == [], "one point makes no curve"
+    assert curve(0, 12.4, 12.5, 50, 99, 100, 130) == ["context  ▁▁▂▅███"]
+    assert curve(*[5] * 60) == ["context  " + "▁" * 60]
+    assert curve(*[5] * 61) == ["context  " + "▁" * 31], "two points in a block, so that it stays within 60"
+    assert curve(5, 95, 5, 5, *[5] * 57) == ["context  █" + "▁" * 30], "a block is as high as its highest point"
+
+
+def test_a_compaction_parts_the_curve_where_it_was() -> None:
+    points = [{"at": f"12:{at}", "percent": 50} for at in (10, 20, 30)]
+    for at, curve in ((9, "▅▅▅"), (10, "▅▅▅"), (11, "▅│▅▅"), (20, "▅▅▅"), (21, "▅▅│▅"), (30, "▅▅▅")):
+        moments = [
+            {"kind": kind, "at": f"12:{when:02}", "text": ""} for kind, when in (("compaction", at), ("zone", 15))
+        ]
+        shown = drawn(life.show, {**LIFE, "context": points, "turns": [{**TURN, "moments": moments}]})
+        assert shown[4] == f"context  {curve}", at
+
+
+@pytest.mark.parametrize(("percent", "colour"), [(39, "blue"), (40, "yellow"), (69, "yellow"), (70, "red")])
+def test_the_curve_has_the_colours_of_the_zones(percent: int, colour: str) -> None:
+    points = [{"at": at, "percent": percent} for at in (1, 2)]
+    shown = styles(life.show, {**LIFE, "context": points})
+    assert {style for text, style in shown.items() if text[0] in "▁▂▃▄▅▆▇█"} == {colour}
+
+
+def test_a_turn() -> None:
+    moment = {"kind": "zone", "at": 1, "text": "warm"}
+    line = "#1     12:13:20  ████░░░░  46 %  2 calls, 1 failed · 1 hook 12 ms · 40 s  mend the lease"
+    assert turns({"moments": [moment]}) == [line, "       zone       warm"]
+    bare = {"toolCalls": 0, "hooks": 0, "seconds": 0, "contextPercent": None, "moments": [moment]}
+    assert turns({**bare, "number": 0, "prompt": ""})[0] == "before 12:13:20"
+    assert turns({**bare, "number": 2, "prompt": ""})[0] == "#2     12:13:20  (prompt not archived)"
+    assert turns({**bare, "failedCalls": 0, "toolCalls": 1})[0] == "#1     12:13:20  1 call  mend the lease"
+    assert turns({**bare, "hooks": 2})[0] == "#1     12:13:20  2 hooks 12 ms  mend the lease"
+
+
+@pytest.mark.parametrize(
+    ("percent", "shown"),
+    [(0, "░░░░░░░░   0 %"), (6.3, "█░░░░░░░   6 %"), (94, "████████  94 %"), (130, "████████ 130 %")],
+)
+def test_the_gauge_of_a_turn(percent: float, shown: str) -> None:
+    assert turns({"contextPercent": percent, "toolCalls": 0, "hooks": 0, "seconds": 0, "prompt": "p"}) == [
+        f"#1     12:13:20  {shown}  p"
+    ]
+
+
+def test_turns_in_which_nothing_happened_are_one_line() -> None:
+    moment = {"kind": "zone", "at": 1, "text": "warm"}
+    quiet = [{"number": 1, "contextPercent": None}, {"number": 2, "contextPercent": 10.4}, {"number": 3}]
+    shown = turns(*quiet, {"number": 4, "moments": [moment]}, {"number": 5}, {"number": 6, "contextPercent": None})
+    assert shown[0] == "#1 to #3: 3 turns, 6 calls, context 10 to 46 %"
+    assert shown[1].startswith("#4 ") and shown[2] == "       zone       warm"
+    assert shown[3:] == ["#5 to #6: 2 turns, 4 calls, context 46 to 46 %"]
+    assert turns(*({"number": n, "contextPercent": None, "toolCalls": 600} for n in (1, 2))) == [
+        "#1 to #2: 2 turns, 1,200 calls"
+    ]
+    assert [line[:2] for line in turns(*quiet, full=True)] == ["#1", "#2", "#3"]
+    assert turns({"number": 7})[0].startswith("#7     12:13:20"), "one such turn stands as it is"
+
+
+def test_a_line_that_is_too_long_is_cut_unless_all_is_asked_for() -> None:
+    long = {"prompt": "x" * 300}
+    (line,) = turns(long)
+    assert len(line) == 250 and line.endswith("x…")
+    assert "".join(turns(long, full=True)).count("x") == 300
+
+
+def test_what_a_moment_tells() -> None:
+    injection: dict[str, Any] = {
+        "kind": "injection", "at": 1, "text": "4 memories", "customType": "startup", "tokens": 1200, "ms": 0.0,
+        "content": "first\n" + "\n".join(f"line {n}" for n in range(1, 6)),
+        "memories": [{"outcome": "echo", "text": "it\n retries"}, {"outcome": "fizzle", "text": ""}],
+    }  # fmt: skip
+    space = " " * 18
+    assert turns({"moments": [injection]})[1:] == [
+        "       injection  4 memories  (startup, 1,200 tokens, 0.0 ms)",
+        *(f"{space}line {n}" for n in range(1, 5)),
+        f"{space}… 1 more lines: --full",
+        f"{space}echo   it retries",
+        f"{space}fizzle forgotten",
+    ]
+    assert turns({"moments": [injection]}, full=True)[2:7] == [f"{space}line {n}" for n in range(1, 6)]
+    four = {**injection, "content": "first\n1\n2\n3\n4", "memories": []}
+    assert turns({"moments": [four]})[2:] == [f"{space}{n}" for n in range(1, 5)], "four lines are shown whole"
+    shown = styles(life.show, {**LIFE, "turns": [{**TURN, "moments": [injection]}]})
+    assert (shown["echo"], shown["injection"]) == ("green", "green") and shown["fizzle"] == "dim"
+
+
+def test_what_hooks_cost() -> None:
+    rows = [COST, {**COST, "event": "", "notOk": 0, "p95": None}]
+    assert drawn(life.show, {**LIFE, "hooksByEvent": rows}, STEP)[4:] == [
+        "hooks by event  count  median   95 %  longest  together  not ok",
+        "Stop            1,200  5.0 ms  12 ms    1.5 s    61.0 s       2",
+        "not read        1,200  5.0 ms      –    1.5 s    61.0 s       –",
+        SHOWN_STEP,
+    ]
+    assert styles(life.show, {**LIFE, "hooksByEvent": rows[:1]})["2"] == "red"
+
+
+def test_a_report() -> None:
+    assert drawn(report_view.report, REPORT, STEP) == [*FIGURES, SHOWN_STEP]
+    assert styles(report_view.report, REPORT)["1"] == "bold red"
+    hooks = dict.fromkeys(("count", "late", "failed", "degraded"), 0) | {"p50": None, "p95": None, "byEvent": []}
+    well = drawn(report_view.report, {**REPORT, "hooks": hooks})
+    assert well[2] == "hooks       0, none late or failed; – median, – in 95 of 100"
+    assert "0" not in styles(report_view.report, {**REPORT, "errors": {"total": 0, "latest": []}})
+
+
+def test_the_tables_of_a_report() -> None:
+    event = {**COST, "client": "pi", "late": 1, "failed": 1200, "degraded": 0}
+    unread = {**event, "client": "", "event": "", "late": 0, "failed": 0}
+    error = {"at": "2026-09-21T12:13:20.123Z", "action": "disk.full", "count": 3, "error": "no\n space " + "x" * 100}
+    kind = {"customType": "startup", "count": 2, "memories": 4, "tokens": 1200, "other": 1}
+    result = {
+        **REPORT, "hooks": {**REPORT["hooks"], "byEvent": [event, unread]},
+        "injections": {**REPORT["injections"], "byType": [kind]}, "errors": {"total": 1, "latest": [error]},
+    }  # fmt: skip
+    assert drawn(report_view.report, result, STEP, columns=180)[7:] == [
+        "",
+        "client  event     hooks  median   95 %  longest  together                not ok",
+        "pi      Stop      1,200  5.0 ms  12 ms    1.5 s    61.0 s  1 late, 1,200 failed",
+        "–       not read  1,200  5.0 ms  12 ms    1.5 s    61.0 s                     –",
+        "",
+        "customType  count  memories  tokens",
+        "startup         2         4   1,200",
+        "",
+        "last at (UTC)        event      times  error",
+        f"2026-09-21 12:13:20  disk.full      3  no space {'x' * 90}…",
+        SHOWN_STEP,
+    ]
+    assert styles(report_view.report, result)["1 late, 1,200 failed"] == "red"

@@ -1,0 +1,132 @@
+"""What a person reads on a terminal of a vault's parts and records, and of archived sessions, found and read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from terminal import drawn, styles
+
+from cli.archived import view as archived
+from cli.knowledge import view as knowledge
+from cli.recall import view as recall
+
+STEP = {"command": "joelclaw next", "description": "what comes next"}
+SHOWN_STEP = "→ joelclaw next  what comes next"
+ABOUT = {"sessionId": "s-1", "client": "claude", "startedAt": "2026-09-21T12:13:20Z", "folder": "/w"}
+HEAD = "s-1  claude  2026-09-21T12:13  /w"
+PARTS = (
+    "userPrompts", "decisions", "commandsRun", "filesTouched", "outputsReceipts", "verification", "blockers",
+    "nextActions",
+)  # fmt: skip
+RECORD = {"number": "0007", "status": "accepted", "title": "One store", "date": "2026-01-31", "filename": "0007-a.md"}
+
+
+def test_a_note_of_a_turn() -> None:
+    result = {"turnId": "t1", "stored": True, "skipReason": None}
+    assert drawn(knowledge.note, result, STEP) == ["turn  t1", "      kept", SHOWN_STEP]
+    skipped = {**result, "stored": False, "skipReason": "routine"}
+    assert drawn(knowledge.note, skipped) == ["turn  t1", "      not kept: routine"]
+
+
+def test_the_parts_of_a_vault() -> None:
+    parts = {"vault_root": "/v", "sections": {"projects": 1200, "docs": 0}}
+    assert drawn(knowledge.vault_ls, parts, STEP) == ["/v", "projects  1,200", "docs      0", SHOWN_STEP]
+    items = [{"path": "/v/docs/a.md", "status": "accepted"}, {"path": "/v/docs/b.md", "status": None}, "/v/docs/c"]
+    entries = {"vault_root": "/v", "section": "docs", "items": items}
+    assert drawn(knowledge.vault_ls, entries) == ["/v", "docs/a.md  accepted", "docs/b.md", "docs/c"]
+    assert styles(knowledge.vault_ls, entries)["accepted"] == "cyan"
+
+
+def test_the_folders_of_a_vault() -> None:
+    folders = [{"path": path, "depth": depth} for path, depth in (("/v", 0), ("/v/docs", 1), ("/v/docs/adr", 2))]
+    assert drawn(knowledge.vault_tree, {"vault_root": "/v", "directories": folders}, STEP) == [
+        "/v", "  docs", "    adr", SHOWN_STEP,
+    ]  # fmt: skip
+
+
+def test_decision_records() -> None:
+    result = {"items": [RECORD, {**RECORD, "status": None}], "filtered": 5, "total": 9, "collisions": 1}
+    assert drawn(knowledge.vault_adr, result, STEP) == [
+        "0007  accepted   One store",
+        "0007  –          One store",
+        "2 of 9",
+        SHOWN_STEP,
+    ]
+    match = {**RECORD, "start_line": 3, "reason": "number"}
+    assert drawn(knowledge.vault_adr, {"matches": [match]}) == ["0007  One store  0007-a.md:3  number"]
+    collisions = [{"number": "0007", "files": ["a.md", "b.md"]}]
+    assert drawn(knowledge.vault_adr, {"collision_count": 1, "collisions": collisions}) == ["0007: a.md, b.md"]
+
+
+def test_hits_of_all_collections() -> None:
+    hits = [
+        {"collection": "observations", "score": 0.649, "title": "Retries", "snippet": "it\n  retries"},
+        {"collection": "otel_events", "score": None, "title": "memory.recall", "snippet": "cli"},
+    ]
+    facets = {"source": [{"value": "cli", "count": 3}, {"value": "hook", "count": 1}], "level": []}
+    assert drawn(recall.everywhere, {"query": "q", "hits": hits, "facets": facets, "totalFound": 7}, STEP) == [
+        "observations        ██████░░░░ 0.65  Retries",
+        "    it retries",
+        "",
+        "otel_events           memory.recall",
+        "    cli",
+        "",
+        "source: cli 3, hook 1",
+        "level: –",
+        "2 of 7 found",
+        SHOWN_STEP,
+    ]
+    nothing = {"query": "z" * 121, "hits": [], "totalFound": 0}
+    shown = drawn(recall.everywhere, nothing, columns=200)
+    assert shown == [f"Nothing bears on '{'z' * 120}'.", "0 of 0 found"]
+
+
+def test_archived_sessions_that_were_found() -> None:
+    hit = {**ABOUT, "score": 0.5, "snippets": ["the\n lease", "retries"]}
+    result: dict[str, Any] = {"query": "lease", "hits": [hit, {**hit, "snippets": []}], "found": 7}
+    line = "█████░░░░░ 0.50  s-1  claude  2026-09-21T12:13  /w"
+    assert drawn(archived.search, result, STEP) == [
+        f" 1  {line}",
+        "    the lease",
+        "    retries",
+        "",
+        f" 2  {line}",
+        "",
+        "2 of 7 sessions found",
+        SHOWN_STEP,
+    ]
+    none = {"query": "z" * 121, "hits": [], "found": 0, "fallback": {"from": "ssh", "reason": "no other is asked"}}
+    assert drawn(archived.search, none, columns=200) == [
+        "ssh: no other is asked",
+        f"No archived session bears on '{'z' * 120}'.",
+        "0 of 0 sessions found",
+    ]
+
+
+def test_what_an_archived_session_holds() -> None:
+    made: dict[str, Any] = {**ABOUT, "query": "lease", "matched": True, **dict.fromkeys(PARTS, ())}
+    made["userPrompts"] = [{"line": 3, "role": "user", "text": "mend\n the lease"}] * 7
+    made["filesTouched"] = ["a.py"] * 6
+    row = "      3  user       mend the lease"
+    assert drawn(archived.extract, {"extraction": made}, STEP) == [
+        HEAD, "asked for", *[row] * 6, "  and 1 more", "files", *["  a.py"] * 6, SHOWN_STEP,
+    ]  # fmt: skip
+    empty = {**made, "userPrompts": [], "filesTouched": []}
+    assert drawn(archived.extract, {"extraction": empty}) == [HEAD]
+    assert drawn(archived.extract, {"extraction": {**empty, "query": "z" * 121, "matched": False}}, columns=200) == [
+        HEAD, f"Nothing in it matches '{'z' * 120}': this is its beginning.",
+    ]  # fmt: skip
+    assert drawn(archived.extract, {"extraction": {**empty, "query": "", "matched": False}}) == [HEAD]
+
+
+def test_the_lines_around_a_match() -> None:
+    entries = [{"line": n, "role": "assistant", "text": text} for n, text in ((3, "before"), (12345, "the lease"))]
+    match = {"startLine": 3, "endLine": 12345, "matchLine": 12345, "entries": entries}
+    result = {**ABOUT, "around": "lease", "matches": [match]}
+    assert drawn(archived.inspect, result, STEP) == [
+        HEAD, "lines 3 to 12345", "    3  assistant  before", "12345  assistant  the lease", SHOWN_STEP,
+    ]  # fmt: skip
+    shown = styles(archived.inspect, result)
+    assert shown["the lease"] == "yellow" and "before" not in shown
+    none = {**ABOUT, "around": "z" * 121, "matches": []}
+    assert drawn(archived.inspect, none, columns=200) == [HEAD, f"No line matches '{'z' * 120}'."]
