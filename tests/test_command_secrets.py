@@ -47,6 +47,9 @@ openssl enc -pass pass:'«gravel Dove1»' -in x
 openssl enc -passin pass:«gravel1» -passout pass:«gravel2»
 openssl enc -pass pass:no -pass pass:«gravel2»
 vault login «ab12345678901234»
+x; plink h -pw «abc»
+put-secret <<< «x1y2»\ncat <<< z9z9\nset token <<< «x1y3»
+fly secrets set A=«x1y2»\nB=zz99\nfly secrets set B=«x1y3»
 """
 KEPT_WORDS = r"""
 docker login "h"\n -p x1y2z3
@@ -74,6 +77,11 @@ openssl enc -pass pass:'ab1\n2cd' -in x
 vault login ab1234567890123
 vault login method=ab1234567890123
 vault login abcdefghijklmnopqrst
+plink h -pw ab
+plink h -pw PASSPHRASES
+xplink h -pw abc1
+secret\ncat <<< x1y2z3
+cat <<< x1y2z3
 """
 PIPED = r"""
 printf '%s' «x1y2z3» | gpg --passphrase-fd 0
