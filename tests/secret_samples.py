@@ -251,3 +251,14 @@ NEGATIVE: tuple[tuple[str, str], ...] = (
     ("mathematics", "f(x)=a_0+a_1x+a_2x^2, e^{i\\pi}+1=0; P(A|B)=P(B|A)P(A)/P(B)"),
     ("cjk", "密码存放在保险库中。トークンの上限は8000です：確認してください"),
 )
+
+
+def vanishes(marked: str) -> None:
+    """Asserts that of a text what stands in each `«…»` is redacted, and that all the rest stays as it is."""
+    from core.redaction import redact
+
+    parts = marked.replace("»", "«").split("«")
+    clean, kinds = redact("".join(parts))
+    head, *rest = clean.split("[redacted:")
+    assert [head, *(part.partition("]")[2] for part in rest)] == parts[::2]
+    assert len(kinds) == len(parts) // 2 and redact(clean) == (clean, ())

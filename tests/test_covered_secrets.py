@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from core.redaction import redact
+from core.redaction.coverings import _word_begin, _word_end, is_covered
 
 HIDDEN = r"""
 \x1b[33m«AKIA⟦⟧Y34FZKBOKMUTVV7A»\x1b[0m
@@ -61,3 +62,32 @@ def test_the_value_vanishes_and_nothing_else(line: str) -> None:
 def test_what_is_coloured_and_no_secret_stays(text: str) -> None:
     clean, kinds = redact(text)
     assert clean is text and not kinds
+
+
+@pytest.mark.parametrize(
+    ("text", "covered"),
+    [
+        ("a\u200bb", True), ("a\uff1a", True), ("a\xa0b", True), ("пароль", True), ("ключ", False), ("senha", True),
+        ("\x1b[1mb", True), ("a \\u001b[b", True), ("\\033[", True), ("\\x1b[", True), ("[a", False), ("\x1bb", False),
+        ("a%3db", False), ("key%3db", True), ("key=b%", False), ("a &amp; b", False), ("key &amp; b", True),
+        ("key \\u003d b", True), ("key \\u0041 b", False), ("password", False), ("", False),
+    ],
+)  # fmt: skip
+def test_whether_anything_might_cover_a_secret(text: str, covered: bool) -> None:
+    assert is_covered(text, text.lower()) is covered
+
+
+def test_what_is_looked_at_around_a_covering_begins_and_ends_with_a_word() -> None:
+    assert _word_begin("x" * 10 + " " + "y" * 500, 405) == 10
+    assert _word_begin("x" * 10 + " " + "y" * 500, 400) == 0
+    assert _word_begin("x" * 10 + " " * 500, 415) == 15
+    assert _word_end("y" * 790 + " " + "x" * 20, 0) == 791
+    assert _word_end("y" * 790 + " " + "x" * 9, 0) == 800
+    assert _word_end("y" + " " * 900, 2) == 802
+
+
+def test_each_of_many_coverings_is_lifted() -> None:
+    one = "pass\u00adword=«Kiw1fru1t99» " + "plain words of the work " * 100
+    parts = (one * 3).replace("»", "«").split("«")
+    clean, kinds = redact("".join(parts))
+    assert clean == "[redacted:password]".join(parts[::2]) and kinds == ("password",) * 3

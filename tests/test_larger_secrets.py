@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import NOW_MS, Run
+from secret_samples import vanishes
 
 from core.redaction import redact, redact_value
 
@@ -81,6 +82,41 @@ def test_what_a_kubernetes_secret_holds(text: str) -> None:
     assert "blue" in told and "Secret" in told
     assert redact(told)[0] == told
     assert ".Values.pilot" in told or ".Values" not in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "data:\n  a: «bcd»\nkind: Secret\n", "kind: Secret\ndata:\n  # note: x\n  a: «bcd» # note\n",
+        "kind: Secret\nstringData:\n  a: |-\n    «two words»\n    «more»\n", "kind: 'Secret'\ndata:\n  a: '«bcd»'\n",
+        "kind: ConfigMap\ndata:\n  a: bcd\n---\nkind: Secret\ndata:\n  a: «bcd»\n...\nkind: X\ndata:\n  a: bcd\n",
+        "kind: Secret\nmetadata:\n  data: x\n  a:\n    b: c\ndata:\n  a: «bcd»\ntype: x\n",
+        "- kind: Secret\n  data:\n    a: «bcd»\n- kind: ConfigMap\n  data:\n    a: bcd\n",
+        "items:\n  - data:\n      a: bcd\n  - kind: Secret\n    data:\n      a: «bcd»\n  - data:\n      a: bcd\n",
+        "kind: Secret\nurl:x\nplain\n\ndata:\n\n  a: «bcd»\n  e: ${X}\n  f: «ghi»\n",
+        "kind: Secret\ndata: {a: «bcd», e: ${X}, f: '«ghi»'}\n", "kind: Secret\ndata:\n  a: «bcd»\nb: c\n",
+        "@@ -1,3 +1,3 @@\n kind: Secret\n data:\n-  a: «bcd»\n+  a: «efg»\n",
+        "   1\tkind: Secret\n   2\tdata:\n   3\t  a: «bcd»\n", "kind: Secret\\ndata:\\n  a: «bcd»\\nb: c\\n",
+        '{"kind": "Secret", "data": {"a": "«bcd»", "e": "«f\\"g»"}} {"kind": "X", "data": {"a": "bcd"}}',
+        '{"data": {}, "kind": "Secret", "stringData": {"a": "«bcd»"}}',
+        '} {"kind": "Secret", "data": {"a": "«bcd»"}} }',
+        '{"kind": "Secret", "x": {"data": {"a": "bcd"}}, "data": {"a": "«bcd»", "e": "${X}"}, "y": {"a": "bcd"}}',
+    ],
+)  # fmt: skip
+def test_of_a_kubernetes_secret_its_values_vanish_and_nothing_else(text: str) -> None:
+    vanishes(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": {"kind": "Secret"}, "data": {"a": "bcd"}}', '{"kind": "Secrets", "data": {"a": "bcd"}}',
+        "kind: Secret\ndata: x\n", "kind: Secrets\ndata:\n  a: bcd\n", "a:\n  kind: Secret\ndata:\n  a: bcd\n",
+        "kind: Secret\n---\ndata:\n  a: bcd\n", "kind: Secret\nspec:\n  a: bcd\n", "kind: Secret\ndata:\na: bcd\n",
+    ],
+)  # fmt: skip
+def test_what_is_no_value_of_a_kubernetes_secret_stays(text: str) -> None:
+    assert redact(text) == (text, ())
 
 
 def test_a_kubernetes_secret_as_an_object() -> None:

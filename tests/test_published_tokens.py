@@ -7,6 +7,7 @@ import base64
 import pytest
 
 from core.redaction import redact
+from core.redaction.published import is_mapped, is_port, is_published, is_stored_path, is_version
 
 WORDS = base64.b64encode(b"this is a test of the Emergency System 12").decode()
 OBJECT = base64.b64encode(b'{"user": "ann", "page": 3, "Items": [1, 2]}').decode()
@@ -61,3 +62,72 @@ def test_what_is_written_like_it_and_secret_does_not(text: str) -> None:
     clean, kinds = redact("".join(parts))
     assert parts[1] not in clean and len(kinds) == 1
     assert clean.startswith(parts[0]) and redact(clean) == (clean, ())
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        ("a/b.py", True), ("a/b", False), ("b.py", False), ("/b.py", False), ("a/b.p", False), ("a/b.pyx12", True),
+        ("a/b.pyx123", False), ("a/b.p-y", False), ("abcdefgh12345678/b.py", False), ("a/abcdefgh12345678/b.py", True),
+        ("abcdefgh-12345678/b.py", True),
+    ],
+)  # fmt: skip
+def test_the_path_of_a_stored_file(value: str, stored: bool) -> None:
+    assert is_stored_path(value) is stored
+
+
+@pytest.mark.parametrize(
+    ("value", "version"),
+    [("x-v7.6.0", True), ("x:7.6", True), ("v7.6", True), ("x-7", False), ("x-v7.6.a", False), ("7.6-x", False)],
+)
+def test_a_version(value: str, version: bool) -> None:
+    assert is_version(value) is version
+
+
+@pytest.mark.parametrize(
+    ("text", "port"),
+    [
+        ("ssh://git:«22»@h", True), ("git://git:«22»@h", True), ("ssh://ann:«22»@h", False),
+        ("http://localhost:«8080»@h", True), ("http://localhost:«80801»@h", True),
+        ("http://localhost:«808012»@h", False), ("http://localhost:«808a»@h", False), ("x://127.0.0.1:«80»@h", True),
+        ("http://h:«8080»@2x.png", True), ("http://h:«8080»@x2.png", False), ("http://h:«8080»@2y.png", False),
+        ("http://h:«8080»@22x.png", False),
+    ],
+)  # fmt: skip
+def test_a_port_behind_an_address(text: str, port: bool) -> None:
+    head, value, rest = text.replace("»", "«").split("«")
+    assert is_port(head + value + rest, len(head), len(head) + len(value)) is port
+
+
+@pytest.mark.parametrize(
+    ("value", "mapped"),
+    [
+        ("8080", True), ("3306:3306", True), ("127.0.0.1:53:53/udp", True), ("12345", True), ("123456", False),
+        ("123456:80", True), ("80-90:80", True), ("80a", False), ("80:a", False), ("a:80", False),
+    ],
+)  # fmt: skip
+def test_ports_that_are_mapped(value: str, mapped: bool) -> None:
+    assert is_mapped(value) is mapped
+
+
+def encoded(plain: bytes) -> str:
+    return base64.b64encode(plain).decode()
+
+
+@pytest.mark.parametrize(
+    ("before", "word", "shown"),
+    [
+        ("", encoded(b"ab cd ef ghi"), True), ("", encoded(b"ab cd ef gh"), False), ("", encoded(b"a" * 20), False),
+        ("", encoded(b"ab cd ef gh\x00"), False), ("", encoded(b"ab\tcd\nef\rgh ij"), True),
+        ("", encoded("ab cd ef gä hij".encode()), False), ("", encoded(b"ab cd ef ghi")[:-3], False),
+        ("", encoded(b"ab c?>~~ef ghij").replace("+", "-").replace("/", "_"), True),
+        ("", encoded(b"ab " * 1024), True), ("", encoded(b"ab " * 1025), False),
+        ("doc" + " " * 61, SHEET, True), ("doc" + " " * 62, SHEET, False), ("key ", SHEET, False),
+        ("doc ", SHEET[:33], True), ("doc ", SHEET[:34], False), ("doc ", SHEET[:43], False),
+        ("doc ", "2" + SHEET[1:], False), ("doc ", "0" + SHEET[1:], True),
+        ("", IPFS, True), ("", IPFS[:-1], False), ("", IPFS[:-1] + "0", False), ("", "Xm" + IPFS[2:], False),
+        ("public_key = '", "x" * 20, True), ("public_key is ", "x" * 20, False), ("", "--nonce-x", True),
+    ],
+)  # fmt: skip
+def test_what_is_public_by_its_form_or_by_what_stands_before(before: str, word: str, shown: bool) -> None:
+    assert is_published(f"{before}{word} x", len(before), len(before) + len(word)) is shown

@@ -6,8 +6,17 @@ import pytest
 
 from core.redaction import _merged, redact
 from core.redaction.commands import _has_attached
-from core.redaction.forms import _has_tail, _has_userinfo, _is_credential
-from core.redaction.tokens import find_random, is_random
+from core.redaction.forms import _has_tail, _has_userinfo, _is_credential, _is_filled, _is_made
+from core.redaction.tokens import (
+    _in_temporary,
+    _in_url,
+    _is_folder,
+    _is_public,
+    _is_word,
+    _is_worded,
+    find_random,
+    is_random,
+)
 
 TOKEN = "q7Xz2LmR9tWv4KpD8sHy3NbJ"  # 24 characters, as chance might make them
 LONG = TOKEN + TOKEN[::-1]
@@ -20,6 +29,9 @@ LONG = TOKEN + TOKEN[::-1]
         ("qXzLmRtWvKpDsHyNbJqXzLmRtWv", False), ("AC" + "0a1b2c3d" * 4, False), ("qX7z" * 6, False),
         ("0123456789012345" + "aBcDeFgH", True), ("01234567890123456" + "aBcDeFg", False),
         ("aX" + "".join("abcdefghijklmnopqrstuvwxyz") + "7q2", False), ("WriteI32BEandReadMoreOfIt", False),
+        ("abcDEFghiJKLmnoPQR7x2Y9z", True), ("abcDEFghiJKLmnoPQRS7x2Y9", False),  # three quarters in runs of three
+        ("abcDEFghiJKLmno72xYzWvUtS", True), ("abcDEFghiJKLmnop72xYzWvUt", False),  # with one number, six tenths
+        ("AbcDefGhiJklMnoPqr7x2Y9z", True), ("AbcDefGhiJklMnoPqrs7x2Y9", False),
     ],
 )  # fmt: skip
 def test_whether_chance_made_a_token(token: str, random: bool) -> None:
@@ -42,6 +54,15 @@ def found(text: str) -> list[str]:
         (f"price_{TOKEN}", []), (f"a/prod_{TOKEN}/b", []), (f"price_{TOKEN}_secret_x", [f"price_{TOKEN}_secret_x"]),
         (f"prices_{TOKEN}", [f"prices_{TOKEN}"]), (f"data:image/png;base64,{LONG}", []),
         (f"iVBORw0KGgo{LONG}{LONG}", []), (f"iVBORw0KGgo{TOKEN}", [f"iVBORw0KGgo{TOKEN}"]),
+        (f"iVBORw0KGgo{(LONG + LONG)[:53]}", []), (f"iVBORw0KGgo{(LONG + LONG)[:52]} {TOKEN}",
+         [f"iVBORw0KGgo{(LONG + LONG)[:52]}", TOKEN]),
+        (f"iVBORw0KGgo{(LONG + LONG)[:53]} {TOKEN}", [TOKEN]), (f"sha256-{LONG} {TOKEN}", [TOKEN]),
+        (f"C:\\Temp\\{LONG[:40]}", [LONG[:40]]), (f"C:\\Temp\\{LONG[:39]} {TOKEN}", [TOKEN]),
+        (f"-----BEGIN CERTIFICATE-----\n{LONG}\n-----END CERTIFICATE----- {TOKEN}", [TOKEN]),
+        (f"-----BEGIN CERTIFICATE-----\n{LONG}", [LONG]),
+        (f"-----BEGIN X-----\n{LONG}\n-----END X----- {TOKEN}", [LONG, TOKEN]),
+        (f"{TOKEN} -----BEGIN PUBLIC KEY-----\n{LONG}\n-----END PUBLIC KEY-----"
+         f" {TOKEN} -----BEGIN X509 CRL-----\n{LONG}\n-----END X509 CRL-----", [TOKEN, TOKEN]),
         ("/tmp/tmp.a8Kd93/run-Xk29QzLm4V/log", []), ("/tmp/tmp.a8Kd93xQ2L/build/password_test.log", []),
         (f"/tmp/tmp.a8Kd93/{TOKEN}/x", []), (f"C:\\Temp\\{TOKEN}", []), (f"/var/folders/4k/{TOKEN}/T/x", []),
         (f"TMPDIR=/tmp/{TOKEN}", []), (f"/tmp/x {TOKEN}", [TOKEN]), (f"/home/{TOKEN}/x", [TOKEN]),
@@ -166,3 +187,92 @@ def test_whether_a_word_is_attached_to_p(text: str, has: bool) -> None:
 )  # fmt: skip
 def test_what_is_left_of_a_text(text: str, shown: str | None) -> None:
     assert redact(text)[0] == (text if shown is None else shown)
+
+
+@pytest.mark.parametrize(
+    ("part", "word"),
+    [
+        ("", True), ("xyz", True), ("xy", False), ("Xyz", True), ("XyzUvw", True), ("XyUvw", False), ("xyzU", False),
+        ("XYZ", True), ("XYz", False), ("xyz12345678", True), ("xyz123456789", False), ("12345678", True),
+        ("123456789", False), ("20240101T101010", True), ("v12", True), ("abc123", True), ("abc12", False),
+        ("ab12c", False), ("a" * 32 + "1" * 32, True), ("1a" * 32 + "b", False), ("xyz1abc", False), ("xyz-abc", False),
+    ],
+)  # fmt: skip
+def test_whether_a_part_of_a_name_is_a_word(part: str, word: bool) -> None:
+    assert _is_word(part) is word
+
+
+def test_words_make_a_folder_and_take_chance_from_a_token() -> None:
+    parts = ("wxyz", "xyz", "src-code", "src_code", "ab-code")
+    assert [_is_folder(part) for part in parts] == [True, False, True, True, False]
+    assert _is_worded("index-" + TOKEN[:16]) and not _is_worded("index-" + TOKEN[:17])
+    assert _is_worded(f"index_{TOKEN[:8]}/{TOKEN[8:16]}") and not _is_worded(TOKEN[:16])
+
+
+@pytest.mark.parametrize(
+    ("word", "public"),
+    [
+        ("sha1-x", True), ("xsha1-x", False), ("price_" + "a1" * 20, True), ("price_" + "a1" * 20 + "b", False),
+        ("price_a-b", False), ("prices_ab", False), ("price", False),
+    ],
+)  # fmt: skip
+def test_what_a_public_token_begins_with(word: str, public: bool) -> None:
+    assert _is_public(word) is public
+
+
+@pytest.mark.parametrize(
+    ("before", "temporary", "in_url"),
+    [
+        ("/tmp/", True, False), ("/tmp/ ", False, False), ("x /tmp/a/", True, False), ("/tmp /", False, False),
+        ("/tmp/" + "a" * 115, True, False), ("/tmp/" + "a" * 116, False, False), ("", False, False),
+        ("http://h:1/", False, True), ("http://h:1/ ", False, False), ("http://h/?", False, False),
+        ("http://h/#", False, False), ("a http://h/", False, True), ("http://h b/", False, False),
+        ("://" + "a" * 117, False, True), ("://" + "a" * 118, False, False),
+    ],
+)  # fmt: skip
+def test_what_a_token_continues(before: str, temporary: bool, in_url: bool) -> None:
+    assert _in_temporary(before + "ab", len(before), "ab") is temporary
+    assert _in_url(before + "ab", len(before)) is in_url
+
+
+@pytest.mark.parametrize(
+    ("value", "filled"),
+    [("abcde" + "x" * 12, True), ("abcd" + "x" * 12, False), ("abcdef" + "x" * 11, False), ("<token>", True)],
+)
+def test_an_example_ends_in_one_character(value: str, filled: bool) -> None:
+    assert _is_filled(value) is filled
+
+
+@pytest.mark.parametrize(
+    ("user", "made"),
+    [
+        ("abcdefghijklm1a23", True), ("abcdefghijklmn1a2", False), ("abcdefgh12345678", True),
+        ("abcdefghi1234567", False), ("abcdefg-12345678", False), ("abcdefg-1234-5678", True),
+        ("abcdefg_1234_5678", True), ("abcdefg.1234.5678", False), ("abcdefghijklmnop", False),
+        ("abcdefgh1234567", False),
+    ],
+)  # fmt: skip
+def test_whether_the_user_of_an_address_is_a_token(user: str, made: bool) -> None:
+    assert _is_made(user) is made
+    assert (redact(f"https://{user}@h.test/x")[0] == "https://[redacted:url-password]@h.test/x") is made
+    for end in (f"{user}@o1.ingest.h.test/1", f"a/{user}@h.test/1", user):
+        assert redact(f"https://{end}")[1] == ()
+
+
+def test_session_cookies_by_their_names() -> None:
+    for name in ("sess", "SID", "auth", "x-token", "jwt", "csrf", "xsrf", "login", "remember_me"):
+        assert redact(f"Cookie: a=abcdef; {name}=abcdef")[0] == f"Cookie: a=abcdef; {name}=[redacted:cookie]"
+    assert redact(f"Cookie: a={TOKEN}")[1] == ("cookie",)
+    for line in ("Cookies: sid=abcdef", "cookie sid=abcdef", "get-cookie, sid=abcdef"):
+        assert redact(line) == (line, ())
+    for line in ("cookie='sid=abcdef'", '"cookie": "sid=abcdef"', '"set-cookie","sid=abcdef"'):
+        assert redact(line)[0] == line.replace("abcdef", "[redacted:cookie]")
+
+
+def test_every_key_of_a_file_is_found() -> None:
+    head, body, foot = "-----BEGIN " + "PRIVATE KEY-----", f"\n{LONG}\n", "-----END " + "PRIVATE KEY-----"
+    block = head + body + foot
+    assert redact(f"a {block} b {head} c {block} d")[0] == (
+        f"a [redacted:private-key] b {head} c [redacted:private-key] d"
+    )
+    assert redact(f"shop:x1y2z3@unix(/run/db)/shop {block}")[1] == ("url-password", "private-key")

@@ -173,7 +173,7 @@ AFTER = st.sampled_from(
 UNMISTAKABLE = [sample for sample in POSITIVE if sample.text == f"then it answered {sample.secret} and went on"]
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(UNMISTAKABLE), WORDS, BEFORE, AFTER, WORDS)
 def test_secret_vanishes_anywhere(sample: Sample, words: str, before: str, after: str, more: str) -> None:
     # Glued to more letters it would be another text, of another length.
@@ -183,7 +183,7 @@ def test_secret_vanishes_anywhere(sample: Sample, words: str, before: str, after
     assert redact(clean) == (clean, ())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(POSITIVE), WORDS, WORDS)
 def test_secret_in_its_context_vanishes_between_lines(sample: Sample, words: str, more: str) -> None:
     assert not leaves(sample.secret, redact(f"{words}\n{sample.text}\n{more}")[0])
@@ -197,7 +197,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.one_of(st.lists(PIECES, max_size=24).map("".join), st.text(st.characters(), max_size=80)))
 def test_any_text_is_idempotent_and_never_raises(text: str) -> None:
     clean, kinds = redact(text)
@@ -255,16 +255,16 @@ def slowness() -> float:
 
 @pytest.mark.parametrize("piece", HOSTILE, ids=repr)
 def test_time_is_linear(piece: str) -> None:
-    """A megabyte of one piece ends within a second (processor time: the machine is shared).
+    """Half a megabyte of one piece ends within half a second (processor time: the machine is shared).
 
-    The dense ones, where every 10 characters are an assignment of their own, take up to 2 s a megabyte: a quarter here.
+    The dense ones, where every 10 characters are an assignment of their own, take up to 2 s a megabyte: an eighth here.
     """
-    size = MEGABYTE if piece in PLAIN else MEGABYTE // 4
+    size = MEGABYTE // 2 if piece in PLAIN else MEGABYTE // 8
     text = piece * (size // len(piece))
     begun = time.process_time()
     redact(text)
     took = time.process_time() - begun
-    assert took < 1.0 or took < 5.0 * slowness()
+    assert took < 0.5 or took < 2.5 * slowness()
 
 
 def test_long_lines_of_every_sample_are_linear() -> None:

@@ -118,13 +118,41 @@ def test_a_placeholder_is_no_value_of_any_kind() -> None:
         "", "  ", "[redacted:token]", "${X}", "$(cat x)", "{{ x }}", "<token>", "op://x", "vault:x", "env:x", "file:x",
         "secrets.x", "null", "ChangeMe", "your-key", "your_key", "yourpassword", "my-api-key-1", "insert-x",
         "process.env.X", "os.environ['X']", "$TOKEN", "$TOKEN_2", "%TOKEN%", "****", "xxxx", "...",
+        "$x.y", "$x->y", "$x[", "$x(", "$x-", "$1", ":x", "@x", "{a}.{b}", "{a}.bcd", "my-secret-token", "some_user",
+        "0x" + "1a" * 20, "your pass word", "put your word here",
     ],
 )  # fmt: skip
 def test_what_stands_for_a_secret(value: str) -> None:
     assert is_placeholder(value) and is_placeholder(f" {value} ")
 
 
-@pytest.mark.parametrize("value", ["$1TOKEN", "$a-b", "%x", "x%", "your1", "xyz", "hunter2", "-x1", "envy:x"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "$1TOKEN",
+        "$a-b",
+        "%x",
+        "x%",
+        "your1",
+        "xyz",
+        "hunter2",
+        "-x1",
+        "envy:x",
+        "$x.y1",
+        "$x[1",
+        ":x1",
+        "@x1",
+        "{a}.bcde",
+        "{abcd",
+        "{ab-cd}",
+        "my-secret-x",
+        "secret-token",
+        "0x" + "1a" * 19 + "1",
+        "0x" + "1g" * 20,
+        "0y" + "1a" * 20,
+        "your pass w0rd",
+    ],
+)
 def test_what_is_a_value(value: str) -> None:
     assert not is_placeholder(value)
 
@@ -253,3 +281,54 @@ def test_values_of_an_object() -> None:
     twice = {f"token={strong}": 1, f"token={strong[::-1]}": 2}
     assert list(redact_value(twice)) == ["token=[redacted:token]", "token=[redacted:token]#2"]  # type: ignore[call-overload]
     assert redact_value(("a", 1)) == ["a", 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("password1", "password"), ("secret_string", "secret"), ("secretBinary", "secret"), ("binary", ""),
+        ("SECRET_KEY_BASE", "secret"), ("psk", "pass"), ("SSHPASS", "password"), ("sshpass", ""), ("pat", ""),
+        ("GITHUB_PAT", "token"), ("HEX_PAT", ""), ("githubPat", ""), ("REDIS_AUTH", "password"), ("redis_auth", "auth"),
+        ("auth", "auth"), ("DB_SALT", "key"), ("SALT", ""), ("dbSalt", ""), ("CACHE_KEY", ""), ("harbour_key", ""),
+        ("HARBOUR_KEY", "key"), ("subtoken", ""), ("nextToken", ""), ("gateToken", "token"), ("PASS_PROD", "pass"),
+        ("forgotPassword", ""), ("userForgotten", ""), ("dbpass", "password"), ("compass", ""), ("apikey1", "api-key"),
+        ("my_privatekey", "private-key"), ("private_key", "private-key"), ("deploy_key_2", "api-key"), ("pw", "pw"),
+        ("db_pw", "password"), ("credentials", "secret"), ("prod", ""), ("2", ""),
+    ],
+)  # fmt: skip
+def test_what_a_name_announces(name: str, kind: str) -> None:
+    assert family(name) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("password:\n  x1y2z3", ("password",)), ("password:\n  x1y2z", ()), ("password:\nx1y2z3", ()),
+        ("password:\nHunter22", ("password",)), ("password:\nHunter2", ()), ("password:\nhunter-22", ("password",)),
+        ("password:\nhunter22", ()), ("password:\nA1b" + "2" * 61, ("password",)), ("password:\nA1b" + "2" * 62, ()),
+        ("  password:\n  x1y2z3", ()), ("  password:\n   x1y2z3", ("password",)), ("a password:\n  x1y2z3", ()),
+        ("- password:\n    x1y2z3", ("password",)), ("password:\n  -x1y2z3", ()), ("password:\n  #x1y2z3", ()),
+        ("password:\n  x1y2 z3", ()), ("password:\n  x1y2z3:", ()), ("password:\n  a://x1y2", ()),
+        ("password:\n\n\n  x1y2z3", ()), ("token:\n  abcdefgh12345678", ("token",)), ("token:\nabcdefgh12345678", ()),
+        ("token:\n  abcdefgh", ()), ("password:\n  get(x1)", ()), ("password:\n  'x1y2z3',", ("password",)),
+        ("define('NONCE_SALT', '" + "p q!" * 8 + "')", ("api-key",)),
+        ("define('NONCE_SALT', '" + "p q!" * 7 + "pq!')", ()),
+        ("x.set('DB_PASSWORD', 'abc')", ("password",)), ("x.got('DB_PASSWORD', 'abc')", ()),
+        ("x.got('DB_PASSWORD', 'abcdef1!')", ("password",)), ("x.got('DB_PASSWORD', 'abcdefg')", ()),
+        ("set('DB_TOKEN', 'a1b2c3d4')", ("token",)), ("got('DB_TOKEN', 'a1b2c3d4')", ()),
+        ("TOKEN_NAME = 'API_TOKEN'", ()), ("token = 'API_TOKEN'", ()), ("token = 'API_T0KEN'", ("token",)),
+        ("connect(password=given_bytes)", ()), ("connect(password=given_bytes, x=1)", ("password",)),
+        ('print("Password: ")', ()), ('x="password":"abc"', ("password",)),
+        ("https://h/x?key=abcdefgh12345678", ("api-key",)), ("https://h/x?kay=abcdefgh12345678", ()),
+        ("API  key: abcdefgh12345678", ("api-key",)), ("apt key: abcdefgh12345678", ()),
+        ("--token via the CLI", ()), ("--token abcdefgh1", ("token",)), ("-token abcdefgh1", ()),
+        ("-password abcdefg1", ("password",)),
+        ("a <b token>x1y2z3d4</b>", ()),
+        ("\\ntoken=abcdefgh1", ("token",)), ("pw=abcdef", ()), ("pw='abcdef'", ("password",)), ("pw='abcde'", ()),
+        ("pass: abcdef1", ("password",)), ("pass: abcde1", ()), ("pass: abcdef1 and more", ()),
+        ("pass: abcdefg1 and more", ("password",)), ("auth=oauth2-proxy-v7.6.0x1", ("auth",)),
+        ("password: **", ()), ("**password:** abc1234", ("password",)),
+    ],
+)  # fmt: skip
+def test_the_value_of_an_assignment_by_where_it_stands(text: str, kinds: tuple[str, ...]) -> None:
+    assert redact(text)[1] == kinds
