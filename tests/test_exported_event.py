@@ -303,7 +303,8 @@ def test_a_recall_is_counted_by_its_backend_and_budget() -> None:
     totals = Totals()
     about = {"backend": "sqlite", "budget": "b" * 80}
     recalls = [
-        event("memory.recall.completed", duration_ms=1000, metadata=about), event("memory.recall.completed", metadata=about),
+        event("memory.recall.completed", duration_ms=1000, metadata=about),
+        event("memory.recall.completed", metadata=about),
         event("memory.recall.failed", metadata={"backend": "", "budget": 7}),
     ]  # fmt: skip
     totals.add(recalls)
