@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import apsw
 import pytest
 from conftest import NOW_MS
 
+from core.store import migrations
+from otel import log
 from otel.otlp import importer
 
 
@@ -181,3 +184,30 @@ def test_what_a_line_holds_is_counted() -> None:
     for number in range(30):
         taken(b"{}", number)
     assert (report.failed, len(report.errors)) == (35, 20)
+
+
+def test_lines_are_stored_in_batches_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = apsw.Connection(":memory:")
+    for step in migrations.STEPS:
+        db.execute(step)
+    monkeypatch.setattr(importer, "_BATCH", 2)
+    stored: list[int] = []
+    append = log.append
+
+    def appended(db: Any, events: Any, *, debug_limit: int) -> int:
+        stored.append(len(events))
+        return append(db, events, debug_limit=debug_limit)
+
+    monkeypatch.setattr(log, "append", appended)
+
+    def line(*names: str) -> bytes:
+        records = [{"eventName": name, "timeUnixNano": "5000000"} for name in names]
+        return json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]}).encode()
+
+    lines = [line("a"), b" \n", line("b", "c", "d", "e"), None, b"", line("a"), b"{}", b'{"resourceSpans": []}']
+    read: list[int] = []
+    report = importer.import_lines(db, enumerate(lines, 1), now=NOW_MS, progress=read.append)
+    errors = [{"line": 4, "reason": "the line is too long"}, {"line": 7, "reason": "no resourceLogs"}]
+    assert report == importer.Report(lines=6, records=6, added=5, duplicates=1, others=1, failed=2, errors=errors)
+    assert stored == [2, 2, 2] and read == [len(one or b"") for one in lines]
+    assert importer.import_lines(db, [], now=NOW_MS) == importer.Report() and len(stored) == 3
