@@ -8,7 +8,9 @@ import pytest
 from conftest import NOW_MS
 
 from core.errors import Failure
-from otel import search
+from core.store import sqlite
+from otel import log, search
+from otel.event import new_event
 
 ASKED: dict[str, Any] = {
     "words": [], "levels": [], "sources": [], "components": [], "session": "", "system": "", "success": None,
@@ -101,3 +103,33 @@ def test_where_nothing_is_stored_nothing_is_found(monkeypatch: pytest.MonkeyPatc
         counted = search.stats(asked, hours=hours, now=NOW_MS)
         assert counted == {"windowHours": shown, "filterBy": filters, **rates, "recent15m": rates, "facets": facets}
         assert type(counted["windowHours"]) is type(shown)
+
+
+def test_events_of_the_file_are_counted_by_facet_and_turned_in_pages(
+    monkeypatch: pytest.MonkeyPatch, home: Any
+) -> None:
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    db = sqlite.open_writing(busy_ms=1000, durable=False)
+    made = [
+        new_event("a.b", id=f"e{number}", level=level, system="h", now=NOW_MS - number * 600_000)
+        for number, level in enumerate(("info", "error", "info", "fatal"))
+    ]
+    log.append(db, made, debug_limit=9)
+    db.close()
+    asked = search.query(now=NOW_MS)
+    first, second = (search.find(asked, limit=3, page=page) for page in (1, 2))
+    assert [[event["id"] for event in page["events"]] for page in (first, second)] == [["e0", "e1", "e2"], ["e3"]]
+    levels = [{"value": "info", "count": 2}, {"value": "error", "count": 1}, {"value": "fatal", "count": 1}]
+    assert (first["found"], first["facets"][0]["counts"]) == (4, levels)
+    assert first["facets"][3]["counts"] == [{"value": "a.b", "count": 4}]
+    rates = search.stats(asked, hours=24, now=NOW_MS)
+    assert (rates["total"], rates["errors"], rates["errorRate"]) == (4, 2, 0.5)
+    assert rates["recent15m"] == {"total": 2, "errors": 1, "errorRate": 0.5}
+    recent = search.find({**asked, "since": NOW_MS - 600_000}, limit=9, page=1)
+    assert [event["id"] for event in recent["events"]] == ["e0", "e1"]
+    assert recent["events"][1] == {
+        "id": "e1", "ts": "2026-09-21T14:03:20.000Z", "sessionId": made[1]["sessionId"], "systemId": "h",
+        "level": "error",
+        "source": "cli", "component": "otel-cli", "action": "a.b", "success": True, "duration_ms": None, "error": None,
+        "metadata_keys": [], "metadata": {},
+    }  # fmt: skip

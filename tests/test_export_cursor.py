@@ -11,6 +11,7 @@ import pytest
 from conftest import NOW_MS
 
 from core import config
+from core.errors import Failure
 from core.process import background_jobs
 from core.store import export_cursor, migrations
 from otel import export, log
@@ -179,3 +180,68 @@ def test_the_background_waits_where_a_receiver_asks_for_more_than_its_turn(
     monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
     export.run_in_background(config.Config({"otel.export_seconds": 0}))
     assert len(until) == postponed
+
+
+def test_an_export_that_follows_tells_what_came_and_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS))
+    at = "2026-09-21T14:13:20.000Z"
+    took, nothing = Delivered("logs", "h", sent=2), Delivered("traces", "h")
+    failed = Delivered("logs", "h", waiting=1, error="down", again_at=NOW_MS + 30_000)
+    late = Delivered("logs", "h", waiting=1, error="down", again_at=NOW_MS + 90_000)
+    dropped = Delivered("logs", "h", rejected=1)
+    rounds: list[Any] = [
+        [took, nothing],
+        [failed, nothing],
+        [late],
+        Failure("STORE_BUSY", "no", "wait"),
+        [dropped],
+        [nothing],
+    ]
+    slept: list[float] = []
+
+    def send(*_: Any) -> Any:
+        one = rounds.pop(0)
+        if isinstance(one, Failure):
+            raise one
+        return one
+
+    monkeypatch.setattr(export, "_destinations", lambda: [LOGS, TRACES])
+    monkeypatch.setattr(export, "_send", send)
+    monkeypatch.setattr(export.time, "sleep", slept.append)
+    told = list(export.follow(config.Config({}), lambda: not rounds))
+    ends = [{"signal": "logs", "endpoint": LOGS.shown}, {"signal": "traces", "endpoint": TRACES.shown}]
+    assert told == [
+        {"following": True, "destinations": ends}, {"ts": at, **took.shown()}, {"ts": at, **failed.shown()},
+        {"ts": at, **late.shown()}, {"ts": at, "error": "no", "code": "STORE_BUSY"}, {"ts": at, **dropped.shown()},
+    ]  # fmt: skip
+    assert slept == [1.0, 30.0, 60.0, 4.0, 1.0, 1.0]
+    monkeypatch.setattr(export, "_destinations", list)
+    with pytest.raises(Failure, match="switch it off"):
+        next(export.follow(config.Config({}), lambda: True))
+    assert export.run(config.Config({})) is None
+
+
+def test_an_export_fails_where_one_destination_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = [Delivered("logs", "h", sent=1), Delivered("traces", "h")]
+    monkeypatch.setattr(export, "_destinations", lambda: [LOGS])
+    monkeypatch.setattr(export, "_send", lambda *_: done)
+    assert export.run(config.Config({})) == done
+    done[1] = Delivered("traces", "h", error="down")
+    with pytest.raises(Failure, match="traces to h: down"):
+        export.run(config.Config({}))
+
+
+def test_where_nothing_waits_nothing_is_opened_to_be_written(
+    db: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(export.sqlite, "open_reading", lambda: opened.append("r") or db)  # type: ignore[func-returns-value]
+    monkeypatch.setattr(export.sqlite, "open_writing", lambda **_: opened.append("w") or db)  # type: ignore[func-returns-value]
+    monkeypatch.setattr(transfer, "run", lambda *_, **more: [Delivered("logs", str(more["due_only"]))])
+    idle = [Delivered("logs", LOGS.shown), Delivered("traces", TRACES.shown)]
+    assert export._send_unlocked(config.Config({}), [LOGS, TRACES]) == idle and opened == ["r"]
+    store(db, "a")
+    assert export._send_unlocked(config.Config({}), [LOGS]) == [Delivered("logs", "False")]
+    assert opened == ["r", "r", "w"]
+    monkeypatch.setattr(export.sqlite, "open_reading", lambda: None)
+    assert export._send_unlocked(config.Config({}), [LOGS], due_only=True) == idle[:1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -49,6 +50,52 @@ def test_a_refusal_in_the_words_of_the_receiver() -> None:
     long = outcome(answer(503, b"x " * 600)).message
     assert len(long) == 300 and long.endswith("x x…")
     assert sender._refusal_text(answer(503, b"y" * 1201)) == "y" * 1200
+
+
+def sent(export: Callable[[Any], None]) -> Outcome:
+    made = sender.Sender.__new__(sender.Sender)
+    made._signal, made._session = "logs", sender._Session()
+    made._session._fault = OSError("of the batch before")
+    made._exporter = SimpleNamespace(export=lambda batch: export(made._session))
+    return made.send([])
+
+
+def test_what_came_of_a_batch() -> None:
+    def raised(error: Exception) -> None:
+        raise error
+
+    assert sent(lambda session: setattr(session, "_answer", answer(200))) == Outcome(TAKEN, 0, "", 200)
+    assert sent(lambda session: setattr(session, "_fault", requests.ReadTimeout())) == Outcome(
+        FAILED, message="no answer in time"
+    )
+    nothing = "the batch could not be encoded, or is too large"
+    assert sent(lambda session: None) == Outcome(REFUSED, message=nothing)
+    assert sent(lambda session: raised(sender._OneAttempt())) == Outcome(REFUSED, message=nothing)
+    assert sent(lambda session: raised(ValueError("odd"))) == Outcome(REFUSED, message="ValueError: odd")
+
+
+@pytest.mark.parametrize(("status", "ends"), [(199, True), (200, False), (299, False), (300, True), (503, True)])
+def test_an_attempt_is_the_last_unless_it_was_taken(monkeypatch: pytest.MonkeyPatch, status: int, ends: bool) -> None:
+    given = answer(status)
+    monkeypatch.setattr(requests.Session, "request", lambda *_, **__: given)
+    session = sender._Session()
+    if ends:
+        with pytest.raises(sender._OneAttempt):
+            session.request("POST", "http://h")
+    else:
+        assert session.request("POST", "http://h") is given
+    assert session.seen() == (given, None)
+    fault = OSError("down")
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise fault
+
+    monkeypatch.setattr(requests.Session, "request", fail)
+    with pytest.raises(sender._OneAttempt):
+        session.request("POST", "http://h")
+    assert session.seen() == (None, fault)
+    session.forget()
+    assert session.seen() == (None, None)
 
 
 @pytest.mark.parametrize(
