@@ -97,7 +97,8 @@ def test_the_word_of_the_keeper(sent: bytes, ended: str) -> None:
 
 @pytest.mark.parametrize(
     ("command", "code"),
-    [("", "MODEL_NOT_CONFIGURED"), (" ", "MODEL_NOT_CONFIGURED"), ("sh 'x", "MODEL_NOT_CONFIGURED"), ("no-such-program", "MODEL_NOT_FOUND"),
+    [("", "MODEL_NOT_CONFIGURED"), (" ", "MODEL_NOT_CONFIGURED"), ("sh 'x", "MODEL_NOT_CONFIGURED"),
+     ("no-such-program", "MODEL_NOT_FOUND"),
      ("sh a\0b", "MODEL_NOT_FOUND")],
 )  # fmt: skip
 def test_a_command_line_that_names_no_program(monkeypatch: pytest.MonkeyPatch, command: str, code: str) -> None:
