@@ -50,7 +50,7 @@ def test_what_is_let_in_is_shown(run: Run, home: Path, repo: Path) -> None:
     assert chosen["file"] == str(repo / ".joelclaw/config.toml")
     assert chosen["settings"] == {"inject.min_score": 0.5, "hook.deadline_ms": 900}
     assert (chosen["scopes"], chosen["never"]) == ({"src": "harbour gauge"}, ["model.command"])
-    shown = " ".join(without_style(on_terminal(home, "trust", str(repo)).out).split())
+    shown = read_on_terminal(home, repo)
     for part in ("hook.deadline_ms 900", "inject.min_score 0.5", "scopes.src harbour gauge", "stays yours",
                  "Not let in, though the file says it: model.command"):  # fmt: skip
         assert part in shown
@@ -60,10 +60,15 @@ def test_what_is_let_in_is_shown(run: Run, home: Path, repo: Path) -> None:
 def test_a_folder_without_a_file_and_one_with_a_bad_one(run: Run, home: Path, repo: Path) -> None:
     (repo / ".joelclaw/config.toml").write_text("[hook]\ndeadline_ms = 1\n")
     assert "hook.deadline_ms" in run("trust", str(repo)).result["chooses"]["fault"]
-    assert "is left out" in without_style(on_terminal(home, "trust", str(repo)).out)
+    assert "is left out" in read_on_terminal(home, repo)
     (repo / ".joelclaw/config.toml").unlink()
     assert run("trust", str(repo)).result["chooses"] is None
-    assert "no .joelclaw/config.toml" in without_style(on_terminal(home, "trust", str(repo)).out)
+    assert "no .joelclaw/config.toml" in read_on_terminal(home, repo)
+
+
+def read_on_terminal(home: Path, repo: Path) -> str:
+    """What a person reads, wherever the lines break: the length of a path says that."""
+    return " ".join(without_style(on_terminal(home, "trust", str(repo)).out).split())
 
 
 def test_status_says_what_comes_from_the_folder(run: Run, repo: Path, tmp_path: Path) -> None:
