@@ -115,3 +115,49 @@ def test_a_lock_that_is_held(home: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         assert background_process.wait(lock, 0) is False
         assert background_process.begin(lock, ("status",), 1) is True, "it runs already"
     assert background_process.wait(lock, 0) is True
+
+
+DAY_S = 86_400
+
+
+@pytest.mark.parametrize(
+    ("waited_s", "config_says", "starts", "looks_again_in"),
+    [
+        (DAY_S, {}, True, DAY_S), (DAY_S - 1, {}, False, 1), (0, {}, False, DAY_S), (9 * DAY_S, {}, True, DAY_S),
+        (-1, {}, False, DAY_S), (DAY_S, {"retention.events_days": 0, "retention.events_mb": 0}, False, 0),
+        (DAY_S, {"retention.events_days": 0}, True, DAY_S), (DAY_S, {"retention.events_mb": 0}, True, DAY_S),
+        (DAY_S, {"retention.events_days": 0, "retention.events_mb": 0, "retention.store_mb": 1}, True, DAY_S),
+        (DAY_S, {"retention.events_days": 0, "retention.events_mb": 0, "retention.episodes_days": 1}, True, DAY_S),
+    ],
+)  # fmt: skip
+def test_what_is_old_is_dropped_once_a_day(
+    begun: list[Any], home: Path, monkeypatch: pytest.MonkeyPatch, waited_s: int, config_says: Any, starts: bool,
+    looks_again_in: int,
+) -> None:  # fmt: skip
+    now = 1_790_000_000.0
+    monkeypatch.setattr(background_jobs.time, "time", lambda: now)
+    settings = config.Config(config_says)
+    assert not background_jobs.start_prune(settings), "there is no store"
+    home.mkdir()
+    lock = home / "store.db.lock"
+    lock.touch()
+    os.utime(lock, (now - waited_s, now - waited_s))
+    assert background_jobs.start_prune(settings) is starts
+    assert begun == ([(os.path.join("cache", "store-prune.lock"), ("store", "prune"), 600)] if starts else [])
+    assert lock.stat().st_mtime + DAY_S - now == looks_again_in
+
+
+def test_each_job_is_started_where_it_is_due(begun: list[Any], home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1_790_000_000.0
+    monkeypatch.setattr(background_jobs.time, "time", lambda: now)
+    home.mkdir()
+    for name in ("outbox.lock", "store.db.lock"):
+        (home / name).touch()
+    os.utime(home / "store.db.lock", (1, 1))
+    background_jobs.start_due(ON)
+    assert [words for _, words, _ in begun] == [("store", "sync"), ("otel", "export"), ("store", "prune")]
+    background_jobs.postpone_sync(NOW_MS + 50_000)
+    at(monkeypatch, 49_999)
+    assert not background_jobs.start_sync(ON)
+    at(monkeypatch, 50_000)
+    assert background_jobs.start_sync(ON)

@@ -230,7 +230,8 @@ def test_the_wait_doubles_up_to_five_minutes(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
-        ("http://u:p@h:4318/x?k=1", "http://h:4318/x"), ("https://[::1]:1/x", "https://[::1]:1/x"), ("http://h", "http://h"),
+        ("http://u:p@h:4318/x?k=1", "http://h:4318/x"), ("https://[::1]:1/x", "https://[::1]:1/x"),
+        ("http://h", "http://h"),
     ],
 )  # fmt: skip
 def test_an_endpoint_is_shown_without_its_secrets(monkeypatch: pytest.MonkeyPatch, url: str, shown: str) -> None:
@@ -273,3 +274,91 @@ def test_what_an_export_tells_of_a_destination() -> None:
         assert destination.problems({**about, **other}) == []
     wrong = {"code": "X"}
     assert destination.problems({**about, "problem": wrong, "destinations": []}) == [wrong]
+
+
+@pytest.mark.parametrize(
+    ("action", "kind", "outcome"),
+    [
+        ("compaction.inject", "recovery", "injected"), ("compaction.inject.skipped", "recovery", "skipped"),
+        ("gateway.compaction.inject", "gateway-recovery", "injected"),
+        ("gateway.compaction.inject.skipped", "gateway-recovery", "skipped"),
+        ("memory.recall.injected", "memory-recall", "injected"),
+        ("system_knowledge.injected", "system-knowledge", "injected"),
+        ("project.context.injected", "project-context", "injected"),
+        ("context.refresh.injected", "context-refresh", "injected"),
+    ],
+)  # fmt: skip
+def test_an_injection_is_counted_by_its_kind(action: str, kind: str, outcome: str) -> None:
+    totals = Totals()
+    totals.add([event(action), event("deploy.done", level="warn")])
+    [point] = metric(totals, "joelclaw.injections").data_points
+    assert (point.value, dict(point.attributes)) == (1, {"joelclaw.injection": kind, "joelclaw.outcome": outcome})
+    points = {
+        point.attributes["joelclaw.level"]: point.value for point in metric(totals, "joelclaw.events").data_points
+    }
+    assert points == {"info": 1, "warn": 1}
+
+
+def test_a_recall_is_counted_by_its_backend_and_budget() -> None:
+    totals = Totals()
+    about = {"backend": "sqlite", "budget": "b" * 80}
+    recalls = [
+        event("memory.recall.completed", duration_ms=1000, metadata=about),
+        event("memory.recall.completed", metadata=about),
+        event("memory.recall.failed", metadata={"backend": "", "budget": 7}),
+    ]  # fmt: skip
+    totals.add(recalls)
+    found = [(point.value, dict(point.attributes)) for point in metric(totals, "joelclaw.recalls").data_points]
+    named = {"joelclaw.backend": "sqlite", "joelclaw.budget": "b" * 80, "joelclaw.outcome": "completed"}
+    assert found == [(2, named), (1, {"joelclaw.outcome": "failed"})]
+    [took] = metric(totals, "joelclaw.recall.duration").data_points
+    assert (took.count, took.sum, took.min, took.max, dict(took.attributes)) == (1, 1.0, 1.0, 1.0, named)
+
+
+def test_a_metric_says_what_it_counts_and_how() -> None:
+    totals = Totals()
+    totals.add([event("hook.completed", duration_ms=1), event("memory.recall.failed", duration_ms=1, systemId="other")])
+    data = totals.data(NOW_MS)
+    found = {
+        one.name: (one.unit, one.data) for group in data.resource_metrics for one in group.scope_metrics[0].metrics
+    }
+    units = {name: unit for name, (unit, _) in found.items()}
+    assert units == {
+        "joelclaw.events": "{event}", "joelclaw.hook.runs": "{run}", "joelclaw.hook.duration": "s",
+        "joelclaw.recalls": "{recall}", "joelclaw.recall.duration": "s",
+    }  # fmt: skip
+    assert [group.resource.attributes["host.name"] for group in data.resource_metrics] == ["host", "other"]
+    assert all(counted.aggregation_temporality.name == "CUMULATIVE" for _, counted in found.values())
+    assert all(getattr(counted, "is_monotonic", True) is True for _, counted in found.values())
+
+
+@pytest.mark.parametrize(
+    ("given", "off"), [("true", True), (" TRUE ", True), ("1", False), ("", False), ("false", False)]
+)
+def test_the_sdk_is_switched_off_by_one_word(monkeypatch: pytest.MonkeyPatch, given: str, off: bool) -> None:
+    monkeypatch.setenv("OTEL_SDK_DISABLED", given)
+    assert destination.disabled() is off
+
+
+def test_the_destinations_of_an_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(destination.os.environ):
+        if name.startswith("OTEL_"):
+            monkeypatch.delenv(name)
+    base = "http://localhost:4318/v1/"
+    assert [(one.signal, one.url) for one in destination.every()] == [
+        ("logs", f"{base}logs"), ("traces", f"{base}traces"), ("metrics", f"{base}metrics"),
+    ]  # fmt: skip
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", " None ")
+    monkeypatch.setenv("OTEL_LOGS_EXPORTER", "OTLP")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "HTTP/protobuf")
+    monkeypatch.setenv("OTEL_METRICS_EXPORTER", "none")
+    assert [one.signal for one in destination.every()] == ["logs"]
+    for name, value, message in (
+        ("OTEL_METRICS_EXPORTER", "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL is 'grpc'; joelclaw speaks http/protobuf only"),
+        ("OTEL_LOGS_EXPORTER", "console", "OTEL_LOGS_EXPORTER is 'console'; joelclaw sends OTLP only"),
+    ):
+        monkeypatch.setenv(name, value)
+        with pytest.raises(Failure) as raised:
+            destination.every()
+        assert (raised.value.code, raised.value.message, raised.value.exit_code) == ("OTEL_EXPORT_CONFIG", message, 2)

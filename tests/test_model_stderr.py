@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from core.config import Config
 from core.errors import Failure
 from core.process import model_command
 from core.process.model_command import _Exchange, _failed
@@ -65,3 +66,74 @@ def test_an_answer_has_no_more_bytes_than_allowed() -> None:
     assert raised.value.code == "MODEL_TOO_LONG"
     os.close(writing)
     os.close(reading)
+
+
+def test_a_prompt_is_handed_over_in_parts() -> None:
+    exchange = _Exchange([], b"x" * 65_537, 1.0, 1)
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    handed = 0
+    while exchange._write(writing):
+        handed += len(os.read(reading, 65_536))
+    handed += len(os.read(reading, 65_536))
+    assert handed == 65_537 and len(exchange._prompt) == 0
+    exchange = _Exchange([], b"x" * 200_000, 1.0, 1)
+    for _ in range(3):
+        assert exchange._write(writing) is True, "a pipe that is full is waited for"
+    os.close(reading)
+    assert exchange._write(writing) is False, "a command need not read its prompt"
+    os.close(writing)
+
+
+@pytest.mark.parametrize(("sent", "ended"), [(b"exit 0", "exit 0"), (b"", "stopped"), (b"signal 9", "signal 9")])
+def test_the_word_of_the_keeper(sent: bytes, ended: str) -> None:
+    exchange = _Exchange([], b"", 1.0, 1)
+    reading, writing = os.pipe()
+    os.write(writing, sent)
+    os.close(writing)
+    assert exchange._read_end(reading) is False and exchange._ended == ended
+    os.close(reading)
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [("", "MODEL_NOT_CONFIGURED"), (" ", "MODEL_NOT_CONFIGURED"), ("sh 'x", "MODEL_NOT_CONFIGURED"),
+     ("no-such-program", "MODEL_NOT_FOUND"),
+     ("sh a\0b", "MODEL_NOT_FOUND")],
+)  # fmt: skip
+def test_a_command_line_that_names_no_program(monkeypatch: pytest.MonkeyPatch, command: str, code: str) -> None:
+    monkeypatch.delenv(model_command.IN_MODEL, raising=False)
+    with pytest.raises(Failure) as raised:
+        model_command._words(command)
+    assert raised.value.code == code and raised.value.fix
+
+
+def test_the_time_for_an_answer_is_the_shorter_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, object]] = []
+    monkeypatch.delenv(model_command.IN_MODEL, raising=False)
+    monkeypatch.setattr(model_command, "ask", lambda prompt, **more: asked.append({"prompt": prompt, **more}) or "said")  # type: ignore[func-returns-value]
+    settings = Config(
+        {"model.command": " llm ", "model.timeout_seconds": 7, "model.max_prompt_bytes": 8, "model.max_output_bytes": 9}
+    )
+    model = model_command.from_config(settings)
+    assert model is not None and model("p") == model("p", seconds=6) == model("p", seconds=8) == "said"
+    about = {"prompt": "p", "command": "llm", "max_prompt": 8, "max_output": 9}
+    assert asked == [{**about, "timeout": seconds} for seconds in (7.0, 6, 7.0)]
+    other = model_command.from_config(settings, " other ")
+    assert other is not None and other.command == "other"
+    assert model_command.from_config(Config({}), "  ") is None
+    monkeypatch.setenv(model_command.IN_MODEL, "1")
+    assert model_command.from_config(Config({})) is None
+    with pytest.raises(Failure, match="asked for a model"):
+        model_command.from_config(settings)
+
+
+def test_a_prompt_is_given_up_to_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(model_command.IN_MODEL, raising=False)
+    monkeypatch.setattr(_Exchange, "run", lambda self: (b"\xef\xbb\xbf a\0b \n", b"", "exit 0"))
+    for prompt, fits in (("é" * 4, True), ("é" * 4 + "x", False)):
+        if fits:
+            assert model_command.ask(prompt, command="sh", timeout=1, max_prompt=8, max_output=1) == "a\ufffdb"
+        else:
+            with pytest.raises(Failure, match="the prompt has 9 bytes; the model's command is given 8 at most"):
+                model_command.ask(prompt, command="sh", timeout=1, max_prompt=8, max_output=1)

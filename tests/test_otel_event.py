@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,7 +11,8 @@ from conftest import NOW_MS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import json_text
+from core import ids, json_text
+from otel import event
 from otel.event import LEVELS, MAX_METADATA_BYTES, new_event, parse_level, search_text
 
 odd = st.recursive(
@@ -70,3 +73,196 @@ def test_metadata_stays_within_its_size(metadata: dict[str, Any]) -> None:
 )  # fmt: skip
 def test_levels_of_other_loggers(given_level: object, level: str | None) -> None:
     assert parse_level(given_level) == level
+
+
+CUT = "[cut: too many values]"
+
+
+def made(**more: Any) -> dict[str, Any]:
+    return dict(new_event(**{"action": "a.b", "now": NOW_MS, **more}))
+
+
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """An environment that names neither session nor system."""
+    for name in (*event._SESSION_NAMES, *event._SYSTEM_NAMES, "GATEWAY_ROLE", "JOELCLAW_ROLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(event, "host", lambda: "here")
+    return monkeypatch
+
+
+def test_an_event_with_nothing_but_an_action(plain: pytest.MonkeyPatch) -> None:
+    assert made(id="e1") == {
+        "id": "e1", "timestamp": NOW_MS, "sessionId": "interactive", "systemId": "here", "level": "info",
+        "source": "cli", "component": "otel-cli", "action": "a.b", "success": True, "metadata": {},
+    }  # fmt: skip
+    assert made(id="e1", source="", component=" ", level="loud", success=False) == {
+        **made(id="e1"), "success": False, "error": "operation_failed",
+    }  # fmt: skip
+    assert made(id="")["id"] != made(id="")["id"]
+
+
+@pytest.mark.parametrize(
+    ("given_ms", "kept"),
+    [
+        (0, 0), (0.5, 0.5), (2.0, 2), (-0.001, None), (1e15, None), (999_999_999_999_999.0, 999_999_999_999_999),
+        (float("nan"), None), (float("inf"), None), (None, None),
+    ],
+)  # fmt: skip
+def test_how_long_it_took_is_a_number_of_ms_or_nothing(given_ms: float | None, kept: float | None) -> None:
+    found = made(duration_ms=given_ms).get("duration_ms")
+    assert found == kept and type(found) is type(kept)
+
+
+@pytest.mark.parametrize(
+    ("said", "success", "error"),
+    [
+        ("  bad  ", True, "bad"), ("", True, None), (None, True, None), (" ", True, None),
+        ("", False, "operation_failed"),
+        (" ", False, "operation_failed"), ("e" * 8_000, True, "e" * 8_000), ("e" * 8_001, True, "e" * 7_999 + "…"),
+    ],
+)  # fmt: skip
+def test_an_error_is_told_up_to_its_length(said: str | None, success: bool, error: str | None) -> None:
+    assert made(error=said, success=success).get("error") == error
+
+
+def test_a_name_has_one_line_of_200_characters() -> None:
+    for name, kept in (
+        ("n" * 200, "n" * 200),
+        ("n" * 201, "n" * 199 + "…"),
+        (" a\n\tb\x00c ", "a b c"),
+        ("a\x1bb", "a b"),
+    ):
+        assert [made(**{field: name})[field] for field in ("action", "source", "component")] == [kept] * 3
+
+
+def test_an_id_that_is_too_long_or_a_secret_is_its_hash() -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    for long in ("i" * 201, secret):
+        assert event.identifier(long) == "hash-" + ids.fingerprint(long)
+    assert [event.identifier(text) for text in ("i" * 200, " a\nb ", "")] == ["i" * 200, "a b", ""]
+
+
+def test_session_and_system_are_given_or_of_the_environment_or_of_the_role(plain: pytest.MonkeyPatch) -> None:
+    def both(**more: str) -> tuple[str, str]:
+        found = made(**more)
+        return found["sessionId"], found["systemId"]
+
+    assert both(session="s", system="y") == ("s", "y")
+    assert both(role="tool") == ("tool", "here")
+    plain.setenv("JOELCLAW_ROLE", "night")
+    assert both() == ("night", "here") and both(role="tool") == ("tool", "here")
+    plain.setenv("GATEWAY_ROLE", "other")
+    assert both() == ("night", "here")
+    plain.setenv("GATEWAY_ROLE", "central")
+    assert both() == ("gateway", "here")
+    for later, name in enumerate(reversed(event._SESSION_NAMES)):
+        plain.setenv(name, f" s{later} ")
+        assert both()[0] == f"s{later}", "the earlier a variable stands in the list, the more it counts"
+    plain.setenv(event._SESSION_NAMES[0], "  ")
+    assert both()[0] == "s2", "a blank one says nothing"
+    plain.setenv("JOELCLAW_SYSTEM_ID", "y2")
+    assert both(session="s") == ("s", "y2")
+    plain.setenv("SLOG_SYSTEM_ID", "y1")
+    assert both(session="s") == ("s", "y1")
+
+
+@pytest.mark.parametrize(
+    ("node", "name"),
+    [
+        (" Box ", "box"), ("Box.local", "box"), ("box.localdomain", "box"), ("box.local.localdomain", "box"),
+        ("box.localdomain.local", "box.localdomain"), ("local.example", "local.example"),
+    ],
+)  # fmt: skip
+def test_the_name_of_a_machine(monkeypatch: pytest.MonkeyPatch, node: str, name: str) -> None:
+    monkeypatch.setattr("os.uname", lambda: SimpleNamespace(nodename=node))
+    assert event.host() == name
+    monkeypatch.setattr(event, "_first", lambda names: "")
+    assert made()["systemId"] == name
+    monkeypatch.setattr("os.uname", lambda: SimpleNamespace(nodename=" "))
+    assert made()["systemId"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        (None, None), (True, True), (False, False), (0, 0), (1.5, 1.5), (-0.5, -0.5), ("t", "t"), ([], []), ({}, {}),
+        (10**300 - 1, 10**300 - 1), (10**300, "[cut: a number too large]"),
+        (1 - 10**300, 1 - 10**300), (-(10**300), "[cut: a number too large]"),
+        (float("nan"), "nan"), (float("inf"), "inf"), (float("-inf"), "-inf"),
+        (b"by\xff", "by�"), ({1: 2, None: 3, "a": (4,)}, {"1": 2, "None": 3, "a": [4]}), ({5}, [5]),
+        (frozenset([6]), [6]), (Path("p"), "p"), ("\ud800", "�"), ({"\ud800": 1}, {"�": 1}),
+    ],
+)  # fmt: skip
+def test_a_value_as_json_has_it(value: object, kept: object) -> None:
+    found = made(metadata={"k": value})["metadata"]["k"]
+    assert found == kept and type(found) is type(kept)
+
+
+def test_an_object_that_cannot_be_told_is_its_type() -> None:
+    class Mute:
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert made(metadata={"k": Mute()})["metadata"] == {"k": "[Mute]"}
+
+
+def test_values_are_kept_24_levels_deep() -> None:
+    value: Any = "end"
+    for _ in range(23):
+        value = [value]
+    for above, innermost in (("end", "end"), (["end"], "[cut: too deep]")):
+        found = made(metadata={"k": value if above == "end" else [value]})["metadata"]["k"]
+        while isinstance(found, list):
+            [found] = found
+        assert found == innermost
+
+
+def test_of_very_many_values_the_first_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event, "_MAX_NODES", 20)
+    for count, kept in ((18, [1] * 18), (19, [*[1] * 18, CUT]), (25, [*[1] * 18, CUT])):
+        assert made(metadata={"k": [1] * count})["metadata"] == {"k": kept}
+    assert made(metadata={"k": [1] * 30, "after": 1})["metadata"] == {"k": [*[1] * 18, CUT]}
+    many = {str(number): number for number in range(25)}
+    assert made(metadata=many)["metadata"] == {**dict(list(many.items())[:19]), "19": CUT}
+
+
+def test_metadata_is_cut_only_beyond_its_size() -> None:
+    around = len('{"k": ""}')
+    for more in (0, 1):
+        text = "é" * ((MAX_METADATA_BYTES - around) // 2) + "x" * ((MAX_METADATA_BYTES - around) % 2 + more)
+        cut = f"{text[:1000]}… [cut: {len(text)} characters]"
+        assert made(metadata={"k": text})["metadata"] == {"k": cut if more else text}
+
+
+def test_of_large_metadata_long_texts_go_first_then_large_entries() -> None:
+    long = {"t": "x" * 1_000, "u": ["y" * 1_001], "v": {"w": "z" * 70_000}, "n": 7}
+    assert made(metadata=long)["metadata"] == {
+        "t": "x" * 1_000, "u": ["y" * 1_000 + "… [cut: 1001 characters]"],
+        "v": {"w": "z" * 1_000 + "… [cut: 70000 characters]"}, "n": 7,
+    }  # fmt: skip
+    large: dict[str, Any] = {"big": ["x" * 900] * 80, "small": 1, "next": [1] * 15_000}
+    kept = made(metadata=large)["metadata"]
+    size = len(json_text.dumps({"big": large["big"]}).encode())
+    assert kept == {**large, "big": f"[cut: {size} bytes]"} and list(kept) == ["big", "small", "next"]
+    many = {f"{number:03}": "x" * 900 for number in range(100)}
+    names = list(many)
+    assert made(metadata=many)["metadata"] == {
+        **dict.fromkeys(names[:71], "x" * 900),
+        **dict.fromkeys(names[71:95], "[cut: 911 bytes]"),
+        "_cut": "5 more entries",
+    }
+
+
+def test_a_query_is_shown_by_its_first_200_characters() -> None:
+    assert event.query_excerpt("q" * 201) == "q" * 200
+    assert event.query_excerpt("q") == "q"
+
+
+def test_an_event_is_found_by_the_words_of_its_fields() -> None:
+    found = made(
+        source="My-Source", component="c.d", error="It failed!", success=False,
+        metadata={"one": {"two": "Three"}, "list": ["x", 4, {"k": None}], "empty": [], "yes": True},
+    )  # fmt: skip
+    assert search_text(found) == "my source\nc d\na b\nit failed\none\ntwo three\nlist\nx\n4\nk null\nempty\nyes true"
+    assert event.as_words("  Foo.bar_baz—Ü/9 ") == "foo bar baz—ü 9"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -254,3 +255,59 @@ def test_a_sessions_task_is_of_its_project(run: Run, tmp_path: Path) -> None:
     result = run(*words, env=NOW, cwd=folder).result
     assert result["written"]
     assert run("memory", "show", result["memoryId"], env=NOW).result["project"] == "acme/tides"
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://host/Acme/Gateway.git", "acme/gateway"), ("http://host/a/b/", "a/b"),
+        ("ssh://git@host:22/a/b.git", "a/b"),
+        ("git+ssh://host/a/b", "a/b"), ("HTTPS://host/a/b?x=1#y", "a/b"), ("git@host:a/b.git", "a/b"),
+        ("host:b", "b"),
+        ("git@host:/a/b", "a/b"), ("host:~/a/./../b", "a/b"), ("/srv/git/b.git", "b"), ("./b", "b"), ("../x/b/", "b"),
+        ("~/b", "b"), ("file:///srv/b.git", "b"), ("/srv/b/.git", "b"), ("b", "b"), ("x/y:z", "y:z"),
+        ("ftp://h/a/b.git", "b"),
+        ("https://host", ""), ("https://host/", ""), ("", ""), ("https://h/my  repo", "my-repo"),
+        ("https://h/" + "x" * 200, "x" * 200), ("https://h/" + "x" * 201, ""), ("https://h/a//b", "a/b"),
+    ],
+)  # fmt: skip
+def test_the_name_that_a_remote_gives(url: str, name: str) -> None:
+    assert project._named_by(url) == name
+
+
+def test_a_pointer_is_believed_where_what_it_names_points_back(tmp_path: Path) -> None:
+    folder, git = tmp_path / "here", tmp_path / "here" / ".git"
+    own = tmp_path / "gateway" / ".git" / "worktrees" / "here"
+    own.mkdir(parents=True)
+    folder.mkdir()
+    git.write_text(f"gitdir: {own}\n")
+    (own / "commondir").write_text("../..\n")
+    for back, name in ((str(git), "gateway"), (str(tmp_path / "other" / ".git"), "here"), ("", "here")):
+        (own / "gitdir").write_text(back + "\n")
+        assert project.name_of(str(folder)) == name
+    (own / "gitdir").unlink()
+    for tree, name in ((str(folder), "gateway"), (str(tmp_path), "here")):
+        (own / "config").write_text(f"[core]\n\tworktree = {tree}\n")
+        assert project.name_of(str(folder)) == name
+
+
+def test_a_git_that_is_a_link_names_no_other_project(tmp_path: Path) -> None:
+    other, folder = tmp_path / "other", tmp_path / "here"
+    (other / ".git").mkdir(parents=True)
+    (other / ".git" / "config").write_text('[remote "origin"]\nurl = https://h/acme/other\n')
+    folder.mkdir()
+    (folder / ".git").symlink_to(other / ".git")
+    assert (project.name_of(str(other)), project.name_of(str(folder))) == ("acme/other", "here")
+    assert project.repository_of(str(folder / "below")) == "here"
+    assert project.repository_of(str(tmp_path)) == project.repository_of("") == ""
+
+
+def test_of_a_configuration_the_first_64_kib_are_read(tmp_path: Path) -> None:
+    remote = '[remote "origin"]\nurl = https://h/a/b\n'
+    (tmp_path / ".git").mkdir()
+    for before, name in ((65_536 - len(remote), "a/b"), (65_536, tmp_path.name)):
+        (tmp_path / ".git" / "config").write_text("#" * (before - 1) + "\n" + remote)
+        assert project.name_of(str(tmp_path)) == name
+    (tmp_path / ".git" / "config").unlink()
+    os.mkfifo(tmp_path / ".git" / "config")
+    assert project.name_of(str(tmp_path)) == tmp_path.name, "nobody waits for a pipe"

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from conftest import NOW_MS, Run
+from conftest import Run
 from terminal import on_terminal, without_style
-
-from cli.answer import quoted
-from cli.installation import trust as trusting
-from core.errors import Failure
 
 FILE = """
 [inject]
@@ -55,7 +50,7 @@ def test_what_is_let_in_is_shown(run: Run, home: Path, repo: Path) -> None:
     assert chosen["file"] == str(repo / ".joelclaw/config.toml")
     assert chosen["settings"] == {"inject.min_score": 0.5, "hook.deadline_ms": 900}
     assert (chosen["scopes"], chosen["never"]) == ({"src": "harbour gauge"}, ["model.command"])
-    shown = " ".join(without_style(on_terminal(home, "trust", str(repo)).out).split())
+    shown = read_on_terminal(home, repo)
     for part in ("hook.deadline_ms 900", "inject.min_score 0.5", "scopes.src harbour gauge", "stays yours",
                  "Not let in, though the file says it: model.command"):  # fmt: skip
         assert part in shown
@@ -65,10 +60,15 @@ def test_what_is_let_in_is_shown(run: Run, home: Path, repo: Path) -> None:
 def test_a_folder_without_a_file_and_one_with_a_bad_one(run: Run, home: Path, repo: Path) -> None:
     (repo / ".joelclaw/config.toml").write_text("[hook]\ndeadline_ms = 1\n")
     assert "hook.deadline_ms" in run("trust", str(repo)).result["chooses"]["fault"]
-    assert "is left out" in " ".join(without_style(on_terminal(home, "trust", str(repo)).out).split())
+    assert "is left out" in read_on_terminal(home, repo)
     (repo / ".joelclaw/config.toml").unlink()
     assert run("trust", str(repo)).result["chooses"] is None
-    assert "no .joelclaw/config.toml" in " ".join(without_style(on_terminal(home, "trust", str(repo)).out).split())
+    assert "no .joelclaw/config.toml" in read_on_terminal(home, repo)
+
+
+def read_on_terminal(home: Path, repo: Path) -> str:
+    """What a person reads, wherever the lines break: the length of a path says that."""
+    return " ".join(without_style(on_terminal(home, "trust", str(repo)).out).split())
 
 
 def test_status_says_what_comes_from_the_folder(run: Run, repo: Path, tmp_path: Path) -> None:
@@ -100,29 +100,3 @@ def test_status_on_a_terminal(run: Run, home: Path, repo: Path) -> None:
     assert "(trusted)" in shown() and "withheld" not in shown()
     (repo / ".joelclaw/config.toml").write_text("[hook\n")
     assert "left out it is no TOML" in shown()
-
-
-@pytest.mark.parametrize("more", [{"revoke": True}, {"folder": "/x"}])
-def test_a_list_goes_with_nothing_else(more: dict[str, Any]) -> None:
-    with pytest.raises(Failure, match="--list goes with nothing else"):
-        trusting.run({"list": True, "revoke": False, "folder": None, **more})
-
-
-def test_trusted_revoked_and_listed(monkeypatch: pytest.MonkeyPatch, home: Path, repo: Path) -> None:
-    monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS))
-    monkeypatch.chdir(repo)
-    options: dict[str, Any] = {"list": False, "revoke": False, "folder": None}
-    row = {"path": str(repo), "at": "2026-09-21T14:13:20.000Z", "stands": True}
-    for changed in (True, False):
-        answer = trusting.run(options)
-        result: Any = answer.result
-        assert {**result, "chooses": None} == {**row, "trusted": True, "changed": changed, "chooses": None}
-        assert result["chooses"]["file"] == str(repo / ".joelclaw/config.toml") and result["chooses"]["fault"] is None
-        assert [one["command"] for one in answer.next_actions] == [f"joelclaw trust --revoke {quoted(str(repo))}"]
-    assert trusting.run({**options, "list": True}).result == {"trusted": [row]}
-    revoked = {**options, "revoke": True}
-    assert trusting.run(revoked).result == {"path": str(repo), "trusted": False, "changed": True}
-    with pytest.raises(Failure, match="is not trusted"):
-        trusting.run(revoked)
-    assert trusting.run({**options, "list": True}).result == {"trusted": []}

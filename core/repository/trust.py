@@ -102,7 +102,8 @@ def trust(folder: str) -> tuple[Trusted, bool]:
         row["mark"] = _write_mark(root)
         return [*(known for known in rows if known["path"] != root), row]
 
-    return row, _change(add)
+    changed = _change(add)
+    return row, changed
 
 
 def revoke(folder: str) -> str:

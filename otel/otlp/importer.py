@@ -27,7 +27,6 @@ _BATCH = 500
 _DEEPEST = 40
 _MOST_ERRORS = 20
 _NO_LIMIT = 1 << 40
-_LAST_MS = 253_402_300_799_999
 _OURS = frozenset(
     (
         names.UID, names.SESSION, names.ROLE, names.SYSTEM, names.ERROR, names.ERROR_TYPE, names.SOURCE,
@@ -200,9 +199,9 @@ def _level(item: dict[str, Any]) -> str:
 
 def _moment(item: dict[str, Any], now: int) -> int:
     for name in ("timeUnixNano", "observedTimeUnixNano"):
-        nanoseconds = _number(item.get(name)) or 0
-        if 0 < nanoseconds // 1_000_000 <= _LAST_MS:
-            return nanoseconds // 1_000_000
+        moment = (_number(item.get(name)) or 0) // 1_000_000
+        if moment > 0:
+            return moment
     return now
 
 

@@ -154,7 +154,7 @@ def _partial(signal: str, answer: requests.Response) -> tuple[int, str]:
         else:
             reply.ParseFromString(answer.content)
     except Exception:
-        return 0, "the receiver's answer is no OTLP, but it message 2xx"
+        return 0, "the receiver's answer is no OTLP, though its status is 2xx"
     partial = reply.partial_success
     return max(0, int(getattr(partial, name))), str(partial.error_message)
 

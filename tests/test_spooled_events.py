@@ -1,0 +1,87 @@
+"""What waits beside the store: kept line by line, taken once, held by its process, left out where it is no event."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from otel import spool
+
+EVENT: Any = {
+    "id": "e1", "timestamp": 1, "sessionId": "s", "systemId": "y", "level": "info", "source": "a", "component": "c",
+    "action": "a.b", "success": True, "metadata": {},
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
+    """The spool's folder, not made yet."""
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    return home / "spool"
+
+
+def test_what_is_held_waits_for_others_and_not_for_its_process(folder: Path) -> None:
+    held = spool.hold([EVENT])
+    assert held == str(folder / f"events.jsonl.taken-{os.getpid()}.held")
+    assert spool.waiting() and not spool.waiting(held)
+    assert spool.take(held) == ([], []) and spool.take() == ([EVENT], [held])
+    assert spool.keep([{**EVENT, "id": "e2"}]) and spool.waiting(held)
+    taken = str(folder / f"events.jsonl.taken-{os.getpid()}")
+    assert spool.take(held) == ([{**EVENT, "id": "e2"}], [taken])
+    assert not (folder / "events.jsonl").exists() and os.path.exists(taken)
+    spool.drop([taken, "/gone", held])
+    assert not spool.waiting() and os.listdir(folder) == []
+
+
+def test_what_was_taken_and_not_dropped_is_taken_again(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    line = json.dumps(EVENT).encode() + b"\n"
+    (folder / "events.jsonl.taken-1").write_bytes(line + b"no json\n[]\n" + line)
+    (folder / "other.jsonl").write_bytes(line)
+    (folder / "events.jsonl.taken-2").mkdir()
+    assert spool.take() == ([EVENT, EVENT], [str(folder / "events.jsonl.taken-1")])
+    assert spool.take()[0] == [EVENT, EVENT]
+
+
+def test_of_a_file_twice_what_a_spool_takes_is_read(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    line = json.dumps(EVENT).encode() + b"\n"
+    (folder / "events.jsonl").write_bytes(b" " * (524_288 - len(line)) + line)
+    assert spool.take()[0] == [EVENT]
+    (folder / f"events.jsonl.taken-{os.getpid()}").write_bytes(b" " * (524_288 - len(line) + 2) + line)
+    assert spool.take()[0] == []
+
+
+@pytest.mark.parametrize("name", list(EVENT))
+def test_a_value_without_one_of_its_fields_is_no_event(name: str) -> None:
+    assert spool._is_event(EVENT)
+    wrong = {str: 7, int: "7", bool: 1, dict: []}[type(EVENT[name])]
+    assert not spool._is_event({key: value for key, value in EVENT.items() if key != name})
+    assert not spool._is_event({**EVENT, name: wrong}) and not spool._is_event({**EVENT, name: None})
+
+
+def test_what_lies_in_another_home_is_left_there(tmp_path: Path) -> None:
+    assert spool.lying_in(str(tmp_path)) == []
+    (tmp_path / "spool").mkdir()
+    for name, number in (("b", "2"), ("a", "1")):
+        (tmp_path / "spool" / name).write_text(json.dumps({**EVENT, "id": number}) + "\n")
+    assert [one["id"] for one in spool.lying_in(str(tmp_path))] == ["1", "2"]
+    assert sorted(os.listdir(tmp_path / "spool")) == ["a", "b"]
+
+
+def test_the_names_of_its_files(folder: Path) -> None:
+    assert spool.path() == str(folder / "events.jsonl")
+    own = f"events.jsonl.taken-{os.getpid()}."
+    assert spool.aside("/x/events.jsonl") == str(folder / f"{own}events.jsonl")
+    assert spool.aside("/x/events.jsonl.taken-7") == str(folder / f"{own}7")
+
+
+def test_a_spool_that_cannot_be_written_keeps_nothing(home: Path) -> None:
+    home.mkdir()
+    (home / "spool").touch()
+    assert spool.keep([EVENT]) is False and spool.hold([EVENT]) == ""
+    assert not spool.waiting() and spool.take() == ([], [])
