@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -102,6 +103,12 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if skipped:
         terminalreporter.write_sep("-", f"LEFT OUT, {len(skipped)} tests of {len(files)} files; `make test` runs them")
         terminalreporter.write_line(" ".join(files))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests are no garbage: looked through again in every collection they cost an eighth."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
