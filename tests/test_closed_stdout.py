@@ -30,7 +30,7 @@ STDIN = {
 FULL = "stdout takes no more: No space left on device; what was printed is not all\n"
 ALWAYS_0 = "hook"
 """An agent is told of no fault."""
-FEW = ("recall", "memory write", "memory export", "memory index", "otel search", "idle run", "hook", "mcp", "status")
+FEW = ("recall", "memory write", "memory export", "memory index", "otel search", "idle run", "hook", "status")
 EACH = [path if path in FEW else pytest.param(path, marks=THOROUGH) for path in PATHS]
 """One rule holds for all, in one place: of each kind of command one is asked every time, all of them in CI."""
 

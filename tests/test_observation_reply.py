@@ -7,7 +7,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_redaction import slowness
 
@@ -222,6 +222,7 @@ _items = st.tuples(_heads, _words).map("".join)
 _segments = st.lists(st.tuples(_items, st.lists(_items, max_size=4)), max_size=4)
 
 
+@settings(max_examples=40)
 @given(_segments, st.sampled_from(["-", "*", "•", "1.", "(2)"]), st.booleans(), st.booleans(), st.booleans())
 def test_what_is_written_is_read(
     segments: list[tuple[str, list[str]]], bullet: str, fenced: bool, closed: bool, escaped: bool

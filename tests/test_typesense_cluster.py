@@ -16,6 +16,8 @@ from typesense_server import Cluster, Server, cluster, needs_server
 pytestmark = needs_server
 WRITERS = 3
 READERS = 2
+PAUSE_S = 0.2
+"""Between two commands of a writer or reader: the nodes need the processor for their election."""
 MORE = 3
 """How many writes each writer is to get through before the leader's death, and how many after an election."""
 
@@ -69,6 +71,7 @@ class Load:
             turn += 1
             self.write(self.machines[number], f"Machine {number} saw worker {turn} listen on port {9000 + turn}")
             self.written[number] = turn
+            time.sleep(PAUSE_S)
 
     def _carry(self, machine: Machine) -> None:
         while not self._over.is_set():
@@ -82,6 +85,7 @@ class Load:
                 self.failures.append(done)
             elif done.result["hits"]:  # a node that is behind for a moment has none (docs/typesense.md, "Faults")
                 self.recalled.append(done.result["backend"])
+            time.sleep(PAUSE_S)
 
     def start(self) -> None:
         """Let it begin."""
