@@ -106,6 +106,16 @@ def test_what_the_summary_has_takes_no_room(run: Run, path: Path) -> None:
     assert "second_delay" in text
 
 
+def test_where_the_summary_has_everything_nothing_is_handed_out(run: Run, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user(TASK)
+    for number in range(6):
+        made.call(f"r{number}", "Read", file_path=f"{CWD}/src/tide_import.py")
+        made.outcome(f"r{number}", "first_delay")
+    made.assistant("It waits.")
+    assert compacted(run, made.path, f"Task: {TASK}. In src/tide_import.py stands first_delay.") == ""
+
+
 def test_its_queries_run_as_printed_and_bring_back_names_and_commands(run: Run, path: Path) -> None:
     text = compacted(run, path)
     [printed] = [part for part in text.split("`") if part.startswith("joelclaw recall ")]

@@ -93,10 +93,13 @@ def query(state: SessionState, moment: Moment) -> str:
 
 
 def compose(state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | None:
-    """The signpost from what the session did; else from the state and, where the cache is empty, what was recalled."""
+    """The signpost from what the session did; else from the state and, where the cache is empty, what was recalled.
+
+    None where there is nothing to say, also because the client's summary has all that the session did.
+    """
     pointed = _to_work(state, moment)
     if pointed is not None:
-        return pointed
+        return pointed if pointed["content"] else None
     checkpoint = state["checkpoint"]
     memories: Sequence[Memory] = schema.memories(state["recallCache"])
     queries = checkpoint["recallQueries"]

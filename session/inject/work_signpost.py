@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from session.state.schema import Memory
 
     class WorkSignpost(TypedDict):
-        """A text and what went into it."""
+        """A text and what went into it; "" where the summary leaves nothing to say."""
 
         content: str
         files: int
@@ -111,7 +111,8 @@ def _fitted(
         shown = work.working_set(names, total, without=told, characters=room)
         text = _working_set(shown)
         asked = work_queries.queries(names, total, told=told, shown="\n".join((*lines, *text)), extras=extras)[:most]
-        content = enclose(SOURCE, [HEADING, *lines, *text, *_more(asked, agent)])
+        body = [*lines, *text, *_more(asked, agent)]
+        content = enclose(SOURCE, [HEADING, *body]) if body else ""
         over = cost(content) - max_tokens - own_command.uncounted(len(asked), agent)
         if over <= 0:
             files = sum(bool(place) for place, _ in shown)
