@@ -432,6 +432,18 @@ def test_which_sentences_decide_something_and_say_why(said: str, decides: bool) 
     assert bool(talk.decisions_in(f"It is done.\n{said}\nAll is well.")) is decides
 
 
+def test_a_sentence_that_decides_nothing_hides_none_behind_it() -> None:
+    decided = "We chose a jitter because all gateways renewed at once."
+    assert talk.decisions_in(f"Which one? Let me look at each gateway, because that says it. {decided}") == [decided]
+
+
+def test_only_what_the_user_and_the_agent_said_is_said() -> None:
+    rows = [("1", "user: go on"), ("2", "tool: ls"), ("3", "assistant: done"), ("4", "user:  "), ("5", "user: thanks")]
+    assert [(one.id, one.by, one.text, one.prompt) for one in talk.said_in(rows)] == [
+        ("1", "user", "go on", 1), ("3", "assistant", "done", 1), ("5", "user", "thanks", 3),
+    ]  # fmt: skip
+
+
 def test_code_decides_nothing() -> None:
     chosen = "We chose a pause because all gateways renewed."
     fenced = "```\nWe chose a jitter because all of them renewed.\n```"

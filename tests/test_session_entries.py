@@ -362,6 +362,12 @@ def test_claude_what_the_user_says_and_what_tools_return() -> None:
         assert read(claude, {**queued, "attachment": other})[1][0].kind == "other"
 
 
+def test_claude_a_result_behind_what_was_said_is_one_too() -> None:
+    returned = {"type": "tool_result", "tool_use_id": "t1", "content": "ok"}
+    found = said(claude, of_claude("user", "u", content=[{"type": "text", "text": "see"}, returned]))
+    assert [(one.role, one.call) for one in found] == [("tool_result", "t1"), ("user", "")]
+
+
 def test_claude_a_boundary_and_its_summary_are_one() -> None:
     about = {"preservedSegment": {"headUuid": "u1"}, "preTokens": 9}
     boundary = {

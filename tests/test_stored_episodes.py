@@ -198,6 +198,11 @@ def test_which_session_a_file_of_claude_code_is_of(
     assert (found.agent, found.session, found.cwd) == ("claude", session, "/w")
 
 
+def test_a_session_that_only_the_first_lines_name(tmp_path: Path) -> None:
+    unnamed = [{**CLAUDE, "uuid": f"u{number}"} for number in range(25)]
+    assert look(tmp_path, "copy.jsonl", {**CLAUDE, "sessionId": "one"}, *unnamed).session == "one"
+
+
 def test_what_is_no_transcript_is_told_why(tmp_path: Path) -> None:
     def refused(kind: type[Exception], name: str, text: str) -> str:
         path = tmp_path / name
