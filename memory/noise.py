@@ -31,7 +31,7 @@ ACKNOWLEDGEMENTS = (
     " will do | you're right | you are right | yes | yep | noted | makes sense | on it | no problem | good catch |"
     " acknowledged | alright"
 ).split(" | ")
-TRACES = ("<toolcall", "<tool_call", "<tool_use", "<function_calls", "<invoke ", "<tool_result")
+TRACES = ("<toolcall", "<tool_call", "<tool_use", "<function_calls", "<invoke", "<tool_result")
 _PROCEDURAL = ("## plan summary", "should i:")
 _OURS = (
     "## session recovery",
@@ -50,11 +50,7 @@ def is_noise(text: str) -> bool:
     lower = text[:_READ_CHARS].lower().replace("’", "'").strip()
     if not lower or any(mark in lower for mark in (*_PROCEDURAL, *_OURS)):
         return True
-    if (
-        begins_with(lower, PLANS)
-        or begins_with(lower, SUMMARIES)
-        or begins_with(lower, [mark.rstrip() for mark in TRACES])
-    ):
+    if begins_with(lower, PLANS) or begins_with(lower, SUMMARIES) or begins_with(lower, list(TRACES)):
         return True
     return any(lower.startswith(phrase) and _pauses(lower[len(phrase) :]) for phrase in ACKNOWLEDGEMENTS)
 
