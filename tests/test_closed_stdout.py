@@ -124,7 +124,8 @@ def test_a_full_disk_behind_stdout_is_told_in_a_line(ends: Ends, path: str) -> N
         assert (code, err) == (1, f"joelclaw {path}: {FULL}")
 
 
-HELP = [[], ["--help"], ["--version"], ["no-such-command"], *([group, "--help"] for group in GROUPS)]
+OTHERS = [pytest.param([group, "--help"], marks=THOROUGH) for group in GROUPS if group != "memory"]
+HELP = [[], ["--help"], ["--version"], ["no-such-command"], ["memory", "--help"], *OTHERS]
 
 
 @pytest.mark.parametrize("words", [*HELP, *([*path.split(), "--help"] for path in FEW)], ids=" ".join)

@@ -116,7 +116,7 @@ def typed(read: tuple[str, dict[str, Any]] | None) -> object:
     return None if read is None else (read[0], {name: (type(value), value) for name, value in read[1].items()})
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(calls())
 @example(["recall", "--query"])
 @example(["recall", "--session", "--help"])
@@ -133,7 +133,7 @@ def test_what_the_hot_front_end_reads_typer_reads_alike(argv: list[str]) -> None
         assert typed(slow(words)) == typed(read)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(calls())
 def test_what_typer_refuses_it_refuses_with_a_reason(argv: list[str]) -> None:
     words, _ = take_json_flag(argv)
@@ -147,7 +147,7 @@ def test_what_typer_refuses_it_refuses_with_a_reason(argv: list[str]) -> None:
         assert failure.code == named(words).code
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(calls())
 @example(["otel", "emit", "--success"])
 @example(["otel", "emit", "a", "--success", "--level", "loud"])

@@ -202,7 +202,7 @@ def bare(text: str) -> str:
     return "".join(text.split())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(lines)
 @example(["---"])
 @example(["a", "===", "```", "# x"])
@@ -222,14 +222,14 @@ def test_no_line_is_lost_and_none_is_too_long(drawn: list[str]) -> None:
         assert bare(line) in told or heading in told or heading in titles, line
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from(["# x", "y\n===", "", LONG, "~~", "``", "- a"]), max_size=8))
 def test_what_is_fenced_stays_in_one_section(inside: list[str]) -> None:
     text = "\n".join(["# One", LONG, "```", *inside, "```", "## Two", LONG])
     assert [section.headings for section in split(text) if section.ordinal == 1] == [("One",), ("One", "Two")]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text(alphabet=st.sampled_from("ab \n\t`~"), max_size=4000))
 def test_pieces_hold_every_character_that_shows(text: str) -> None:
     cut = pieces(text)
@@ -237,7 +237,7 @@ def test_pieces_hold_every_character_that_shows(text: str) -> None:
     assert all(piece.strip() and len(piece) <= LONGEST for piece in cut)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=300), st.binary(max_size=300), st.text(max_size=30))
 @example("---\ntitle: [\n- \n---\n", b"\xff\xfe\x00", "/adr")
 @example("---\n---\n", b"\xef\xbb\xbf# x", "SKILL.md")

@@ -26,7 +26,7 @@ odd = st.recursive(
     metadata=st.dictionaries(st.text() | st.integers(), odd), action=st.text(), error=st.none() | st.text(),
     duration=st.none() | st.floats(), level=st.text(), success=st.booleans(),
 )  # fmt: skip
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 def test_any_value_makes_an_event(
     metadata: dict[Any, Any], action: str, error: str | None, duration: float | None, level: str, success: bool
 ) -> None:
@@ -55,7 +55,7 @@ def test_metadata_that_holds_itself() -> None:
         max_size=40,
     )
 )
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 def test_metadata_stays_within_its_size(metadata: dict[str, Any]) -> None:
     kept = new_event("x", metadata=metadata, now=NOW_MS)["metadata"]
     assert len(json_text.dumps(kept).encode()) <= MAX_METADATA_BYTES

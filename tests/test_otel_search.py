@@ -228,7 +228,7 @@ words_and_marks = st.text(st.sampled_from("abAB1._-:/ é语🔥\"'%*\x00\n"), ma
 
 
 @given(st.lists(words_and_marks, min_size=1, max_size=6), words_and_marks)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=75)
 def test_an_event_is_found_by_each_part_of_what_it_says(values: list[str], action: str) -> None:
     db = apsw.Connection(":memory:")
     for step in migrations.STEPS:

@@ -148,6 +148,9 @@ def test_sql_is_written_in_the_store_only() -> None:
         for path in modules(room):
             if "store" in path.parts:
                 continue
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            source = path.read_text(encoding="utf-8")
+            if not any(word in source for word in words):
+                continue
+            for node in ast.walk(ast.parse(source)):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     assert not node.value.lstrip().startswith(words), f"{path}: {node.value[:60]}"

@@ -59,7 +59,7 @@ def test_the_same_text_gives_the_same_bytes_in_any_process_and_order() -> None:
     assert out.stdout.split() == [here[2].hex(), here[0].hex()]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text(st.characters(), max_size=300))
 def test_any_string_gives_a_vector_or_nothing(text: str) -> None:
     vector = embed(text)

@@ -555,7 +555,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(st.data(), st.sampled_from([line for lines in SAMPLES.values() for line in lines]), trees)
 def test_a_line_with_something_else_in_it_raises_nothing(data: st.DataObject, line: Any, tree: Any) -> None:
     changed = {"line": copy.deepcopy(line)}

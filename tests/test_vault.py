@@ -357,7 +357,7 @@ def test_on_a_terminal(run: Run, home: Path, notes: Path) -> None:
 segments = st.sampled_from(["..", ".", "a", "docs", "~", "linked", "link.md", "/", "", "Vault", "\0", "é", "x.md"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(segments, max_size=7), st.sampled_from(["", "/", "~/", "~/Vault/", "//"]), st.text(max_size=10))
 @example(["..", "Vault-twin", "x.md"], "", "")
 @example(["linked", "x.md"], "", "")
