@@ -120,6 +120,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     in_process.about_processes = item.get_closest_marker("spawned") is not None
 
 
+@pytest.fixture
+def db() -> Iterator[apsw.Connection]:
+    """An empty store in memory."""
+    from core.store import sqlite
+
+    opened = sqlite.in_memory()
+    yield opened
+    opened.close()
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A node of Typesense for the tests of a file."""

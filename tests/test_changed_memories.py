@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from core.errors import Failure
 from core.store import curation as store
-from core.store import documents, sqlite
+from core.store import documents
 from memory import curation, forget
 from memory.write import write
 
@@ -20,13 +19,6 @@ DAY = 86_400_000
 NOW = 1_790_000_000_000
 TEXT = "The harbour importer listens on port 8089"
 NEWER = "The harbour importer listens on port 9090"
-
-
-@pytest.fixture
-def db() -> Iterator[apsw.Connection]:
-    made = sqlite.in_memory()
-    yield made
-    made.close()
 
 
 def kept(db: apsw.Connection, text: str = TEXT, **more: Any) -> str:

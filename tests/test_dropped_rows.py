@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import apsw
@@ -11,13 +10,6 @@ import pytest
 from core.store import documents, events, sqlite
 from core.store.sessions import calls
 from core.store.upkeep import retention
-
-
-@pytest.fixture
-def db() -> Iterator[apsw.Connection]:
-    opened = sqlite.in_memory()
-    yield opened
-    opened.close()
 
 
 def event(db: apsw.Connection, identifier: str, at: int, level: str = "info", **more: Any) -> None:

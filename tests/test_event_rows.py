@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import apsw
 import pytest
 
-from core.store import events, export_cursor, sqlite
+from core.store import events, export_cursor
 from core.store.export_cursor import Cursor
 from core.store.sessions import calls
 
@@ -16,13 +15,6 @@ ANY: Any = {
     "words": (), "levels": (), "sources": (), "components": (), "session": "", "system": "", "success": None,
     "since": 0,
 }  # fmt: skip
-
-
-@pytest.fixture
-def db() -> Iterator[apsw.Connection]:
-    opened = sqlite.in_memory()
-    yield opened
-    opened.close()
 
 
 def event(identifier: str, at: int = 1, **more: Any) -> Any:

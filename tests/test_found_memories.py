@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import apsw
 import pytest
 
 from core.errors import Failure
-from core.store import documents, sqlite
+from core.store import documents
 from core.store.sessions import calls
 from memory import forget
-
-
-@pytest.fixture
-def db() -> Iterator[apsw.Connection]:
-    made = sqlite.in_memory()
-    yield made
-    made.close()
 
 
 def kept(db: apsw.Connection, *identifiers: str, session: str = "") -> None:

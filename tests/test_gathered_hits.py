@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,13 +27,6 @@ class Recall:
     def __call__(self, db: Any, query: str, **asked: Any) -> Any:
         self.asked = asked
         return {"hits": self.hits, "found": 77}
-
-
-@pytest.fixture
-def db() -> Iterator[apsw.Connection]:
-    made = sqlite.in_memory()
-    yield made
-    made.close()
 
 
 def found(db: apsw.Connection | None, recall: Recall, monkeypatch: pytest.MonkeyPatch, **more: Any) -> Any:

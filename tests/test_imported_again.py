@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import apsw
 import pytest
 
-from core.store import documents, sqlite
+from core.store import documents
 from memory import import_export
 from memory.import_export import Imported, export_lines, import_lines, preview_lines
 
 CONFIG: Any = SimpleNamespace(whole=lambda _: 200)
 NOW = 5_000
 TEXT = "The gateway listens on port 8089"
-
-
-@pytest.fixture
-def db() -> Iterator[apsw.Connection]:
-    made = sqlite.in_memory()
-    yield made
-    made.close()
 
 
 def lines(*rows: Any) -> list[tuple[int, bytes | None]]:

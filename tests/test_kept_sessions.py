@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import apsw
 import pytest
 
 from core.errors import Failure
-from core.store import documents, sqlite
+from core.store import documents
 from core.store.sessions import call_search, calls, observed, transcripts
-
-
-@pytest.fixture
-def db() -> Iterator[apsw.Connection]:
-    opened = sqlite.in_memory()
-    yield opened
-    opened.close()
 
 
 def session(identifier: str, at: int = 1, **more: Any) -> Any:

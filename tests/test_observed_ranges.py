@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import apsw
 import pytest
 
 from core.errors import Failure
-from core.store import documents, sqlite
+from core.store import documents
 from core.store.sessions import observed
 from memory.observe import observer
 from memory.observe.observer import Budget, Report, observe
@@ -17,13 +17,6 @@ from memory.observe.prompt import prompt_of, turn_block
 
 ANSWER = "<observations><facts>\n- [gate=allow] The gateway retries three times.\n</facts></observations>"
 NONE = "<observations></observations>"
-
-
-@pytest.fixture
-def db() -> Iterator[apsw.Connection]:
-    made = sqlite.in_memory()
-    yield made
-    made.close()
 
 
 def told(db: apsw.Connection, *texts: str, project: str = "p1") -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import apsw
@@ -13,13 +12,6 @@ from core.store.history import injections
 from core.store.sessions import calls, observed, transcripts
 from core.store.upkeep import purge, space
 from core.store.upkeep.purge import Criteria, Selection
-
-
-@pytest.fixture
-def db() -> Iterator[apsw.Connection]:
-    opened = sqlite.in_memory()
-    yield opened
-    opened.close()
 
 
 def remember(db: apsw.Connection, identifier: str, text: str, at: int = 5, **more: Any) -> int:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import apsw
 import pytest
 
-from core.store import documents, events, sqlite
+from core.store import documents, events
 from core.store.history import hook_calls, injections, session_log
 from core.store.sessions import calls
 from core.store.upkeep import called_hooks
-
-
-@pytest.fixture
-def db() -> Iterator[apsw.Connection]:
-    opened = sqlite.in_memory()
-    yield opened
-    opened.close()
 
 
 def event(identifier: str, at: int = 1, **more: Any) -> Any:

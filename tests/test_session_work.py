@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import apsw
-import pytest
 
-from core.store import sqlite
 from core.store.sessions import calls
 from memory.archive.call_draft import key_of
 from memory.archive.session_work import SessionWork
-
-
-@pytest.fixture
-def db() -> Iterator[apsw.Connection]:
-    made = sqlite.in_memory()
-    yield made
-    made.close()
 
 
 def tool(call: str, command: str = "", *, target: str = "", given: str = "", **more: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import apsw
@@ -14,13 +13,6 @@ from core.store.sessions import calls
 from core.store.upkeep import space
 
 VECTOR = bytes(range(256))
-
-
-@pytest.fixture
-def db() -> Iterator[apsw.Connection]:
-    opened = sqlite.in_memory()
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

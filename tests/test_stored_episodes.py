@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import apsw
 import pytest
 
 from core import json_text
-from core.store import documents, sqlite
+from core.store import documents
 from memory.archive import ingest, transcript_files
 from memory.archive.episode_draft import new_carry, read_carry
 from memory.archive.session_archive import SessionArchive, clean_name
@@ -21,13 +20,6 @@ from memory.sessions import transcript
 from memory.sessions.transcript import Line
 
 NOW = 5_000
-
-
-@pytest.fixture
-def db() -> Iterator[apsw.Connection]:
-    made = sqlite.in_memory()
-    yield made
-    made.close()
 
 
 def draft(identifier: str = "m1", body: str = "mend the deploy", *, at: Any = 7, **more: str) -> Any:
