@@ -14,6 +14,7 @@ from core.files import FileLock, LockTimeout
 
 @pytest.fixture
 def ours(monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
+    monkeypatch.setattr(files, "_corrected", [])  # the next command of this process would tell of it
     """The home, which is there."""
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
     home.mkdir(mode=0o700)
