@@ -14,11 +14,10 @@ from core.files import FileLock, LockTimeout
 
 @pytest.fixture
 def ours(monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
-    monkeypatch.setattr(files, "_corrected", [])  # the next command of this process would tell of it
-    """The home, which is there."""
+    """The home, which is there; what a test closes in it is forgotten, or this process's next command would tell it."""
+    monkeypatch.setattr(files, "_corrected", [])
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
     home.mkdir(mode=0o700)
-    files.take_corrected()
     return home
 
 
