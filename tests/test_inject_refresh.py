@@ -337,7 +337,15 @@ def test_what_went_wrong_first_and_then_counts() -> None:
 def test_what_other_sessions_did() -> None:
     def other(*prompts: str, places: tuple[str, ...] = (), ago: int = 60_000) -> Any:
         names = [
-            {"name": f"tide{at}Table", "first": 1, "last": 9, "calls": 1, "weight": 9.0 - at, "place": place}
+            {
+                "name": f"tide{at}Table",
+                "first": 1,
+                "last": 9,
+                "calls": 1,
+                "weight": 9.0 - at,
+                "place": place,
+                "written": 0,
+            }
             for at, place in enumerate(places)
         ]
         session = {"client": "pi", "updated_at": NOW_MS - ago, "calls": 9}

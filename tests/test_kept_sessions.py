@@ -32,7 +32,7 @@ def call(session: str, number: int, **more: Any) -> Any:
 
 
 def name(named: str, **more: Any) -> Any:
-    return {"name": named, "first": 1, "last": 1, "calls": 1, "weight": 1.0, "place": "", **more}
+    return {"name": named, "first": 1, "last": 1, "calls": 1, "weight": 1.0, "place": "", "written": 0, **more}
 
 
 def say(db: apsw.Connection, session: str, text: str, at: int = 1, **more: Any) -> int:

@@ -534,7 +534,7 @@ def test_the_file_that_a_command_names_was_read(command: str, file: str) -> None
 
 
 def named(name: str, *, first: int = 1, last: int = 2, uses: int = 1, weight: float = 1.0, place: str = "a.py") -> Any:
-    return {"name": name, "first": first, "last": last, "calls": uses, "weight": weight, "place": place}
+    return {"name": name, "first": first, "last": last, "calls": uses, "weight": weight, "place": place, "written": 0}
 
 
 def test_names_by_their_fading_weight_and_those_that_came_back_last() -> None:

@@ -87,8 +87,8 @@ def test_nothing_is_read_where_nothing_was_written(store: Path) -> None:
 
 
 def test_a_store_of_an_older_version_is_brought_up_to_date_when_it_is_read(db: apsw.Connection, store: Path) -> None:
-    db.execute("DROP TABLE upkeep")
-    db.execute(f"PRAGMA user_version = {len(migrations.STEPS) - 1}")
+    db.execute("DROP TABLE upkeep; ALTER TABLE name DROP COLUMN written")
+    db.execute(f"PRAGMA user_version = {len(migrations.STEPS) - 2}")
     reading = sqlite.open_reading()
     assert reading is not None and reading.execute("PRAGMA user_version").get == len(migrations.STEPS)
     assert reading.execute("SELECT count(*) FROM upkeep").get == 0

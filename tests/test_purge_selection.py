@@ -186,7 +186,7 @@ def test_what_quotes_such_a_word_goes_too(db: apsw.Connection) -> None:
     event(db, "quotes", injected={"kind": "k", "text": "Quagga"})
     event(db, "neither", injected={"kind": "k", "text": "plain"}, metadata={"memoryIds": ["b"]})
     calls.save_names(db, "s", [
-        {"name": named, "first": 1, "last": 1, "calls": 1, "weight": 1.0, "place": place}
+        {"name": named, "first": 1, "last": 1, "calls": 1, "weight": 1.0, "place": place, "written": 0}
         for named, place in (("quagga", ""), ("shard", "run quagga"), ("plain", "x"))
     ])  # fmt: skip
     for source, carry in (("x", "the quagga"), ("y", "plain"), ("z", "")):

@@ -19,7 +19,7 @@ def db() -> apsw.Connection:
         "plan": [],
     })  # fmt: skip
     calls.save_names(made, "s", [
-        {"name": f"name_{last}", "first": 1, "last": last, "calls": 2, "weight": weight, "place": ""}
+        {"name": f"name_{last}", "first": 1, "last": last, "calls": 2, "weight": weight, "place": "", "written": 0}
         for last, weight in ((1, 3.0), (600, 1.0), (601, 1.0), (1000, 2.0), (999, 0.0))
     ])  # fmt: skip
     return made

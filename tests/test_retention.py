@@ -197,7 +197,7 @@ def fill_history(home: Path, sessions: int, calls: int) -> None:
             for call in range(1, calls + 1):
                 values = (name, call, f"{name}-{call}", at, f"make target{call} " + "x y " * 200)
                 db.execute("INSERT INTO call VALUES (NULL, ?, ?, ?, 1, ?, 'Bash', '', ?, 'ok', '', '')", values)
-            db.execute("INSERT INTO name VALUES (?, 'target1', 1, 1, 1, 1.0, '')", (name,))
+            db.execute("INSERT INTO name VALUES (?, 'target1', 1, 1, 1, 1.0, '', 0)", (name,))
             for hook in range(10):
                 values = (f"{name}-{hook}", name, at, "text " * 500)
                 db.execute("INSERT INTO injection VALUES (?, ?, ?, 'memory-recall', ?, 500, 1.0, '[]')", values)

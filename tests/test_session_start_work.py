@@ -66,8 +66,8 @@ def test_a_start_is_told_where_the_project_was_left(run: Run, tmp_path: Path) ->
         "**Failed last:** `pytest tests/test_import.py` → FAILED test_waits: assert 2.0 == 4.0",
         "**At work in its last sessions:**",
         "- src/tide_import.py: first_delay",
-        "- src/x.py",
         "- tests/test_import.py: test_waits",
+        "- src/x.py",
         "</joelclaw-memory>",
     ]
     assert not start(run), "once"

@@ -154,7 +154,7 @@ def test_the_queries_as_commands(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def name(text: str, calls: int = 1, last: int = 10) -> Any:
-    return {"name": text, "first": 1, "last": last, "calls": calls, "weight": 0.0, "place": "a.py"}
+    return {"name": text, "first": 1, "last": last, "calls": calls, "weight": 0.0, "place": "a.py", "written": 0}
 
 
 def test_names_of_several_sessions_weigh_by_use_age_and_session() -> None:

@@ -82,11 +82,11 @@ def test_it_says_where_the_work_stands(run: Run, path: Path) -> None:
         "**Decided:** We keep the delay in RetryPolicy rather than in the importer, because the gauge reads it too.",
         "**Run before:** `make build 2>&1` ok",
         "**At work, by file:**",
-        "- src/tide_import.py: first_delay maxDelay next_delay failedRequests second_delay",
+        "- tide_import.py: first_delay maxDelay next_delay second_delay failedRequests",
         "- docs/notes/",
         "  chart.md",
         "  gauge.md",
-        "  harbour.md: " + " ".join(f"harbourDetail{letter}Longer_than_any_other_name" for letter in "ABC"),
+        "  harbour.md: " + " ".join(f"harbourDetail{letter}Longer_than_any_other_name" for letter in "ABCDEFGH"),
         "- tests/test_import.py: test_waits harbourGauge",
         '**More, by place:** `joelclaw recall "docs/notes/ commands decisions" --raw`',
         "</joelclaw-memory>",
@@ -196,8 +196,10 @@ def test_a_command_with_redirections_is_shown() -> None:
     assert quoting.as_code("") == ""
 
 
-def name(text: str, place: str, *, last: int = 10, weight: float = 3.0, calls: int = 1) -> Any:
-    return {"name": text, "first": 1, "last": last, "calls": calls, "weight": weight, "place": place}
+def name(text: str, place: str, *, last: int = 10, weight: float = 3.0, calls: int = 1, written: int = 0) -> Any:
+    return {
+        "name": text, "first": 1, "last": last, "calls": calls, "weight": weight, "place": place, "written": written,
+    }  # fmt: skip
 
 
 def test_what_was_at_work_last_and_most_stands_first() -> None:
@@ -210,9 +212,43 @@ def test_what_was_at_work_last_and_most_stands_first() -> None:
     assert work.working_set([name("a_b", "a.py", last=1)], 400, without=(), characters=200) == [], "faded"
 
 
-def test_of_names_that_come_together_outside_of_files_two_are_shown() -> None:
-    fields = [name(f"field_{letter}", "gh api", weight=9.0) for letter in "abcdef"]
-    assert work.working_set(fields, 10, without=(), characters=500) == [("", ["field_a", "field_b"])]
+def test_outside_of_files_names_that_the_agent_was_only_shown_come_last() -> None:
+    fields = [name(f"field_{letter}", "gh api", weight=9.0, written=letter in "bd") for letter in "abcdef"]
+    fields += [name("tideTable", "a.py", weight=9.0), name("tideGauge", "a.py", weight=9.0)]
+    assert work.working_set(fields, 10, without=(), characters=52) == [
+        ("a.py", ["tideGauge", "tideTable"]),
+        ("", ["field_b", "field_d"]),
+    ]
+    assert len(work.working_set(fields, 10, without=(), characters=500)[1][1]) == 6
+
+
+def test_what_the_agent_wrote_counts_half_as_much_again() -> None:
+    for weight, first in ((2.9, "wroteIt"), (3.1, "readIt")):
+        names = [name("wroteIt", "a.py", weight=2.0, written=3), name("readIt", "a.py", weight=weight)]
+        names[1]["name"] = "readIt_"  # of the same length
+        shown = work.working_set(names, 10, without=(), characters=200)
+        assert shown[0][1][0].rstrip("_") == first
+
+
+@pytest.mark.parametrize(
+    ("known", "shown"),
+    [
+        ("", ["src/deep/tide.py", "src/gauge.py", "test/gauge.py"]),
+        ("in /home/a/src/deep/tide.py and src/gauge.py", ["tide.py", "src/gauge.py", "test/gauge.py"]),
+        ("in deep/tide.py", ["src/deep/tide.py", "src/gauge.py", "test/gauge.py"]),
+    ],
+)
+def test_of_a_path_that_the_reader_knows_the_name_of_the_file_will_do(known: str, shown: list[str]) -> None:
+    places = ("src/deep/tide.py", "src/gauge.py", "test/gauge.py")
+    names = [name(f"nameOf{at}", place) for at, place in enumerate(places)]
+    found = work.working_set(names, 10, without=(), characters=200, known=known)
+    assert sorted(place for place, _ in found) == sorted(shown)
+
+
+def test_a_known_path_leaves_room_for_names() -> None:
+    names = [name("nameOfIt", "src/very/deep/down/tide.py")]
+    for room, known, shown in ((42, "", True), (41, "", False), (20, "src/very/deep/down/tide.py", True)):
+        assert bool(work.working_set(names, 10, without=(), characters=room, known=known)) is shown
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
@@ -432,8 +468,8 @@ def test_names_at_work_no_more_are_not_shown() -> None:
         (["make test"], []),
         (["src/ti de.py"], []),
         (["odd dir/tide.py"], ["tide.py"]),
-        (["x" * 45 + ".py"], ["x" * 45 + ".py"]),
-        (["x" * 46 + ".py"], []),
+        (["x" * 29 + ".py"], ["x" * 29 + ".py"]),
+        (["x" * 30 + ".py"], []),
         (["a.py", "b.py", "c.py", "d.py", "e.py"], ["a.py b.py c.py", "d.py e.py"]),
         ([f"{letter * 10}.py" for letter in "abcdefghijkl"], 3),
     ],

@@ -329,6 +329,10 @@ INSERT OR IGNORE INTO hook_call
     """
 CREATE TABLE IF NOT EXISTS upkeep (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID; -- what is still owed
 """,
+    """
+ALTER TABLE name ADD COLUMN written INTEGER NOT NULL DEFAULT 0; -- number of the last call whose input has it, 0: none
+UPDATE name SET written = last WHERE calls > 1 OR weight > 1; -- of those, no row so far says which of its uses it was
+""",
 )
 
 # Made with the sqlite-vec extension; its own step, since a machine without the extension still has the words.

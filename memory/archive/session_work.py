@@ -162,10 +162,8 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallD
     place = relative(place, about["folder"])
     command = stored["command"] if stored else draft.command
     errors: Errors = "any" if draft.outcome == "failed" else "clear" if command else ""
-    given = (
-        stored["passage"] if stored else names.use(draft.given, draft.given_names, number, place, store.INPUT_WEIGHT)
-    )
-    returned = names.use(draft.returned, draft.returned_names, number, place, store.OUTPUT_WEIGHT, errors=errors)
+    given = stored["passage"] if stored else names.use(draft.given, draft.given_names, number, place, written=True)
+    returned = names.use(draft.returned, draft.returned_names, number, place, errors=errors)
     call: Call = {
         "session": about["id"], "number": number, "key": draft.key, "prompt": about["prompts"] + draft.prompt,
         "at": draft.at, "tool": draft.tool, "file": file, "command": draft.command, "outcome": draft.outcome,
@@ -196,10 +194,15 @@ class _Names:
         self._known = store.known_names(db, session, wanted)
 
     def use(
-        self, text: str, named: Sequence[tuple[str, bool]], number: int, place: str, weight: float, *,
+        self, text: str, named: Sequence[tuple[str, bool]], number: int, place: str, *, written: bool = False,
         errors: Errors = "",
     ) -> str:  # fmt: skip
-        """Count a use of each name of a text; returns the lines in which a name stands that the session had not."""
+        """Count a use of each name of a text; returns the lines in which a name stands that the session had not.
+
+        Args:
+            written: it is the input of a call, not its output.
+        """
+        weight = store.INPUT_WEIGHT if written else store.OUTPUT_WEIGHT
         new: list[tuple[int, str]] = []
         at = 0
         for name, is_identifier in named:
@@ -213,7 +216,7 @@ class _Names:
                 where = relative(places.place_in(text, at), self._folder) or place
                 self._known[name] = self._changed[name] = {
                     "name": name, "first": number, "last": number, "calls": 1, "weight": worth,
-                    "place": where if is_identifier else "",
+                    "place": where if is_identifier else "", "written": number if written else 0,
                 }  # fmt: skip
                 continue
             if not is_identifier:  # it is kept for the line in which it stood first
@@ -222,6 +225,8 @@ class _Names:
             known["calls"] += known["last"] != number
             known["last"] = max(number, known["last"])
             known["weight"] = round(faded + worth, 4)
+            if written:
+                known["written"] = max(number, known["written"])
             if is_file(place) or not is_file(known["place"]):  # a file tells more than a program
                 known["place"] = place
             self._changed[name] = known

@@ -170,6 +170,7 @@ def _names(sessions: Sequence[Work]) -> list[Name]:
                 found[name["name"]] = {**name, "weight": weight, "last": 0}
             else:
                 known["weight"] += weight
+                known["written"] = known["written"] or name["written"]
     spelt: dict[str, Name] = {}
     for name in sorted(found.values(), key=lambda name: -name["weight"]):
         spelt.setdefault(name["name"].lower().replace("_", ""), name)

@@ -21,10 +21,12 @@ FADED = 0.05
 """A name that weighs less is not at work any more."""
 MOST_FILES = 9
 _LEAST_NAME = 5
-_MOST_ALIKE = 2
 _DEPENDENCIES = frozenset(("node_modules", "site-packages", "dist-packages", ".venv"))
 """Folders of what others wrote, which an agent reads and does not work on."""
 _SHORT_STEM = 5
+_WRITTEN, _LISTED = 1.5, 0.1
+"""How much a name counts that the agent itself wrote (of 1 to 3 the best on half of 29 real sessions), and one that it
+was only shown, in no file: listings are full of those."""
 MOST_NAMES = 100
 """In a file."""
 TASK_CHARS = 200
@@ -175,6 +177,7 @@ def working_set(
     characters: int,
     most_files: int = MOST_FILES,
     most_names: int = MOST_NAMES,
+    known: str = "",
 ) -> list[tuple[str, list[str]]]:
     """Places and the names last at work in each, most needed first, within so many characters.
 
@@ -185,13 +188,16 @@ def working_set(
     Args:
         total: calls of the session so far.
         without: what the reader has before him already (a text, or a set).
+        known: a text that he has; of a path that stands in it, and of no two files, the name of the file will do.
     """
     found: dict[str, list[str]] = {}
     folders: set[str] = set()
     shown, room = "", characters
-    for text, place in _ranked(names, total, without):
+    short = _short_places(names, known)
+    for text, path in _ranked(names, total, without):
         if room <= _LEAST_NAME:
             break
+        place = short.get(path, path)
         if text in shown or len(found.get(place, ())) >= most_names:
             continue
         needed = len(text) + 1
@@ -199,7 +205,7 @@ def working_set(
         if place not in found:
             if place and len(found) >= most_files:
                 continue
-            needed += len(file) + 4 + (0 if folder in folders else len(folder) + 4)
+            needed += len(file) + 4 + (0 if not folder or folder in folders else len(folder) + 4)
         if needed > room:
             continue
         room -= needed
@@ -211,27 +217,31 @@ def working_set(
     return sorted(found.items(), key=lambda entry: not entry[0])
 
 
+def _short_places(names: Sequence[Name], known: str) -> dict[str, str]:
+    """The names of the files whose paths are known, where no other file has the name."""
+    if not known:
+        return {}
+    files: dict[str, list[str]] = {}
+    for place in {name["place"] for name in names}:
+        if _file_of(place):
+            files.setdefault(place.rpartition("/")[2], []).append(place)
+    return {places[0]: file for file, places in files.items() if len(places) == 1 and places[0] in known}
+
+
 def _ranked(names: Sequence[Name], total: int, without: Container[str]) -> list[tuple[str, str]]:
     """The names and the files that they are shown under, most needed first."""
     places = by_place(names, total)
     files = {place: _file_of(place) for place in places}
     worked_on = {file.rpartition("/")[2] for file in files.values()}
-    ranked: list[tuple[float, str, str, str]] = []
+    ranked: list[tuple[float, str, str]] = []
     for name in names:
         weight, text, place = faded(name, total), name["name"], name["place"]
         if weight >= FADED and text not in without and not _is_fixture(text, worked_on):
             worth = weight * (places[place] + 0.1) ** 0.5 / (len(text) + 1) ** 0.5
-            alike = "" if files[place] else f"{name['first']} {name['last']} {name['calls']}"
-            ranked.append((-worth, text, files[place], alike))
+            worth *= _WRITTEN if name["written"] else 1.0 if files[place] else _LISTED
+            ranked.append((-worth, text, files[place]))
     ranked.sort()
-    together: dict[str, int] = {}
-    kept: list[tuple[str, str]] = []
-    for _, text, place, alike in ranked:
-        if alike:  # the fields of a listing always come together: a few tell of it
-            together[alike] = together.get(alike, 0) + 1
-        if not alike or together[alike] <= _MOST_ALIKE:
-            kept.append((text, place))
-    return kept
+    return [(text, place) for _, text, place in ranked]
 
 
 def _is_fixture(name: str, worked_on: Container[str]) -> bool:

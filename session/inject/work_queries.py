@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from core.store.sessions.calls import Name
 
 MOST_QUERIES = 3
-QUERY_CHARS = 48
+QUERY_CHARS = 32
 _MOST_UNITS = 3
 _MOST_TRIED = 16
 _LEAST_GAIN = 0.5
 _EXTRAS = (work_cards.COMMANDS, work_cards.DECISIONS)
+_SHORTNESS = 0.6
 _LINE_CHARS = 40
 """About what the places themselves take of an answer, a line each."""
 
@@ -95,11 +96,11 @@ def _query(
                 continue
             found, left = _within(names, room)
             gain = sum(weights[name] for name in found if name not in seen and name not in brought)
-            gain /= (len(unit) + 6) ** 0.3
+            gain /= (len(unit) + 6) ** _SHORTNESS
             if gain > best[0]:
                 best = (gain, unit, found, left)
         gain, unit, found, left = best
-        if gain * (len(unit) + 6) ** 0.3 < _LEAST_GAIN:
+        if gain * (len(unit) + 6) ** _SHORTNESS < _LEAST_GAIN:
             break
         units.append(unit)
         brought.update(found)

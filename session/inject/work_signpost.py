@@ -80,7 +80,7 @@ def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int, agent: 
     told = names_in(summary)[0]
     for dropped in ("", *_FIRST_TO_GO):
         lines.pop(dropped, None)
-        made = _fitted(list(lines.values()), names, about["calls"], told, extras, max_tokens, agent)
+        made = _fitted(list(lines.values()), names, about["calls"], told, summary, extras, max_tokens, agent)
         if made is not None:
             made["memories"] = [
                 {"id": identifier, "text": line, "category": "episodes", "score": 1.0}
@@ -96,6 +96,7 @@ def _fitted(
     names: Sequence[Name],
     total: int,
     told: Container[str],
+    summary: str,
     extras: Sequence[str],
     max_tokens: int,
     agent: str,
@@ -107,18 +108,26 @@ def _fitted(
     most = own_command.most(work_queries.MOST_QUERIES, agent)
     # The queries come last in the text, and are chosen for what the rest leaves out; so their room is guessed at first.
     room = (max_tokens - cost(enclose(SOURCE, [HEADING, *lines]))) * 4 - _QUERIES_ROOM
+    fitting: WorkSignpost | None = None
     while room >= _LEAST_ROOM:
-        shown = work.working_set(names, total, without=told, characters=room)
+        shown = work.working_set(names, total, without=told, characters=room, known=summary)
         text = _working_set(shown)
         asked = work_queries.queries(names, total, told=told, shown="\n".join((*lines, *text)), extras=extras)[:most]
         body = [*lines, *text, *_more(asked, agent)]
         content = enclose(SOURCE, [HEADING, *body]) if body else ""
         over = cost(content) - max_tokens - own_command.uncounted(len(asked), agent)
+        if over > 0 and fitting is not None:
+            break
+        room -= over * 4
         if over <= 0:
             files = sum(bool(place) for place, _ in shown)
-            return {"content": content, "files": files, "queries": asked, "memories": []}
-        room -= over * 4 + 4
-    return None
+            made: WorkSignpost = {"content": content, "files": files, "queries": asked, "memories": []}
+            if fitting is not None or over == 0:
+                return max(made, fitting or made, key=lambda one: len(one["content"]))
+            fitting = made  # the queries took less than was left to them: once more, with what is over
+        else:
+            room -= 4
+    return fitting
 
 
 def _standing(about: Session, calls: Sequence[Call], prompts: Sequence[str], summary: str) -> dict[str, str]:

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         calls: int
         weight: float
         place: str
+        written: int
 
     class Compaction(TypedDict):
         """A compaction: `call` is the number of the last call before it."""
@@ -74,6 +75,7 @@ RECENT_CALLS = 400
 """A name that was last used before so many weighs nothing any more."""
 _SESSION = "id, client, project, folder, updated_at, prompts, calls, plan"
 _CALL = "session_id, number, key, prompt, at, tool, file, command, outcome, error, passage"
+_NAME = "name, first, last, calls, weight, place, "
 _EMPTIED = "tool = '', file = '', command = '', error = '', passage = '', outcome = ?"
 _MOST_PARAMETERS = 500
 FORGOTTEN = -1
@@ -230,7 +232,7 @@ def save(db: apsw.Connection, given: Call) -> None:
 def names(db: apsw.Connection, identifier: str, *, every: bool = False) -> list[Name]:
     """The identifiers and file names that the last 400 calls of a session used, or `every` one, in no order."""
     rows = db.execute(
-        "SELECT name, first, last, calls, weight, place FROM name WHERE session_id = ?1 AND weight > 0"
+        f"SELECT {_NAME}{_written(db)} FROM name WHERE session_id = ?1 AND weight > 0"
         " AND (?2 OR last > (SELECT calls FROM session WHERE id = ?1) - ?3)",
         (identifier, every, RECENT_CALLS),
     )
@@ -240,7 +242,7 @@ def names(db: apsw.Connection, identifier: str, *, every: bool = False) -> list[
 def most_used_names(db: apsw.Connection, identifier: str, most: int) -> list[Name]:
     """The names that stood in the most calls of a session."""
     rows = db.execute(
-        "SELECT name, first, last, calls, weight, place FROM name WHERE session_id = ? AND weight > 0"
+        f"SELECT {_NAME}{_written(db)} FROM name WHERE session_id = ? AND weight > 0"
         " ORDER BY calls DESC, last DESC LIMIT ?",
         (identifier, most),
     )
@@ -254,8 +256,7 @@ def known_names(db: apsw.Connection, identifier: str, among: Iterable[str]) -> d
     for start in range(0, len(asked), _MOST_PARAMETERS):
         part = asked[start : start + _MOST_PARAMETERS]
         rows = db.execute(
-            "SELECT name, first, last, calls, weight, place FROM name WHERE session_id = ?"
-            f" AND name IN ({', '.join('?' * len(part))})",
+            f"SELECT {_NAME}written FROM name WHERE session_id = ? AND name IN ({', '.join('?' * len(part))})",
             (identifier, *part),
         )
         found.update((row[0], _name(row)) for row in rows)
@@ -265,7 +266,7 @@ def known_names(db: apsw.Connection, identifier: str, among: Iterable[str]) -> d
 def save_names(db: apsw.Connection, identifier: str, given: Iterable[Name]) -> None:
     """Insert or replace, inside the caller's transaction."""
     db.executemany(
-        "INSERT OR REPLACE INTO name VALUES (?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT OR REPLACE INTO name (session_id, {_NAME}written) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         [(identifier, *one.values()) for one in given],
     )
 
@@ -367,6 +368,15 @@ def _call(row: tuple[Any, ...]) -> Call:
     }  # fmt: skip
 
 
+def _written(db: apsw.Connection) -> str:
+    """The column, or what stands for it in an older store that could not be brought up to date."""
+    known = db.execute("SELECT count(*) FROM pragma_table_info('name') WHERE name = 'written'").get
+    return "written" if known else "last"
+
+
 def _name(row: tuple[Any, ...]) -> Name:
-    name, first, last, calls, weight, place = row
-    return {"name": name, "first": first, "last": last, "calls": calls, "weight": weight, "place": place}
+    name, first, last, calls, weight, place, written = row
+    return {
+        "name": name, "first": first, "last": last, "calls": calls, "weight": weight, "place": place,
+        "written": written,
+    }  # fmt: skip
