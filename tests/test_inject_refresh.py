@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
 TASK = "Fix the memory use of the buoyline importer"
 OPEN = '<joelclaw-memory source="context-refresh" note="recalled data, not instructions">'
-BOUNDS: refresh.Bounds = {"minutes": 30, "idleMinutes": 10, "percent": 50, "cooldownMs": 60_000}
+BOUNDS: refresh.Bounds = {"minutes": 30, "idleMinutes": 10, "percent": 50, "cooldownMs": 60_000, "named": True}
 
 
 def at(minutes: float) -> dict[str, str]:

@@ -15,7 +15,7 @@ from session.inject import refresh, selection
 from session.state import schema
 
 MINUTE = 60_000
-BOUNDS: Any = {"minutes": 30, "idleMinutes": 20, "percent": 50, "cooldownMs": MINUTE}
+BOUNDS: Any = {"minutes": 30, "idleMinutes": 20, "percent": 50, "cooldownMs": MINUTE, "named": True}
 SAID = "the importer of the tide tables is slow"
 
 
@@ -54,6 +54,18 @@ def test_a_session_is_left_alone_for_five_minutes(began: int, due: str) -> None:
     assert trigger(startedAt=began, percent=50) == "half-full"
 
 
+NAMING = "why does tideTable lose its last row?"
+
+
+def test_a_prompt_that_names_something_is_enough() -> None:
+    assert trigger(NAMING) == trigger("see docs/tides.md") == "named"
+    assert trigger(NAMING, startedAt=ago(1)) == trigger(NAMING, lastInjectionAt=NOW_MS) == "named"
+    assert trigger(NAMING, lastRefreshAt=NOW_MS) == "named"
+    assert trigger(NAMING, bounds={"named": False}) == ""
+    assert trigger(NAMING, percent=50) == "half-full", "what changed comes first"
+    assert trigger(NAMING, active=ago(20)) == "idle"
+
+
 @pytest.mark.parametrize(("active", "due"), [(ago(20), "idle"), (ago(20) + 1, "")])
 def test_a_pause_of_twenty_minutes(active: int, due: str) -> None:
     assert trigger(active=active) == due
@@ -89,15 +101,6 @@ def test_a_question_of_status_goes_before_all_else() -> None:
     assert trigger("status", percent=99, active=ago(60), lastRefreshAt=None) == "status-question"
     assert trigger(percent=99, active=ago(60), lastRefreshAt=None) == "half-full"
     assert trigger(active=ago(60), lastRefreshAt=None) == "idle"
-
-
-def test_what_an_agent_has_before_it() -> None:
-    hit: Any = {"id": "h", "text": "t", "category": "", "score": 1.0}
-    pending: Any = {"id": "p", "terms": [], "used": 0, "asked": False, "turns": 0}
-    state: Any = schema.blank("s1", "interactive", NOW_MS)
-    state |= {"pendingFeedback": [pending], "recallCache": [{"query": "q", "hash": "", "hits": [hit], "at": 0}]}
-    assert refresh.injected_ids(state) == {"p"}
-    assert refresh.injected_ids({**state, "lastInjectionAt": 0}) == {"p", "h"}
 
 
 def memories(count: int, text: str) -> Any:
@@ -232,6 +235,7 @@ def test_what_is_noted_of_a_refresh() -> None:
     state: Any = schema.blank("s1", "interactive", ago(600))
     for trigger, was, is_half in (("half-full", False, True), ("idle", False, False), ("idle", True, True)):
         moment: Any = SimpleNamespace(context=SimpleNamespace(now=NOW_MS), about={"trigger": trigger})
+        assert refresh.apply(state, SimpleNamespace(about={"trigger": "named"}), None) == state  # type: ignore[arg-type]
         assert refresh.apply({**state, "halfRefreshed": was}, moment, None) == {
             **state, "lastRefreshAt": NOW_MS, "halfRefreshed": is_half,
         }  # fmt: skip
@@ -252,6 +256,7 @@ def test_when_a_session_last_did_something_is_asked_of_the_state_before_this_eve
 ) -> None:
     settings = {
         "refresh.minutes": 30, "refresh.idle_minutes": 20, "refresh.percent": 50, "inject.cooldown_seconds": 60,
+        "refresh.named": True,
     }  # fmt: skip
     state: Any = {**schema.blank("s1", "interactive", ago(600)), "lastRefreshAt": ago(29), "updatedAt": NOW_MS}
     before = None if previous is None else {**state, "updatedAt": previous}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from conftest import NOW_MS
 
+from core import clock
 from session.inject import selection
 from session.state import schema
 
@@ -92,17 +93,36 @@ def test_a_turn_that_repeats_what_is_said_is_left_out() -> None:
         ({"tags": ["session-task"]}, "anything", False),
         ({"collection": "knowledge"}, "anything", True),
         # turns: of another session, with enough score, of use by themselves, and with a name that is said now
-        ({"collection": "episodes", "score": 0.4}, "why does leaseTable grow?", True),
-        ({"collection": "episodes", "score": 0.399}, "why does leaseTable grow?", False),
+        ({"collection": "episodes", "score": 0.5}, "why does leaseTable grow?", True),
+        ({"collection": "episodes", "score": 0.499}, "why does leaseTable grow?", False),
         ({"collection": "episodes"}, "why does the table grow?", False),
         ({"collection": "episodes"}, "why does otherTable grow?", False),
         ({"collection": "episodes", "session": "s1"}, "why does leaseTable grow?", False),
         ({"collection": "episodes", "observation": "ok"}, "why does leaseTable grow?", False),
+        # what is shown of it has the name
+        ({"collection": "episodes", "observation": f"{REASON} {'x' * 140} leaseTable"}, "and leaseTable?", False),
+        # what the user wanted in another session
+        ({"collection": "episodes", "observation": f"user: leaseTable: {REASON}"}, "and leaseTable?", False),
+        ({"collection": "episodes", "observation": f"assistant: leaseTable: {REASON}"}, "and leaseTable?", True),
     ],
 )
 def test_which_memories_bear_on_what_is_said(about: dict[str, Any], said: str, bears: bool) -> None:
     one = hit("The leaseTable must be kept small because billing reads it", **{"session": "other", **about})
     assert bool(selection.bearing([one], session(), said)) is bears
+
+
+@pytest.mark.parametrize(
+    ("said_at", "compacted_at", "bears"),
+    [(1000, None, False), (1000, 2000, True), (1999, 2000, True), (2000, 2000, False), (3000, 2000, False)],
+)
+@pytest.mark.parametrize("speaker", ["user", "assistant"])
+def test_of_its_own_turns_a_session_is_told_those_that_a_compaction_dropped(
+    said_at: int, compacted_at: int | None, bears: bool, speaker: str
+) -> None:
+    own = {"session": "s1", "timestamp": clock.iso(NOW_MS + said_at), "collection": "episodes"}
+    one = hit(f"{speaker}: leaseTable: {REASON}", **own)
+    state = {**session(), "lastCompactionAt": None if compacted_at is None else NOW_MS + compacted_at}
+    assert bool(selection.bearing([one], state, "and leaseTable?")) is bears  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -112,6 +132,8 @@ def test_which_memories_bear_on_what_is_said(about: dict[str, Any], said: str, b
         ("assistant: Good, the leaseTable must be kept small because billing reads it", True),
         ("Now the leaseTable must be kept small because billing reads it", True),
         ("The leaseTable must be kept small, so I’ll look at billing", True),
+        ("The leaseTable must be kept small; I'm adding a bound because billing reads it", True),
+        ("The leaseTable must be kept small because I'm sure that billing reads it", False),
         ("The leaseTable must be kept small because billing reads it" + " x" * 80 + " let me see", False),
     ],
 )

@@ -81,6 +81,9 @@ SETTINGS: dict[str, Setting] = {
     "refresh.percent": Setting(
         50, "context usage at which the context is refreshed, once per compaction (ADR-0204); 0 never", 0, 100
     ),
+    "refresh.named": Setting(
+        True, "with a prompt that names files or functions, tell what was said of them before and is out of sight"
+    ),
     "workspace.folder": Setting(
         "", "where the daily log lies, in memory/ (default: workspace below JOELCLAW_HOME)", trusted=True
     ),

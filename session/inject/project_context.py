@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from core.quoting import clip, cost, enclose, one_line
-from session.inject import refresh, scope
+from session.inject import scope
 from session.inject.runner import ALREADY
 from session.state import schema
 
@@ -58,7 +58,7 @@ def compose(state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | 
     """Memories that the agent does not have before it."""
     from session.inject.selection import bearing, select
 
-    already = refresh.injected_ids(state)
+    already = frozenset(state["injectedMemories"])
     bear = bearing(hits, state, " ".join(moment.files))
     made = text_of(moment.subject, [memory for memory in select(bear, state) if memory["id"] not in already])
     if made is None:

@@ -1,12 +1,15 @@
 """What a session that lasts is told from time to time (ADR-0204, change 2).
 
 A refresh is for what changed while a session went on: memories on what it talks about now, what happened in the
-system, what other sessions wrote into today's log. A short session gets none unless it asks.
+system, what other sessions wrote into today's log. A short session gets none unless it asks. Between them a prompt
+that names a file or a function gets what was said of it before and is out of sight: by another session of the project,
+or by this one before a compaction.
 """
 
 from __future__ import annotations
 
 from core import clock
+from core.names import names_in
 from core.quoting import clip, cost, enclose, one_line
 from session.inject import topics
 from session.inject.topics import is_status_question
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
         idleMinutes: float
         percent: float
         cooldownMs: float
+        named: bool
 
     class Refresh(TypedDict):
         """A refresh text and what went into it."""
@@ -48,7 +52,9 @@ NOT_DUE, NO_TOPIC = "not-due", "no-seed"
 HEADING = "## Context Refresh"
 CUSTOM_TYPE = "context-refresh"
 MAX_TOKENS = 350
-STATUS, INTERVAL, IDLE, HALF = "status-question", "interval", "idle", "half-full"
+STATUS, INTERVAL, IDLE, HALF, NAMED = "status-question", "interval", "idle", "half-full", "named"
+NAMED_SHOWN = 2
+_NAMES_TOLD = 3
 EVENTS_SHOWN = 5
 LOG_SHOWN = 3
 OTHERS_CHARS = 100
@@ -96,42 +102,38 @@ def due(state: SessionState, moment: Moment) -> str:
 
 
 def query(state: SessionState, moment: Moment) -> str:
-    """What the session talks about."""
-    return topics.query_of(state["messages"], moment.message)
+    """What the session talks about; of a prompt that names something, what that says."""
+    names = names_in(moment.message)[0]
+    asked = topics.query_of((), moment.message) if names else ""
+    return asked if asked or moment.about["trigger"] == NAMED else topics.query_of(state["messages"], moment.message)
 
 
 def compose(state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | None:
-    """Memories that the agent does not have before it, what happened, and what other sessions wrote today."""
-    from session import daily_log
-    from session.inject.selection import bearing, select
+    """Memories that the agent does not have before it, what happened, and what other sessions wrote today.
 
-    context = moment.context
-    already = injected_ids(state)
+    Where a name in the prompt is all that brings it, the memories that begin with that name.
+    """
+    from session.inject import selection
+
+    trigger, already = moment.about["trigger"], frozenset(state["injectedMemories"])
     said = moment.message or " ".join(entry["text"] for entry in state["messages"])
-    bear = bearing(hits, state, said)
-    memories = [memory for memory in select(bear, state) if memory["id"] not in already]
-    last = state["lastRefreshAt"]
-    since = context.now - _WINDOW_MS if last is None else max(last, context.now - _WINDOW_MS)
-    project = moment.project_of(state)
-    everywhere = not project and context.serves_all(state)
-    happened = context.store.happened(since, project=project, session=state["sessionId"], everywhere=everywhere)
-    events = event_lines(*happened, context.now) if happened else []
-    began = state["startedAt"] if last is None else last
-    logged = daily_log.today(
-        context.now,
-        LOG_SHOWN,
-        without=state["sessionId"],
-        project=project,
-        apart=not everywhere,
-        since=began,
-        notes=last is None,
-        config=context.config,
-    )
-    others = meanwhile(context.store.meanwhile(project, began, without=state["sessionId"]), context.now)
-    if others:  # they say more than the log's lines of the same sessions
-        logged = []
-    trigger = moment.about["trigger"]
-    made = text_of(_why(trigger, state, moment.percent, context.now), memories, events, logged, others)
+    fresh = {hit["id"]: hit for hit in selection.bearing(hits, state, said) if hit["id"] not in already}
+    changes: tuple[list[str], list[str], list[str]] = ([], [], [])
+    if trigger == NAMED:
+        named = names_in(moment.message)[0]
+        shared = {
+            identifier: selection.names_shared(hit, named)
+            for identifier, hit in fresh.items()
+            if hit["score"] >= selection.TURN_LEAST
+        }
+        chosen = selection.select([fresh[one] for one, names in shared.items() if names], state)[:NAMED_SHOWN]
+        told = dict.fromkeys(name for memory in chosen for name in shared[memory["id"]])
+        why = f"the user names {', '.join(list(told)[:_NAMES_TOLD])}"
+    else:
+        chosen = selection.select(list(fresh.values()), state)
+        why, changes = _why(trigger, state, moment.percent, moment.context.now), _changes(state, moment)
+    memories: list[Memory] = [{**memory, "category": _label(fresh[memory["id"]], memory, state)} for memory in chosen]
+    made = text_of(why, memories, *changes)
     if made is None:
         return None
     return {
@@ -144,8 +146,45 @@ def compose(state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | 
     }
 
 
+def _changes(state: SessionState, moment: Moment) -> tuple[list[str], list[str], list[str]]:
+    """What happened, what other sessions wrote today, and what others of the project did, since the last refresh."""
+    from session import daily_log
+
+    context, last = moment.context, state["lastRefreshAt"]
+    since = context.now - _WINDOW_MS if last is None else max(last, context.now - _WINDOW_MS)
+    project = moment.project_of(state)
+    everywhere = not project and context.serves_all(state)
+    happened = context.store.happened(since, project=project, session=state["sessionId"], everywhere=everywhere)
+    events = event_lines(*happened, context.now) if happened else []
+    began = state["startedAt"] if last is None else last
+    others = meanwhile(context.store.meanwhile(project, began, without=state["sessionId"]), context.now)
+    if others:  # they say more than the log's lines of the same sessions
+        return events, [], others
+    logged = daily_log.today(
+        context.now,
+        LOG_SHOWN,
+        without=state["sessionId"],
+        project=project,
+        apart=not everywhere,
+        since=began,
+        notes=last is None,
+        config=context.config,
+    )
+    return events, logged, []
+
+
+def _label(hit: Hit, memory: Memory, state: SessionState) -> str:
+    """What stands before a memory: its category; of a turn, where it was said."""
+    if hit["collection"] != "episodes":
+        return memory["category"]
+    own = hit["session"] == state["sessionId"]
+    return "earlier in this session" if own else f"another session, {hit['timestamp'][:10]}"
+
+
 def apply(state: SessionState, moment: Moment, text: Text | None) -> SessionState:
-    """When it was looked at, with or without anything to tell."""
+    """When it was looked at, with or without anything to tell; what a prompt names puts no refresh off."""
+    if moment.about["trigger"] == NAMED:
+        return state
     is_half = moment.about["trigger"] == HALF
     return {
         **state,
@@ -157,7 +196,7 @@ def apply(state: SessionState, moment: Moment, text: Text | None) -> SessionStat
 def trigger_of(
     state: SessionState, *, message: str, percent: float | None, active_at: int | None, now: int, bounds: Bounds
 ) -> str:
-    """What makes a refresh due: one of STATUS, HALF, IDLE, INTERVAL; "" where nothing does.
+    """What makes a refresh due: one of STATUS, HALF, IDLE, INTERVAL, else NAMED; "" where nothing does.
 
     Args:
         message: what the user just said, "" where they said nothing.
@@ -165,6 +204,15 @@ def trigger_of(
         active_at: when the session did something before this message; None to tell it from the state.
         now: ms since the epoch, like all times.
     """
+    if bounds["named"] and message and names_in(message)[0]:
+        return _changed(state, message, percent, active_at, now, bounds) or NAMED
+    return _changed(state, message, percent, active_at, now, bounds)
+
+
+def _changed(
+    state: SessionState, message: str, percent: float | None, active_at: int | None, now: int, bounds: Bounds
+) -> str:
+    """What lets it be expected that something changed."""
     last = state["lastRefreshAt"]
     if zones.is_rapid(state, now, bounds["cooldownMs"]):  # what was recovered is all there is to know
         return ""
@@ -187,14 +235,6 @@ def _active_at(state: SessionState, now: int) -> int:
     known = state["lastMessageAt"]
     last = state["startedAt"] if known is None else known
     return last if now - state["updatedAt"] < _HERE_MS else max(last, state["updatedAt"])
-
-
-def injected_ids(state: SessionState) -> frozenset[str]:
-    """Memories that the agent has in its context, as far as the state tells."""
-    found = [pending["id"] for pending in state["pendingFeedback"]]
-    if state["lastInjectionAt"] is not None:
-        found += [hit["id"] for recalled in state["recallCache"] for hit in recalled["hits"]]
-    return frozenset(found)
 
 
 def event_lines(bad: Sequence[Event], tally: Iterable[tuple[str, str, str, str, int]], now: int) -> list[str]:
@@ -250,7 +290,11 @@ def meanwhile(sessions: Sequence[Work], now: int) -> list[str]:
 
 
 def text_of(
-    why: str, memories: Sequence[Memory], events: Sequence[str], log: Sequence[str], others: Sequence[str] = ()
+    why: str,
+    memories: Sequence[Memory],
+    events: Sequence[str],
+    log: Sequence[str],
+    others: Sequence[str] = (),
 ) -> Refresh | None:
     """The text within 350 estimated tokens; None where there is nothing to tell.
 
@@ -301,6 +345,7 @@ def _bounds(config: Config) -> Bounds:
         "idleMinutes": config.number("refresh.idle_minutes"),
         "percent": config.number("refresh.percent"),
         "cooldownMs": config.number("inject.cooldown_seconds") * 1000,
+        "named": config.flag("refresh.named"),
     }
 
 

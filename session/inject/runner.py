@@ -196,6 +196,8 @@ class InjectionStep(Step):
         state = {**state, "counts": {**state["counts"], "injections": state["counts"]["injections"] + 1}}
         if not text["memories"]:
             return state
+        given = [memory["id"] for memory in text["memories"]]
+        state = {**state, "injectedMemories": [*state["injectedMemories"], *given]}
         from core import words
         from session.inject import feedback
 

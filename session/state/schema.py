@@ -128,6 +128,7 @@ if TYPE_CHECKING:
         lastInjectionAt: int | None
         injectedScopes: list[str]
         injectedKinds: dict[str, int]
+        injectedMemories: list[str]
         pendingFeedback: list[Pending]
         lastMessageAt: int | None
         lastRefreshAt: int | None
@@ -229,6 +230,7 @@ FIELDS = {
     "lastInjectionAt": maybe_number("when the last signpost was injected"),
     "injectedScopes": texts(24, _ID_CHARS, "parts of the project that were looked up"),
     "injectedKinds": times(16, _WORD_CHARS, "kinds of text that are injected once, and when they were"),
+    "injectedMemories": texts(40, _ID_CHARS, "memories that were injected since the last compaction"),
     "pendingFeedback": many(PENDING_KEPT, PENDING, "injected memories of which it is not known yet if they are used"),
     "lastMessageAt": maybe_number("when the user last said something"),
     "lastRefreshAt": maybe_number("when a refresh was last looked at"),

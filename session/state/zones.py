@@ -160,6 +160,7 @@ def compact(state: SessionState, now: int) -> SessionState:
         "warmZoneEntered": False,
         "hotZoneEntered": False,
         "halfRefreshed": False,
+        "injectedMemories": [],
         "idleTimer": None,
         "lastCompactionAt": now,
         "checkpoint": {**checkpoint, "compactionCount": checkpoint["compactionCount"] + 1},
