@@ -31,7 +31,8 @@ COMPACTIONS = 5
 STATE_BYTES = 64_000
 WINDOW = 200_000
 EVENTS = (
-    *("SessionStart", "UserPromptSubmit", "UserPromptSubmit with a refresh", "PostToolUse", "PostToolUse of an edit"),
+    *("SessionStart", "UserPromptSubmit", "UserPromptSubmit that names a file", "UserPromptSubmit with a refresh"),
+    *("PostToolUse", "PostToolUse of an edit"),
     "PostToolUse of the first edit in a package",
     *("PostToolUse, new task in the warm zone", "PostToolUse, new task in the hot zone"),
     *("Stop", "Stop, new task in the warm zone", "Stop, new task in the hot zone"),
@@ -129,7 +130,8 @@ def step(event: str, transcript: Transcript, run: int) -> bytes:
         fresh = Transcript(transcript.path, f"{transcript.session}-start-{run}", run)
         return payload("SessionStart", fresh, source="startup")
     if event.startswith("UserPromptSubmit"):
-        return payload("UserPromptSubmit", transcript, prompt=next(transcript.texts))
+        named = f", see src/part_{run}.py" if "names" in event else ""
+        return payload("UserPromptSubmit", transcript, prompt=next(transcript.texts) + named)
     if event.startswith("PreCompact"):
         transcript.turn(tokens)
         return payload("PreCompact", transcript, trigger="auto")

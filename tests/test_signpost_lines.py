@@ -163,7 +163,7 @@ def test_names_of_several_sessions_weigh_by_use_age_and_session() -> None:
         return {one["name"]: one["weight"] for one in startup._names(works)}
 
     found = weights(
-        (10, [name("tide", calls=3), name("gauge", last=-110)]), (10, [name("tide", calls=3), name("buoy")])
+        (10, [name("tide", calls=3), name("gauge", last=-190)]), (10, [name("tide", calls=3), name("buoy")])
     )
     assert list(found) == ["tide", "buoy", "gauge"]
     assert found == pytest.approx({"tide": 1.5 * 1.3862944, "buoy": 0.5 * 0.6931472, "gauge": 0.6931472 / 2.7182818})
