@@ -151,6 +151,20 @@ def test_a_word_behind_p_is_a_password_in_the_line_of_its_command_alone() -> Non
     assert redact(text) == (text, ())
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        '["docker", "login", "-u", "ann", "-p", "{}"]', '["docker","login","-p","{}","h"]',
+        "['/usr/local/bin/docker', 'login', '-p', '{}']", '["/usr/bin/curl","-s","-u","ann:{}","https://h"]',
+        '{{"run": "docker login h -p \\"{}\\"", "n": 1}}', '{{"run": "docker login h -p {}", "n": 1}}',
+        '{{"run": "/usr/bin/sshpass -p \\"{}\\" ssh h"}}', '["sh", "-c", "docker login -p {} h"]',
+    ],
+)  # fmt: skip
+def test_a_command_in_json(command: str) -> None:
+    for word in ("hunter2horse", "x1Y2z3"):
+        assert redact(command.format(word))[0] == command.format("[redacted:password]")
+
+
 def test_two_secret_keys_do_not_collide_and_depth_is_free() -> None:
     first, second = "gh" + "p_" + fill(36), "gh" + "p_" + fill(36)
     assert redact_value({first: 1, second: 2}) == {"[redacted:github-token]": 1, "[redacted:github-token]#2": 2}

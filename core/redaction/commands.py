@@ -22,11 +22,15 @@ _REACH = 600
 _MOST_WORDS = 40
 _LINE = 400
 _LONGEST = 4096
+_PATH, _NAME = 80, 24
+"""Characters before a program and of it."""
 _VALUE = 240
 _TOKEN_CHARS = 15
 _AHEAD = frozenset(" \t\n/;|&($`\"'")
 _BEHIND = frozenset(" \"'")
 _CLOSING = frozenset(",])}")
+_ENDING = frozenset(("", ",", "}", "]", ")", ";", "\n"))
+"""What follows a quote that ends a string around the command, and does not begin one in a word."""
 _SPECIAL = frozenset("\t,;|&)\"'\\")
 
 # Program: (words one of which must stand in the command, options whose next word is a secret, options with the secret
@@ -55,6 +59,7 @@ _RULES: dict[str, _Rule] = {
     "rclone": ((), ("pass",), (), ()),
     "gh": (("secret",), ("--body", "-b"), (), ()),
     "smbclient": ((), (), (), ("-U", "--user")),
+    "curl": ((), (), (), ("-u", "-U", "--user", "--proxy-user")),
 }  # fmt: skip
 _ATTACHING = ("mysql", "mariadb", "sshpass")
 _SHELL = str.maketrans("|;&", "\n\n\n", "\"'`$()[],\\")
@@ -151,8 +156,7 @@ def _words(text: str, at: int) -> tuple[list[tuple[int, int]], int, bool]:
     of them ends; and whether these are all."""
     limit = min(len(text), at + _REACH)
     words: list[tuple[int, int]] = []
-    if text[at - 1 : at] in ('"', "'") and at and text.find(text[at - 1], at, at + 24) > 0:
-        at -= 1
+    at = _quoted_at(text, at)
     line = text[at:limit].split("\n", 1)[0]
     if _SPECIAL.isdisjoint(line):
         for word in line.split(" "):
@@ -170,6 +174,15 @@ def _words(text: str, at: int) -> tuple[list[tuple[int, int]], int, bool]:
         at += len(more[0]) if more and not text[at].isspace() else 0
         words[-1] = (words[-1][0], at)
     return words, at, not cut and len(words) < _MOST_WORDS
+
+
+def _quoted_at(text: str, at: int) -> int:
+    """Where the string begins that a program is by itself, its path included, as in a JSON array; else `at`."""
+    begin = at
+    while begin and at - begin < _PATH and text[begin - 1] not in " ,\t\n\"'":
+        begin -= 1
+    mark = text[begin - 1 : begin]
+    return begin - 1 if mark in ("'", '"') and mark in text[at : at + _NAME].partition(" ")[0] else at
 
 
 def _split(text: str, at: int, limit: int, words: list[tuple[int, int]]) -> int:
@@ -208,7 +221,7 @@ def _word_end(text: str, at: int, limit: int) -> int:
         char = text[at]
         if quoted:
             quoted = "" if char == quoted else quoted
-        elif char in "'\"" and at > start and text[at - 1] != "\\":
+        elif char in "'\"" and at > start and text[at - 1] != "\\" and text[at + 1 : at + 2] not in _ENDING:
             quoted = char
         elif char in " \t\n\"';|" or (char == "\\" and text[at + 1 : at + 2] in ("n", '"')):
             break

@@ -146,7 +146,8 @@ CALLS = (
     ("BasicAuth(", 2), ("basic_auth(", 2), ("auth=(", 2), ("PasswordCredentials(", 2), ("NetworkCredential(", 2),
 )  # fmt: skip
 COMMANDS = (
-    "curl", " login", "sshpass", "redis-cli", "mysql", "mariadb", "mongo", "ldap", "cqlsh", "twine", "7z", "unrar",
+    "curl", " login", '"login"', "'login'", "sshpass", "redis-cli", "mysql", "mariadb", "mongo", "ldap", "cqlsh",
+    "twine", "7z", "unrar",
     "zip", "sqlcmd", "bcp", "http -", "https -", " -a ", "keyvault", "SecureString", "secretsmanager", "secret",
     "smbclient", "rclone", "htpasswd", "pulumi", "-pass", " -p'", ' -p"', "chpasswd", "--password-stdin", "sudo -S",
     "--with-token",
