@@ -84,12 +84,13 @@ def read_text(path: str, most: int) -> str:
     """A whole text file; bytes that are not UTF-8 become U+FFFD.
 
     Raises:
-        Failure: IMPORT_FAILED as `read`, and where it holds NUL: it is no text.
+        Failure: IMPORT_FAILED as `read`, and where it holds NUL or more than a tenth is not UTF-8: it is no text.
     """
     data = read(path, most)
-    if b"\0" in data:
+    text = data.decode("utf-8-sig", "replace")
+    if b"\0" in data or text.count("\ufffd") * 10 > len(text):
         raise Failure("IMPORT_FAILED", f"{path} is no text file", "name a file of markdown in UTF-8")
-    return data.decode("utf-8-sig", "replace")
+    return text
 
 
 def parsed(data: bytes) -> Any:
