@@ -21,6 +21,12 @@ ENDINGS = frozenset(
     " rst sass scala scss sh snap sol sql sum svelte swift tex tf toml ts tsx txt vue xml yaml yml zig zsh".split()
 )
 """Of file names."""
+PRODUCTS = frozenset(
+    "ChatGPT DevOps DynamoDB GitHub GitLab GraphQL IntelliJ JavaScript LangChain LinkedIn LlamaIndex MongoDB MySQL"
+    " NumPy OAuth OpenAI OpenSearch OpenTelemetry PostgreSQL PowerShell PyPI PyTorch RabbitMQ SaaS SQLite StackOverflow"
+    " TensorFlow TypeScript WebAssembly WebSocket WiFi YouTube iOS macOS".split()
+)
+"""Written like identifiers, and no names of anything in a project: asked for by name, they are found all the same."""
 _TOKEN = bytes(c if (chr(c).isalnum() and c < 128) or chr(c) in "_.-/" else 32 for c in range(256))
 _ESCAPES = (b"\\n", b"\\t", b"\\r", b"\\u")
 _MOST_KNOWN = 50_000
@@ -92,7 +98,7 @@ def _add_piece(piece: str, found: dict[str, bool]) -> None:
         found.setdefault(piece, False)
     for part in piece.replace("-", ".").split("."):
         if _is_identifier(part):
-            found.setdefault(part, True)
+            found.setdefault(part, part not in PRODUCTS)
         elif _is_number(part):
             found.setdefault(part, False)
 

@@ -51,6 +51,11 @@ def test_no_name(text: str) -> None:
     assert both(f"the {text} as it stands") == (set(), set())
 
 
+@pytest.mark.parametrize("product", ["GitHub", "TypeScript", "macOS"])
+def test_a_product_can_be_asked_for_and_is_no_identifier(product: str) -> None:
+    assert names_in(f"push it to {product}, then call to{product}Url") == ({f"to{product}Url"}, {product})
+
+
 def test_a_file_of_no_known_kind_is_joined_words() -> None:
     assert both("main.unknown") == (set(), {"main.unknown"})
     assert [is_file(path) for path in ("a/main.go", "main.go", "main.unknown", "main", "a/12.go", "go", "a.go/b")] == [
