@@ -234,7 +234,7 @@ _joelclaw() {
     "compaction") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="decide prepare serialize summarize branch"; fi ;;
     "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --verbatim --include-hold --include-discard --budget --category -c --tag --collection --session --project --everywhere --explain --batch --adapter --json --help -h"; fi ;;
     "search") if [[ $word == -* ]]; then offered="--collection -c --limit -n --filter -f --facet --semantic -s --json --help -h"; fi ;;
-    "lost") if [[ $word == -* ]]; then offered="--limit -n --kind -k --json --help -h"; fi ;;
+    "lost") if [[ $word == -* ]]; then offered="--limit -n --kind -k --raw --json --help -h"; fi ;;
     "session list") if [[ $word == -* ]]; then offered="--limit -n --project --client --hours --json --help -h"; fi ;;
     "session show") if [[ $word == -* ]]; then offered="--full --html --to --json --help -h"; fi ;;
     "report") if [[ $word == -* ]]; then offered="--hours --html --to --json --help -h"; fi ;;

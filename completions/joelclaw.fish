@@ -153,6 +153,7 @@ complete -c joelclaw -n "__joelclaw_at 'search'" -l json -d 'one JSON object on 
 complete -c joelclaw -n "__joelclaw_at 'search'" -l help -s h -d 'what this command takes'
 complete -c joelclaw -n "__joelclaw_at 'lost'" -l limit -s n -x -d 'most of each kind (default 5 to 8, of names 40)'
 complete -c joelclaw -n "__joelclaw_at 'lost'" -l kind -s k -x -a 'files names commands errors words decisions' -d 'only this kind; may be repeated'
+complete -c joelclaw -n "__joelclaw_at 'lost'" -l raw -d 'print the text alone, no JSON'
 complete -c joelclaw -n "__joelclaw_at 'lost'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'lost'" -l help -s h -d 'what this command takes'
 complete -c joelclaw -n "__joelclaw_at 'session list'" -l limit -s n -x -d 'most sessions to list'

@@ -80,7 +80,7 @@ TABLE: dict[str, list[list[str]] | str] = {
         ["recall", "--batch", "{queries}"], ["recall", "harbour", "--include-hold", "--include-discard"],
         ["recall", "harbour gauge", "--explain", "--limit", "3"], ["recall", "harbour", "--tag", NASTY["title"][:60]],
     ],
-    "lost": [["lost", SESSION]],
+    "lost": [["lost", SESSION], ["lost", SESSION, "--raw"]],
     "search": [["search", "harbour gauge", "--facet", "source"]],
     "sessions search": [["sessions", "search", "harbour gauge"], ["sessions", "search", "harbour", "--extract"]],
     "sessions extract": [["sessions", "extract", SESSION, "--query", "harbour", "--format", "markdown"]],

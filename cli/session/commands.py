@@ -36,6 +36,7 @@ COMMANDS: tuple[Command, ...] = (
                 choices=_KINDS,
                 metavar="KIND",
             ),
+            RAW,
         ),
         code="LOST_INVALID_ARGS",
         view="cli.session.lost_view:lost",

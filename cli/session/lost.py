@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer, quoted, step
 from cli.parameter import ENVIRONMENT
+from cli.session import lost_text
 from core import clock, project
 from core.store import sqlite
 from core.store.sqlite import apsw
@@ -37,7 +38,9 @@ def run(options: dict[str, Any]) -> Answer:
         lost = report.of_session(sqlite.open_reading(), given, kinds, project=here)
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
-    return Answer(_result(lost, options["limit"]), _next_actions(lost, options["limit"]))
+    result = _result(lost, options["limit"])
+    text = lost_text.text_of(lost, result["lost"]) if options["raw"] else None
+    return Answer(result, _next_actions(lost, options["limit"]), text)
 
 
 def _given(session: str | None) -> str:

@@ -1,0 +1,57 @@
+"""`lost --raw`: what a compaction dropped as lines, for an agent, a fraction of the envelope."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from claude_transcript import CWD, SESSION, Transcript
+from conftest import Run
+
+SHORT = SESSION[:8]
+
+
+@pytest.fixture
+def compacted(run: Run, tmp_path: Path) -> None:
+    """A session that was compacted with a summary that knows next to nothing."""
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user("Never touch the harbour tables, they are generated from the charts. Find out why the gauge is late")
+    for number in range(3):
+        made.call(f"r{number}", "Read", file_path=f"{CWD}/src/gauge.py")
+        made.outcome(f"r{number}", "def late_by(harbourGauge): return tideTable[harbourGauge]")
+    made.call("c", "Bash", command="make check 2>&1")
+    made.outcome("c", "Exit code 1\nFAILED test_late: KeyError 'spring'", failed=True)
+    made.assistant("We keep the delay in tideTable rather than in the gauge, because the charts read it too.")
+    made.write(made.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
+    made.write(made.entry("user", "The user looks at something.", isCompactSummary=True))
+    made.user("go on")
+    run("memory", "archive", str(made.path))
+
+
+@pytest.mark.usefixtures("compacted")
+def test_a_line_an_entry_below_its_kind(run: Run) -> None:
+    lines = run("lost", SHORT, "--raw").out.splitlines()
+    assert lines[0] == f"lost in compaction 1 of session {SHORT} of gateway"
+    assert lines[lines.index("files:") + 1] == "- src/gauge.py"
+    named = next(line for line in lines if line.startswith("- src/gauge.py: "))
+    assert {"harbourGauge", "tideTable", "late_by"} <= set(named.split())
+    assert "- $ make check 2>&1  (failed)" in lines
+    assert any(line.startswith("- ") and "KeyError 'spring'" in line and line.endswith("; open)") for line in lines)
+    assert any("Never touch the harbour tables" in line for line in lines)
+    assert any("rather than in the gauge" in line for line in lines)
+    assert lines[-1] == f"each comes back with: joelclaw recall NAME --session {SHORT} --raw"
+    assert run("recall", "harbourGauge", "--session", SHORT, "--raw").out
+
+
+@pytest.mark.usefixtures("compacted")
+def test_only_the_kinds_that_are_asked_for_and_so_many(run: Run) -> None:
+    text = run("lost", SHORT, "--raw", "--kind", "names", "--limit", "1").out
+    assert text.splitlines()[1].startswith("names, 1 of ")
+    assert "files" not in text
+    assert len(text) < len(run("lost", SHORT).out) / 2
+
+
+def test_where_nothing_was_compacted_the_error_is_the_same(run: Run) -> None:
+    told = run("lost", SHORT, "--raw", ok=False)
+    assert told.code == 1
+    assert told.out == run("lost", SHORT, ok=False).out
