@@ -28,7 +28,7 @@ def place_of(file: str, command: str) -> str:
 def place_in(output: str, position: int) -> str:
     """The file that a place in an output belongs to: searches and compilers name it in the line, diffs above; or ""."""
     start = output.rfind("\n", 0, position) + 1
-    path = output[start : start + PLACE_CHARS].lstrip().partition(":")[0]
+    path = output[start : start + PLACE_CHARS].lstrip(" \t").partition("\n")[0].partition(":")[0]
     if is_file(path) and " " not in path:
         return path.removeprefix("./")
     above = output.rfind("\n+++ b/", max(0, start - _DIFF_CHARS), start)

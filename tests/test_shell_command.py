@@ -190,6 +190,19 @@ def test_the_file_that_a_place_in_an_output_belongs_to(word: str, place: str) ->
     assert place_in(OUTPUT, OUTPUT.index(word)) == place
 
 
+@pytest.mark.parametrize(
+    ("output", "word", "place"),
+    [
+        ("list.ts\nscore.ts\nshow.ts", "score", "score.ts"),
+        ("src/a_one.py\nsrc/b_two.py", "a_one", "src/a_one.py"),
+        ("PostCommit|postCommit\n/w/cmd/hooks.go", "PostCommit", ""),
+        ("  src/a_one.py:3: late_by\nsrc/b_two.py", "late_by", "src/a_one.py"),
+    ],
+)
+def test_a_listing_is_no_file_with_several_lines(output: str, word: str, place: str) -> None:
+    assert place_in(output, output.index(word)) == place
+
+
 @pytest.mark.parametrize(("name", "there"), [("x" * 157 + ".go", True), ("x" * 158 + ".go", False)])
 def test_the_name_of_a_file_in_a_diff_is_read_to_its_end(name: str, there: bool) -> None:
     name = name[:80] + "/" + name[81:]
