@@ -134,6 +134,9 @@ def test_of_its_own_turns_a_session_is_told_those_that_a_compaction_dropped(
         ("The leaseTable must be kept small, so I’ll look at billing", True),
         ("The leaseTable must be kept small; I'm adding a bound because billing reads it", True),
         ("The leaseTable must be kept small because I'm sure that billing reads it", False),
+        ("**Item 2: the leaseTable must be kept small because billing reads it**", True),
+        ("The leaseTable must be kept small because billing reads it:", True),
+        ("**The leaseTable** must be kept small because billing reads it", False),
         ("The leaseTable must be kept small because billing reads it" + " x" * 80 + " let me see", False),
     ],
 )

@@ -100,9 +100,11 @@ def _shown(text: str) -> str:
 
 
 def _narrates(turn: str) -> bool:
-    """Whether a turn tells of the step that its agent takes."""
+    """Whether a turn tells of the step that its agent takes, or heads one."""
     lower = turn[:_TEXT_CHARS].lower().replace("’", "'").removeprefix("assistant: ")
     if lower.startswith(_PROGRESS) or any(mark in lower for mark in _STEPPING):
+        return True
+    if len(turn) < _TEXT_CHARS and lower.rstrip().endswith((":", "*")):
         return True
     return any(part.partition(" ")[0].endswith(_ING) for part in lower.split(_DOING)[1:])
 
