@@ -515,6 +515,16 @@ def test_commands_and_decisions_are_asked_for_though_no_name_is_missing() -> Non
     assert work_queries.queries(names, 10, told=(), shown=shown, extras=[]) == []
 
 
+@pytest.mark.parametrize("extras", [[], ["commands"], ["commands", "decisions"]])
+def test_a_place_too_long_to_stand_beside_the_words_is_asked_for_all_the_same(extras: list[str]) -> None:
+    names = [name(f"name{number}Of", "harbour-gauge/tables-of-each-year/tide_table_importer_test.py") for number in range(4)]
+    asked = " ".join(["tide_table_importer_test.py", *extras])
+    assert work_queries.queries(names, 10, told=(), shown=(), extras=extras) == [asked]
+    names.append(name("otherTable", "b.py", weight=9.0))
+    found = work_queries.queries(names, 10, told=(), shown=(), extras=extras)
+    assert {*extras, "b.py", "tide_table_importer_test.py"} == set(" ".join(found).split())
+
+
 def test_a_process_of_pi_that_comes_after_gets_the_signpost_that_the_ended_one_took_along(run: Run) -> None:
     payload = {"session_id": "s-1", "cwd": CWD, "messages": [TASK], "prompt": TASK}
     run("hook", "pi", "prompt", stdin=json.dumps(payload), env=NOW)
