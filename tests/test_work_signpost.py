@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core import quoting
+from core.names import names_in
 from recall.by_name import work_cards
 from session.inject import work, work_queries
 
@@ -236,19 +237,24 @@ def test_what_the_agent_wrote_counts_half_as_much_again() -> None:
         ("", ["src/deep/tide.py", "src/gauge.py", "test/gauge.py"]),
         ("in /home/a/src/deep/tide.py and src/gauge.py", ["tide.py", "src/gauge.py", "test/gauge.py"]),
         ("in deep/tide.py", ["src/deep/tide.py", "src/gauge.py", "test/gauge.py"]),
+        ("see `src/deep/tide.py:12`.", ["tide.py", "src/gauge.py", "test/gauge.py"]),
+        ("in src/deep/tide.pyi, another", ["src/deep/tide.py", "src/gauge.py", "test/gauge.py"]),
+        ("in oldsrc/deep/tide.py, another", ["src/deep/tide.py", "src/gauge.py", "test/gauge.py"]),
+        ("in src/deep/tide.py and lib/tide.py", ["src/deep/tide.py", "src/gauge.py", "test/gauge.py"]),
     ],
 )
 def test_of_a_path_that_the_reader_knows_the_name_of_the_file_will_do(known: str, shown: list[str]) -> None:
     places = ("src/deep/tide.py", "src/gauge.py", "test/gauge.py")
     names = [name(f"nameOf{at}", place) for at, place in enumerate(places)]
-    found = work.working_set(names, 10, without=(), characters=200, known=known)
+    found = work.working_set(names, 10, without=(), characters=200, known=names_in(known)[1])
     assert sorted(place for place, _ in found) == sorted(shown)
 
 
 def test_a_known_path_leaves_room_for_names() -> None:
     names = [name("nameOfIt", "src/very/deep/down/tide.py")]
     for room, known, shown in ((42, "", True), (41, "", False), (20, "src/very/deep/down/tide.py", True)):
-        assert bool(work.working_set(names, 10, without=(), characters=room, known=known)) is shown
+        found = work.working_set(names, 10, without=(), characters=room, known=[known])
+        assert bool(found) is shown
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
