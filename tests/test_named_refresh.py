@@ -120,9 +120,13 @@ def test_what_the_signpost_has_is_not_told_again(run: Run, tmp_path: Path) -> No
 
 
 def test_it_puts_no_refresh_off(run: Run, tmp_path: Path) -> None:
-    archived(run, tmp_path, FOUND)
-    words = ("inject", "refresh", "--session", "s1")
-    told = run(*words, "--message", PROMPT, env={"JOELCLAW_NOW_MS": str(BEGAN_MS)}, cwd=tmp_path).result
-    assert (told["trigger"], told["reason"]) == ("named", "no-results"), "the project of this folder has none"
-    later = {"JOELCLAW_NOW_MS": str(BEGAN_MS + 31 * MINUTE)}
-    assert run(*words, "--message", "go on with the importer, please", env=later, cwd=tmp_path).result["trigger"]
+    def trigger(minutes: int, message: str) -> str:
+        words = ("inject", "refresh", "--session", "s1", "--message", message)
+        told = run(*words, env={"JOELCLAW_NOW_MS": str(BEGAN_MS + minutes * MINUTE)}, cwd=tmp_path).result
+        return str(told["trigger"])
+
+    plain = "go on with the importer, please"
+    # half an hour after the start, not after the prompt that names something
+    assert [trigger(*asked) for asked in ((0, plain), (9, plain), (18, plain), (25, PROMPT), (31, plain))] == [
+        *("", "", ""), "named", "interval",
+    ]  # fmt: skip

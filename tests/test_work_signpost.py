@@ -523,7 +523,8 @@ def test_commands_and_decisions_are_asked_for_though_no_name_is_missing() -> Non
 
 @pytest.mark.parametrize("extras", [[], ["commands"], ["commands", "decisions"]])
 def test_a_place_too_long_to_stand_beside_the_words_is_asked_for_all_the_same(extras: list[str]) -> None:
-    names = [name(f"name{number}Of", "harbour-gauge/tables-of-each-year/tide_table_importer_test.py") for number in range(4)]
+    place = "harbour-gauge/tables-of-each-year/tide_table_importer_test.py"
+    names = [name(f"name{number}Of", place) for number in range(4)]
     asked = " ".join(["tide_table_importer_test.py", *extras])
     assert work_queries.queries(names, 10, told=(), shown=(), extras=extras) == [asked]
     names.append(name("otherTable", "b.py", weight=9.0))
