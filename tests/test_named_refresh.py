@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
+from pi_session import WHEN, PiSession, call
 
 from core import clock
 
@@ -18,6 +19,7 @@ PROMPT = "why does buoylineTable lose its last row again? please look"
 TASK = "Make the importer of the tide tables wait longer after each failed request"
 MINUTE = 60_000
 BEGAN_MS = clock.parse_iso("2026-09-20T10:00:00.000Z") or 0
+PI_BEGAN_MS = clock.parse_iso(WHEN) or 0
 
 
 def transcript(path: Path, session: str, *said: str, calls: int = 0) -> Path:
@@ -107,6 +109,41 @@ def test_what_a_compaction_dropped_of_the_session_itself_is_told(run: Run, tmp_p
         text = hook(run, "UserPromptSubmit", SESSION, minutes + 2, path, prompt=asked)
         assert f"- [earlier in this session] assistant: {SEEN}" in text
         assert SEEN not in hook(run, "UserPromptSubmit", SESSION, minutes + 3, path, prompt=PROMPT), "once"
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_what_pi_keeps_word_for_word_is_in_sight(run: Run, tmp_path: Path, is_kept: bool) -> None:
+    session = PiSession(tmp_path / "s-1.jsonl")
+    session.user(TASK)
+    session.answer("", *[call(f"c{number}", "read", path="/w/src/importer.py") for number in range(6)])
+    found = session.answer(SEEN)
+    last = session.user("go on then with it")
+
+    def of_pi(event: str, minutes: int, **more: object) -> str:
+        payload = {"session_id": "s-1", "cwd": "/w", "transcript_path": str(session.path), **more}
+        env = {"JOELCLAW_NOW_MS": str(PI_BEGAN_MS + minutes * MINUTE)}
+        return run("hook", "pi", event, stdin=json.dumps(payload), env=env).out
+
+    of_pi("session_start", 0)
+    of_pi("turn_end", 10)
+    of_pi("before_compaction", 20)
+    session.compaction(found if is_kept else last)
+    lines = [json.loads(line) for line in session.path.read_text().splitlines()]
+    session.path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    assert SEEN not in of_pi("after_compaction", 21)
+    assert (SEEN in of_pi("prompt", 23, prompt=PROMPT)) is not is_kept
+
+
+@pytest.mark.parametrize("is_quoted", [False, True])
+def test_what_the_summary_has_word_for_word_is_in_sight(run: Run, tmp_path: Path, is_quoted: bool) -> None:
+    path = transcript(tmp_path / f"{SESSION}.jsonl", SESSION, SEEN, calls=6)
+    hook(run, "SessionStart", SESSION, 0, path, source="startup")
+    hook(run, "Stop", SESSION, 20, path)
+    hook(run, "PreCompact", SESSION, 30, path, trigger="auto")
+    summary = "<summary>" + (f"Found:\n- {SEEN}" if is_quoted else "The importer waits.") + "</summary>"
+    hook(run, "SubagentStop", SESSION, 30.5, path, agent_type="", last_assistant_message=summary)
+    assert SEEN not in hook(run, "SessionStart", SESSION, 31, path, source="compact")
+    assert (SEEN in hook(run, "UserPromptSubmit", SESSION, 33, path, prompt=PROMPT)) is not is_quoted
 
 
 def test_what_the_signpost_has_is_not_told_again(run: Run, tmp_path: Path) -> None:
