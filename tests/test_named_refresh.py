@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
@@ -11,6 +13,8 @@ from conftest import Run
 from pi_session import WHEN, PiSession, call
 
 from core import clock
+from session.inject import refresh
+from session.state import schema
 
 FOUND = "The buoylineTable loses its last row because read_rows stops at the first empty line, so keep empty lines."
 SEEN = "The buoylineTable lost its last row on 3 of 14 days, and the rows of the others were complete."
@@ -89,6 +93,24 @@ def test_two_at_most_and_none_of_another_project(run: Run, tmp_path: Path) -> No
 def test_a_kept_memory_is_told_under_its_category(run: Run) -> None:
     run("memory", "write", AGAIN, "--global", "-c", "operations")
     assert f"- [operations] {AGAIN}" in prompt(run)
+
+
+@pytest.mark.parametrize(
+    ("text", "score", "is_told"),
+    [
+        (AGAIN, 0.5, True),
+        (AGAIN, 0.499, False),
+        (AGAIN.replace("buoylineTable", "The table of the buoys"), 0.9, False),
+        (AGAIN.replace("buoylineTable", "otherTable"), 0.9, False),
+    ],
+)
+def test_of_what_is_kept_that_with_the_name_is_told(text: str, score: float, is_told: bool) -> None:
+    hit: Any = {
+        "id": "k", "score": score, "observation": text, "collection": "observations", "session": "", "tags": [],
+        "categoryId": "jc:operations", "context": "",
+    }  # fmt: skip
+    moment: Any = SimpleNamespace(about={"trigger": refresh.NAMED}, message=PROMPT)
+    assert bool(refresh.compose(schema.blank("s1", "interactive", BEGAN_MS), moment, [hit])) is is_told
 
 
 def test_it_can_be_switched_off(run: Run, tmp_path: Path, home: Path) -> None:
