@@ -553,6 +553,34 @@ def test_a_process_of_pi_that_comes_after_gets_the_signpost_that_the_ended_one_t
     assert actions[-3:] == ["compaction.inject.repeated"] * 2 + ["compaction.inject"], "a minute later it is a new one"
 
 
+def test_what_a_client_says_of_a_compaction_in_the_last_line_of_its_file_is_known(run: Run, tmp_path: Path) -> None:
+    def line(kind: str, **payload: Any) -> str:
+        return json.dumps({"timestamp": "2026-09-21T10:00:00.000Z", "type": kind, "payload": payload}) + "\n"
+
+    path = tmp_path / "rollout-c-1.jsonl"
+    made = {"type": "function_call", "name": "exec_command", "arguments": json.dumps({"cmd": "make loft"})}
+    lines = [line("session_meta", id="c-1", cwd=CWD)]
+    lines.append(line("response_item", type="message", role="user", content=[{"type": "input_text", "text": TASK}]))
+    for number in range(6):
+        lines.append(line("response_item", call_id=f"a{number}", **made))
+        lines.append(
+            line("response_item", type="function_call_output", call_id=f"a{number}", output="flyHome loft_door")
+        )
+    path.write_text("".join(lines))
+
+    def of_codex(event: str, **more: Any) -> str:
+        payload = {"hook_event_name": event, "session_id": "c-1", "cwd": CWD, "transcript_path": str(path), **more}
+        return run("hook", "codex", stdin=json.dumps(payload), env=NOW).out
+
+    of_codex("UserPromptSubmit", prompt=TASK)
+    of_codex("PreCompact", trigger="auto")
+    left = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": f"{TASK}: flyHome"}]}]
+    path.write_text("".join([*lines, line("compacted", message="", replacement_history=left)]))
+    text = of_codex("SessionStart", source="compact")
+    assert "loft_door" in text
+    assert TASK not in text and "flyHome" not in text
+
+
 @pytest.mark.parametrize("asked", ["Fix the login bug", "Upgrade react to 19", "Add a retry to the gateway layer"])
 def test_the_task_is_the_last_request_however_short(run: Run, tmp_path: Path, asked: str) -> None:
     made = Transcript(tmp_path / f"{SESSION}.jsonl")
