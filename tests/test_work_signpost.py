@@ -384,16 +384,14 @@ def test_the_commands_that_are_shown(run: Run, tmp_path: Path, commands: list[st
     assert lines == ([f"**Run before:** {shown}"] if shown else [])
 
 
-def test_four_calls_are_no_work_to_point_to(run: Run, tmp_path: Path) -> None:
-    for count in (4, 5):
-        made = Transcript(tmp_path / str(count) / f"{SESSION}.jsonl")
-        made.user(TASK)
-        for number in range(count):
-            made.call(f"r{number}", "Read", file_path=f"{CWD}/src/tide_import.py")
-            made.outcome(f"r{number}", SOURCE)
-        text = compacted(run, made.path) if count == 5 else ""
-        if count == 5:
-            assert "**At work, by file:**" in text
+@pytest.mark.parametrize("count", [4, 5])
+def test_four_calls_are_no_work_to_point_to(run: Run, tmp_path: Path, count: int) -> None:
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user(TASK)
+    for number in range(count):
+        made.call(f"r{number}", "Read", file_path=f"{CWD}/src/tide_import.py")
+        made.outcome(f"r{number}", SOURCE)
+    assert ("**At work, by file:**" in compacted(run, made.path)) is (count == 5)
 
 
 def test_the_working_set_takes_its_room_to_the_letter() -> None:
