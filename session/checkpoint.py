@@ -156,6 +156,8 @@ class Checkpoint(Step):
         events: list[Event] = []
         if self._recalled:
             found = {"query": plan["query"], "returned": self._hits, "written": self._memory_id is not None}
+            if context.is_excluded(state["cwd"]):  # it is what the user said
+                del found["query"]
             events.append(session_event.of_state("task.recalled", state, found, now))
         if "warm" in plan["entered"]:
             events.append(session_event.of_state("compaction.extract.warm", state, {"percent": percent}, now))

@@ -123,3 +123,16 @@ def test_a_folder_that_is_gone_can_be_taken_off_the_list(run: Run, tmp_path: Pat
     run("exclude", str(gone), env=NOW)
     gone.rmdir()
     assert run("exclude", "--remove", str(gone), env=NOW).result["changed"] is True
+
+
+def test_no_event_tells_what_the_user_said_in_them(run: Run, home: Path, tmp_path: Path, client: Path) -> None:
+    run("memory", "archive", str(transcript(tmp_path, "before", client)), env=NOW)
+    run("memory", "write", "buoylineTable must keep its last row, because the gauge reads it.", "--global", env=NOW)
+    run("exclude", str(client), env=NOW)
+    asked = "why does buoylineTable lose its last row in Gothenburg? please look"
+    assert "buoylineTable" in hook(run, "UserPromptSubmit", "s1", client, prompt=asked)
+    save = ("checkpoint", "save", "--session", "s1", "--percent", "75", "--message", asked)
+    assert run(*save, env=NOW, cwd=client).result["recalled"]
+    events = run("otel", "list", "--hours", "1", env=NOW).result["events"]
+    assert {"context.refresh.injected", "task.recalled"} <= {event["action"] for event in events}
+    assert "gothenburg" not in json.dumps(events).lower()

@@ -45,7 +45,7 @@ def test_a_moment_has_its_time_its_kind_and_one_line() -> None:
 def test_a_recall_for_the_task_does_not_say_of_how_many() -> None:
     task = event("task.recalled", returned=2, found=9, query="q")
     assert line(task) == ("recall", "2 memories for the task: “q”")
-    assert line(event("gateway.memory.recall.completed", returned="x")) == ("recall", "0 of 0 memories: “”")
+    assert line(event("gateway.memory.recall.completed", returned="x")) == ("recall", "0 of 0 memories")
 
 
 def test_hooks_the_start_of_a_recall_and_the_start_of_a_compaction_are_no_moment_here() -> None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
+from pi_session import WHEN, PiSession, call
 
 from core import clock
+from session.inject import refresh
+from session.state import schema
 
 FOUND = "The buoylineTable loses its last row because read_rows stops at the first empty line, so keep empty lines."
 SEEN = "The buoylineTable lost its last row on 3 of 14 days, and the rows of the others were complete."
@@ -18,6 +23,7 @@ PROMPT = "why does buoylineTable lose its last row again? please look"
 TASK = "Make the importer of the tide tables wait longer after each failed request"
 MINUTE = 60_000
 BEGAN_MS = clock.parse_iso("2026-09-20T10:00:00.000Z") or 0
+PI_BEGAN_MS = clock.parse_iso(WHEN) or 0
 
 
 def transcript(path: Path, session: str, *said: str, calls: int = 0) -> Path:
@@ -89,6 +95,24 @@ def test_a_kept_memory_is_told_under_its_category(run: Run) -> None:
     assert f"- [operations] {AGAIN}" in prompt(run)
 
 
+@pytest.mark.parametrize(
+    ("text", "score", "is_told"),
+    [
+        (AGAIN, 0.5, True),
+        (AGAIN, 0.499, False),
+        (AGAIN.replace("buoylineTable", "The table of the buoys"), 0.9, False),
+        (AGAIN.replace("buoylineTable", "otherTable"), 0.9, False),
+    ],
+)
+def test_of_what_is_kept_that_with_the_name_is_told(text: str, score: float, is_told: bool) -> None:
+    hit: Any = {
+        "id": "k", "score": score, "observation": text, "collection": "observations", "session": "", "tags": [],
+        "categoryId": "jc:operations", "context": "",
+    }  # fmt: skip
+    moment: Any = SimpleNamespace(about={"trigger": refresh.NAMED}, message=PROMPT)
+    assert bool(refresh.compose(schema.blank("s1", "interactive", BEGAN_MS), moment, [hit])) is is_told
+
+
 def test_it_can_be_switched_off(run: Run, tmp_path: Path, home: Path) -> None:
     archived(run, tmp_path, FOUND)
     (home / "config.toml").write_text("[refresh]\nnamed = false\n")
@@ -109,6 +133,41 @@ def test_what_a_compaction_dropped_of_the_session_itself_is_told(run: Run, tmp_p
         assert SEEN not in hook(run, "UserPromptSubmit", SESSION, minutes + 3, path, prompt=PROMPT), "once"
 
 
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_what_pi_keeps_word_for_word_is_in_sight(run: Run, tmp_path: Path, is_kept: bool) -> None:
+    session = PiSession(tmp_path / "s-1.jsonl")
+    session.user(TASK)
+    session.answer("", *[call(f"c{number}", "read", path="/w/src/importer.py") for number in range(6)])
+    found = session.answer(SEEN)
+    last = session.user("go on then with it")
+
+    def of_pi(event: str, minutes: int, **more: object) -> str:
+        payload = {"session_id": "s-1", "cwd": "/w", "transcript_path": str(session.path), **more}
+        env = {"JOELCLAW_NOW_MS": str(PI_BEGAN_MS + minutes * MINUTE)}
+        return run("hook", "pi", event, stdin=json.dumps(payload), env=env).out
+
+    of_pi("session_start", 0)
+    of_pi("turn_end", 10)
+    of_pi("before_compaction", 20)
+    session.compaction(found if is_kept else last)
+    lines = [json.loads(line) for line in session.path.read_text().splitlines()]
+    session.path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    assert SEEN not in of_pi("after_compaction", 21)
+    assert (SEEN in of_pi("prompt", 23, prompt=PROMPT)) is not is_kept
+
+
+@pytest.mark.parametrize("is_quoted", [False, True])
+def test_what_the_summary_has_word_for_word_is_in_sight(run: Run, tmp_path: Path, is_quoted: bool) -> None:
+    path = transcript(tmp_path / f"{SESSION}.jsonl", SESSION, SEEN, calls=6)
+    hook(run, "SessionStart", SESSION, 0, path, source="startup")
+    hook(run, "Stop", SESSION, 20, path)
+    hook(run, "PreCompact", SESSION, 30, path, trigger="auto")
+    summary = "<summary>" + (f"Found:\n- {SEEN}" if is_quoted else "The importer waits.") + "</summary>"
+    hook(run, "SubagentStop", SESSION, 30.5, path, agent_type="", last_assistant_message=summary)
+    assert SEEN not in hook(run, "SessionStart", SESSION, 31, path, source="compact")
+    assert (SEEN in hook(run, "UserPromptSubmit", SESSION, 33, path, prompt=PROMPT)) is not is_quoted
+
+
 def test_what_the_signpost_has_is_not_told_again(run: Run, tmp_path: Path) -> None:
     path = transcript(tmp_path / f"{SESSION}.jsonl", SESSION, SEEN)
     hook(run, "SessionStart", SESSION, 0, path, source="startup")
@@ -120,9 +179,13 @@ def test_what_the_signpost_has_is_not_told_again(run: Run, tmp_path: Path) -> No
 
 
 def test_it_puts_no_refresh_off(run: Run, tmp_path: Path) -> None:
-    archived(run, tmp_path, FOUND)
-    words = ("inject", "refresh", "--session", "s1")
-    told = run(*words, "--message", PROMPT, env={"JOELCLAW_NOW_MS": str(BEGAN_MS)}, cwd=tmp_path).result
-    assert (told["trigger"], told["reason"]) == ("named", "no-results"), "the project of this folder has none"
-    later = {"JOELCLAW_NOW_MS": str(BEGAN_MS + 31 * MINUTE)}
-    assert run(*words, "--message", "go on with the importer, please", env=later, cwd=tmp_path).result["trigger"]
+    def trigger(minutes: int, message: str) -> str:
+        words = ("inject", "refresh", "--session", "s1", "--message", message)
+        told = run(*words, env={"JOELCLAW_NOW_MS": str(BEGAN_MS + minutes * MINUTE)}, cwd=tmp_path).result
+        return str(told["trigger"])
+
+    plain = "go on with the importer, please"
+    # half an hour after the start, not after the prompt that names something
+    assert [trigger(*asked) for asked in ((0, plain), (9, plain), (18, plain), (25, PROMPT), (31, plain))] == [
+        *("", "", ""), "named", "interval",
+    ]  # fmt: skip

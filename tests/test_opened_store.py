@@ -80,6 +80,14 @@ def test_what_was_committed_is_made_durable_by_one_more_commit(db: apsw.Connecti
     assert db.execute("PRAGMA user_version").get == before and integrity.log_bytes() > size
 
 
+def test_a_store_in_memory_leaves_no_mark_in_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    emit(sqlite.in_memory(), "a")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_nothing_is_read_where_nothing_was_written(store: Path) -> None:
     assert sqlite.open_reading() is None
     store.write_bytes(b"")

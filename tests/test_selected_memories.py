@@ -115,12 +115,14 @@ def test_which_memories_bear_on_what_is_said(about: dict[str, Any], said: str, b
     ("said_at", "compacted_at", "bears"),
     [(1000, None, False), (1000, 2000, True), (1999, 2000, True), (2000, 2000, False), (3000, 2000, False)],
 )
-@pytest.mark.parametrize("speaker", ["user", "assistant"])
-def test_of_its_own_turns_a_session_is_told_those_that_a_compaction_dropped(
-    said_at: int, compacted_at: int | None, bears: bool, speaker: str
+@pytest.mark.parametrize(
+    ("start", "collection"), [("user: ", "episodes"), ("assistant: ", "episodes"), ("", "observations")]
+)
+def test_a_session_is_told_what_it_said_or_learnt_where_a_compaction_dropped_it(
+    said_at: int, compacted_at: int | None, bears: bool, start: str, collection: str
 ) -> None:
-    own = {"session": "s1", "timestamp": clock.iso(NOW_MS + said_at), "collection": "episodes"}
-    one = hit(f"{speaker}: leaseTable: {REASON}", **own)
+    own = {"session": "s1", "timestamp": clock.iso(NOW_MS + said_at), "collection": collection}
+    one = hit(f"{start}leaseTable: {REASON}", **own)
     state = {**session(), "lastCompactionAt": None if compacted_at is None else NOW_MS + compacted_at}
     assert bool(selection.bearing([one], state, "and leaseTable?")) is bears  # type: ignore[arg-type]
 

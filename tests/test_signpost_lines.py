@@ -171,6 +171,13 @@ def test_names_of_several_sessions_weigh_by_use_age_and_session() -> None:
     assert weights() == {}
 
 
+def test_a_name_is_the_agents_own_that_it_wrote_in_any_of_several_sessions() -> None:
+    own = {**name("tide"), "written": 3}
+    for names in ((name("tide"), own), (own, name("tide")), (name("tide"), name("tide"))):
+        works: Any = [{"session": {"calls": 10}, "names": [one]} for one in names]
+        assert [bool(one["written"]) for one in startup._names(works)] == [own in names]
+
+
 @pytest.mark.parametrize(
     ("said", "agent", "cancelled"), [(0, "pi", True), (1, "pi", False), (None, "pi", False), (0, "claude", False)]
 )

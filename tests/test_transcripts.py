@@ -531,7 +531,7 @@ def read_everything(line: Any) -> None:
             if item["kind"] == "usage":
                 assert item["tokens"] > 0
         if not any(mark in written(line) for mark in module.SAID_MARKS):
-            assert not {"said", "outcome"} & set(kinds(found))
+            assert not {"said", "outcome", "summary"} & set(kinds(found))
         if isinstance(line, dict):
             assert module.context_characters(line) >= 0
     for module in MODULES.values():
@@ -658,7 +658,7 @@ def test_a_recorded_transcript(path: Path) -> None:
         if not any(mark in written(line) for mark in module.CONTEXT_MARKS):
             assert not {"usage", "compaction"} & set(kinds(module.items(line)))
         if not any(mark in written(line) for mark in module.SAID_MARKS):
-            assert not {"said", "outcome"} & set(kinds(module.items(line)))
+            assert not {"said", "outcome", "summary"} & set(kinds(module.items(line)))
 
 
 @settings(deadline=None, max_examples=60)

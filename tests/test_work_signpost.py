@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core import quoting
+from core.names import names_in
 from recall.by_name import work_cards
 from session.inject import work, work_queries
 
@@ -236,19 +237,24 @@ def test_what_the_agent_wrote_counts_half_as_much_again() -> None:
         ("", ["src/deep/tide.py", "src/gauge.py", "test/gauge.py"]),
         ("in /home/a/src/deep/tide.py and src/gauge.py", ["tide.py", "src/gauge.py", "test/gauge.py"]),
         ("in deep/tide.py", ["src/deep/tide.py", "src/gauge.py", "test/gauge.py"]),
+        ("see `src/deep/tide.py:12`.", ["tide.py", "src/gauge.py", "test/gauge.py"]),
+        ("in src/deep/tide.pyi, another", ["src/deep/tide.py", "src/gauge.py", "test/gauge.py"]),
+        ("in oldsrc/deep/tide.py, another", ["src/deep/tide.py", "src/gauge.py", "test/gauge.py"]),
+        ("in src/deep/tide.py and lib/tide.py", ["src/deep/tide.py", "src/gauge.py", "test/gauge.py"]),
     ],
 )
 def test_of_a_path_that_the_reader_knows_the_name_of_the_file_will_do(known: str, shown: list[str]) -> None:
     places = ("src/deep/tide.py", "src/gauge.py", "test/gauge.py")
     names = [name(f"nameOf{at}", place) for at, place in enumerate(places)]
-    found = work.working_set(names, 10, without=(), characters=200, known=known)
+    found = work.working_set(names, 10, without=(), characters=200, known=names_in(known)[1])
     assert sorted(place for place, _ in found) == sorted(shown)
 
 
 def test_a_known_path_leaves_room_for_names() -> None:
     names = [name("nameOfIt", "src/very/deep/down/tide.py")]
     for room, known, shown in ((42, "", True), (41, "", False), (20, "src/very/deep/down/tide.py", True)):
-        assert bool(work.working_set(names, 10, without=(), characters=room, known=known)) is shown
+        found = work.working_set(names, 10, without=(), characters=room, known=[known])
+        assert bool(found) is shown
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
@@ -378,16 +384,14 @@ def test_the_commands_that_are_shown(run: Run, tmp_path: Path, commands: list[st
     assert lines == ([f"**Run before:** {shown}"] if shown else [])
 
 
-def test_four_calls_are_no_work_to_point_to(run: Run, tmp_path: Path) -> None:
-    for count in (4, 5):
-        made = Transcript(tmp_path / str(count) / f"{SESSION}.jsonl")
-        made.user(TASK)
-        for number in range(count):
-            made.call(f"r{number}", "Read", file_path=f"{CWD}/src/tide_import.py")
-            made.outcome(f"r{number}", SOURCE)
-        text = compacted(run, made.path) if count == 5 else ""
-        if count == 5:
-            assert "**At work, by file:**" in text
+@pytest.mark.parametrize("count", [4, 5])
+def test_four_calls_are_no_work_to_point_to(run: Run, tmp_path: Path, count: int) -> None:
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user(TASK)
+    for number in range(count):
+        made.call(f"r{number}", "Read", file_path=f"{CWD}/src/tide_import.py")
+        made.outcome(f"r{number}", SOURCE)
+    assert ("**At work, by file:**" in compacted(run, made.path)) is (count == 5)
 
 
 def test_the_working_set_takes_its_room_to_the_letter() -> None:
@@ -515,6 +519,17 @@ def test_commands_and_decisions_are_asked_for_though_no_name_is_missing() -> Non
     assert work_queries.queries(names, 10, told=(), shown=shown, extras=[]) == []
 
 
+@pytest.mark.parametrize("extras", [[], ["commands"], ["commands", "decisions"]])
+def test_a_place_too_long_to_stand_beside_the_words_is_asked_for_all_the_same(extras: list[str]) -> None:
+    place = "harbour-gauge/tables-of-each-year/tide_table_importer_test.py"
+    names = [name(f"name{number}Of", place) for number in range(4)]
+    asked = " ".join(["tide_table_importer_test.py", *extras])
+    assert work_queries.queries(names, 10, told=(), shown=(), extras=extras) == [asked]
+    names.append(name("otherTable", "b.py", weight=9.0))
+    found = work_queries.queries(names, 10, told=(), shown=(), extras=extras)
+    assert {*extras, "b.py", "tide_table_importer_test.py"} == set(" ".join(found).split())
+
+
 def test_a_process_of_pi_that_comes_after_gets_the_signpost_that_the_ended_one_took_along(run: Run) -> None:
     payload = {"session_id": "s-1", "cwd": CWD, "messages": [TASK], "prompt": TASK}
     run("hook", "pi", "prompt", stdin=json.dumps(payload), env=NOW)
@@ -534,6 +549,34 @@ def test_a_process_of_pi_that_comes_after_gets_the_signpost_that_the_ended_one_t
     told = run("otel", "search", "compaction", "--hours", "1", env={"JOELCLAW_NOW_MS": str(NOW_MS + 61_000)})
     actions = [event["action"] for event in told.result["events"][::-1] if "inject" in event["action"]]
     assert actions[-3:] == ["compaction.inject.repeated"] * 2 + ["compaction.inject"], "a minute later it is a new one"
+
+
+def test_what_a_client_says_of_a_compaction_in_the_last_line_of_its_file_is_known(run: Run, tmp_path: Path) -> None:
+    def line(kind: str, **payload: Any) -> str:
+        return json.dumps({"timestamp": "2026-09-21T10:00:00.000Z", "type": kind, "payload": payload}) + "\n"
+
+    path = tmp_path / "rollout-c-1.jsonl"
+    made = {"type": "function_call", "name": "exec_command", "arguments": json.dumps({"cmd": "make loft"})}
+    lines = [line("session_meta", id="c-1", cwd=CWD)]
+    lines.append(line("response_item", type="message", role="user", content=[{"type": "input_text", "text": TASK}]))
+    for number in range(6):
+        lines.append(line("response_item", call_id=f"a{number}", **made))
+        lines.append(
+            line("response_item", type="function_call_output", call_id=f"a{number}", output="flyHome loft_door")
+        )
+    path.write_text("".join(lines))
+
+    def of_codex(event: str, **more: Any) -> str:
+        payload = {"hook_event_name": event, "session_id": "c-1", "cwd": CWD, "transcript_path": str(path), **more}
+        return run("hook", "codex", stdin=json.dumps(payload), env=NOW).out
+
+    of_codex("UserPromptSubmit", prompt=TASK)
+    of_codex("PreCompact", trigger="auto")
+    left = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": f"{TASK}: flyHome"}]}]
+    path.write_text("".join([*lines, line("compacted", message="", replacement_history=left)]))
+    text = of_codex("SessionStart", source="compact")
+    assert "loft_door" in text
+    assert TASK not in text and "flyHome" not in text
 
 
 @pytest.mark.parametrize("asked", ["Fix the login bug", "Upgrade react to 19", "Add a retry to the gateway layer"])

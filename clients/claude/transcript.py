@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from clients.event import Ended, Item, Outcome, PlanStep, Tool
 
 SAID_MARKS: tuple[bytes, ...] = (b'"user"', b'"assistant"', b'"queued_command"', b'"queue-operation"')
-"""A line that holds none of them yields nothing that was said, and no outcome."""
+"""A line that holds none of them yields nothing that was said, no outcome and no summary."""
 CONTEXT_MARKS: tuple[bytes, ...] = (b'"usage"', b"compact_boundary")
 """A line that holds none of them yields no usage and no compaction."""
 

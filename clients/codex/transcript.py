@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from clients.event import Item, Tool
 
-SAID_MARKS: tuple[bytes, ...] = (b'"response_item"',)
-"""A line that holds none of them yields nothing that was said, and no outcome."""
+SAID_MARKS: tuple[bytes, ...] = (b'"response_item"', b'"compacted"')
+"""A line that holds none of them yields nothing that was said, no outcome and no summary."""
 CONTEXT_MARKS: tuple[bytes, ...] = (b"token_count", b'"compacted"', b"model_context_window")
 """A line that holds none of them yields no usage and no compaction; the last tells the window."""
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from clients.event import Item, Tool
 
 SAID_MARKS: tuple[bytes, ...] = (b'"user"', b'"gemini"')
-"""A line that holds none of them yields nothing that was said, and no outcome."""
+"""A line that holds none of them yields nothing that was said, no outcome and no summary."""
 CONTEXT_MARKS: tuple[bytes, ...] = (b'"tokens"', b"<state_snapshot>")
 """A line that holds none of them yields no usage and no compaction."""
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from clients.event import Item, Tool
 
-SAID_MARKS: tuple[bytes, ...] = (b'"message"',)
-"""A line that holds none of them yields nothing that was said, and no outcome."""
+SAID_MARKS: tuple[bytes, ...] = (b'"message"', b'"compaction"')
+"""A line that holds none of them yields nothing that was said, no outcome and no summary."""
 CONTEXT_MARKS: tuple[bytes, ...] = (b'"usage"', b'"compaction"')
 """A line that holds none of them yields no usage and no compaction."""
 

@@ -295,6 +295,8 @@ def note_event(number: int) -> None:
 
 def _acknowledge(db: apsw.Connection, number: int) -> None:
     """Mark that events up to this number are stored (`core.store.upkeep.completeness`); 15 µs, fails in silence."""
+    if not db.filename:  # a store in memory; its mark would lie in the current folder
+        return
     try:
         mark = os.open(db.filename + MARK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

@@ -145,7 +145,8 @@ def _recover(event: HookEvent, context: Context, steps: list[Step]) -> list[Text
     if event["source"] == _OWED and before is not None and recovery.is_recent(before, context):
         return recovery.repeat(context)
     signpost = InjectionStep(recovery, moment)
-    run(context, [*steps, recovery.Compaction(context), signpost])
+    compaction = recovery.Compaction(context, recovery.left_in_context(context, moment.kept))
+    run(context, [*steps, compaction, signpost])
     return signpost.message()
 
 

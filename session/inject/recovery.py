@@ -67,6 +67,8 @@ _STEPS = (
     (0, 0, 0, 0, 0, 1),
 )
 _FILE_TOKENS = 40
+_TURNS, _TURN_CHARS = 40, 200
+"""Of what was left in the context: as many as a state keeps, and as much as is shown of one."""
 
 
 def due(state: SessionState, moment: Moment) -> str:
@@ -169,12 +171,40 @@ class Compaction(Step):
 
     name = "compaction"
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, left: Sequence[str] = ()) -> None:
         self._context = context
+        self._left = left
 
     def change(self, state: SessionState) -> SessionState:
         """The state after it."""
-        return state if self._context.is_new else zones.compact(state, self._context.now)
+        if self._context.is_new:
+            return state
+        return {**zones.compact(state, self._context.now), "injectedMemories": list(self._left)}
+
+
+def left_in_context(context: Context, kept: str) -> list[str]:
+    """The turns of the session that its last compaction left in the context word for word, oldest first.
+
+    Args:
+        kept: what the client has left there beside its summary; in Codex the summary has the user's messages.
+    """
+    with fault_boundary(context.faults, "kept"):
+        from core.store.sessions import calls, transcripts
+
+        db, _ = context.store.reading()
+        if db is None:
+            return []
+        compactions = calls.compactions(db, context.session_id)
+        text = _spaced(f"{compactions[-1]['summary'] if compactions else ''}\n{kept}")
+        turns = transcripts.turns(db, context.session_id, first=0, last=_TURNS, characters=_TURN_CHARS)
+        said = [(identifier, _spaced(turn.partition(": ")[2])) for identifier, turn in turns]
+        return [identifier for identifier, body in said if body and body in text]
+    return []
+
+
+def _spaced(text: str) -> str:
+    """The text with its white space as one space each: as a summary repeats it."""
+    return " ".join(text.split())
 
 
 def is_recent(state: SessionState, context: Context) -> bool:

@@ -213,9 +213,11 @@ class InjectionStep(Step):
             about = {**self._about(text), **text.get("eventAbout", {})}
             identifiers = about["memoryIds"]
         if name:
-            now = moment.context.now
+            now, is_kept = moment.context.now, not moment.context.is_excluded(state["cwd"])
+            if not is_kept:  # it is what the user said
+                about.pop("query", None)
             event = session_event.event(name, state["role"], state["sessionId"], about, now, component=component)
-            if text is not None and not moment.context.is_excluded(state["cwd"]):
+            if text is not None and is_kept:
                 event["injected"] = session_event.injected(text["customType"], text["content"])
             moment.context.note([event], recalled=identifiers)
 

@@ -72,10 +72,12 @@ def bearing(hits: Sequence[Hit], state: SessionState, said: str) -> list[Hit]:
     named = names_in(said)[0]
     kept = []
     for hit in hits:
+        if _is_in_sight(hit, state):
+            continue
         if hit["collection"] != "episodes":
             if not _IS_TASK.intersection(hit["tags"]):
                 kept.append(hit)
-        elif hit["score"] >= TURN_LEAST and named and not _is_in_sight(hit, state):
+        elif hit["score"] >= TURN_LEAST and named:
             text = hit["observation"]
             if hit["session"] != state["sessionId"] and text.startswith(_USER):
                 continue  # what was wanted then
@@ -89,10 +91,10 @@ def names_shared(hit: Hit, named: Container[str]) -> list[str]:
     return [name for name, is_one in names_in_order(_shown(hit["observation"])) if is_one and name in named]
 
 
-def _is_in_sight(turn: Hit, state: SessionState) -> bool:
-    """Whether the agent has a turn before it: one of this session that no compaction dropped."""
+def _is_in_sight(hit: Hit, state: SessionState) -> bool:
+    """Whether the agent has it before it: said or learnt in this session, and no compaction dropped it."""
     dropped = state["lastCompactionAt"]
-    return turn["session"] == state["sessionId"] and (dropped is None or turn["timestamp"] >= clock.iso(dropped))
+    return hit["session"] == state["sessionId"] and (dropped is None or hit["timestamp"] >= clock.iso(dropped))
 
 
 def _shown(text: str) -> str:

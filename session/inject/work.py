@@ -13,7 +13,7 @@ from session.inject.topics import is_request, is_topic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Collection, Container, Sequence
 
     from core.store.sessions.calls import Call, Name
 
@@ -177,7 +177,7 @@ def working_set(
     characters: int,
     most_files: int = MOST_FILES,
     most_names: int = MOST_NAMES,
-    known: str = "",
+    known: Collection[str] = (),
 ) -> list[tuple[str, list[str]]]:
     """Places and the names last at work in each, most needed first, within so many characters.
 
@@ -188,7 +188,7 @@ def working_set(
     Args:
         total: calls of the session so far.
         without: what the reader has before him already (a text, or a set).
-        known: a text that he has; of a path that stands in it, and of no two files, the name of the file will do.
+        known: paths that he has before him; of a file that is the only one of its name the name will do.
     """
     found: dict[str, list[str]] = {}
     folders: set[str] = set()
@@ -217,15 +217,24 @@ def working_set(
     return sorted(found.items(), key=lambda entry: not entry[0])
 
 
-def _short_places(names: Sequence[Name], known: str) -> dict[str, str]:
-    """The names of the files whose paths are known, where no other file has the name."""
+def _short_places(names: Sequence[Name], known: Collection[str]) -> dict[str, str]:
+    """The names of the files whose paths are known, where no other file has the name, here or among the known."""
     if not known:
         return {}
     files: dict[str, list[str]] = {}
     for place in {name["place"] for name in names}:
         if _file_of(place):
             files.setdefault(place.rpartition("/")[2], []).append(place)
-    return {places[0]: file for file, places in files.items() if len(places) == 1 and places[0] in known}
+    named: dict[str, list[str]] = {}
+    for path in known:
+        file = path.rpartition("/")[2]
+        if file in files:
+            named.setdefault(file, []).append(f"/{path}")
+    return {
+        files[file][0]: file
+        for file, paths in named.items()
+        if len(files[file]) == 1 and all(path.endswith(f"/{files[file][0]}") for path in paths)
+    }
 
 
 def _ranked(names: Sequence[Name], total: int, without: Container[str]) -> list[tuple[str, str]]:

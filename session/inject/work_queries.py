@@ -56,11 +56,14 @@ def queries(
     chosen: list[list[str]] = []
     waiting = list(extras)
     for _ in range(MOST_QUERIES):
-        extra = waiting[:1]
-        units = _query(dealt, weights, seen, {unit for query in chosen for unit in query}, extra)
+        used = {unit for query in chosen for unit in query}
+        units = _query(dealt, weights, seen, used, waiting[:1])
+        if units:
+            waiting = waiting[1:]
+        elif waiting:  # no place is short enough to stand beside the word
+            units = _query(dealt, weights, seen, used, ())
         if not units:
             break
-        waiting = waiting[1:]
         chosen.append(units)
     if waiting and not chosen:  # nothing is missing by name; they are asked for with the place that was most at work
         known = [unit for unit in by_unit if work_cards.is_anchor(unit) and len(unit) <= QUERY_CHARS // 2]

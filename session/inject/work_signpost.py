@@ -15,7 +15,7 @@ from session.inject import work, work_queries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Collection, Container, Sequence
     from typing import TypedDict
 
     import apsw
@@ -77,10 +77,10 @@ def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int, agent: 
     if work_cards.decision_lines(db, session, work_cards.DECISIONS_CHARS):
         extras.append(work_cards.DECISIONS)
     names = store.names(db, session)
-    told = names_in(summary)[0]
+    told, others = names_in(summary)
     for dropped in ("", *_FIRST_TO_GO):
         lines.pop(dropped, None)
-        made = _fitted(list(lines.values()), names, about["calls"], told, summary, extras, max_tokens, agent)
+        made = _fitted(list(lines.values()), names, about["calls"], told, others, extras, max_tokens, agent)
         if made is not None:
             made["memories"] = [
                 {"id": identifier, "text": line, "category": "episodes", "score": 1.0}
@@ -96,7 +96,7 @@ def _fitted(
     names: Sequence[Name],
     total: int,
     told: Container[str],
-    summary: str,
+    known: Collection[str],
     extras: Sequence[str],
     max_tokens: int,
     agent: str,
@@ -110,7 +110,7 @@ def _fitted(
     room = (max_tokens - cost(enclose(SOURCE, [HEADING, *lines]))) * 4 - _QUERIES_ROOM
     fitting: WorkSignpost | None = None
     while room >= _LEAST_ROOM:
-        shown = work.working_set(names, total, without=told, characters=room, known=summary)
+        shown = work.working_set(names, total, without=told, characters=room, known=known)
         text = _working_set(shown)
         asked = work_queries.queries(names, total, told=told, shown="\n".join((*lines, *text)), extras=extras)[:most]
         body = [*lines, *text, *_more(asked, agent)]

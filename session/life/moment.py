@@ -185,7 +185,8 @@ def _checkpoint(about: Mapping[str, Any]) -> str:
 def _recall(event: Told, own: bool) -> Timed:
     about = event["metadata"]
     of = "" if own else f" of {_count(about, 'found')}"
-    line = f"{_count(about, 'returned')}{of} memories{' for the task' * own}: “{about.get('query', '')}”"
+    asked = f": “{about['query']}”" if about.get("query") else ""  # none of a session in an excluded folder
+    line = f"{_count(about, 'returned')}{of} memories{' for the task' * own}{asked}"
     return _timed(event["at"], "recall", line, ms=event["ms"])
 
 

@@ -230,7 +230,9 @@ FIELDS = {
     "lastInjectionAt": maybe_number("when the last signpost was injected"),
     "injectedScopes": texts(24, _ID_CHARS, "parts of the project that were looked up"),
     "injectedKinds": times(16, _WORD_CHARS, "kinds of text that are injected once, and when they were"),
-    "injectedMemories": texts(40, _ID_CHARS, "memories that were injected since the last compaction"),
+    "injectedMemories": texts(
+        40, _ID_CHARS, "memories in the context: injected since the last compaction, or left by it"
+    ),
     "pendingFeedback": many(PENDING_KEPT, PENDING, "injected memories of which it is not known yet if they are used"),
     "lastMessageAt": maybe_number("when the user last said something"),
     "lastRefreshAt": maybe_number("when a refresh was last looked at"),
