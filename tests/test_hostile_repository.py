@@ -262,7 +262,8 @@ def test_what_waits_costs_or_switches_something_on_needs_trust(
 ) -> None:
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
     lines = {"hook": "deadline_ms = 60000", "observe": "max_tokens = 9000000", "compaction": "idleTriggerMinutes = 1",
-             "store": "busy_ms = 600000", "model": "timeout_seconds = 3600", "inject": "max_tokens = 100"}  # fmt: skip
+             "store": "busy_ms = 600000", "model": "timeout_seconds = 3600", "refresh": "named = true",
+             "inject": "max_tokens = 100"}  # fmt: skip
     text = "".join(f"[{section}]\n{line}\n" for section, line in lines.items())
     (repo / ".joelclaw/config.toml").write_text(text + '[notify]\ncommand = "touch x"\n')
     names = {f"{section}.{line.partition(' ')[0]}" for section, line in lines.items()} - {"inject.max_tokens"}

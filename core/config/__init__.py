@@ -178,11 +178,14 @@ _HARMLESS_TOO = (
     *("compaction.notify_on_start", "compaction.idle_trigger_percent"),
 )
 """What is recalled, shown and counted; not what waits, costs, or switches something on."""
+_NOT_HARMLESS = "refresh.named"
 
 
 def is_harmless(name: str) -> bool:
     """Whether a project's file may say it before its folder is trusted."""
-    return not SETTINGS[name].trusted and (name.startswith(_HARMLESS) or name in _HARMLESS_TOO)
+    if SETTINGS[name].trusted or name == _NOT_HARMLESS:
+        return False
+    return name.startswith(_HARMLESS) or name in _HARMLESS_TOO
 
 
 class Config:
