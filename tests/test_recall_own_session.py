@@ -1,0 +1,84 @@
+"""Of two sessions in one project, the one that asks by place is answered about itself, whatever the other did last."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import NOW_MS, Run
+from test_recall_places import NEW, OLD, Work, first
+
+ELSEWHERE = "2d5e7c11-2222-4333-8444-555566667777"
+SOURCE = "class RetryPolicy:\n    first_delay = 2\n    def next_delay(self, failedRequests):\n        return maxDelay\n"
+OF_CLIENTS = ["CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"]
+
+
+def at_work(made: Work, cwd: Path) -> Work:
+    """Enough work in `src/` for a signpost to point to it, the same in every session but for one name."""
+    made.cwd = str(cwd)
+    for number in range(4):
+        made.call(f"r{number}", "Read", file_path=f"{cwd}/src/tide_import.py")
+        made.outcome(f"r{number}", SOURCE)
+    made.edit("src/tide_import.py", f"of_{made.session[:4]} = first_delay")
+    for file in ("gauge", "chart", "harbour"):
+        made.call(file, "Read", file_path=f"{cwd}/src/{file}.py")
+        made.outcome(file, " ".join(f"{file}Detail{letter}Longer_than_any_other_name" for letter in "ABCDEFGHI"))
+    made.bash("make build 2>&1")
+    made.bash("make check 2>&1", "Exit code 1\nFAILED test_waits", failed=True)
+    made.assistant("We keep the delay in RetryPolicy rather than in the importer, because the gauge reads it too.")
+    return made
+
+
+def compacted(run: Run, made: Work, at: int = NOW_MS) -> str:
+    """The recall that its signpost prints after a compaction."""
+    text = ""
+    for name, more in (
+        ("SessionStart", {"source": "startup"}),
+        ("UserPromptSubmit", {"prompt": "Make the importer of the tide tables wait twice as long"}),
+        ("Stop", {}),
+        ("PreCompact", {"trigger": "auto"}),
+        ("SessionStart", {"source": "compact"}),
+    ):
+        about = {"session_id": made.session, "transcript_path": str(made.path), "cwd": made.cwd}
+        event = {"hook_event_name": name, **about, **more}
+        text = run("hook", "claude", stdin=json.dumps(event), env={"JOELCLAW_NOW_MS": str(at)}).out
+    printed = re.findall(r'recall "([^"]+)" --raw', json.loads(text)["hookSpecificOutput"]["additionalContext"])
+    assert printed, text
+    return str(printed[0])
+
+
+@pytest.fixture
+def harbour(tmp_path: Path) -> Path:
+    (tmp_path / "harbour" / ".git").mkdir(parents=True)
+    return tmp_path / "harbour"
+
+
+@pytest.fixture
+def old(tmp_path: Path, harbour: Path) -> Work:
+    return at_work(Work(tmp_path / "a", OLD, 12, "harbour"), harbour)
+
+
+@pytest.fixture
+def query(run: Run, tmp_path: Path, harbour: Path, old: Work) -> str:
+    """What the signpost of the older session prints; the newer one, in a worktree, has done the same since."""
+    printed = compacted(run, old)
+    new = at_work(Work(tmp_path / "b", NEW, 19, "harbour"), harbour / ".claude" / "worktrees" / "neap")
+    run("memory", "archive", str(new.path))
+    return printed
+
+
+def asked(run: Run, query: str, cwd: Path, **env: str) -> str:
+    answer: dict[str, Any] = first(run, query, cwd=cwd, env=env)
+    assert answer["collection"] == "work"
+    return str(answer["session"])
+
+
+@pytest.mark.parametrize("variable", OF_CLIENTS)
+def test_the_session_whose_client_runs_the_command(run: Run, harbour: Path, query: str, variable: str) -> None:
+    for session in (OLD, NEW):
+        for words in (query, "src/", "src/tide_import.py"):
+            assert asked(run, words, harbour, **{variable: session}) == session
+    assert asked(run, "src/", harbour, **{variable: OLD, "JOELCLAW_SESSION_ID": NEW}) == NEW
