@@ -182,8 +182,8 @@ ENVIRONMENT = ("JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE")
 """Variables that name the session, the first that is set."""
 
 
-def session_around() -> str:
-    """The session of the environment, as it is named there; "" where there is none."""
+def session_named() -> str:
+    """The session that our own variables name, as it is named there; "" where none does."""
     for name in ENVIRONMENT:
         value = os.environ.get(name, "").strip()
         if value:
@@ -191,15 +191,32 @@ def session_around() -> str:
     return ""
 
 
+def session_around() -> str:
+    """The session that our own variables name, else the one whose client runs this command; "" where none is known.
+
+    Where two clients name one, the one runs in a shell of the other, and neither says which it is: none is known then.
+    """
+    named = session_named()
+    if named:
+        return named
+    from clients import registry
+
+    told = [os.environ.get(row.session_variable, "").strip() for row in registry.CLIENTS.values()]
+    around = [session for session in told if session]
+    return around[0] if len(around) == 1 else ""
+
+
 def session_of(given: str | None, code: str) -> str:
-    """The session that is meant: the one given, else that of the environment.
+    """The session that is written to: the one given, else the one that our own variables name.
+
+    Not the one of a client around: another client may have been started in its shell, and must not write into it.
 
     Raises:
         Failure: `code`, exit 2, when neither names one.
     """
     from session.state import state_file
 
-    for name in (given, *(os.environ.get(name) for name in ENVIRONMENT)):
+    for name in (given, session_named()):
         if name and name.strip():
             return state_file.identity(name.strip())
     raise usage(code, "no session is named", "give --session ID, or set JOELCLAW_SESSION_ID")

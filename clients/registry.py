@@ -86,6 +86,7 @@ class Client:
         window_variable: environment variable in which the user sets the window.
         long_window: the window of a session that does not fit into `window`; 0 where there is none.
         compact_command: compacts a session from outside, where that was seen to work.
+        session_variable: environment variable in which the commands that it runs find the session's id; "" for none.
         login_shell: it runs commands in a login shell, whose PATH is the user's profile's, not that of its hooks.
         tells_compactions: `compaction_settings.py` reads what its settings say of compactions.
         takes_summary: it can be handed a summary of ours for a compaction, and told to leave one out.
@@ -107,6 +108,7 @@ class Client:
         window_variable: str = "",
         long_window: int = 0,
         compact_command: str = "",
+        session_variable: str = "",
         login_shell: bool = False,
         tells_compactions: bool = False,
         takes_summary: bool = False,
@@ -124,6 +126,7 @@ class Client:
         self.window_variable = window_variable
         self.long_window = long_window
         self.compact_command = compact_command
+        self.session_variable = session_variable
         self.login_shell = login_shell
         self.tells_compactions = tells_compactions
         self.takes_summary = takes_summary
@@ -189,8 +192,17 @@ CLIENTS: dict[str, Client] = {
             window_variable="CLAUDE_CODE_AUTO_COMPACT_WINDOW",
             long_window=1_000_000,
             compact_command='claude -p "/compact" --resume {session}',  # seen to work with 2.1.329
+            session_variable="CLAUDE_CODE_SESSION_ID",
         ),
-        Client("codex", "Codex", session_file="rollout", has_entries=True, window=272_000, login_shell=True),
+        Client(
+            "codex",
+            "Codex",
+            session_file="rollout",
+            has_entries=True,
+            window=272_000,
+            session_variable="CODEX_THREAD_ID",
+            login_shell=True,
+        ),
         Client("gemini", "Gemini CLI", session_file="chat file", silent=True, window=1_048_576),
         Client("opencode", "OpenCode", extension=True),
     )

@@ -36,6 +36,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "any")
 # The signpost's queries are tried for a quarter of a second, in which a slow machine finds less.
 recovery_queries.time = SimpleNamespace(process_time=lambda: 0.0, perf_counter=lambda: 0.0)  # type: ignore[assignment]
 
+# Which session of a client the tests themselves are run in.
+for variable in ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"):
+    os.environ.pop(variable, None)
+
 # `nohup make test &` ignores both, and every command that a test spawns would inherit it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -204,6 +204,15 @@ def test_the_environment_names_the_session(run: Run, name: str) -> None:
     assert result["sessionId"] == "from-env"
 
 
+@pytest.mark.parametrize("name", ["CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"])
+def test_the_session_of_a_client_around_is_not_written_to(run: Run, home: Path, name: str) -> None:
+    """Another client may have been started in its shell."""
+    for words in (("checkpoint", "save", "--percent", "1"), ("inject", "recovery")):
+        refused = run(*words, env={**at(0), name: "from-outside"}, ok=False).json
+        assert "no session is named" in refused["error"]["message"]
+    assert not list(home.glob("sessions/*"))
+
+
 def test_flush_tells_the_state_of_the_session(run: Run) -> None:
     run("memory", "write", MEMORY, env=at(0))
     save(run, "--percent", "10", "-m", TASK, "--file", "a.py", seconds=1)

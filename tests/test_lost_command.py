@@ -221,6 +221,23 @@ def test_which_session_is_meant(run: Run, archived: Path, tmp_path: Path) -> Non
     assert meant(CODEX) == meant(CODEX[:4]) == CODEX
     assert meant(JOELCLAW_SESSION_ID=CODEX) == CODEX
     assert meant(SESSION, JOELCLAW_SESSION_ID=CODEX) == SESSION
+    for variable in ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"):
+        assert meant(**{variable: CODEX}) == CODEX
+        assert meant(SESSION, **{variable: CODEX}) == meant(JOELCLAW_SESSION_ID=SESSION, **{variable: CODEX}) == SESSION
+        assert meant(**{variable: "of-no-archive"}) == SESSION
+    refused = run("lost", env={"JOELCLAW_SESSION_ID": "of-no-archive"}, ok=False).json
+    assert refused["error"]["code"] == "SESSION_NOT_FOUND", "who names it asks for it alone"
+
+
+def test_a_session_around_that_was_not_compacted_has_lost_nothing(run: Run, archived: Path) -> None:
+    whole = Transcript(archived.with_name("whole.jsonl"))
+    whole.user("what is a lease in this gateway")
+    whole.call("c1", "Read", file_path=f"{CWD}/lease.py")
+    whole.outcome("c1", "a promise that ends")
+    run("memory", "archive", str(whole.path))
+    refused = run("lost", env={"CLAUDE_CODE_SESSION_ID": "whole"}, ok=False).json
+    assert refused["error"]["code"] == "NO_COMPACTION"
+    assert f"joelclaw lost {SESSION}" in refused["fix"]
 
 
 def test_without_an_id_it_is_the_session_compacted_last_in_this_project(

@@ -36,13 +36,14 @@ TOOLS = {
 Call = Callable[..., Awaitable[tuple[str, bool]]]
 
 
-def serve(home: Path, cwd: Path, use: Callable[[Any, Call], Awaitable[None]]) -> None:
+def serve(home: Path, cwd: Path, use: Callable[[Any, Call], Awaitable[None]], **env: str) -> None:
     """Start the server as a client does, and hand over the client's session and a function that calls a tool."""
     from mcp import ClientSession
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
     async def play() -> None:
-        server = StdioServerParameters(command=JOELCLAW, args=["mcp"], env=clean_environment(home, **NOW), cwd=cwd)
+        around = clean_environment(home, **NOW, **env)
+        server = StdioServerParameters(command=JOELCLAW, args=["mcp"], env=around, cwd=cwd)
         with anyio.fail_after(PATIENCE_S):
             async with stdio_client(server) as (reading, writing), ClientSession(reading, writing) as session:
                 await session.initialize()
@@ -85,6 +86,24 @@ def test_an_agent_notes_finds_and_forgets(home: Path, tmp_path: Path) -> None:
         assert failed and "global is no boolean" in refused
 
     serve(home, tmp_path, use)
+
+
+@pytest.mark.spawned
+def test_what_is_noted_is_not_of_a_session_around_the_client(run: Run, home: Path, tmp_path: Path) -> None:
+    """A server lives longer than a session, and its client may have been started in the shell of another."""
+    noted = []
+
+    def noting(text: str) -> Callable[[Any, Call], Awaitable[None]]:
+        async def use(_: Any, call: Call) -> None:
+            told, _ = await call("remember", text=text)
+            noted.append(told.split()[2].rstrip(","))
+
+        return use
+
+    serve(home, tmp_path, noting(NOTE), CLAUDE_CODE_SESSION_ID="around")
+    given = noting("The gauge at Cuxhaven reports in feet, not in metres")
+    serve(home, tmp_path, given, CLAUDE_CODE_SESSION_ID="around", JOELCLAW_SESSION_ID="given")
+    assert [run("memory", "show", one).result["session"] for one in noted] == ["", "given"]
 
 
 @pytest.mark.spawned

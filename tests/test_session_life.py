@@ -177,6 +177,8 @@ def test_without_an_id_it_is_this_session_else_the_newest_of_the_project(
     life = shown(run, env={"JOELCLAW_SESSION_ID": SESSION})
     assert (life["sessionId"], life["chosen"]) == (SESSION, "environment")
     assert shown(run, env={"JOELCLAW_SESSION_ID": "of another tool"})["chosen"] == "last"
+    for variable in ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"):
+        assert shown(run, env={variable: SESSION})["chosen"] == "environment"
     (tmp_path / "gateway").mkdir()
     here = run("session", "show", cwd=tmp_path / "gateway").result
     assert (here["sessionId"], here["chosen"]) == (SESSION, "project")

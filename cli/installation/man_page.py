@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from cli import reference
 from cli.commands import GROUPS, every
+from clients import registry
 from core import VERSION
 
 if TYPE_CHECKING:
@@ -31,6 +32,11 @@ _EXITS = (("0", "done"), ("1", "failed; error.code and fix say why and what to d
 _VARIABLES = (
     ("JOELCLAW_HOME", "where everything is kept; ~/.joelclaw where it is not set"),
     ("JOELCLAW_SESSION_ID", "the session of a command that is given none"),
+    *(
+        (row.session_variable, f"the same in a shell of {row.title}, for commands that write nothing into a session")
+        for row in registry.CLIENTS.values()
+        if row.session_variable
+    ),
     ("NO_COLOR", "no colours on a terminal"),
 )
 _FILES = (

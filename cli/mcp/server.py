@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cli import execution
 from cli.mcp import tools
 from cli.mcp.commands import TOOLS
+from clients import registry
 from core import VERSION
 from core.errors import Failure
 from core.process import extras
@@ -52,6 +53,8 @@ def run(_options: dict[str, Any]) -> int:
             f"the package `mcp` is not installed for {sys.executable}, or is another version: {error}",
             f"{extras.command(requirement())}, or joelclaw install AGENT --mcp",
         ) from None
+    for client in registry.CLIENTS.values():  # a server outlives sessions: of one that is over, or around our client
+        os.environ.pop(client.session_variable, None)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an exception would wait for the thread that reads stdin
     try:
         anyio.run(_serve)

@@ -6,10 +6,11 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer, quoted, step
-from cli.parameter import ENVIRONMENT
+from cli.parameter import session_around, session_named
 from cli.session import lost_text
 from core import clock, project
 from core.store import sqlite
+from core.store.sessions import calls
 from core.store.sqlite import apsw
 from session.lost import report
 from session.state import state_file
@@ -25,17 +26,18 @@ _CAMEL = {"prompts_before": "promptsBefore", "calls_before": "callsBefore"}
 
 
 def run(options: dict[str, Any]) -> Answer:
-    """`joelclaw lost [SESSION]`: of the session given, else that of the environment, else of the one that was compacted
-    last in this folder's project, else anywhere.
+    """`joelclaw lost [SESSION]`: of the session given, else the one that our own variables name, else the one around
+    where its calls are archived, else of the one that was compacted last in this folder's project, else anywhere.
 
     Raises:
         Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS, CALLS_NOT_ARCHIVED, NO_COMPACTION.
     """
     kinds = options["kind"] or report.KINDS
     try:
-        given = _given(options["session"])
+        db = sqlite.open_reading()
+        given = _given(options["session"]) or _around(db)
         here = "" if given else project.name_of(_here())
-        lost = report.of_session(sqlite.open_reading(), given, kinds, project=here)
+        lost = report.of_session(db, given, kinds, project=here)
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
     result = _result(lost, options["limit"])
@@ -44,10 +46,17 @@ def run(options: dict[str, Any]) -> Answer:
 
 
 def _given(session: str | None) -> str:
-    for name in (session, *(os.environ.get(name) for name in ENVIRONMENT)):
+    for name in (session, session_named()):
         if name and name.strip():
             return state_file.identity(name.strip())
     return ""
+
+
+def _around(db: apsw.Connection | None) -> str:
+    """The session whose client runs this command, "" where nothing of it is archived: nobody has asked for it."""
+    around = session_around()
+    known = around and db is not None and calls.session(db, state_file.identity(around))
+    return known["id"] if known else ""
 
 
 def _here() -> str:

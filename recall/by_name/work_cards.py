@@ -12,6 +12,7 @@ from math import exp
 from core import clock, decisive, ids, shell_command
 from core.names import is_file, names_in
 from core.project import same
+from core.store.history import injections
 from core.store.sessions import call_search, transcripts
 from core.store.sessions import calls as store
 from recall import origin
@@ -48,6 +49,8 @@ _TOLD = 0.25
 _FIRST, _LAST, _TURN_CHARS = 10, 110, 1500
 """Turns that are looked at for what was decided."""
 _LEFT_OUT = "[redacted:"
+_SIGNPOSTS = 20
+"""Signposts that are looked into for a query."""
 _SESSIONS = 20
 """Sessions that are looked into, where a place is named in calls that were at work elsewhere."""
 
@@ -152,13 +155,15 @@ def ask(
         session: the only one that counts, "" for the last that was at work there.
         projects: the names of the only project that counts, none for any.
         near: the project whose sessions go before those of others, "" for none.
-        own: the session that goes before all where it was at work there, "" for none.
+        own: the session that goes before all where it was at work there; "" where it is not known: then it is the one
+            whose signpost printed this query.
     """
     units = units_of(query)
     if not units or not call_search.exists(db):
         return None
     room = LEAN_CHARS if budget == "lean" else ONE_CHARS if len(units) == 1 and is_file(query) else MOST_CHARS
-    for about in _sessions_at(db, units, session, projects, near, own):
+    asks = own or ("" if session else _told_to_ask(db, query, near))
+    for about in _sessions_at(db, units, session, projects, near, asks):
         names = store.names(db, about["id"])
         if not names_at(names, units):  # what faded long ago is told only where nothing else is
             names = store.names(db, about["id"], every=True)
@@ -244,6 +249,20 @@ def _command_lines(db: apsw.Connection, session: str, room: int) -> list[str]:
             break
         lines.append(line)
     return lines
+
+
+def _told_to_ask(db: apsw.Connection, query: str, near: str) -> str:
+    """The session whose signpost printed this query last, of the project `near` where it has sessions; "" for none.
+
+    An agent runs a printed command as it stands, and not every client tells its commands which session they are of.
+    """
+    told = injections.signposts_with(db, f'recall "{query}"', _SIGNPOSTS)
+    if not told:
+        return ""
+    known = dict(store.latest_first(db))
+    if any(same(project, near) for project in known.values()):
+        told = [session for session in told if same(known.get(session, ""), near)]
+    return told[0] if told else ""
 
 
 def _sessions_at(

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         memories: list[str]
 
 
+SIGNPOSTS = ("compaction-recovery", "gateway-recovery")
+"""The kinds of what a session is told after a compaction."""
 MOST_CHARS = 12_000
 """Of a text; none of ours is longer."""
 _COLUMNS = "id, session_id, at, kind, text, tokens, ms, memories"
@@ -54,6 +56,19 @@ def of_session(db: apsw.Connection, session: str) -> list[Injected]:
         return []
     rows = db.execute(f"SELECT {_COLUMNS} FROM injection WHERE session_id = ? ORDER BY at, id", (session,))
     return [_injected(row) for row in rows]
+
+
+def signposts_with(db: apsw.Connection, text: str, most: int) -> list[str]:
+    """The sessions of those of the newest `most` signposts that hold a text, the newest first."""
+    if not exists(db):
+        return []
+    marks = ", ".join("?" * len(SIGNPOSTS))
+    rows = db.execute(
+        "SELECT session_id FROM (SELECT session_id, text FROM injection"
+        f" WHERE kind IN ({marks}) ORDER BY at DESC, id DESC LIMIT ?) WHERE instr(text, ?)",
+        (*SIGNPOSTS, most, text),
+    )
+    return [session for (session,) in rows]
 
 
 def by_kind(db: apsw.Connection, since: int) -> list[tuple[str, int, int, int]]:

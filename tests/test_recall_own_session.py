@@ -1,0 +1,139 @@
+"""Of two sessions in one project, the one that asks by place is answered about itself, whatever the other did last."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from conftest import NOW_MS, Run
+from test_recall_places import NEW, OLD, Work, first
+
+ELSEWHERE = "2d5e7c11-2222-4333-8444-555566667777"
+SOURCE = "class RetryPolicy:\n    first_delay = 2\n    def next_delay(self, failedRequests):\n        return maxDelay\n"
+OF_CLIENTS = ["CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"]
+
+
+def at_work(made: Work, cwd: Path) -> Work:
+    """Enough work in `src/` for a signpost to point to it, the same in every session but for one name."""
+    made.cwd = str(cwd)
+    for number in range(4):
+        made.call(f"r{number}", "Read", file_path=f"{cwd}/src/tide_import.py")
+        made.outcome(f"r{number}", SOURCE)
+    made.edit("src/tide_import.py", f"of_{made.session[:4]} = first_delay")
+    for file in ("gauge", "chart", "harbour"):
+        made.call(file, "Read", file_path=f"{cwd}/src/{file}.py")
+        made.outcome(file, " ".join(f"{file}Detail{letter}Longer_than_any_other_name" for letter in "ABCDEFGHI"))
+    made.bash("make build 2>&1")
+    made.bash("make check 2>&1", "Exit code 1\nFAILED test_waits", failed=True)
+    made.assistant("We keep the delay in RetryPolicy rather than in the importer, because the gauge reads it too.")
+    return made
+
+
+def compacted(run: Run, made: Work, at: int = NOW_MS) -> str:
+    """The recall that its signpost prints after a compaction."""
+    text = ""
+    for name, more in (
+        ("SessionStart", {"source": "startup"}),
+        ("UserPromptSubmit", {"prompt": "Make the importer of the tide tables wait twice as long"}),
+        ("Stop", {}),
+        ("PreCompact", {"trigger": "auto"}),
+        ("SessionStart", {"source": "compact"}),
+    ):
+        about = {"session_id": made.session, "transcript_path": str(made.path), "cwd": made.cwd}
+        event = {"hook_event_name": name, **about, **more}
+        text = run("hook", "claude", stdin=json.dumps(event), env={"JOELCLAW_NOW_MS": str(at)}).out
+    printed = re.findall(r'recall "([^"]+)" --raw', json.loads(text)["hookSpecificOutput"]["additionalContext"])
+    assert printed, text
+    return str(printed[0])
+
+
+@pytest.fixture
+def harbour(tmp_path: Path) -> Path:
+    (tmp_path / "harbour" / ".git").mkdir(parents=True)
+    return tmp_path / "harbour"
+
+
+@pytest.fixture
+def old(tmp_path: Path, harbour: Path) -> Work:
+    return at_work(Work(tmp_path / "a", OLD, 12, "harbour"), harbour)
+
+
+@pytest.fixture
+def query(run: Run, tmp_path: Path, harbour: Path, old: Work) -> str:
+    """What the signpost of the older session prints; the newer one, in a worktree, has done the same since."""
+    printed = compacted(run, old)
+    new = at_work(Work(tmp_path / "b", NEW, 19, "harbour"), harbour / ".claude" / "worktrees" / "neap")
+    run("memory", "archive", str(new.path))
+    return printed
+
+
+def asked(run: Run, query: str, cwd: Path, **env: str) -> str:
+    answer: dict[str, Any] = first(run, query, cwd=cwd, env=env)
+    assert answer["collection"] == "work"
+    return str(answer["session"])
+
+
+@pytest.mark.parametrize("variable", OF_CLIENTS)
+def test_the_session_whose_client_runs_the_command(run: Run, harbour: Path, query: str, variable: str) -> None:
+    for session in (OLD, NEW):
+        for words in (query, "src/", "src/tide_import.py"):
+            assert asked(run, words, harbour, **{variable: session}) == session
+    assert asked(run, "src/", harbour, **{variable: OLD, "JOELCLAW_SESSION_ID": NEW}) == NEW
+
+
+def test_the_session_whose_signpost_printed_the_query(run: Run, harbour: Path, query: str) -> None:
+    assert asked(run, query, harbour) == OLD
+    assert "of_0b5e" in run("recall", query, "--raw", cwd=harbour).out
+    for another in ("src/", "src/tide_import.py", query.replace("src/", "src/gauge.py", 1)):
+        assert another != query
+        assert asked(run, another, harbour) == NEW
+
+
+def test_of_two_clients_neither_is_known_to_be_within_the_other(run: Run, harbour: Path, query: str) -> None:
+    both = dict(zip(OF_CLIENTS, (NEW, ELSEWHERE), strict=True))
+    assert asked(run, query, harbour, **both) == OLD
+
+
+def test_of_two_signposts_with_one_query_the_later_counts(
+    run: Run, tmp_path: Path, harbour: Path, old: Work, query: str
+) -> None:
+    later = Work(tmp_path / "c", ELSEWHERE, 3, "harbour")
+    assert compacted(run, at_work(later, harbour), NOW_MS + 1000) == query
+    assert asked(run, query, harbour) == ELSEWHERE
+    compacted(run, old, NOW_MS + 1_000_000)
+    assert asked(run, query, harbour) == OLD
+
+
+def test_the_signpost_of_another_project_counts_for_nothing(run: Run, tmp_path: Path, harbour: Path) -> None:
+    (tmp_path / "lighthouse" / ".git").mkdir(parents=True)
+    for session, day in ((OLD, 12), (NEW, 19)):
+        made = at_work(Work(tmp_path / "a", session, day, "harbour"), harbour)
+        run("memory", "archive", str(made.path))
+    other = at_work(Work(tmp_path / "b", ELSEWHERE, 5, "lighthouse"), tmp_path / "lighthouse")
+    printed = compacted(run, other)
+    assert asked(run, printed, harbour) == NEW
+    assert asked(run, printed, tmp_path / "lighthouse") == ELSEWHERE
+    (tmp_path / "of-no-session").mkdir()
+    assert asked(run, printed, tmp_path / "of-no-session") == ELSEWHERE, "which project is meant is not known"
+    assert asked(run, printed, harbour, **{OF_CLIENTS[0]: OLD}) == OLD
+
+
+def test_only_the_newest_signposts_are_looked_into(run: Run, home: Path, harbour: Path, query: str) -> None:
+    db = apsw.Connection(str(home / "store.db"))
+    row = "INSERT INTO injection SELECT ?, 'of another', at + 1, kind, 'nothing', 1, 1, '[]' FROM injection"
+    for number in range(19):
+        db.execute(f"{row} WHERE kind = 'compaction-recovery' AND session_id = ?", (f"i{number}", OLD))
+    db.execute("INSERT INTO injection SELECT 'j', id, at, 'memory-recall', '', 1, 1, '[]' FROM injection LIMIT 1")
+    assert asked(run, query, harbour) == OLD
+    db.execute(f"{row} WHERE kind = 'compaction-recovery' AND session_id = ?", ("i19", OLD))
+    assert asked(run, query, harbour) == NEW
+
+
+def test_an_older_store_answers_as_before(run: Run, home: Path, harbour: Path, query: str) -> None:
+    db = apsw.Connection(str(home / "store.db"))
+    db.execute("DROP TABLE injection")
+    assert asked(run, query, harbour) == NEW
