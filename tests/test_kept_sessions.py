@@ -53,6 +53,12 @@ def test_a_session_comes_back_as_it_was_saved(db: apsw.Connection) -> None:
     assert calls.session(db, "a") == session("a", 9, plan=[])
 
 
+def test_when_a_plan_was_touched_is_kept_with_it(db: apsw.Connection) -> None:
+    keep(db, session("a", plan_at=[3, 1]), session("b", plan=[], plan_at=[3, 1]))
+    assert calls.session(db, "a") == session("a", plan_at=[3, 1])
+    assert calls.session(db, "b") == session("b", plan=[])
+
+
 @pytest.mark.parametrize(
     ("plan", "read"), [('[["1"]]', [["1"]]), ("{}", []), ("no JSON", []), (calls.PURGED_PLAN, []), ("[]", [])]
 )

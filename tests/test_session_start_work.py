@@ -180,7 +180,47 @@ def test_long_steps_and_errors_are_cut() -> None:
     ],
 )
 def test_the_open_step_of_a_plan(plan: list[list[str]], step: str) -> None:
-    assert work.open_step(plan) == step
+    about: Any = {"plan": plan}
+    assert work.open_step(about, []) == step
+
+
+@pytest.mark.parametrize(
+    ("plan_at", "prompts", "is_told"),
+    [
+        ([50, 2], [TASK, TASK], True),
+        ([50, 0], [TASK, "ok, go on"], True),
+        ([50, 0], [TASK, "Fix the login bug"], False),
+        ([50, 1], [TASK, "Fix the login bug"], True),
+        ([0, 2], [TASK, TASK], False),
+        ([1, 2], [TASK, TASK], True),
+        ([50, 3], [TASK, TASK], True),  # of a transcript that was read again, a prompt was counted before
+    ],
+)
+def test_a_step_is_open_until_the_plan_was_left(plan_at: list[int], prompts: list[str], is_told: bool) -> None:
+    about: Any = {"plan": [["1", "a", "pending"]], "plan_at": plan_at, "calls": 151, "prompts": 2}
+    assert work.open_step(about, prompts) == ("a" if is_told else "")
+
+
+def test_a_start_is_told_no_step_of_a_plan_that_was_left(run: Run, tmp_path: Path) -> None:
+    path = worked(tmp_path, "before")
+    more = Transcript(path, first=60)
+    asked = [
+        "Port the parser of the harbour names to the new tables",
+        "ok, push it",
+        "Describe retry_delay in the handbook",
+    ]
+    more.user(asked[0])
+    more.user(asked[1])
+    run("memory", "archive", str(path))
+    told = start(run, session="one")
+    assert f"): {asked[0]}\n" in told and "**Open step:** Double the delay in retry_delay" in told
+    more.user(asked[2])
+    run("memory", "archive", str(path))
+    told = start(run, session="two")
+    assert f"): {asked[2]}\n" in told and "Open step" not in told
+    more.call("again", "TodoWrite", todos=PLAN)
+    run("memory", "archive", str(path))
+    assert "**Open step:** Double the delay in retry_delay" in start(run, session="three")
 
 
 def test_of_what_the_user_demanded_a_start_is_told_what_lasts() -> None:

@@ -110,7 +110,7 @@ def left_of(sessions: Sequence[Work], now: int) -> list[str]:
         task = work.last_task(last["prompts"])
         if task:
             lines.append(f"**Last task** ({_ago(age)}): {work.opening(task)}")
-        step = work.open_step(last["session"]["plan"])
+        step = work.open_step(last["session"], last["prompts"])
         if step:
             lines.append(f"**Open step:** {clip(one_line(step), _STEP_CHARS)}")
         failure = work.open_failure(last["calls"])

@@ -10,7 +10,7 @@ from core import json_text, words
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any, TypedDict
+    from typing import Any, NotRequired, TypedDict
 
     import apsw
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         prompts: int
         calls: int
         plan: list[list[str]]
+        plan_at: NotRequired[list[int]]
+        """How many calls and prompts stood before the plan was changed or read last; not known from older versions."""
 
     class Call(TypedDict):
         """A tool call: see the table `call` in `core.store.migrations`."""
@@ -195,7 +197,8 @@ def save_session(db: apsw.Connection, given: Session) -> None:
         f"INSERT OR REPLACE INTO session ({_SESSION}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
         " coalesce((SELECT plan FROM session WHERE id = ?1 AND plan = ?9), ?8))",
         (*(given[name] for name in ("id", "client", "project", "folder", "updated_at", "prompts", "calls")),
-         json_text.dumps(given["plan"]), PURGED_PLAN),
+         json_text.dumps([*given["plan"], given["plan_at"]] if given["plan"] and "plan_at" in given else given["plan"]),
+         PURGED_PLAN),
     )  # fmt: skip
 
 
@@ -353,11 +356,15 @@ def _session(row: tuple[Any, ...]) -> Session:
         steps = json_text.loads(plan) if plan != PURGED_PLAN else []
     except json_text.InvalidJSON:
         steps = []
-    return {
+    made: Session = {
         "id": identifier, "client": client, "project": project, "folder": folder,
         "updated_at": updated_at, "prompts": prompts, "calls": calls,
         "plan": steps if isinstance(steps, list) else [],
     }  # fmt: skip
+    last = made["plan"][-1:]  # in its column it stands below the steps
+    if last and len(last[0]) == 2 and all(isinstance(number, int) for number in last[0]):
+        made["plan_at"] = steps.pop()
+    return made
 
 
 def _call(row: tuple[Any, ...]) -> Call:
