@@ -112,13 +112,20 @@ def totals(db: apsw.Connection) -> tuple[int, int]:
     return int(kept), int(db.execute("SELECT count(*) FROM call").get)
 
 
-def sessions_of_project(db: apsw.Connection, projects: Sequence[str], most: int) -> list[Session]:
-    """The sessions of a project under any of its names, the one that did something last first."""
+def sessions_of_project(
+    db: apsw.Connection, projects: Sequence[str], most: int, *, talks_in: str | None = None
+) -> list[Session]:
+    """The sessions with tool calls of a project under any of its names, the one that did something last first.
+
+    Args:
+        talks_in: those without tool calls instead, in this folder.
+    """
     marks = ", ".join("?" * len(projects))
+    kind, folder = ("calls > 0", ()) if talks_in is None else ("calls = 0 AND folder = ?", (talks_in,))
     rows = db.execute(
-        f"SELECT {_SESSION} FROM session WHERE project IN ({marks}) AND updated_at <> ?"
+        f"SELECT {_SESSION} FROM session WHERE project IN ({marks}) AND updated_at <> ? AND {kind}"
         " ORDER BY updated_at DESC LIMIT ?",
-        (*projects, FORGOTTEN, most),
+        (*projects, FORGOTTEN, *folder, most),
     )
     return [_session(row) for row in rows]
 
