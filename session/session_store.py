@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from session.faults import Fault
 
     class Work(TypedDict):
-        """What a session did: `prompts` of the last ones, `calls` of the one to go on from; oldest first."""
+        """What a session did: `prompts` of the last ones and of talks, `calls` of the one to go on from; oldest first.
+
+        Of a talk `calls` of `session` is 0.
+        """
 
         session: Session
         names: list[Name]
@@ -42,6 +45,7 @@ _CLUSTER_MS = 500
 _ASKED = 15
 """More than are kept, since the best are chosen from them (`session.inject.selection`)."""
 _LAST_SESSIONS = 5
+_TALKS = 3
 _PROMPTS_OF = 3
 _PROMPTS = 12
 _OTHERS = 2
@@ -119,9 +123,9 @@ class SessionStore:
         return None
 
     def left(self, project: str, folder: str, *, without: str, first: str = "") -> list[Work]:
-        """What the last sessions of a project did, the one to go on from first.
+        """What the last sessions of a project did, and what was said in the last of the folder that only talked.
 
-        That one is the last of the same folder, if it is among them: worktrees are worked on side by side.
+        Those of the folder come first, the newest before the others: worktrees are worked on side by side.
 
         Args:
             folder: the top of the working tree.
@@ -137,17 +141,21 @@ class SessionStore:
             db, _ = self.reading()
             if db is None:
                 return []
-            known = calls.sessions_of_project(db, own_names(project, calls.projects(db)), _LAST_SESSIONS + 1)
-            last = [one for one in known if one["id"] != without and one["calls"]][:_LAST_SESSIONS]
-            last.sort(key=lambda one: (one["id"] != first, one["folder"] != folder))  # stable: else the newest first
+            own = own_names(project, calls.projects(db))
+            worked = calls.sessions_of_project(db, own, _LAST_SESSIONS + 1)
+            talks = calls.sessions_of_project(db, own, _TALKS + 1, talks_in=folder)
+            last = [one for one in worked if one["id"] != without][:_LAST_SESSIONS]
+            last += [one for one in talks if one["id"] != without][:_TALKS]
+            last.sort(key=lambda one: (one["id"] != first, one["folder"] != folder, -one["updated_at"]))
+            ranked = [one["id"] for one in last if one["calls"]]
             return [
                 {
                     "session": one,
-                    "names": calls.most_used_names(db, one["id"], _NAMES),
-                    "prompts": calls.prompts(db, one["id"], _PROMPTS) if rank < _PROMPTS_OF else [],
-                    "calls": calls.calls(db, one["id"], last=_CALLS) if rank == 0 else [],
+                    "names": calls.most_used_names(db, one["id"], _NAMES) if one["calls"] else [],
+                    "prompts": calls.prompts(db, one["id"], _PROMPTS) if one["id"] not in ranked[_PROMPTS_OF:] else [],
+                    "calls": calls.calls(db, one["id"], last=_CALLS) if one["id"] in ranked[:1] else [],
                 }
-                for rank, one in enumerate(last)
+                for one in last
             ]
         return []
 
@@ -163,9 +171,7 @@ class SessionStore:
             if db is None:
                 return []
             known = calls.sessions_of_project(db, own_names(project, calls.projects(db)), _LAST_SESSIONS)
-            found = [
-                one for one in known if one["id"] != without and one["calls"] and since < one["updated_at"] <= self._now
-            ]
+            found = [one for one in known if one["id"] != without and since < one["updated_at"] <= self._now]
             return [
                 {
                     "session": one,

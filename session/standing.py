@@ -48,7 +48,9 @@ def lines(config: Config, folder: str, session: str) -> list[str]:
             f"no session of the project {project or 'of this folder'} is archived yet",
             "it is known from the end of its first turn on; older ones: joelclaw memory archive --all",
         )
-    about = works[0]["session"]
+    # one that only talked has nothing to tell of, unless it is the one that asks
+    known = [one["session"] for one in works if one["session"]["calls"] or one["session"]["id"] == session]
+    about = (known or [works[0]["session"]])[0]
     head = f"session {about['id']} of {about['client']}, project {about['project']}, {about['calls']} tool calls"
     compactions = calls.compactions(db, about["id"])
     return [

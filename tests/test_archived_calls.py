@@ -114,6 +114,34 @@ def test_claude_tasks_are_added_and_changed(
         transcript.path.write_text(transcript.path.read_text().replace("2026-09-20T10:00:01", "2026-09-20T10:00:00"))
 
 
+def test_claude_a_list_of_tasks_tells_what_was_done_of_the_plan(
+    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
+) -> None:
+    def returned(call: str, text: str, **result: Any) -> None:
+        part = {"type": "tool_result", "tool_use_id": call, "content": text}
+        transcript.write(transcript.entry("user", [part], toolUseResult=result))
+
+    transcript.call("t1", "TaskCreate", subject="Measure")
+    transcript.call("t2", "TaskCreate", subject="Mend")
+    transcript.call("t3", "TaskUpdate", taskId="1", status="in_progress")
+    transcript.call("t4", "TaskList")
+    tasks = [
+        {"id": "2", "subject": "Mend", "status": "pending"},
+        {"id": "1", "subject": "Measure", "status": "completed"},
+    ]
+    returned("t4", "#2 [pending] Mend\n#1 [completed] Measure", tasks=tasks)
+    run("memory", "archive", str(transcript.path))
+    session = calls.session(store(), SESSION)
+    assert session is not None
+    assert session["plan"] == [["1", "Measure", "completed"], ["2", "Mend", "pending"]]
+    transcript.call("t5", "TaskGet", taskId="2")
+    returned("t5", "Task #2: Mend\nStatus: completed", task={**tasks[0], "status": "completed"})
+    run("memory", "archive", str(transcript.path))
+    session = calls.session(store(), SESSION)
+    assert session is not None
+    assert session["plan"] == [["1", "Measure", "completed"], ["2", "Mend", "completed"]]
+
+
 def test_claude_what_the_user_said_when_he_rejected_a_call(
     run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
 ) -> None:

@@ -53,6 +53,12 @@ def test_a_session_comes_back_as_it_was_saved(db: apsw.Connection) -> None:
     assert calls.session(db, "a") == session("a", 9, plan=[])
 
 
+def test_when_a_plan_was_touched_is_kept_with_it(db: apsw.Connection) -> None:
+    keep(db, session("a", plan_at=[3, 1]), session("b", plan=[], plan_at=[3, 1]))
+    assert calls.session(db, "a") == session("a", plan_at=[3, 1])
+    assert calls.session(db, "b") == session("b", plan=[])
+
+
 @pytest.mark.parametrize(
     ("plan", "read"), [('[["1"]]', [["1"]]), ("{}", []), ("no JSON", []), (calls.PURGED_PLAN, []), ("[]", [])]
 )
@@ -71,6 +77,15 @@ def test_a_purged_plan_stays_purged_when_its_session_is_read_again(db: apsw.Conn
         "a": calls.PURGED_PLAN,
         "b": '[["1", "mend", "pending"]]',
     }
+
+
+def test_of_a_project_those_with_calls_are_listed_or_those_that_only_talked(db: apsw.Connection) -> None:
+    talks = [session("t", 2, calls=0), session("u", 3, calls=0), session("v", 4, calls=0, folder="/v")]
+    keep(db, session("a", 1), *talks, session("w", 5, calls=0, project="q"))
+    folder = talks[0]["folder"]
+    assert ids(calls.sessions_of_project(db, ["p"], 1)) == ["a"]
+    assert ids(calls.sessions_of_project(db, ["p"], 9, talks_in=folder)) == ["u", "t"]
+    assert ids(calls.sessions_of_project(db, ["p", "q"], 2, talks_in=folder)) == ["w", "u"]
 
 
 def test_sessions_are_listed_with_the_one_that_did_something_last_first(db: apsw.Connection) -> None:

@@ -11,6 +11,8 @@ from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
 
 from core import clock
+from core.config import Config
+from session import standing
 from session.inject import refresh, startup, work
 
 if TYPE_CHECKING:
@@ -94,6 +96,70 @@ def test_the_same_working_tree_goes_before_a_later_session(run: Run, tmp_path: P
     run("memory", "archive", str(worked(tmp_path, "tree", cwd=tree)))
     assert "harbour names" in start(run, session="one")
     assert TASK in start(run, session="two", cwd=tree)
+
+
+def talked(folder: Path, session: str, *said: str, cwd: str = CWD, minutes: int = 30) -> Path:
+    """A transcript of a session that made no tool call, so many minutes after `worked` began."""
+    made = Transcript(folder / f"{session}.jsonl")
+    for text in said:
+        made.user(text)
+        made.assistant("It is.")
+    text = made.path.read_text().replace("u-0", f"{session}-0").replace(CWD, cwd)
+    made.path.write_text(text.replace("T10:00", f"T10:{minutes:02}"))
+    return made.path
+
+
+ASKED = "Why does the parser of the harbour names drop the buoys?"
+
+
+def test_a_session_that_only_talked_tells_the_last_task(run: Run, tmp_path: Path) -> None:
+    run("memory", "archive", str(worked(tmp_path, "before")))
+    run("memory", "archive", str(talked(tmp_path, "elsewhere", TASK + "!", cwd=CWD + "/.worktrees/fix", minutes=50)))
+    run("memory", "archive", str(talked(tmp_path, "talk", ASKED, "ok, thanks")))
+    run("memory", "archive", str(talked(tmp_path, "hello", "hello", minutes=40)))
+    told = start(run, at=BEGAN_MS + HOUR)
+    assert (
+        f"**Last task** (29 min ago): {ASKED}\n**Open step:** Double the delay in retry_delay\n**Failed last:**" in told
+    )
+    assert "- src/tide_import.py: first_delay" in told
+
+
+def test_five_short_talks_do_not_push_out_what_was_worked_on(run: Run, tmp_path: Path) -> None:
+    run("memory", "archive", str(worked(tmp_path, "before")))
+    for number in range(7):
+        path = talked(
+            tmp_path, f"talk{number}", f"Why does parser {number} drop the buoys of a harbour?", minutes=number + 20
+        )
+        run("memory", "archive", str(path))
+    told = start(run)
+    assert "**Last task** (2 h ago): Why does parser 6 drop" in told
+    assert "**Failed last:** `pytest" in told and "- src/tide_import.py: first_delay" in told
+
+
+def test_who_asks_where_the_work_stands_is_told_the_same(
+    run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    monkeypatch.setenv("JOELCLAW_NOW_MS", str(BEGAN_MS + HOUR))
+    run("memory", "archive", str(worked(tmp_path, "before")), str(talked(tmp_path, "talk", ASKED)))
+    task = f"**Last task** (29 min ago): {ASKED}"
+    for session, head in (("", "session before of claude, "), ("talk", "session talk of claude, ")):
+        lines = standing.lines(Config({}), CWD, session)
+        assert lines[0].startswith(head) and lines[1:3] == [task, "**Open step:** Double the delay in retry_delay"]
+
+
+def test_an_earlier_talk_is_not_the_last_task(run: Run, tmp_path: Path) -> None:
+    made = worked(tmp_path, "before")
+    made.write_text(made.read_text().replace("T10:00", "T10:45"))
+    run("memory", "archive", str(made))
+    run("memory", "archive", str(talked(tmp_path, "talk", ASKED)))
+    assert f"): {TASK}" in start(run)
+
+
+def test_where_all_sessions_only_talked_their_task_is_told(run: Run, tmp_path: Path) -> None:
+    run("memory", "archive", str(talked(tmp_path, "talk", ASKED)))
+    assert start(run).splitlines()[1:3] == [startup.LEFT_HEADING, f"**Last task** (2 h ago): {ASKED}"]
+    assert start(run, session="late", at=BEGAN_MS + startup.STALE_MS + HOUR) == ""
 
 
 def test_what_was_left_long_ago_is_not_open(run: Run, tmp_path: Path) -> None:
@@ -180,7 +246,47 @@ def test_long_steps_and_errors_are_cut() -> None:
     ],
 )
 def test_the_open_step_of_a_plan(plan: list[list[str]], step: str) -> None:
-    assert work.open_step(plan) == step
+    about: Any = {"plan": plan}
+    assert work.open_step(about, []) == step
+
+
+@pytest.mark.parametrize(
+    ("plan_at", "prompts", "is_told"),
+    [
+        ([50, 2], [TASK, TASK], True),
+        ([50, 0], [TASK, "ok, go on"], True),
+        ([50, 0], [TASK, "Fix the login bug"], False),
+        ([50, 1], [TASK, "Fix the login bug"], True),
+        ([0, 2], [TASK, TASK], False),
+        ([1, 2], [TASK, TASK], True),
+        ([50, 3], [TASK, TASK], True),  # of a transcript that was read again, a prompt was counted before
+    ],
+)
+def test_a_step_is_open_until_the_plan_was_left(plan_at: list[int], prompts: list[str], is_told: bool) -> None:
+    about: Any = {"plan": [["1", "a", "pending"]], "plan_at": plan_at, "calls": 151, "prompts": 2}
+    assert work.open_step(about, prompts) == ("a" if is_told else "")
+
+
+def test_a_start_is_told_no_step_of_a_plan_that_was_left(run: Run, tmp_path: Path) -> None:
+    path = worked(tmp_path, "before")
+    more = Transcript(path, first=60)
+    asked = [
+        "Port the parser of the harbour names to the new tables",
+        "ok, push it",
+        "Describe retry_delay in the handbook",
+    ]
+    more.user(asked[0])
+    more.user(asked[1])
+    run("memory", "archive", str(path))
+    told = start(run, session="one")
+    assert f"): {asked[0]}\n" in told and "**Open step:** Double the delay in retry_delay" in told
+    more.user(asked[2])
+    run("memory", "archive", str(path))
+    told = start(run, session="two")
+    assert f"): {asked[2]}\n" in told and "Open step" not in told
+    more.call("again", "TodoWrite", todos=PLAN)
+    run("memory", "archive", str(path))
+    assert "**Open step:** Double the delay in retry_delay" in start(run, session="three")
 
 
 def test_of_what_the_user_demanded_a_start_is_told_what_lasts() -> None:

@@ -151,6 +151,18 @@ def test_a_plan_is_replaced_or_changed_step_by_step(db: apsw.Connection) -> None
     assert about(db)["plan"] == [["1", "other", "pending"]]
 
 
+def test_where_a_plan_was_touched_last_is_known(db: apsw.Connection) -> None:
+    carry: dict[str, str] = {}
+    stored(db, "prompt", said(tool("a")), plan(("", "one", "pending")), "prompt", said(tool("b")), carry=carry)
+    assert about(db)["plan_at"] == [1, 1]
+    stored(db, "prompt", plan(("1", "", "pending")), said(tool("c")), carry=carry)
+    assert about(db)["plan_at"] == [2, 3]
+    stored(db, "prompt", said(tool("a")), plan(("", "one", "pending")), said(tool("b"), tool("c")), anew=True)
+    assert (about(db)["plan_at"], about(db)["calls"]) == ([1, 1], 3), "read once more from its start"
+    stored(db, "prompt", anew=True)
+    assert "plan_at" not in about(db)
+
+
 def test_names_are_counted_by_call_and_what_was_used_long_ago_fades(db: apsw.Connection) -> None:
     stored(db, said(tool("a", "make", given="leaseTable leaseTable")), outcome("a", "leaseTable is 4711 here"))
     stored(db, said(tool("b", "pytest", given="leaseTable")), said(tool("c", "make", given="otherName")))

@@ -32,11 +32,15 @@ def known(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The archived sessions, the newest first; filled in by the test."""
     found: list[Any] = []
     monkeypatch.setattr(calls, "projects", lambda db: ["p", "other", "me/p"])
-    monkeypatch.setattr(
-        calls,
-        "sessions_of_project",
-        lambda db, names, most: found[:most] if names == ["p"] else pytest.fail(str(names)),
-    )
+
+    def of_project(db: Any, names: list[str], most: int, *, talks_in: str | None = None) -> list[Any]:
+        assert names == ["p"]
+        return [
+            one for one in found
+            if (one["calls"] if talks_in is None else not one["calls"] and one["folder"] == talks_in)
+        ][:most]  # fmt: skip
+
+    monkeypatch.setattr(calls, "sessions_of_project", of_project)
     monkeypatch.setattr(calls, "most_used_names", lambda db, one, most: [f"{one}:{most}"])
     monkeypatch.setattr(calls, "prompts", lambda db, one, most: [f"{one}:{most}"])
     monkeypatch.setattr(calls, "calls", lambda db, one, *, last: [f"{one}:{last}"])
@@ -53,7 +57,7 @@ def test_the_last_five_sessions_and_of_each_what_is_needed(store: SessionStore, 
 
 
 def test_the_one_to_go_on_from(store: SessionStore, known: list[Any]) -> None:
-    known += [session("idle", count=0), session("new", folder="/v"), session("old"), session("older")]
+    known += [session("new", folder="/v"), session("old"), session("older")]
 
     def first(**more: Any) -> list[str]:
         return [one["session"]["id"] for one in store.left("p", "/w", without="", **more)]
@@ -63,10 +67,21 @@ def test_the_one_to_go_on_from(store: SessionStore, known: list[Any]) -> None:
     assert first(first="older") == ["older", "old", "new"]
 
 
+def test_sessions_that_only_talked_come_besides(store: SessionStore, known: list[Any]) -> None:
+    known += [session("asks", count=0, at=9), *(session(f"t{n}", count=0, at=8 - n) for n in range(5))]
+    known += [session("elsewhere", count=0, folder="/v"), *(session(f"s{n}", at=7 - n) for n in range(6))]
+    left: list[Any] = store.left("p", "/w", without="asks")
+    assert [one["session"]["id"] for one in left] == ["t0", "s0", "t1", "s1", "t2", "s2", "s3", "s4"]
+    assert [bool(one["names"]) for one in left] == [False, True, False, True, False, True, True, True]
+    assert [bool(one["prompts"]) for one in left] == [True] * 6 + [False] * 2
+    assert [one["calls"] for one in left if one["calls"]] == [["s0:60"]]
+    assert left[1]["calls"] == ["s0:60"]
+
+
 def test_what_others_did_since_a_time(store: SessionStore, known: list[Any]) -> None:
     known += [
         session("asks"), session("ahead", at=NOW_MS + 1), session("now"), session("idle", count=0),
-        session("since", at=NOW_MS - 60), session("beyond"),
+        session("since", at=NOW_MS - 60), session("before", at=NOW_MS - 61), session("beyond"),
     ]  # fmt: skip
 
     def others(since: int) -> list[Any]:

@@ -116,6 +116,39 @@ def test_claude_a_plan_is_a_list_or_a_step_of_it() -> None:
     ]
 
 
+def returned(text: str, **result: Any) -> list[Any]:
+    """What a call's result says beside its outcome."""
+    given = [{"type": "tool_result", "tool_use_id": "t", "content": text}]
+    return claude.items(of_claude(given, toolUseResult=result))[1:]
+
+
+def test_claude_a_list_of_tasks_is_what_the_plan_is_now() -> None:
+    rows = [{"id": one, "subject": f"Do {one}", "status": "pending", "blockedBy": []} for one in ("10", "9", "2")]
+    steps = [{"id": one, "text": f"Do {one}", "status": "pending"} for one in ("2", "9", "10")]
+    assert returned("#10 [pending] Do 10\n…", tasks=rows) == [{"kind": "plan", "whole": True, "steps": steps}]
+    assert returned("No tasks found", tasks=[]) == [{"kind": "plan", "whole": True, "steps": []}]
+    assert returned("Task #9: Do 9\nStatus: pending", task={**rows[1], "description": "d", "blocks": []}) == [
+        {"kind": "plan", "whole": False, "steps": [steps[1]]}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("Task #1 created successfully: x", {"task": {"id": "1", "subject": "x"}}),
+        ("<status>running</status>", {"task": {"task_id": "b1", "status": "running", "subject": "x"}}),
+        ("#1 [completed] x", {"stdout": "#1 [completed] x"}),
+        ("#1 [completed] x", {"tasks": [{"id": 1, "subject": ["x"], "status": None}, "x"]}),
+        ("No tasks found", {"stdout": "No tasks found"}),
+        ("No tasks found", {"tasks": {}}),
+        ("", {"tasks": []}),
+        ("Task not found", {"task": None}),
+    ],
+)
+def test_claude_what_lists_no_tasks_is_no_plan(text: str, result: dict[str, Any]) -> None:
+    assert returned(text, **result) == []
+
+
 def test_claude_a_call_that_asks_after_a_process_names_it() -> None:
     (said,) = calls(
         ("TaskOutput", {"task_id": "a"}), ("BashOutput", {"bash_id": "b"}), ("AgentOutputTool", {"agentId": "c"}),

@@ -107,6 +107,23 @@ def test_what_the_summary_has_takes_no_room(run: Run, path: Path) -> None:
     assert "second_delay" in text
 
 
+def test_a_step_of_a_plan_that_was_left_is_not_open(run: Run, tmp_path: Path) -> None:
+    made = session(tmp_path / f"{SESSION}.jsonl")
+    made.user("Port the parser of the harbour names to the new tables")
+    made.user("Describe the delay of the importer in the handbook")
+    text = compacted(run, made.path)
+    assert '**Task:** "Describe the delay' in text
+    assert "Open step" not in text
+
+
+def test_a_step_that_is_far_behind_is_not_open(run: Run, tmp_path: Path) -> None:
+    made = session(tmp_path / f"{SESSION}.jsonl")
+    for number in range(150):
+        made.call(f"far{number}", "Read", file_path=f"{CWD}/src/tide_import.py")
+        made.outcome(f"far{number}", "ok")
+    assert "Open step" not in compacted(run, made.path)
+
+
 def test_where_the_summary_has_everything_nothing_is_handed_out(run: Run, tmp_path: Path) -> None:
     made = Transcript(tmp_path / f"{SESSION}.jsonl")
     made.user(TASK)

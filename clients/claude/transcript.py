@@ -32,6 +32,7 @@ _BEHIND_WORDS = "\n\nNote: The user's next message"
 _NOT_RUN = "<tool_use_error>Sibling tool call errored"
 _NOTIFICATION = "<task-notification>"
 _PLANNERS = ("TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList")
+_NO_TASKS = "No tasks found"
 _SYNTHETIC = "<synthetic>"  # the model of a message that Claude Code itself wrote: an error, an interruption
 
 
@@ -125,6 +126,7 @@ def _of_user(entry: dict[str, Any]) -> list[Item]:
                 found += _said(entry, content.typed(words), f":{number}")
             elif not text.startswith(_NOT_RUN):
                 found.append(_outcome(part, text))
+                found += _listed(content.table(entry.get("toolUseResult")), text)
     return found
 
 
@@ -192,6 +194,23 @@ def _plan(tool: str, given: dict[str, Any]) -> list[Item]:
     else:
         return []
     return [{"kind": "plan", "whole": False, "steps": [step]}]
+
+
+def _listed(result: dict[str, Any], text: str) -> list[Item]:
+    """The plan, or the step of it, that TaskList and TaskGet return: a hook or a subagent may have changed it."""
+    steps: list[PlanStep] = []
+    for row in content.rows(result["tasks"] if "tasks" in result else [result.get("task")]):
+        step: PlanStep = {
+            "id": content.string(row.get("id")),
+            "text": content.string(row.get("subject")),
+            "status": content.string(row.get("status")),
+        }
+        if all(step.values()):
+            steps.append(step)
+    if not steps and (result.get("tasks") != [] or text != _NO_TASKS):
+        return []
+    steps.sort(key=lambda step: (len(step["id"]), step["id"]))  # by number: it lists them in no order
+    return [{"kind": "plan", "whole": "tasks" in result, "steps": steps}]
 
 
 def _of_assistant(entry: dict[str, Any]) -> list[Item]:

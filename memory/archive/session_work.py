@@ -127,6 +127,7 @@ class SessionWork:
         }  # fmt: skip
         if anew:
             about["prompts"], about["plan"] = 0, []
+            about.pop("plan_at", None)
         about["project"], about["folder"] = project or about["project"], folder or about["folder"]
         drafts = (value for _, value, _ in self._events if isinstance(value, CallDraft))
         names = _Names(db, session, about["folder"], drafts)
@@ -141,6 +142,7 @@ class SessionWork:
                 store.save_compaction(db, session, number, extra, value)
             else:
                 about["plan"] = _planned(about["plan"], value)
+                about["plan_at"] = [number, about["prompts"] + extra]
         names.save()
         about["prompts"] += prompts
         # a transcript may be read long after it was written

@@ -101,16 +101,14 @@ def left_of(sessions: Sequence[Work], now: int) -> list[str]:
         sessions: the one to go on from first.
         now: ms since the epoch.
     """
-    if not sessions:
-        return []
     lines = []
-    last = sessions[0]
-    age = max(0, now - last["session"]["updated_at"])
-    if age < STALE_MS:
-        task = work.last_task(last["prompts"])
-        if task:
-            lines.append(f"**Last task** ({_ago(age)}): {work.opening(task)}")
-        step = work.open_step(last["session"]["plan"])
+    task, age = _asked(sessions, now)
+    if task and age < STALE_MS:
+        lines.append(f"**Last task** ({_ago(age)}): {work.opening(task)}")
+    worked = [one for one in sessions if one["session"]["calls"]]
+    last = worked[0] if worked else None
+    if last and now - last["session"]["updated_at"] < STALE_MS:
+        step = work.open_step(last["session"], last["prompts"])
         if step:
             lines.append(f"**Open step:** {clip(one_line(step), _STEP_CHARS)}")
         failure = work.open_failure(last["calls"])
@@ -119,12 +117,13 @@ def left_of(sessions: Sequence[Work], now: int) -> list[str]:
             shown = as_code(command) if len(command) <= _COMMAND_CHARS else ""
             command = shown or clip(one_line(command), _COMMAND_CHARS)
             lines.append(f"**Failed last:** {command} → {clip(one_line(failure['error']), _ERROR_CHARS)}")
+    if sessions and now - sessions[0]["session"]["updated_at"] < STALE_MS:
         said = [prompt for one in reversed(sessions) for prompt in one["prompts"] if prompt != task]
         demands = [one for one in work.demands(said, _LOOKED_AT) if _holds_on(one)][:_DEMANDS]
         if demands:
             lines += ["**The user said:**", *(f"- “{one}”" for one in demands)]
     files = work.working_set(
-        _names(sessions), 0, without=(), characters=WORK_CHARS, most_files=FILES, most_names=NAMES_A_FILE
+        _names(worked), 0, without=(), characters=WORK_CHARS, most_files=FILES, most_names=NAMES_A_FILE
     )
     at_work = [f"- {one_line(': '.join((file, ', '.join(names))).rstrip(': '))}" for file, names in files if file]
     if at_work:
@@ -153,6 +152,15 @@ def text_of(memories: Sequence[Memory], left: Sequence[str] = ()) -> Composed | 
             if cost(content) <= MAX_TOKENS or not lines:
                 return {"content": content, "memories": [memory for memory, _, _ in entries[:count]]}
     return None
+
+
+def _asked(sessions: Sequence[Work], now: int) -> tuple[str, int]:
+    """What was asked for last in the working tree of the first session, be it in one that only talked; its age."""
+    for one in sessions:
+        task = work.last_task(one["prompts"])
+        if task and one["session"]["folder"] == sessions[0]["session"]["folder"]:
+            return task, max(0, now - one["session"]["updated_at"])
+    return "", 0
 
 
 def _names(sessions: Sequence[Work]) -> list[Name]:

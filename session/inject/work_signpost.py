@@ -137,7 +137,7 @@ def _standing(about: Session, calls: Sequence[Call], prompts: Sequence[str], sum
     task = one_line(work.last_task(prompts))
     if task and _plain(task)[:_SAME] not in plain:
         lines["task"] = f'**Task:** "{clip(task, TASK_CHARS, TASK_CHARS // 2)}"'
-    step = one_line(work.open_step(about["plan"]))
+    step = one_line(work.open_step(about, prompts))
     if step and _plain(step)[:_SAME] not in plain:
         lines["step"] = f"**Open step:** {clip(step, STEP_CHARS, STEP_CHARS // 2)}"
     failure = work.open_failure(calls)

@@ -10,7 +10,7 @@ from core import json_text, words
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any, TypedDict
+    from typing import Any, NotRequired, TypedDict
 
     import apsw
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         prompts: int
         calls: int
         plan: list[list[str]]
+        plan_at: NotRequired[list[int]]
+        """How many calls and prompts stood before the plan was changed or read last; not known from older versions."""
 
     class Call(TypedDict):
         """A tool call: see the table `call` in `core.store.migrations`."""
@@ -110,13 +112,20 @@ def totals(db: apsw.Connection) -> tuple[int, int]:
     return int(kept), int(db.execute("SELECT count(*) FROM call").get)
 
 
-def sessions_of_project(db: apsw.Connection, projects: Sequence[str], most: int) -> list[Session]:
-    """The sessions of a project under any of its names, the one that did something last first."""
+def sessions_of_project(
+    db: apsw.Connection, projects: Sequence[str], most: int, *, talks_in: str | None = None
+) -> list[Session]:
+    """The sessions with tool calls of a project under any of its names, the one that did something last first.
+
+    Args:
+        talks_in: those without tool calls instead, in this folder.
+    """
     marks = ", ".join("?" * len(projects))
+    kind, folder = ("calls > 0", ()) if talks_in is None else ("calls = 0 AND folder = ?", (talks_in,))
     rows = db.execute(
-        f"SELECT {_SESSION} FROM session WHERE project IN ({marks}) AND updated_at <> ?"
+        f"SELECT {_SESSION} FROM session WHERE project IN ({marks}) AND updated_at <> ? AND {kind}"
         " ORDER BY updated_at DESC LIMIT ?",
-        (*projects, FORGOTTEN, most),
+        (*projects, FORGOTTEN, *folder, most),
     )
     return [_session(row) for row in rows]
 
@@ -195,7 +204,8 @@ def save_session(db: apsw.Connection, given: Session) -> None:
         f"INSERT OR REPLACE INTO session ({_SESSION}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
         " coalesce((SELECT plan FROM session WHERE id = ?1 AND plan = ?9), ?8))",
         (*(given[name] for name in ("id", "client", "project", "folder", "updated_at", "prompts", "calls")),
-         json_text.dumps(given["plan"]), PURGED_PLAN),
+         json_text.dumps([*given["plan"], given["plan_at"]] if given["plan"] and "plan_at" in given else given["plan"]),
+         PURGED_PLAN),
     )  # fmt: skip
 
 
@@ -353,11 +363,15 @@ def _session(row: tuple[Any, ...]) -> Session:
         steps = json_text.loads(plan) if plan != PURGED_PLAN else []
     except json_text.InvalidJSON:
         steps = []
-    return {
+    made: Session = {
         "id": identifier, "client": client, "project": project, "folder": folder,
         "updated_at": updated_at, "prompts": prompts, "calls": calls,
         "plan": steps if isinstance(steps, list) else [],
     }  # fmt: skip
+    last = made["plan"][-1:]  # in its column it stands below the steps
+    if last and len(last[0]) == 2 and all(isinstance(number, int) for number in last[0]):
+        made["plan_at"] = steps.pop()
+    return made
 
 
 def _call(row: tuple[Any, ...]) -> Call:
