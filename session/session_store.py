@@ -13,7 +13,7 @@ from session.faults import fault_boundary
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, Literal, TypedDict
+    from typing import Any, Literal, NotRequired, TypedDict
 
     import apsw
 
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     class Work(TypedDict):
         """What a session did: `prompts` of the last ones and of talks, `calls` of the one to go on from; oldest first.
 
-        Of a talk `calls` of `session` is 0.
+        Of a talk `calls` of `session` is 0. `answer` is the agent's last word in the first of them.
         """
 
         session: Session
         names: list[Name]
         prompts: list[str]
         calls: list[Call]
+        answer: NotRequired[str]
 
     Outcome = Literal["echo", "fizzle"]
     Verdict = tuple[str, Outcome, int]
@@ -154,6 +155,7 @@ class SessionStore:
                     "names": calls.most_used_names(db, one["id"], _NAMES) if one["calls"] else [],
                     "prompts": calls.prompts(db, one["id"], _PROMPTS) if one["id"] not in ranked[_PROMPTS_OF:] else [],
                     "calls": calls.calls(db, one["id"], last=_CALLS) if one["id"] in ranked[:1] else [],
+                    "answer": calls.last_answer(db, one["id"]) if one is last[0] else "",
                 }
                 for one in last
             ]

@@ -58,6 +58,37 @@ def start(run: Run, *, session: str = "new", cwd: str = CWD, at: int = BEGAN_MS 
     return str(json.loads(out)["hookSpecificOutput"]["additionalContext"]) if out.startswith("{") else out
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "Let me sum up. The delay is doubled in **retry_delay** and pushed as 9e64962; left to do: the changelog.",
+            "The delay is doubled in retry_delay and pushed as 9e64962; left to do: the changelog.",
+        ),
+        ("| file | delay |\n|---|---|\nThe delay is 4 s now in 3 files.", "The delay is 4 s now in 3 files."),
+        ("The importer waits 4 s now because the gauge reads it too" + " and more" * 40, None),
+        ("Now I'll look at the importer.", ""),
+        ("ok", ""),
+    ],
+)
+def test_how_the_agent_closed_is_told(run: Run, tmp_path: Path, said: str, told: str | None) -> None:
+    path = worked(tmp_path, "before")
+    made = Transcript(path, first=99)
+    made.assistant(said)
+    path.write_text(path.read_text().replace(SESSION, "before"))
+    run("memory", "archive", str(path))
+    ended = [line for line in start(run).splitlines() if line.startswith("**It ended with:** ")]
+    if told is None:
+        assert ended and ended[0].endswith("…") and len(ended[0]) <= 220
+    else:
+        assert ended == ([f"**It ended with:** {told}"] if told else [])
+
+
+def test_where_the_user_had_the_last_word_no_answer_is_told(run: Run, tmp_path: Path) -> None:
+    run("memory", "archive", str(worked(tmp_path, "before")))
+    assert "**It ended with:**" not in start(run)
+
+
 def test_a_start_is_told_where_the_project_was_left(run: Run, tmp_path: Path) -> None:
     run("memory", "archive", str(worked(tmp_path, "before")))
     assert start(run).strip().splitlines() == [

@@ -44,6 +44,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(calls, "most_used_names", lambda db, one, most: [f"{one}:{most}"])
     monkeypatch.setattr(calls, "prompts", lambda db, one, most: [f"{one}:{most}"])
     monkeypatch.setattr(calls, "calls", lambda db, one, *, last: [f"{one}:{last}"])
+    monkeypatch.setattr(calls, "last_answer", lambda db, one: f"{one} is done")
     return found
 
 
@@ -54,6 +55,7 @@ def test_the_last_five_sessions_and_of_each_what_is_needed(store: SessionStore, 
     assert [one["names"] for one in left] == [[f"s{n}:80"] for n in range(5)]
     assert [one["prompts"] for one in left] == [["s0:12"], ["s1:12"], ["s2:12"], [], []]
     assert [one["calls"] for one in left] == [["s0:60"], [], [], [], []]
+    assert [one["answer"] for one in left] == ["s0 is done", "", "", "", ""]
 
 
 def test_the_one_to_go_on_from(store: SessionStore, known: list[Any]) -> None:

@@ -81,7 +81,7 @@ def bearing(hits: Sequence[Hit], state: SessionState, said: str) -> list[Hit]:
             text = hit["observation"]
             if hit["session"] != state["sessionId"] and text.startswith(_USER):
                 continue  # what was wanted then
-            if worth(text) >= _TURN_WORTH and not _narrates(text) and names_shared(hit, named):
+            if worth(text) >= _TURN_WORTH and not narrates(text) and names_shared(hit, named):
                 kept.append(hit)
     return kept
 
@@ -101,7 +101,7 @@ def _shown(text: str) -> str:
     return clip(one_line(text[: _TEXT_CHARS * 8]), _TEXT_CHARS)
 
 
-def _narrates(turn: str) -> bool:
+def narrates(turn: str) -> bool:
     """Whether a turn tells of the step that its agent takes, or heads one."""
     lower = turn[:_TEXT_CHARS].lower().replace("’", "'").removeprefix("assistant: ")
     if lower.startswith(_PROGRESS) or any(mark in lower for mark in _STEPPING):

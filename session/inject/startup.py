@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import exp, log
 
-from core import shell_command
+from core import decisive, shell_command
 from core.clock import DAY_MS, HOUR_MS
 from core.project import folder_of
 from core.quoting import as_code, clip, cost, enclose, one_line
@@ -42,6 +42,7 @@ FILES, NAMES_A_FILE, WORK_CHARS = 4, 1, 300
 _CATEGORY_CHARS = 30
 _STEP_CHARS, _COMMAND_CHARS, _ERROR_CHARS = 120, 100, 140
 _DEMANDS, _LOOKED_AT = 2, 8
+_ENDED_CHARS, _ENDED_WORTH = 200, 0.5
 _LASTING = (" never ", " always ", " prefer ", " from now on", " at all costs", " in general")
 # With one name a file instead of two a quarter less is shown, and .26 of it is used next instead of .24.
 # Of 1 to 5 sessions, factors .2 to .95 and 40 to 800 calls the best on half of 29 real sessions, both cut at their last
@@ -105,6 +106,9 @@ def left_of(sessions: Sequence[Work], now: int) -> list[str]:
     task, age = _asked(sessions, now)
     if task and age < STALE_MS:
         lines.append(f"**Last task** ({_ago(age)}): {work.opening(task)}")
+        ended = _ended(sessions[0].get("answer", ""))
+        if ended:
+            lines.append(f"**It ended with:** {ended}")
     worked = [one for one in sessions if one["session"]["calls"]]
     last = worked[0] if worked else None
     if last and now - last["session"]["updated_at"] < STALE_MS:
@@ -152,6 +156,15 @@ def text_of(memories: Sequence[Memory], left: Sequence[str] = ()) -> Composed | 
             if cost(content) <= MAX_TOKENS or not lines:
                 return {"content": content, "memories": [memory for memory, _, _ in entries[:count]]}
     return None
+
+
+def _ended(answer: str) -> str:
+    """How the agent closed, without what only tells of its steps; "" where that says nothing."""
+    from session.inject import selection
+
+    said = [one for one in decisive.sentences(answer) if not (one.startswith("|") or selection.narrates(one))]
+    text = clip(one_line(". ".join(said).replace("**", "").replace("..", ".")), _ENDED_CHARS)
+    return text if text and selection.worth(text) >= _ENDED_WORTH else ""
 
 
 def _asked(sessions: Sequence[Work], now: int) -> tuple[str, int]:

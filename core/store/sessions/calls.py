@@ -155,6 +155,16 @@ def prompts(db: apsw.Connection, identifier: str, last: int) -> list[str]:
     return [str(text) for (text,) in rows][::-1]
 
 
+def last_answer(db: apsw.Connection, identifier: str) -> str:
+    """What the agent said last in a session, as far as it is archived; "" where the user had the last word."""
+    text = db.execute(
+        "SELECT text FROM document WHERE session_id = ? AND session_id <> '' AND observation_type = 'episode'"
+        " AND forgotten_at IS NULL ORDER BY rowid DESC LIMIT 1",
+        (identifier,),
+    ).get
+    return str(text or "").removeprefix("assistant: ") if str(text).startswith("assistant: ") else ""
+
+
 def projects(db: apsw.Connection) -> list[str]:
     """The names of projects that archived sessions worked on."""
     return [str(name) for (name,) in db.execute("SELECT DISTINCT project FROM session WHERE project <> ''")]
