@@ -322,6 +322,13 @@ PIECES = [
     "EOF",
     " ",
     "\n",
+    "if",
+    "then",
+    "else",
+    "done",
+    "||",
+    "& ",
+    "set -e",
 ]
 SIGNS = ["'", '"', "`", "\\", "$(", "${", "(", ")", "{", "}", "((", "<<", "<<<", "<(", ">", "2>&1", "&&", "|", ";", "#"]
 
@@ -331,6 +338,7 @@ def test_any_text_is_read(text: str) -> None:
     for step in shell_command.steps(text):
         assert step["program"] and step["words"]
         assert 0 <= step["start"] < len(text)
+    assert [run["step"] for run in shell_command.fates(text)] == shell_command.steps(text)
     work.kinds_of(text)
     place_of("", text)
     shell_command.without_folder(text)
@@ -344,4 +352,5 @@ def test_a_long_command_is_read_in_linear_time(piece: str) -> None:
     began = time.process_time()
     shell_command.steps(text)
     shell_command.steps(f'"{text}')
+    shell_command.fates(text)
     assert time.process_time() - began < LINEAR_S

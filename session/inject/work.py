@@ -142,8 +142,8 @@ def open_failure(calls: Sequence[Call]) -> Call | None:
     for call in calls[: -_LATE_CALLS - 1 : -1]:
         kinds = kinds_of(call["command"])
         if call["outcome"] == "ok":
-            answered.update(kinds)
-        elif call["outcome"] == "failed" and kinds and kinds[-1] not in answered and _is_failure(call):
+            answered.update(kinds if shell_command.answers(call["command"]) else ())
+        elif call["outcome"] == "failed" and kinds and kinds[-1] not in answered and is_failure(call):
             return call
     return None
 
@@ -265,7 +265,8 @@ def _demands(lower: str) -> bool:
     return any(mark in lower for mark in _DEMANDING) or lower[1:].startswith(_DEMANDING_FIRST)
 
 
-def _is_failure(call: Call) -> bool:
+def is_failure(call: Call) -> bool:
+    """Whether a call that failed has an error of the work, not of how it was run or tried."""
     error, command = call["error"].strip().lower(), call["command"]
     if not error or error.startswith(_NOT_RUN) or command.endswith(("--help", " -h")):
         return False

@@ -5,6 +5,7 @@ It spends nothing on what the client's own summary has. Every line can be acted 
 
 from __future__ import annotations
 
+from core import shell_command
 from core.names import names_in
 from core.quoting import as_code, clip, cost, enclose, one_line
 from core.store.sessions import calls as store
@@ -180,8 +181,10 @@ def _commands(missing: Sequence[Call]) -> dict[str, str]:
     room = COMMANDS_CHARS
     for call in missing:
         code = as_code(call["command"])
-        # of a command behind a pipe the outcome is the last program's
-        entry = code if "|" in call["command"] else f"{code} {call['outcome']}".rstrip()
+        came = shell_command.told(call["command"], call["outcome"])
+        if came == "failed" and "|" in call["command"] and not work.is_failure(call):
+            came = ""  # a `grep` that found nothing
+        entry = f"{code} {came}".rstrip()
         if code and work.is_check(call["command"]) and len(call["command"]) <= COMMAND_CHARS and len(entry) + 2 <= room:
             room -= len(entry) + 2
             shown.append(entry)
