@@ -148,6 +148,28 @@ def open_failure(calls: Sequence[Call]) -> Call | None:
     return None
 
 
+def standing(commands: Sequence[Call]) -> list[Call]:
+    """Of commands that differ only in what reads their output the last; none that failed and was answered since.
+
+    Args:
+        commands: best first, each with its last outcome.
+    """
+    latest: dict[tuple[str, ...], Call] = {}
+    done: dict[str, int] = {}
+    for call in commands:
+        key = shell_command.without_filters(call["command"])
+        latest[key] = max(call, latest.get(key, call), key=lambda one: one["number"])
+        if call["outcome"] == "ok" and shell_command.answers(call["command"]):
+            for kind in kinds_of(call["command"]):
+                done[kind] = max(done.get(kind, 0), call["number"])
+    return [
+        call
+        for call in latest.values()
+        if call["outcome"] != "failed"
+        or not any(done.get(kind, 0) > call["number"] for kind in kinds_of(call["command"])[-1:])
+    ]
+
+
 def kinds_of(command: str) -> list[str]:
     """Program and verb of each step of a command (`git commit`, `mise run lint`), without those that only look."""
     return [shell_command.kind(step) for step in shell_command.steps(command) if not step["looks"]]

@@ -68,7 +68,9 @@ def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int, agent: 
     summary = f"{compactions[-1]['summary'] if compactions else ''}\n{kept}"
     calls = store.calls(db, session)
     commands = [
-        call for call in work_cards.ranked_commands(calls, work_cards.COMMAND_CHARS) if call["command"] not in summary
+        call
+        for call in work.standing(work_cards.ranked_commands(calls, work_cards.COMMAND_CHARS))
+        if call["command"] not in summary
     ]
     lines = _standing(about, calls, _prompts(db, session), summary)
     said = _said(db, session, _plain(summary), shown=_plain(lines.get("task", "")))
