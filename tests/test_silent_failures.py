@@ -23,6 +23,8 @@ FAILED = "....F\nFAILED tests/test_tide.py::test_waits - assert 2.0 == 4.0\n1 fa
         ("npm test; echo exit=$?", "Tests: 2 failed, 1 passed\nexit=1", "Tests: 2 failed, 1 passed"),
         ("make; echo exit=$?", "no rule here\nexit=2", "no rule here"),
         ("make | tail; echo ${PIPESTATUS[0]}", "no rule here\n2", "no rule here"),
+        ("vitest run | tail", "Test Files  1 failed | 2 passed (3)", "Test Files  1 failed | 2 passed (3)"),
+        ("rspec | tail", "10 examples, 2 failures", "10 examples, 2 failures"),
         ("make | tail", "cc x.c\nmake: *** [x.o] Error 1", "make: *** [x.o] Error 1"),
         ("cargo build 2>&1 | tail", "error[E0308]: mismatched types", "error[E0308]: mismatched types"),
         ("npm run check | tail", "npm ERR! code 2\na.ts(1,2): error TS1: no", "a.ts(1,2): error TS1: no"),
@@ -60,6 +62,8 @@ def test_an_output_that_plainly_says_that_the_work_failed(command: str, output: 
         ("npm test; echo exit=$?", "Error: thrown on purpose\nexit=0"),
         ("npm test | grep x; echo exit=$?", "exit=1"),  # the status of grep
         ("npm test | tail", ""),
+        ("npm test; echo $?", "9" * 5000),
+        ("./sync.py | tail", "gave up after 3 failures, then went on"),
         ("go test ./... | tail", "a_test.go:12: logged"),
     ],
 )

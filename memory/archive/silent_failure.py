@@ -29,13 +29,17 @@ _STARTS = (
     "ELIFECYCLE", "panic: ", "test result: FAILED",
 )  # fmt: skip
 _ALONE = frozenset(("FAIL", "FAILED", "FAILED!"))
+_SIGNS = frozenset(",;:()|=-#✗✖×✘✕❌")
 _ERRORS = ("error: ", "Error: ", "fatal: ", "fatal error: ", "ERROR: ")
 _TRACEBACK = "Traceback (most recent call last)"
 _COMPILERS = (": error: ", ": error TS", ": fatal error: ")
 _TASK = " ERROR task failed"  # mise
 _COUNTED = frozenset(("failed", "failing", "failures", "failure", "fail"))
 _PASSED = frozenset(("passed", "passing", "pass"))
+_SUMMING = _COUNTED | _PASSED | frozenset("test tests files suites suite examples skipped xfailed ignored".split())
+"""What may stand in front of a count in the summary of a runner."""
 _STATUSES = ("${PIPESTATUS[0]}", "$?")
+_STATUS_DIGITS = 3
 _LONGEST = 1000
 _LAST_LINES = 400
 
@@ -93,7 +97,7 @@ def _status(runs: Sequence[Run], output: str) -> int | None:
         for line in reversed(output.splitlines()):
             shown = line.strip()
             number = shown.removeprefix(head).removesuffix(tail)
-            if shown == f"{head}{number}{tail}".strip() and number.isdecimal():
+            if shown == f"{head}{number}{tail}".strip() and number.isdecimal() and len(number) <= _STATUS_DIGITS:
                 return int(number)
     return None
 
@@ -134,9 +138,14 @@ def _passes(line: str) -> bool:
 
 
 def _counts(line: str, words: frozenset[str]) -> bool:
-    """Whether it counts some: `2 failed`, `Tests: 1 failed, 3 passed`."""
-    said = line.lower().replace(",", " ").replace(";", " ").replace("(", " ").replace(")", " ").split()
-    return any(word in words and before.isdecimal() and int(before) > 0 for before, word in pairwise(said))
+    """Whether it counts some as a runner does: `2 failed`, `Tests: 1 failed, 3 passed`; not `after 3 failures`."""
+    said = "".join(" " if char in _SIGNS else char for char in line.lower()).split()
+    for before, word in pairwise(said):
+        if before.isdecimal() and int(before) > 0 and word in words:
+            return True
+        if not before.isdecimal() and before not in _SUMMING:
+            return False
+    return False
 
 
 def _plain(line: str) -> str:
