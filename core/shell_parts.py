@@ -19,10 +19,22 @@ def parts_of(command: str) -> list[tuple[list[str], list[str], int]]:
     return scan.parts
 
 
+def marked_parts(command: str) -> tuple[list[tuple[list[str], list[str], int]], list[tuple[int, str]]]:
+    """The parts, and the marks between them: `;`, `&`, `&&`, `|`, `||`, brackets.
+
+    Each mark has how many parts stand before it. An end of a line that ends a part is a `;`.
+    """
+    scan = _Scan(command)
+    scan.read()
+    return scan.parts, scan.marks
+
+
 class _Scan:
     def __init__(self, text: str) -> None:
         self.text = text
         self.parts: list[tuple[list[str], list[str], int]] = []
+        self.marks: list[tuple[int, str]] = []
+        self.marked_at = -1
         self.words: list[str] = []
         self.targets: list[str] = []
         self.word: list[str] = []
@@ -43,7 +55,10 @@ class _Scan:
             if char in " \t\r":
                 self.end_word()
             elif char == "\n":
+                before = len(self.parts)
                 self.end_part()
+                if len(self.parts) > before or self.marks[-1:] == [(before, ")")]:
+                    self.marks.append((len(self.parts), ";"))
                 at = self.behind_documents(at)
                 continue
             elif char == "#" and not self.is_word:
@@ -58,6 +73,7 @@ class _Scan:
                 before = len(self.parts)
                 self.end_part()
                 self.piped = self.piped + len(self.parts) - before if char == "|" else 0
+                self.mark(char, at)
             elif char in "()" and not self.is_test and not _opens(text, at, text[at - 1 : at], ""):
                 self.bracket(char)
             else:
@@ -65,6 +81,15 @@ class _Scan:
                 continue
             at += 1
         self.end_part()
+
+    def mark(self, char: str, at: int) -> None:
+        """Note an operator, as one where it has two characters; the `&` of `|&` tells nothing."""
+        last = self.marks[-1][1] if self.marks and self.marked_at == at - 1 else ""
+        if last == char and char != ";":
+            self.marks[-1] = (len(self.parts), char + char)
+        elif last not in ("|", ";"):
+            self.marks.append((len(self.parts), char))
+        self.marked_at = at
 
     def end_word(self) -> None:
         if not self.is_word:
@@ -112,8 +137,12 @@ class _Scan:
             self.words, self.word, self.is_word = [], [], False
         if char == ")" and not self.depth and self.piped:
             del self.parts[-self.piped :]
+            while self.marks and self.marks[-1][0] > len(self.parts):
+                self.marks.pop()
         self.piped = 0
         self.end_part()
+        if char == "(" or self.depth:
+            self.marks.append((len(self.parts), char))
         self.depth = max(0, self.depth + (1 if char == "(" else -1))
 
     def piece(self, at: int) -> int:

@@ -335,6 +335,13 @@ PIECES = [
     "EOF",
     " ",
     "\n",
+    "if",
+    "then",
+    "else",
+    "done",
+    "||",
+    "& ",
+    "set -e",
 ]
 SIGNS = ["'", '"', "`", "\\", "$(", "${", "(", ")", "{", "}", "((", "<<", "<<<", "<(", ">", "2>&1", "&&", "|", ";", "#"]
 
@@ -344,6 +351,7 @@ def test_any_text_is_read(text: str) -> None:
     for step in shell_command.steps(text):
         assert step["program"] and step["words"]
         assert 0 <= step["start"] < len(text)
+    assert [run["step"] for run in shell_command.fates(text)] == shell_command.steps(text)
     work.kinds_of(text)
     place_of("", text)
     shell_command.without_folder(text)
@@ -357,4 +365,5 @@ def test_a_long_command_is_read_in_linear_time(piece: str) -> None:
     began = time.process_time()
     shell_command.steps(text)
     shell_command.steps(f'"{text}')
+    shell_command.fates(text)
     assert time.process_time() - began < LINEAR_S

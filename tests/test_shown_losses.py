@@ -106,7 +106,7 @@ def test_names_by_their_place() -> None:
 def test_commands_with_their_outcome() -> None:
     command = {"command": "make\n  test", "outcome": "failed", "error": "E: it broke", "runs": 2, **BEFORE}
     assert section("commands", command) == ["  make test    failed, 2×  2 prompts before", "  E: it broke"]
-    for outcome, word in (("ok", "ok"), ("", "no answer"), ("failed", "failed")):
+    for outcome, word in (("ok", "ok"), ("", "no outcome"), ("failed", "failed")):
         shown = section("commands", {**command, "outcome": outcome, "error": "", "runs": 1})
         assert shown == [f"  make test  {word}  2 prompts before"]
     assert section("commands", {**command, "outcome": "ok", "runs": 1}) == ["  make test  ok  2 prompts before"]

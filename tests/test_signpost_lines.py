@@ -12,15 +12,15 @@ from clients import payload
 from core.config import Config
 from core.store.sessions import transcripts
 from session.compaction import client_compaction
-from session.inject import project_context, startup, work_signpost
+from session.inject import project_context, startup, work, work_signpost
 from session.inject.work_signpost import _commands, _is_told, _more, _plain, _said, _standing, _working_set
 
 TASK = "Make the importer of the tide tables wait twice as long"
 STEP = "Double the delay in next_delay of the importer now"
 
 
-def call(command: str, outcome: str = "ok", error: str = "") -> Any:
-    return {"command": command, "outcome": outcome, "error": error, "tool": "Bash", "file": "", "number": 1}
+def call(command: str, outcome: str = "ok", error: str = "", number: int = 1) -> Any:
+    return {"command": command, "outcome": outcome, "error": error, "tool": "Bash", "file": "", "number": number}
 
 
 def standing(*, task: str = TASK, step: str = STEP, calls: Any = (), summary: str = "") -> dict[str, str]:
@@ -132,6 +132,23 @@ def test_commands_that_check_within_their_room() -> None:
     for first, second in ((44, True), (45, False)):
         found = _commands([call("make " + "a" * first), call("make " + "b" * 42)])["commands"]
         assert ("bbb" in found) is second, "110 characters, each with two for what parts it from the next"
+
+
+def test_a_command_is_told_as_run_before_once_whatever_is_behind_its_pipe() -> None:
+    runs = [call("make a | tail -30", number=1), call("make a 2>&1 | tail -50", number=3), call("make b", number=2)]
+    assert [one["number"] for one in work.standing(runs)] == [3, 2]
+    assert _commands(work.standing(runs)) == {"commands": "**Run before:** `make a 2>&1 | tail -50`, `make b` ok"}
+
+
+@pytest.mark.parametrize(
+    ("later", "shown"), [("pytest b", False), ("pytest b | tail", False), ("make b", True), ("pytest | wc -l", True)]
+)
+def test_a_failed_run_is_not_shown_beside_the_one_that_answered_it(later: str, shown: bool) -> None:
+    runs = [call("pytest a", "failed"), call(later, number=2)]
+    assert ("pytest a" in [one["command"] for one in work.standing(runs)]) is shown
+    assert "pytest a" in [
+        one["command"] for one in work.standing([call("pytest a", "failed", number=3), call(later, number=2)])
+    ]
 
 
 def test_the_working_set_by_folder() -> None:

@@ -30,7 +30,7 @@ _CHOSEN = {
     "project": "It is the session that was compacted last in this folder's project; another: joelclaw lost ID",
     "last": "No session of this folder's project was compacted: it is the one that was last; another: joelclaw lost ID",
 }
-_OUTCOMES = {"ok": ("ok", "green"), "failed": ("failed", "red"), "": ("no answer", "yellow")}
+_OUTCOMES = {"ok": ("ok", "green"), "failed": ("failed", "red"), "": ("no outcome", "yellow")}
 
 
 def lost(answer: Answer) -> None:

@@ -72,7 +72,7 @@ class CallDraft:
 
     __slots__ = (
         *("at", "command", "error", "file", "given", "given_names", "key", "outcome", "prompt"),
-        *("returned", "returned_names", "tool"),
+        *("printed", "returned", "returned_names", "tool"),
     )
 
     def __init__(self, tool: Tool, prompt: int, at: int | None) -> None:
@@ -87,12 +87,14 @@ class CallDraft:
         self.at = at
         self.outcome = ""
         self.error = ""
+        self.printed = ""
+        """All that its command printed, of which `returned` may be the beginning alone."""
         self.returned = ""
         self.returned_names: list[tuple[str, bool]] = []
 
     def finish(self, text: str, outcome: str) -> None:
         """Note what it returned, and what came of it, "" while that is not known."""
-        self.returned = both_ends(text, READ_CHARS)
+        self.returned = self.printed = both_ends(text, READ_CHARS)
         self.returned_names = names_in_order(self.returned)
         self.outcome = outcome
         self.error = error_line(self.returned) if outcome == "failed" else ""
@@ -100,7 +102,8 @@ class CallDraft:
     def end(self, text: str, failed: bool) -> None:
         """Note what came of it when another call has what it returned."""
         self.outcome = "failed" if failed else "ok"
-        self.error = error_line(both_ends(text, READ_CHARS)) if failed else ""
+        self.printed = both_ends(text, READ_CHARS)
+        self.error = error_line(self.printed) if failed else ""
 
 
 def late(key: str) -> CallDraft:

@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from core import clock
+from core import clock, shell_command
 from core.errors import Failure
 from core.redaction.names import MARK
 from core.store.sessions import calls, transcripts
@@ -153,7 +153,8 @@ def _lines(said: list[tuple[str, int]], called: list[Call]) -> tuple[Line, ...]:
 
 
 def _of_call(call: Call) -> Line:
-    parts = (call["tool"], call["command"] or call["file"], call["outcome"], call["error"], call["passage"])
+    outcome = shell_command.told(call["command"], call["outcome"])
+    parts = (call["tool"], call["command"] or call["file"], outcome, call["error"], call["passage"])
     text = " ".join(" ".join(part.split()) for part in parts if part)
     failed = bool(call["error"]) or call["outcome"] in ("failed", "error")
     return Line(0, "tool", "tool_call", text, call["file"], call["command"], failed)

@@ -5,7 +5,7 @@ Hot path. A call is known as `call:<session>:<number>`; what was said in the ses
 
 from __future__ import annotations
 
-from core import clock, ids, words
+from core import clock, ids, shell_command, words
 from core.store.sessions import call_search, calls, transcripts
 from recall import origin
 from recall.by_name import passage
@@ -158,7 +158,8 @@ def place(call: Found) -> str:
     if len(about) > most:
         about = passage.CUT + about[1 - most :] if call["file"] else about[: most - 1] + passage.CUT
     head = f"{call['tool']} {about}".strip()
-    outcome = f", {call['outcome']}" if call["outcome"] == "failed" or (call["outcome"] and not call["file"]) else ""
+    came = shell_command.told(call["command"], call["outcome"])
+    outcome = f", {came}" if came == "failed" or (came and not call["file"]) else ""
     return f"{head} (session {ids.shown(call['session'])}, prompt {call['prompt']}, call {call['number']}{outcome})"
 
 
@@ -185,8 +186,8 @@ def view(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
         "id": f"{PREFIX}{session}:{number}", "collection": COLLECTION, "place": place(call), "session": session,
         "client": call["client"], "project": call["project"], "number": call["number"], "prompt": call["prompt"],
         "at": _time(call), "tool": call["tool"], "file": call["file"], "command": call["command"],
-        "outcome": call["outcome"], "error": call["error"], "passage": call["passage"],
-        "origin": origin.of_call(call["tool"]),
+        "outcome": shell_command.told(call["command"], call["outcome"]), "error": call["error"],
+        "passage": call["passage"], "origin": origin.of_call(call["tool"]),
     }  # fmt: skip
 
 

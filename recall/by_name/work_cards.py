@@ -242,7 +242,8 @@ def _deal_faded(names: Sequence[Name], room: int) -> list[Name]:
 def _command_lines(db: apsw.Connection, session: str, room: int) -> list[str]:
     lines: list[str] = []
     for call in ranked_commands(store.calls(db, session), COMMAND_CHARS):
-        outcome = f"{call['outcome']}: {call['error'][:80]}" if call["error"] else call["outcome"] or "no outcome"
+        came = shell_command.told(call["command"], call["outcome"])
+        outcome = f"{came}: {call['error'][:80]}" if call["error"] else came or "no outcome"
         line = f"$ {call['command']}  ({outcome})"
         room -= len(line) + 1
         if room < 0:

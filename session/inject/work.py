@@ -156,10 +156,32 @@ def open_failure(calls: Sequence[Call]) -> Call | None:
     for call in calls[: -_LATE_CALLS - 1 : -1]:
         kinds = kinds_of(call["command"])
         if call["outcome"] == "ok":
-            answered.update(kinds)
-        elif call["outcome"] == "failed" and kinds and kinds[-1] not in answered and _is_failure(call):
+            answered.update(kinds if shell_command.answers(call["command"]) else ())
+        elif call["outcome"] == "failed" and kinds and kinds[-1] not in answered and is_failure(call):
             return call
     return None
+
+
+def standing(commands: Sequence[Call]) -> list[Call]:
+    """Of commands that differ only in what reads their output the last; none that failed and was answered since.
+
+    Args:
+        commands: best first, each with its last outcome.
+    """
+    latest: dict[tuple[str, ...], Call] = {}
+    done: dict[str, int] = {}
+    for call in commands:
+        key = shell_command.without_filters(call["command"])
+        latest[key] = max(call, latest.get(key, call), key=lambda one: one["number"])
+        if call["outcome"] == "ok" and shell_command.answers(call["command"]):
+            for kind in kinds_of(call["command"]):
+                done[kind] = max(done.get(kind, 0), call["number"])
+    return [
+        call
+        for call in latest.values()
+        if call["outcome"] != "failed"
+        or not any(done.get(kind, 0) > call["number"] for kind in kinds_of(call["command"])[-1:])
+    ]
 
 
 def kinds_of(command: str) -> list[str]:
@@ -288,7 +310,8 @@ def _demands(lower: str) -> bool:
     return any(mark in lower for mark in _DEMANDING) or lower[1:].startswith(_DEMANDING_FIRST)
 
 
-def _is_failure(call: Call) -> bool:
+def is_failure(call: Call) -> bool:
+    """Whether a call that failed has an error of the work, not of how it was run or tried."""
     error, command = call["error"].strip().lower(), call["command"]
     if not error or error.startswith(_NOT_RUN) or command.endswith(("--help", " -h")):
         return False

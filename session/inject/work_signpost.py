@@ -5,6 +5,7 @@ It spends nothing on what the client's own summary has. Every line can be acted 
 
 from __future__ import annotations
 
+from core import shell_command
 from core.names import names_in
 from core.quoting import as_code, clip, cost, enclose, one_line
 from core.store.sessions import calls as store
@@ -67,7 +68,9 @@ def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int, agent: 
     summary = f"{compactions[-1]['summary'] if compactions else ''}\n{kept}"
     calls = store.calls(db, session)
     commands = [
-        call for call in work_cards.ranked_commands(calls, work_cards.COMMAND_CHARS) if call["command"] not in summary
+        call
+        for call in work.standing(work_cards.ranked_commands(calls, work_cards.COMMAND_CHARS))
+        if call["command"] not in summary
     ]
     lines = _standing(about, calls, _prompts(db, session), summary)
     said = _said(db, session, _plain(summary), shown=_plain(lines.get("task", "")))
@@ -180,8 +183,10 @@ def _commands(missing: Sequence[Call]) -> dict[str, str]:
     room = COMMANDS_CHARS
     for call in missing:
         code = as_code(call["command"])
-        # of a command behind a pipe the outcome is the last program's
-        entry = code if "|" in call["command"] else f"{code} {call['outcome']}".rstrip()
+        came = shell_command.told(call["command"], call["outcome"])
+        if came == "failed" and "|" in call["command"] and not work.is_failure(call):
+            came = ""  # a `grep` that found nothing
+        entry = f"{code} {came}".rstrip()
         if code and work.is_check(call["command"]) and len(call["command"]) <= COMMAND_CHARS and len(entry) + 2 <= room:
             room -= len(entry) + 2
             shown.append(entry)

@@ -49,7 +49,7 @@ class Command:
 
     command: str
     outcome: str
-    """ok, failed, or "" where nothing came back."""
+    """ok, failed, or "" where nothing came back, or what came says nothing of the command: `make | tail`."""
     error: str
     runs: int
     prompts_before: int

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import exp
 from typing import TYPE_CHECKING
 
+from core import shell_command
 from core.names import ENDINGS
 from core.places import place_of, relative
 from core.store.sessions.calls import FADING_CALLS
@@ -145,9 +146,9 @@ class Work:
                 weights[key] = weights.get(key, 0.0) + self._faded(worth_of(call["command"]), call["number"])
         found = [
             Command(
-                command=self._here(call["command"]), outcome=call["outcome"], error=_telling_error(call["error"]),
-                runs=runs[key], prompts_before=self._prompts_before(call["prompt"]),
-                calls_before=self.call - call["number"],
+                command=self._here(call["command"]), outcome=shell_command.told(call["command"], call["outcome"]),
+                error=_telling_error(call["error"]), runs=runs[key],
+                prompts_before=self._prompts_before(call["prompt"]), calls_before=self.call - call["number"],
                 again=key in again, get=by_name(next(iter(steps(call["command"]))), self.session),
             )
             for key, call in last.items()
@@ -160,13 +161,14 @@ class Work:
         found: dict[str, Error] = {}
         done: set[str] = set()
         for call in reversed(self.after):
-            if call["outcome"] == "ok":
+            if call["outcome"] == "ok" and shell_command.answers(call["command"]):
                 done |= steps(call["command"]).keys()
         for call in reversed(self.before):
             keys = steps(call["command"]).keys()
             error = _telling_error(call["error"])
             if call["outcome"] == "ok":
-                done |= keys
+                if shell_command.answers(call["command"]):
+                    done |= keys
                 continue
             looked_around = call["command"] and not keys
             if call["outcome"] == "failed" and error and not looked_around and not self.told.line(error):

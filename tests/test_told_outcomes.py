@@ -1,0 +1,111 @@
+"""A command is told as `ok` only where that is what became of its work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from claude_transcript import CWD, SESSION, Transcript
+from conftest import Run
+
+from core import shell_command
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest",
+        "make 2>&1",
+        "cd x && pytest -q",
+        "npm test && git commit -m x",
+        "rm -f x; pytest",
+        "sleep 3; npm test;",
+        "set -o pipefail; pytest | tail -3",
+        "set -euo pipefail\npytest | tail -3\necho x",
+        "set -e\nmake\necho done",
+        "cat x | head",
+        "git log | head",
+        "grep x y; ls",
+        "printf 'y\\n' | git add -p",
+        "for f in a b; do pytest $f; done",
+        "if [ -f x ]; then make; fi",
+        "pytest || exit 1",
+        "pytest || { echo bad; exit 1; }",
+        "npm test || npm run test:slow",
+        "(cd x && make)",
+        "{ make; }",
+        "make && echo fine",
+        "bash -c 'cd x && make'",
+        "make > log 2>&1; rc=$?; tail log; exit $rc",
+        "pytest | tail; exit ${PIPESTATUS[0]}",
+        "case $x in a|b) make;; esac",
+        "git commit -m \"$(cat <<'EOF'\na; b | c\nEOF\n)\"",
+        "",
+    ],
+)
+def test_a_success_that_is_the_works_own(command: str) -> None:
+    assert shell_command.told(command, "ok") == "ok"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest | tail -3",
+        'go test ./... 2>&1 | grep -A 20 "FAIL"',
+        "npm test; echo exit=$?",
+        "npm test\necho done",
+        "cd x && make 2>&1 | tail",
+        "make |& tail",
+        "(cd x && make) | tail",
+        "{ make; } 2>&1 | tail",
+        "make || true",
+        "make || exit 0",
+        "make &",
+        "make & sleep 2; curl x",
+        "pytest; rm x",
+        "for f in a b; do pytest $f | tail -1; done",
+        "for f in a b; do pytest $f; done | tail",
+        "if make; then echo a; else echo b; fi",
+        "if [ -f x ]; then make; fi; echo a",
+        "while ! make; do sleep 1; done",
+        "bash -c 'make | tail'",
+        "bash -c 'make' | tail",
+        "! make",
+        "make test | tail -3 && git commit -m x",
+        "npm test; npm run lint | tail",
+        "pytest | tail; set -o pipefail",
+        "make |\n  tail",
+    ],
+)
+def test_a_success_of_another_program_is_no_outcome(command: str) -> None:
+    assert shell_command.told(command, "ok") == ""
+    assert shell_command.told(command, "failed") == "failed"
+
+
+def session(path: Path) -> Transcript:
+    made = Transcript(path)
+    made.user("Make the importer of the tide tables wait twice as long after each failed request")
+    made.call("w", "Write", file_path=f"{CWD}/src/tide_import.py", content="class RetryPolicy: pass")
+    made.outcome("w", "done")
+    for number in range(4):
+        made.call(f"r{number}", "Read", file_path=f"{CWD}/src/tide_import.py")
+        made.outcome(f"r{number}", "class RetryPolicy: pass")
+    return made
+
+
+def test_all_say_the_same_of_a_command_behind_a_pipe(run: Run, tmp_path: Path) -> None:
+    made = session(tmp_path / f"{SESSION}.jsonl")
+    made.call("c", "Bash", command="make tide_check 2>&1 | tail -3")
+    made.outcome("c", "checking src/tide_import.py")
+    boundary = made.entry("system", "", subtype="compact_boundary", compactMetadata={"postTokens": 900})
+    made.write(boundary, made.entry("user", "The user works.", isCompactSummary=True))
+    run("memory", "archive", str(made.path))
+    card = run("recall", "src/ commands", "--raw").out
+    assert "$ make tide_check 2>&1 | tail -3  (no outcome)" in card
+    shown = run("memory", "show", f"call:{SESSION}:6").result
+    assert shown["outcome"] == ""
+    assert ", ok" not in shown["place"]
+    (command,) = run("lost", SESSION, "--kind", "commands").result["lost"]["commands"]["entries"]
+    assert (command["command"], command["outcome"]) == ("make tide_check 2>&1 | tail -3", "")
+    (line,) = [one for one in run("sessions", "extract", SESSION).out.splitlines() if "tide_check" in one][:1]
+    assert "tail -3 ok" not in line
