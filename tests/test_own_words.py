@@ -39,6 +39,9 @@ PASTED = [
     f"<ticket>\n{ORDER}\n\n</ticket>",
     f'<comment author="kim">{ORDER}</comment>',
     f"The ticket says:\n{ORDER}\nAlways rename the tables",
+    f"JIRA ticket:\n\n{ORDER}\nAlways rename the tables",
+    f"Orders are lost\nDescription: {ORDER}",
+    f'10.0.0.1 - - [21/Nov/2026:10:00:00 +0000] "GET /{ORDER}"\nerror[E0308]: {ORDER}',
     f"It reads as follows:\n\n    {ORDER}\n\n    Always rename the tables",
     LOG,
     f"[10:00:01] {ORDER}\nNov 21 10:00:01 host app: {ORDER}\nworker-1  | {ORDER}\nERROR: {ORDER}",
@@ -64,7 +67,9 @@ def test_what_a_person_pasted_is_not_his_word(form: str, pasted: str) -> None:
     assert ASKED in shown and "f-strings" not in shown and "worker" not in shown
 
 
-@pytest.mark.parametrize("pasted", [ORDER, f"Rules:\n- {ORDER}", f"1. Rename it\n   {ORDER}", f"So: {ORDER}"])
+@pytest.mark.parametrize(
+    "pasted", [ORDER, f"Rules:\n- {ORDER}", f"1. Rename it\n   {ORDER}", f"My rules:\n    {ORDER}"]
+)
 def test_what_he_wrote_himself_is(pasted: str) -> None:
     prompt = f"{ASKED}.\n\n{pasted}"
     assert own_words.of(prompt) == own_words.said(prompt) == prompt
@@ -142,6 +147,17 @@ PROSE = [
 @pytest.mark.parametrize("prose", PROSE)
 def test_plain_prose_comes_back_as_it_is(prose: str) -> None:
     assert own_words.of(prose) == own_words.said(prose) == prose
+
+
+def test_fix_it_is_a_request_beside_what_is_to_be_fixed() -> None:
+    older = "Migrate the users table to the new schema"
+    assert work.last_task([older, f"{TRACE}\n\nplease fix it"]) == work.last_task([f"please fix\n{LOG}"]) + " it"
+    assert work.last_task([older, "please fix it"]) == work.last_task([older, f"{LOG}\n\nthanks"]) == older
+
+
+def test_a_list_behind_a_diff_is_his() -> None:
+    assert own_words.of(f"{DIFF}\n\n- {ORDER}\n- {ASKED}") == f"- {ORDER}\n- {ASKED}"
+    assert own_words.of(f"{DIFF}\n\n-    {ORDER}\n\n{ASKED}") == ASKED
 
 
 def test_a_single_quotation_is_all_that_he_says() -> None:

@@ -23,7 +23,8 @@ _PROGRAMS = (
     "diff --git ", "--- a/", "+++ b/", "--- /dev/", "+++ /dev/", "-rw", "drwx", "-rwx", "lrwx", "level=", "time=",
     "E   ", "thread '", "panic: ", "goroutine ", "=====", "-----", "#####", '{"', "[{", '[["', "✓ ", "✔ ", "✗ ", "✘ ",
     "❯ ", "➜ ", "$ ", "PS C:\\", "</", "Author: ", "Date:   ", "* commit ", "| ", "|-",
-    "create mode ", "=== ", "--- FAIL", "--- PASS", "@@ ", "⏺ ", "⎿ ", "│", "╭", "╰", "#!/",
+    "create mode ", "=== ", "--- FAIL", "--- PASS", "@@ ", "error[", "--> ",
+    "⏺ ", "⎿ ", "│", "╭", "╰", "#!/",
 )  # fmt: skip
 _PROMPTS = ("$ ", "❯ ", "➜ ", "PS C:\\")
 """What is printed below one, to the next blank line, is its answer."""
@@ -31,9 +32,15 @@ _BRACKETS = frozenset("{ } [ ] }, ], ( ) ); }; }) }); ),".split())
 # At the end of a line they say that what follows is another's: "the ticket says:", "review comment from Kim:".
 _OF_OTHERS = frozenset(
     "ticket jira reviewer reviewers review says said wrote writes commented comment comments email copilot bugbot"
-    " coderabbit readme".split()
+    " coderabbit readme description criteria reproduce".split()
 )
+_OPENING_A_TICKET = ("Description: ", "Acceptance criteria: ", "Steps to reproduce: ", "Reporter: ", "Assignee: ")
+# Such a line is no more than a label, and belongs to what it announces, where it begins or ends so.
+_FIRST_OF_LABEL = frozenset("the jira ticket review reviewer comment comments email copilot bugbot coderabbit".split())
+_SAYING = frozenset("says said wrote writes commented".split())
+_LABEL_WORDS, _LONGEST_LABEL = 5, 60
 _OF_HIMSELF = frozenset("i i've my we our you your me us".split())
+_OWNED = frozenset(("my", "our"))
 _LEAD_WORDS = 6
 _INDENT = 4
 _OWN, _BLANK, _INDENTED, _CODE, _PASTED, _PRINTED = range(6)
@@ -82,13 +89,16 @@ def _kinds(lines: list[str]) -> list[int]:
             continue
         if not bare:
             kinds[number] = _BLANK
-            in_output = is_others = False
+            in_output = False
+            in_hunk = in_hunk and _goes_on_in_hunk("".join(lines[number + 1 : number + 2]))
+            is_others = is_others and kinds[number - 1] == _PASTED and _is_label(lines[number - 1].strip())
             continue
         ends = _block_end(lines, number, bare, closers, is_alone)
         if ends > number or in_output or (in_hunk and line[0] in "+- \\"):
             kinds[number] = _PASTED
             continue
-        is_others = is_others or (number > 0 and _is_of_others(lines[number - 1].strip()))
+        is_label = _is_label(bare)
+        is_others = is_others or is_label or (number > 0 and _is_of_others(lines[number - 1].strip()))
         goes_on = number > 0 and kinds[number - 1] == _PRINTED and line[0].isspace()
         kinds[number] = _PRINTED if goes_on else _PASTED if is_others else _kind(line, bare)
         in_hunk = bare.startswith("@@ ")
@@ -189,7 +199,8 @@ def _leave_out_indented(lines: list[str], kinds: list[int]) -> None:
         if kinds[number] == _OWN:
             bare = line.strip()
             is_deep = line.startswith("\t") or (len(line) > _INDENT and line[:_INDENT].isspace())
-            if is_deep and before.endswith((":", "：")) and _without_marker(bare) == bare:
+            is_behind = before.endswith((":", "：")) and _OWNED.isdisjoint(before[:60].lower().split())
+            if is_deep and is_behind and _without_marker(bare) == bare:
                 kinds[number] = _PASTED
             else:
                 before = bare
@@ -198,6 +209,8 @@ def _leave_out_indented(lines: list[str], kinds: list[int]) -> None:
 def _is_printed(bare: str) -> bool:
     """Whether a program printed such a line: a log's, a trace's, a diff's, a shell's, JSON."""
     if bare.startswith(_PROGRAMS) or bare in _BRACKETS:
+        return True
+    if bare.startswith(_OPENING_A_TICKET) or " - - [" in bare[:60]:
         return True
     if bare.startswith('File "') and ", line " in bare:
         return True
@@ -264,6 +277,17 @@ def _is_of_others(lead: str) -> bool:
         return False
     words = lead[:-1].lower().replace("’", "'").split()[-_LEAD_WORDS:]
     return not _OF_OTHERS.isdisjoint(words) and _OF_HIMSELF.isdisjoint(words)
+
+
+def _goes_on_in_hunk(line: str) -> bool:
+    """Whether a line behind an empty one is a diff's, and no list's."""
+    return line[:1] in ("+", "-") and (line[1:2] != " " or line[2:3] == " ")
+
+
+def _is_label(lead: str) -> bool:
+    """Whether a line says so and nothing else: "JIRA ticket:", "Kim wrote:"."""
+    words = lead[:-1].lower().split() if len(lead) < _LONGEST_LABEL and _is_of_others(lead) else []
+    return 0 < len(words) <= _LABEL_WORDS and (words[0] in _FIRST_OF_LABEL or words[-1] in _SAYING)
 
 
 def _is_code(bare: str) -> bool:

@@ -284,8 +284,9 @@ def is_request(text: str) -> bool:
     """Whether a message says what a person wants done: not that the work may go on, or that it is well.
 
     A long one does by its words. A short one does where it is an imperative or a question with a word of its own:
-    "Fix the login bug", but not "fix it", "run the tests" or "yes, push it".
+    "Fix the login bug", but not "fix it", "run the tests" or "yes, push it". Beside something pasted "fix it" does.
     """
+    whole = text
     text, is_automated = _own(text)
     if is_automated:
         return False
@@ -304,11 +305,12 @@ def is_request(text: str) -> bool:
     while is_polite < len(said) and said[is_polite] in _BEFORE:
         is_polite += 1
     order = said[is_polite:]
+    is_beside = text != whole[:_READ_CHARS].strip() and not _VERBS.isdisjoint(order[:1])
     if not order or (len(order) > 1 and order[1] in _BEFORE_ALL):
-        return False
+        return bool(order) and is_beside
     about = {word for word in _meaning(" ".join(order[1:])) if not word.isdigit() or len(word) > 1}
     if order[0] in _VERBS or order[0] in _QUESTIONS:
-        return bool(about)
+        return bool(about) or is_beside
     if order[0] in _STEPS:
         return len(about) > 1
     if not _FAULTS.isdisjoint(order) and order[0] in _ARTICLES:
