@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.decisive import lines_of, sentences, weight
+from core.speech.decisive import lines_of, sentences, weight
 
 
 def test_the_sentences_of_a_turn_without_its_speaker() -> None:

@@ -69,7 +69,7 @@ def said(monkeypatch: pytest.MonkeyPatch, *turns: str, plain: str = "", shown: s
     monkeypatch.setattr(transcripts, "turns", lambda db, session, **more: asked.append(more) or numbered)
     db: Any = None
     found = _said(db, "s1", plain, shown=shown)
-    assert asked == [{"first": 0, "last": 60, "characters": 1500}]
+    assert asked == [{"first": 0, "last": 60, "characters": 12000}]
     return found
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from math import exp
 
-from core import clock, decisive, ids, shell_command
+from core import clock, ids, shell_command
 from core.names import is_file, names_in
 from core.project import same
+from core.speech import decisive, own_words
 from core.store.history import injections
 from core.store.sessions import call_search, transcripts
 from core.store.sessions import calls as store
@@ -46,8 +47,9 @@ LEAN_CHARS, ONE_CHARS, MOST_CHARS = 1000, 600, 3900
 COMMAND_CHARS, COMMANDS_CHARS, DECISIONS_CHARS = 200, 1300, 1300
 _TOLD = 0.25
 """What the client's own summary has is told last."""
-_FIRST, _LAST, _TURN_CHARS = 10, 110, 1500
-"""Turns that are looked at for what was decided."""
+_FIRST, _LAST, _TURN_CHARS, _PROMPT_CHARS = 10, 110, 1500, 12_000
+"""Turns that are looked at for what was decided; of a prompt more, for its writer may have pasted first."""
+_USER = "user: "
 _LEFT_OUT = "[redacted:"
 _SIGNPOSTS = 20
 """Signposts that are looked into for a query."""
@@ -213,8 +215,9 @@ def decision_lines(db: apsw.Connection, session: str, room: int) -> list[str]:
     """What was decided, warned of and asked for in a session, and the last summary has not; a sentence a line."""
     compactions = store.compactions(db, session)
     told = " ".join(compactions[-1]["summary"].lower().split()) if compactions else ""
-    turns = transcripts.turns(db, session, first=_FIRST, last=_LAST, characters=_TURN_CHARS)
-    return decisive.lines_of([text for _, text in turns], told, room)
+    turns = transcripts.turns(db, session, first=_FIRST, last=_LAST, characters=_PROMPT_CHARS)
+    texts = [_USER + own_words.said(text[len(_USER) :]) if text.startswith(_USER) else text for _, text in turns]
+    return decisive.lines_of([text[:_TURN_CHARS] for text in texts], told, room)
 
 
 def deal_names(names: Sequence[Name], total: int, told: Container[str], room: int) -> list[Name]:

@@ -7,10 +7,11 @@ write gate knows such texts: its verdict and confidence weigh the score here.
 
 from __future__ import annotations
 
-from core import clock, decisive, words
-from core.decisive import sentences as sentences
+from core import clock, words
 from core.names import names_in, names_in_order
 from core.quoting import clip, one_line
+from core.speech import decisive
+from core.speech.decisive import sentences as sentences
 from memory import gate
 from memory.noise import PLANS, begins_with, is_noise
 from recall import trust

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from math import exp, log
 
-from core import decisive, shell_command
+from core import shell_command
 from core.clock import DAY_MS, HOUR_MS
 from core.project import folder_of
 from core.quoting import as_code, clip, cost, enclose, one_line
+from core.speech import decisive, own_words
 from session.inject import work
 from session.inject.runner import ALREADY
 from session.session_event import GATEWAY
@@ -122,7 +123,8 @@ def left_of(sessions: Sequence[Work], now: int) -> list[str]:
             command = shown or clip(one_line(command), _COMMAND_CHARS)
             lines.append(f"**Failed last:** {command} → {clip(one_line(failure['error']), _ERROR_CHARS)}")
     if sessions and now - sessions[0]["session"]["updated_at"] < STALE_MS:
-        said = [prompt for one in reversed(sessions) for prompt in one["prompts"] if prompt != task]
+        prompts = [prompt for one in reversed(sessions) for prompt in one["prompts"]]
+        said = [prompt for prompt in prompts if own_words.of(prompt).strip() != task]
         demands = [one for one in work.demands(said, _LOOKED_AT) if _holds_on(one)][:_DEMANDS]
         if demands:
             lines += ["**The user said:**", *(f"- “{one}”" for one in demands)]

@@ -7,6 +7,7 @@ those brings memories of anything. So only real conversation is a topic, and wit
 from __future__ import annotations
 
 from core import words
+from core.speech import own_words
 from memory.noise import ACKNOWLEDGEMENTS, begins_with, is_own
 from session.state import task
 
@@ -88,24 +89,50 @@ def query_of(messages: Sequence[Message], message: str = "") -> str:
 
 
 def is_topic(text: str) -> bool:
-    """Whether a message is a person's own words about something: no envelope, digest, acknowledgement or output."""
-    text = text[:_READ_CHARS].strip()
+    """Whether a message is a person's own words about something: no envelope, digest, acknowledgement or output.
+
+    What he pasted beside them does not count, wherever it stands.
+    """
+    text, is_automated = _own(text)
     plain = _bare(text)
-    if sum(1 if character.isascii() else 2 for character in plain) < LEAST_CHARS or not _is_said(text, plain):
+    if is_automated or sum(1 if character.isascii() else 2 for character in plain) < LEAST_CHARS:
+        return False
+    if not _is_said(text, plain):
         return False
     said = {word for word in words.split(plain) if word not in words.STOP_WORDS and word not in _EMPTY_WORDS}
     least = 1 if is_status_question(text) else _LEAST_WORDS  # what it asks about is a topic
     return len(said) >= least or any(not word.isascii() for word in said)
 
 
+def _own(text: str) -> tuple[str, bool]:
+    """What a person wrote of a message, and whether no person did: told by how the whole begins."""
+    own = own_words.of(text)
+    if own == text:
+        return text[:_READ_CHARS].strip(), False
+    return own[:_READ_CHARS].strip(), _is_of_program(text[:_READ_CHARS].strip())
+
+
+def _is_of_program(text: str) -> bool:
+    """Whether a client or a program of ours wrote it; a person's own marks are words: `<log>`, not `<command-name>`."""
+    tag = text[1:60].partition(">")[0].partition(" ")[0] if text[:1] == "<" else ""
+    return "-" in tag or "_" in tag or _is_command(text) or _is_automated(text, _lower(_bare(text)))
+
+
+def _lower(plain: str) -> str:
+    return " ".join(plain.lower().replace("’", "'").split())
+
+
+def _is_automated(text: str, lower: str) -> bool:
+    is_labelled = begins_with(lower, _AUTOMATED) or _is_labelled(lower)
+    return is_labelled or any(mark in lower for mark in _TELLTALE) or is_own(text)
+
+
 def _is_said(text: str, plain: str) -> bool:
     """Whether a person said it, however short it is; `plain` is the text without the marks at its start."""
     if text.startswith(("<", "‹")) or _is_command(text):
         return False
-    lower = " ".join(plain.lower().replace("’", "'").split())
-    if begins_with(lower, _AUTOMATED) or _is_labelled(lower) or any(mark in lower for mark in _TELLTALE):
-        return False
-    return not (is_own(text) or _acknowledges(lower) or _is_output(text, lower))
+    lower = _lower(plain)
+    return not (_is_automated(text, lower) or _acknowledges(lower) or _is_output(text, lower))
 
 
 def _bare(text: str) -> str:
@@ -257,11 +284,14 @@ def is_request(text: str) -> bool:
     """Whether a message says what a person wants done: not that the work may go on, or that it is well.
 
     A long one does by its words. A short one does where it is an imperative or a question with a word of its own:
-    "Fix the login bug", but not "fix it", "run the tests" or "yes, push it".
+    "Fix the login bug", but not "fix it", "run the tests" or "yes, push it". Beside something pasted "fix it" does.
     """
+    whole = text
+    text, is_automated = _own(text)
+    if is_automated:
+        return False
     if is_topic(text) and (len(_meaning(text[:1000])) >= _MEANING_WORDS or not text.isascii()):
         return True
-    text = text[:_READ_CHARS].strip()
     plain = _bare(text)
     if len(plain) > _REQUEST_CHARS or not _is_said(text, plain) or is_status_question(text):
         return False
@@ -275,11 +305,12 @@ def is_request(text: str) -> bool:
     while is_polite < len(said) and said[is_polite] in _BEFORE:
         is_polite += 1
     order = said[is_polite:]
+    is_beside = text != whole[:_READ_CHARS].strip() and not _VERBS.isdisjoint(order[:1])
     if not order or (len(order) > 1 and order[1] in _BEFORE_ALL):
-        return False
+        return bool(order) and is_beside
     about = {word for word in _meaning(" ".join(order[1:])) if not word.isdigit() or len(word) > 1}
     if order[0] in _VERBS or order[0] in _QUESTIONS:
-        return bool(about)
+        return bool(about) or is_beside
     if order[0] in _STEPS:
         return len(about) > 1
     if not _FAULTS.isdisjoint(order) and order[0] in _ARTICLES:

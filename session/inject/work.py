@@ -8,6 +8,7 @@ from __future__ import annotations
 from core import shell_command
 from core.names import is_file
 from core.quoting import one_line
+from core.speech import own_words
 from recall.by_name.work_cards import faded
 from session.inject.topics import is_request, is_topic
 
@@ -70,14 +71,14 @@ _INTERPRETERS = frozenset("python python3 node npx tsx bun deno ruby perl bash s
 
 
 def last_task(prompts: Sequence[str]) -> str:
-    """What the user last asked for, in his words: the last prompt that says more than that the work may go on.
+    """What the user last asked for, without what he pasted: of the last prompt that says more than "go on".
 
     Args:
         prompts: oldest first.
     """
     for prompt in prompts[: -_LOOKED_BACK - 1 : -1]:
         if is_request(prompt):
-            return prompt
+            return own_words.of(prompt).strip() or prompt
     return ""
 
 
@@ -103,11 +104,13 @@ def demands(prompts: Sequence[str], most: int) -> list[str]:
     """
     found: dict[str, None] = {}
     for prompt in reversed(prompts):
-        # a longer one is pasted, one with headings is a plan
-        if len(found) >= most or len(prompt) > _TYPED_CHARS or "\n#" in prompt or not is_topic(prompt):
+        if len(found) >= most or not is_topic(prompt):
             continue
-        for sentence in _sentences(prompt):
-            lower = f" {sentence.lower()} "
+        said = own_words.said(prompt)
+        if len(said) > _TYPED_CHARS or "\n#" in said:  # a longer one is pasted, one with headings is a plan
+            continue
+        for sentence in _sentences(said):
+            lower = f" {own_words.unquoted(sentence).lower()} "
             if _DEMAND_LEAST <= len(sentence) <= TASK_CHARS and "?" not in sentence and _demands(lower):
                 found.setdefault(sentence)
     return list(found)[:most]

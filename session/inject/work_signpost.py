@@ -8,11 +8,13 @@ from __future__ import annotations
 from core import shell_command
 from core.names import names_in
 from core.quoting import as_code, clip, cost, enclose, one_line
+from core.speech import own_words
 from core.store.sessions import calls as store
 from core.store.sessions import transcripts
 from recall.by_name import work_cards
 from session import own_command
 from session.inject import work, work_queries
+from session.inject.topics import is_topic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ TASK_CHARS, STEP_CHARS, ERROR_CHARS = 150, 100, 90
 COMMAND_CHARS, MOST_COMMANDS, COMMANDS_CHARS = 90, 3, 110
 SAID_CHARS = 140
 _TURNS, _TURN_CHARS = 12, 1500
+_PROMPT_CHARS = 12_000
+"""Of a prompt: what its writer says himself may stand behind what he pasted."""
 _ANSWERS, _TURNS_SAID = 20, 60
 _AGENT = "assistant: "
 _SHORT_WORD = 4
@@ -154,7 +158,7 @@ def _standing(about: Session, calls: Sequence[Call], prompts: Sequence[str], sum
 def _said(db: apsw.Connection, session: str, plain: str, *, shown: str) -> dict[str, tuple[str, str]]:
     """What the user demanded, and what was decided and why, each where the summary has it not; and the turn's id."""
     found: dict[str, tuple[str, str]] = {}
-    turns = transcripts.turns(db, session, first=0, last=_TURNS_SAID, characters=_TURN_CHARS)
+    turns = transcripts.turns(db, session, first=0, last=_TURNS_SAID, characters=_PROMPT_CHARS)
     answers = 0
     for identifier, text in reversed(turns):
         is_agents = text.startswith(_AGENT)
@@ -163,12 +167,16 @@ def _said(db: apsw.Connection, session: str, plain: str, *, shown: str) -> dict[
             continue
         key = "decision" if is_agents else "demand"
         body = text.partition(": ")[2]
-        for sentence in work.decisions([body]) if is_agents else work.demands([body], _TURNS):
+        for sentence in work.decisions([body[:_TURN_CHARS]]) if is_agents else _demands(body):
             if len(sentence) > SAID_CHARS or _is_told(sentence, plain) or _plain(sentence) in shown:
                 continue
             line = f"**Decided:** {sentence}" if is_agents else f'**The user said:** "{sentence}"'
             found.setdefault(key, (line, identifier))
     return {key: found[key] for key in ("demand", "decision") if key in found}
+
+
+def _demands(prompt: str) -> list[str]:
+    return work.demands([own_words.said(prompt)[:_TURN_CHARS]], _TURNS) if is_topic(prompt) else []
 
 
 def _is_told(sentence: str, plain: str) -> bool:
@@ -222,7 +230,7 @@ def _more(queries: Sequence[str], agent: str) -> list[str]:
 
 
 def _prompts(db: apsw.Connection, session: str) -> list[str]:
-    return [text[:_TURN_CHARS] for text in store.prompts(db, session, _TURNS)]
+    return [text[:_PROMPT_CHARS] for text in store.prompts(db, session, _TURNS)]
 
 
 def _plain(text: str) -> str:

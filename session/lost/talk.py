@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from core.speech import own_words
 from memory.noise import is_noise
 from session.inject import topics
 from session.inject.selection import sentences, weight
@@ -82,12 +83,13 @@ class Talk:
         """What the user said, the latest first, each once: no "continue", nothing that the summary repeats."""
         found: dict[str, Words] = {}
         for one in reversed(self.said):
-            key = "".join(filter(str.isalnum, one.text.lower()))[:_KEY_CHARS]
-            if one.by != _USER or key in found or _GOES_ON.match(one.text) or self._is_told(one.text):
+            if one.by != _USER or not (topics.is_topic(one.text) or topics.is_request(one.text)):
                 continue
-            if not (topics.is_topic(one.text) or topics.is_request(one.text)):
+            own = own_words.of(one.text).strip() or one.text
+            key = "".join(filter(str.isalnum, own.lower()))[:_KEY_CHARS]
+            if key in found or _GOES_ON.match(own) or self._is_told(own):
                 continue
-            found[key] = self._words(one, one.text)
+            found[key] = self._words(one, own)
         return list(found.values())
 
     def decisions(self) -> list[Words]:
@@ -95,9 +97,10 @@ class Talk:
         ranked: list[tuple[float, Words]] = []
         seen: set[frozenset[str]] = set()
         for place, one in enumerate(self.said):
-            for sentence in decisions_in(one.text):
+            said = own_words.said(one.text) if one.by == _USER else one.text
+            for sentence in decisions_in(said):
                 key = meaning(sentence)
-                if one.by == _USER and len(sentence) > _WHOLE * len(one.text):  # it stands among the user's words
+                if one.by == _USER and len(sentence) > _WHOLE * len(said):  # it stands among the user's words
                     continue
                 if key in seen or self.told.share(sentence) >= TOLD_SHARE:
                     continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core import words
+from core.speech import own_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ _CLAUSE_LEAST = 12
 _LONGEST = 280
 _SAME = 40
 _ASKED_FOR = 0.3
+_USER = "user"
 _LEAST = 0.45
 
 
@@ -48,6 +50,8 @@ def weight(sentence: str) -> float:
 def lines_of(turns: Sequence[str], told: str, room: int) -> list[str]:
     """The sentences that say most of what was said, within so many characters, in their order, each with its speaker.
 
+    Of the user what he wrote himself: what he pasted decides nothing.
+
     Args:
         turns: texts such as `user: …`, oldest first.
         told: what needs not be said again, in lower case, its white space as one space.
@@ -55,14 +59,14 @@ def lines_of(turns: Sequence[str], told: str, room: int) -> list[str]:
     found: list[tuple[float, int, str]] = []
     seen: set[str] = set()
     for number, turn in enumerate(turns):
-        speaker = turn.partition(":")[0]
-        for sentence in sentences(turn):
+        speaker, _, body = turn.partition(":")
+        for sentence in sentences(own_words.said(body) if speaker == _USER else turn):
             line = " ".join(sentence.replace("**", "").split()).lstrip("-#> ")
             key = line.lower()[:_SAME]
             if len(line) > _LONGEST or key in told or key in seen:
                 continue
             seen.add(key)
-            worth = weight(line) + _ASKED_FOR * (speaker == "user")
+            worth = weight(line) + _ASKED_FOR * (speaker == _USER)
             if worth >= _LEAST:
                 found.append((worth, number, f"{speaker}: {line}"))
     chosen: list[tuple[int, str]] = []
