@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from core.errors import Failure
 from core.store import documents, sqlite
 from core.store.history import hook_calls, injections
-from core.store.sessions import calls, segments, transcripts
+from core.store.sessions import calls, forgotten, segments, transcripts
 from core.store.upkeep.purge import PURGED
 from recall.by_name import session_calls
 from recall.static_vectors import document_vector
@@ -74,7 +74,7 @@ def forget_calls(db: apsw.Connection, identifiers: Sequence[str]) -> list[str]:
                 raise _unknown([identifier])
             found.append(call)
         for call in found:
-            calls.forget_call(db, call["session"], call["number"])
+            forgotten.forget_call(db, call["session"], call["number"])
     return list(dict.fromkeys(call["id"] for call in found))
 
 
@@ -103,7 +103,7 @@ def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) 
         for rowid, _ in found:
             documents.forget(db, rowid, now, signatures=signatures)
         segments.renew(db, session)
-        calls.forget(db, session)
+        forgotten.forget(db, session)
         injections.forget(db, session)
         hook_calls.forget(db, session)
     return [identifier for _, identifier in found], known["calls"] if known else 0

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from core.store import documents, events, sqlite
-from core.store.sessions import calls
+from core.store.sessions import calls, forgotten
 from core.store.upkeep import retention
 
 
@@ -119,8 +119,8 @@ def test_sessions_that_did_nothing_are_told_the_oldest_first(db: apsw.Connection
                 "file": "",
                 "command": "", "outcome": "ok", "error": "", "passage": "",
             })  # fmt: skip
-    calls.forget(db, "gone")
-    calls.forget_call(db, "a", 1)
+    forgotten.forget(db, "gone")
+    forgotten.forget_call(db, "a", 1)
     assert retention.old_sessions(db, 5) == [(1, "b"), (2, "a"), (2, "c")] and retention.old_sessions(db, 1) == []
     assert [retention.count_calls(db, before) for before in (1, 2, 3, 6)] == [0, 2, 5, 7]
     assert retention.drop_session(db, "b") == 2 and retention.drop_session(db, "b") == 0

@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import Failure
 from core.store import documents
-from core.store.sessions import call_search, calls, observed, transcripts
+from core.store.sessions import call_search, calls, forgotten, observed, transcripts
 
 
 def session(identifier: str, at: int = 1, **more: Any) -> Any:
@@ -90,7 +90,7 @@ def test_of_a_project_those_with_calls_are_listed_or_those_that_only_talked(db: 
 
 def test_sessions_are_listed_with_the_one_that_did_something_last_first(db: apsw.Connection) -> None:
     keep(db, session("a", 1), session("b", 3), session("c", 2, project="q"), session("d", 2, project=""))
-    calls.forget(db, "gone")
+    forgotten.forget(db, "gone")
     assert ids(calls.sessions_of_project(db, ["p"], 9)) == ["b", "a"]
     assert ids(calls.sessions_of_project(db, ["p", "q"], 2)) == ["b", "c"]
     assert ids(calls.latest_sessions(db, 9)) == ["b", "c", "d", "a"]
@@ -114,7 +114,7 @@ def test_a_forgotten_session_is_known_as_that_alone(db: apsw.Connection) -> None
     calls.save(db, call("a", 1))
     calls.save_names(db, "a", [name("shard_17")])
     calls.save_compaction(db, "a", 1, 5, "kept")
-    calls.forget(db, "a")
+    forgotten.forget(db, "a")
     assert calls.is_forgotten(db, "a") and calls.session(db, "a") is None
     assert not calls.is_forgotten(db, "b")
     assert calls.totals(db) == (0, 0) and calls.compactions(db, "a") == [] == calls.names(db, "a", every=True)
@@ -132,7 +132,7 @@ def test_a_session_whose_time_is_not_known_is_not_forgotten(db: apsw.Connection)
 
 def test_a_forgotten_session_is_found_by_its_beginning(db: apsw.Connection) -> None:
     for one in ("abc2", "abc1", "b"):
-        calls.forget(db, one)
+        forgotten.forget(db, one)
     keep(db, session("abc0"))
     assert [calls.forgotten_beginning(db, start) for start in ("abc", "abc2", "abc0", "c", "b", "a")] == [
         "abc1", "abc2", "", "", "b", "abc1",
@@ -240,12 +240,12 @@ def test_a_dropped_session_may_come_again(db: apsw.Connection) -> None:
         calls.save(db, call(one, 2))
         calls.save_names(db, one, [name("n")])
         calls.save_compaction(db, one, 1, 5, "kept")
-    assert calls.drop(db, "a") == 2
+    assert forgotten.drop(db, "a") == 2
     assert calls.session(db, "a") is None and not calls.is_forgotten(db, "a") and calls.calls(db, "a") == []
     assert calls.compactions(db, "a") == [] == calls.most_used_names(db, "a", 9)
     assert len(call_search.holding_any(db, ["make"])) == 2, "of the other session"
     assert (len(calls.compactions(db, "b")), len(calls.most_used_names(db, "b", 9))) == (1, 1)
-    assert calls.drop(db, "a") == 0
+    assert forgotten.drop(db, "a") == 0
 
 
 @pytest.mark.parametrize("purged", ["call", "summary", "plan"])
@@ -255,12 +255,12 @@ def test_a_dropped_session_of_which_something_was_purged_keeps_its_numbers(db: a
     calls.save(db, call("a", 2))
     calls.save_compaction(db, "a", 1, 5, "kept")
     if purged == "call":
-        assert calls.forget_call(db, "a", 2)
+        assert forgotten.forget_call(db, "a", 2)
     elif purged == "summary":
         db.execute("UPDATE compaction SET summary = ?", (calls.PURGED_SUMMARY,))
     else:
         db.execute("UPDATE session SET plan = ?", (calls.PURGED_PLAN,))
-    assert calls.drop(db, "a") == (1 if purged == "call" else 2)
+    assert forgotten.drop(db, "a") == (1 if purged == "call" else 2)
     empty = {"tool": "", "command": "", "outcome": calls.FORGOTTEN_CALL}
     assert calls.calls(db, "a") == [call("a", 1, **empty), call("a", 2, **empty)]
     assert [one["summary"] for one in calls.compactions(db, "a")] == (
@@ -277,8 +277,13 @@ def test_a_forgotten_call_leaves_its_number_and_no_name_of_its_own(db: apsw.Conn
     calls.save_names(
         db, "a", [name("own", first=2, last=2), name("from", first=1, last=2), name("to", first=2, last=3)]
     )
-    assert calls.forget_call(db, "a", 2) is True
-    assert calls.forget_call(db, "a", 2) is calls.forget_call(db, "a", 3) is calls.forget_call(db, "b", 1) is False
+    assert forgotten.forget_call(db, "a", 2) is True
+    assert (
+        forgotten.forget_call(db, "a", 2)
+        is forgotten.forget_call(db, "a", 3)
+        is forgotten.forget_call(db, "b", 1)
+        is False
+    )
     assert calls.calls(db, "a") == [call("a", 1), call("a", 2, tool="", command="", outcome=calls.FORGOTTEN_CALL)]
     assert call_search.holding_any(db, ["shard_17"]) == [] and len(call_search.holding_any(db, ["make"])) == 1
     assert {one["name"] for one in calls.most_used_names(db, "a", 9)} == {"from", "to"}
@@ -353,7 +358,7 @@ def test_of_a_common_name_the_newest_calls_are_scored(db: apsw.Connection, monke
         calls.save(db, call("a", number, passage="queue"))
     assert sorted(one["number"] for one in call_search.holding_any(db, ["queue"])) == [2, 3, 4]
     assert sorted(one["number"] for one in call_search.holding_any(db, ["queue"], "a")) == [1, 2, 3, 4]
-    calls.forget_call(db, "a", 4)
+    forgotten.forget_call(db, "a", 4)
     assert sorted(one["number"] for one in call_search.holding_any(db, ["queue"])) == [1, 2, 3]
 
 
@@ -388,7 +393,7 @@ def test_a_session_is_meant_by_eight_characters_of_its_id(db: apsw.Connection) -
     keep(db, session("12345678-a"), session("short"))
     say(db, "abcdefgh-1", "said")
     say(db, "gone-gone", "said", forgotten_at=1)
-    calls.forget(db, "87654321-x")
+    forgotten.forget(db, "87654321-x")
     assert transcripts.whole_id(db, "12345678") == "12345678-a" and transcripts.whole_id(db, "1234567") == ""
     assert transcripts.whole_id(db, "1234567", least=7) == "12345678-a"
     assert transcripts.whole_id(db, "short") == "short" and transcripts.whole_id(db, "shor") == ""

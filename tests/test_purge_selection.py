@@ -9,7 +9,7 @@ import pytest
 
 from core.store import documents, events, sqlite
 from core.store.history import injections
-from core.store.sessions import calls, observed, transcripts
+from core.store.sessions import calls, forgotten, observed, transcripts
 from core.store.upkeep import purge, space
 from core.store.upkeep.purge import Criteria, Selection
 
@@ -120,7 +120,7 @@ def test_calls_go_by_their_own_time_or_that_of_their_session(
     call(db, "s", 2, "run", None)
     call(db, "s", 3, "make two", 5)
     call(db, "s", 4, "make gone", 5)
-    calls.forget_call(db, "s", 4)
+    forgotten.forget_call(db, "s", 4)
     found = select(db, **criteria)
     assert found.calls == [("s", number) for number in numbers]
     assert found.touched == ({"s"} if numbers else set())
@@ -130,7 +130,7 @@ def test_a_session_goes_whole_unless_only_a_part_of_it_was_chosen(db: apsw.Conne
     keep(db, "s", "p", plan=[["1", "mend"]])
     keep(db, "t", "q")
     keep(db, "u", "owner/p")
-    calls.forget(db, "gone")
+    forgotten.forget(db, "gone")
     assert select(db, session="s").sessions == ["s"] and select(db, session="unknown").sessions == ["unknown"]
     assert select(db, session="gone").sessions == ["gone"]
     assert sorted(select(db, project="p").sessions) == ["s", "u"]

@@ -78,7 +78,6 @@ RECENT_CALLS = 400
 _SESSION = "id, client, project, folder, updated_at, prompts, calls, plan"
 _CALL = "session_id, number, key, prompt, at, tool, file, command, outcome, error, passage"
 _NAME = "name, first, last, calls, weight, place, "
-_EMPTIED = "tool = '', file = '', command = '', error = '', passage = '', outcome = ?"
 _MOST_PARAMETERS = 500
 FORGOTTEN = -1
 """In the place of a time: the session stays known, so that its transcript is not taken in once more."""
@@ -309,62 +308,6 @@ def save_compaction(db: apsw.Connection, identifier: str, call: int, at: int, su
         " CASE WHEN excluded.summary = '' OR summary = ? THEN summary ELSE excluded.summary END",
         (identifier, call, at, summary, PURGED_SUMMARY),
     )
-
-
-def forget(db: apsw.Connection, identifier: str) -> None:
-    """Delete what a session did, for good, inside the caller's transaction; what it does from now on is not kept."""
-    drop(db, identifier)
-    for table, column in (("call", "session_id"), ("compaction", "session_id"), ("session", "id")):
-        db.execute(f"DELETE FROM {table} WHERE {column} = ?", (identifier,))
-    db.execute(f"INSERT INTO session ({_SESSION}) VALUES (?, '', '', '', ?, 0, 0, '[]')", (identifier, FORGOTTEN))
-
-
-def drop(db: apsw.Connection, identifier: str) -> int:
-    """Delete what a session did, inside the caller's transaction; what it does from now on is kept. How many calls.
-
-    Where something of it was forgotten or purged the rows of that stay, and the numbers of all calls: a transcript that
-    is read again does not bring it back, and finds each call and compaction under the number it had.
-    """
-    values = (identifier, FORGOTTEN_CALL)
-    rows = db.execute("SELECT rowid FROM call WHERE session_id = ? AND outcome <> ?", values).fetchall()
-    db.executemany("DELETE FROM call_lexicon WHERE rowid = ?", rows)
-    db.execute("DELETE FROM name WHERE session_id = ?", (identifier,))
-    db.execute("DELETE FROM compaction WHERE session_id = ? AND summary <> ?", (identifier, PURGED_SUMMARY))
-    if _has_purged(db, identifier):
-        db.execute(f"UPDATE call SET {_EMPTIED} WHERE session_id = ? AND outcome <> ?", (FORGOTTEN_CALL, *values))
-        db.execute("UPDATE session SET plan = '[]' WHERE id = ? AND plan <> ?", (identifier, PURGED_PLAN))
-    else:
-        db.execute("DELETE FROM call WHERE session_id = ?", (identifier,))
-        db.execute("DELETE FROM session WHERE id = ?", (identifier,))
-    return len(rows)
-
-
-def _has_purged(db: apsw.Connection, identifier: str) -> bool:
-    """Whether something of a session was forgotten or purged, and must not come back."""
-    return bool(
-        db.execute(
-            "SELECT EXISTS (SELECT 1 FROM call WHERE session_id = ?1 AND outcome = ?2) OR EXISTS (SELECT 1 FROM"
-            " compaction WHERE session_id = ?1 AND summary = ?3) OR EXISTS (SELECT 1 FROM session WHERE id = ?1 AND"
-            " plan = ?4)",
-            (identifier, FORGOTTEN_CALL, PURGED_SUMMARY, PURGED_PLAN),
-        ).get
-    )
-
-
-def forget_call(db: apsw.Connection, identifier: str, number: int) -> bool:
-    """Delete what is kept of a call, for good, inside the caller's transaction: its text, and names that only it has.
-
-    Its number stays, and what its transcript says of it again is not kept. False where there is none.
-    """
-    row = db.execute(
-        f"UPDATE call SET {_EMPTIED} WHERE session_id = ? AND number = ? AND outcome <> ? RETURNING rowid",
-        (FORGOTTEN_CALL, identifier, number, FORGOTTEN_CALL),
-    ).fetchone()
-    if row is None:
-        return False
-    db.execute("DELETE FROM call_lexicon WHERE rowid = ?", row)
-    db.execute("DELETE FROM name WHERE session_id = ? AND first = ? AND last = ?", (identifier, number, number))
-    return True
 
 
 def _session(row: tuple[Any, ...]) -> Session:

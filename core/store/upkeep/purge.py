@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from core import json_text
 from core.project import names_of
 from core.store import documents, sqlite
-from core.store.sessions import calls, segments, transcripts
+from core.store.sessions import calls, forgotten, segments, transcripts
 from core.store.upkeep import space
 
 if TYPE_CHECKING:
@@ -328,11 +328,11 @@ def erase(
                 documents.replace(db, one, vector, signatures=signatures)
         db.executemany("DELETE FROM evidence WHERE document = ?", _each(found.ids))
         for session in found.sessions:
-            calls.forget(db, session)
+            forgotten.forget(db, session)
         whole = set(found.sessions)
         for session, number in found.calls:
             if session not in whole:
-                calls.forget_call(db, session, number)
+                forgotten.forget_call(db, session, number)
         db.executemany(
             "UPDATE compaction SET summary = ? WHERE session_id = ? AND call = ?",
             [(calls.PURGED_SUMMARY, *key) for key in found.compactions],

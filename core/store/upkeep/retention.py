@@ -12,7 +12,7 @@ from core.store import documents, sqlite
 from core.store.history import hook_calls, injections
 from core.store.migrations import row_range
 from core.store.replication import outbox
-from core.store.sessions import calls, segments
+from core.store.sessions import calls, forgotten, segments
 
 if TYPE_CHECKING:
     import apsw
@@ -156,4 +156,4 @@ def drop_session(db: apsw.Connection, session: str) -> int:
         Failure: the store cannot be written.
     """
     with sqlite.transaction(db):
-        return calls.drop(db, session)
+        return forgotten.drop(db, session)

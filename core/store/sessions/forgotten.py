@@ -1,0 +1,71 @@
+"""What archived sessions did, deleted: what was forgotten or purged is not taken in again with its transcript."""
+
+from __future__ import annotations
+
+from core.store.sessions import calls
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import apsw
+
+_EMPTIED = "tool = '', file = '', command = '', error = '', passage = '', outcome = ?"
+
+
+def forget(db: apsw.Connection, identifier: str) -> None:
+    """Delete what a session did, for good, inside the caller's transaction; what it does from now on is not kept."""
+    drop(db, identifier)
+    for table, column in (("call", "session_id"), ("compaction", "session_id"), ("session", "id")):
+        db.execute(f"DELETE FROM {table} WHERE {column} = ?", (identifier,))
+    db.execute(
+        "INSERT INTO session (id, client, project, folder, updated_at, prompts, calls, plan)"
+        " VALUES (?, '', '', '', ?, 0, 0, '[]')",
+        (identifier, calls.FORGOTTEN),
+    )
+
+
+def drop(db: apsw.Connection, identifier: str) -> int:
+    """Delete what a session did, inside the caller's transaction; what it does from now on is kept. How many calls.
+
+    Where something of it was forgotten or purged the rows of that stay, and the numbers of all calls: a transcript that
+    is read again does not bring it back, and finds each call and compaction under the number it had.
+    """
+    values = (identifier, calls.FORGOTTEN_CALL)
+    rows = db.execute("SELECT rowid FROM call WHERE session_id = ? AND outcome <> ?", values).fetchall()
+    db.executemany("DELETE FROM call_lexicon WHERE rowid = ?", rows)
+    db.execute("DELETE FROM name WHERE session_id = ?", (identifier,))
+    db.execute("DELETE FROM compaction WHERE session_id = ? AND summary <> ?", (identifier, calls.PURGED_SUMMARY))
+    if _has_purged(db, identifier):
+        db.execute(f"UPDATE call SET {_EMPTIED} WHERE session_id = ? AND outcome <> ?", (calls.FORGOTTEN_CALL, *values))
+        db.execute("UPDATE session SET plan = '[]' WHERE id = ? AND plan <> ?", (identifier, calls.PURGED_PLAN))
+    else:
+        db.execute("DELETE FROM call WHERE session_id = ?", (identifier,))
+        db.execute("DELETE FROM session WHERE id = ?", (identifier,))
+    return len(rows)
+
+
+def _has_purged(db: apsw.Connection, identifier: str) -> bool:
+    """Whether something of a session was forgotten or purged, and must not come back."""
+    return bool(
+        db.execute(
+            "SELECT EXISTS (SELECT 1 FROM call WHERE session_id = ?1 AND outcome = ?2) OR EXISTS (SELECT 1 FROM"
+            " compaction WHERE session_id = ?1 AND summary = ?3) OR EXISTS (SELECT 1 FROM session WHERE id = ?1 AND"
+            " plan = ?4)",
+            (identifier, calls.FORGOTTEN_CALL, calls.PURGED_SUMMARY, calls.PURGED_PLAN),
+        ).get
+    )
+
+
+def forget_call(db: apsw.Connection, identifier: str, number: int) -> bool:
+    """Delete what is kept of a call, for good, inside the caller's transaction: its text, and names that only it has.
+
+    Its number stays, and what its transcript says of it again is not kept. False where there is none.
+    """
+    row = db.execute(
+        f"UPDATE call SET {_EMPTIED} WHERE session_id = ? AND number = ? AND outcome <> ? RETURNING rowid",
+        (calls.FORGOTTEN_CALL, identifier, number, calls.FORGOTTEN_CALL),
+    ).fetchone()
+    if row is None:
+        return False
+    db.execute("DELETE FROM call_lexicon WHERE rowid = ?", row)
+    db.execute("DELETE FROM name WHERE session_id = ? AND first = ? AND last = ?", (identifier, number, number))
+    return True
