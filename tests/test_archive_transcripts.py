@@ -400,7 +400,7 @@ def test_in_how_many_calls_it_comes_makes_no_difference(
     for ends in ([len(items)], sorted({*cuts, len(items)})):
         how["db"].execute("DELETE FROM document; DELETE FROM transcript; DELETE FROM lexicon; DELETE FROM vector")
         how["db"].execute("DELETE FROM signature") if documents.has_signatures(how["db"]) else None
-        calls.forget(how["db"], SESSION)
+        forgotten.forget(how["db"], SESSION)
         how["db"].execute("DELETE FROM session")  # nor that it was forgotten: nothing would be kept
         start = 0
         for end in ends:
