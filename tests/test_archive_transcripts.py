@@ -18,7 +18,7 @@ from clients import content
 from clients.event import Item
 from core import json_text
 from core.store import documents, sqlite
-from core.store.sessions import calls, transcripts
+from core.store.sessions import calls, forgotten, transcripts
 from memory.archive import ingest
 
 
