@@ -136,6 +136,8 @@ def test_a_session_is_told_what_it_said_or_learnt_where_a_compaction_dropped_it(
         ("The leaseTable must be kept small, so I’ll look at billing", True),
         ("The leaseTable must be kept small; I'm adding a bound because billing reads it", True),
         ("The leaseTable must be kept small because I'm sure that billing reads it", False),
+        ("I need to keep the leaseTable small because billing reads it", True),
+        ("You need to keep the leaseTable small because billing reads it", False),
         ("**Item 2: the leaseTable must be kept small because billing reads it**", True),
         ("The leaseTable must be kept small because billing reads it:", True),
         ("**The leaseTable** must be kept small because billing reads it", False),

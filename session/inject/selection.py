@@ -33,7 +33,10 @@ _DISCARDED = 0.1
 _OTHERS = 0.5
 TURN_LEAST = 0.5
 _TURN_WORTH = 0.5
-_PROGRESS = ("all ", "good", "now ", "perfect", "great", "excellent", "next", "implementation complete", "interesting")
+_PROGRESS = (
+    *("all ", "good", "now ", "perfect", "great", "excellent", "next", "implementation complete", "interesting"),
+    *("i need to ", "i also need ", "need to ", "i should ", "i have to "),
+)
 _STEPPING = ("let me ", "i'll ", "i will ")
 _DOING, _ING = "i'm ", "ing"
 _USER = "user: "
