@@ -22,7 +22,7 @@ _OTHERS = 0o077
 """What a mode gives to anybody but the owner."""
 SWITCHES = "switches.json"
 """What is switched off, in the home: see `core.repository.switches`."""
-# What we put into a home, without `.lock`: it may be a folder that holds other things too (`tests/test_home_names.py`).
+# What we put into a home, without `.lock`: it may hold other things too (`tests/core/test_home_names.py`).
 _OURS = frozenset(
     "cache config.toml install installs knowledge.json outbox sessions spool trusted.json workspace".split()
 ) | {SWITCHES, "backups.json"}

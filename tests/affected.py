@@ -74,7 +74,7 @@ def words(path: Path) -> set[str]:
 def main() -> None:
     """Print them."""
     since = sys.argv[1] if len(sys.argv) > 1 else "main"
-    tests = sorted((ROOT / "tests").glob("test_*.py"))
+    tests = sorted((ROOT / "tests").rglob("test_*.py"))
     paths = [path for path in changed(since) if path.suffix not in (".md", ".json") and path.parts[0] not in ("bench",)]
     code = {ROOT / path for path in paths if path.suffix == ".py" and (ROOT / path).is_file()}
     every = any(ROOT / path not in code or path.stem in SHARED for path in paths)

@@ -45,6 +45,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 ROOT = Path(__file__).resolve().parent.parent
+for folder in sorted({path.parent for path in (ROOT / "tests").rglob("test_*.py")}):
+    sys.path.append(str(folder))  # a test file may use what another made, in whichever room it stands
 JOELCLAW = str(Path(sys.executable).parent / "joelclaw")
 PATIENCE_S = 240.0
 """How long a test waits for what must come to pass: it bounds a hang, and says nothing about speed."""

@@ -284,7 +284,7 @@ def test_it_ends_with_a_client_that_is_killed(home: Path, tmp_path: Path) -> Non
     client = subprocess.Popen(
         [sys.executable, "-c", CLIENT, str(home), str(tmp_path)],
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT / "tests"), str(ROOT)))},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "tests" / "cli", ROOT / "tests", ROOT)))},
     )
     assert client.stdout
     pid = int(client.stdout.readline())

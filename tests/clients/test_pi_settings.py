@@ -150,7 +150,7 @@ def test_a_session_of_no_folder_has_the_users(pi: Folders, tmp_path: Path, folde
 
 def test_they_are_pis_alone(pi: Folders, run: Run) -> None:
     pi.own(reserveTokens=9_000, enabled=False)
-    transcript = Path(__file__).parent / "agents" / "payloads" / "claude" / "session.jsonl"
+    transcript = Path(__file__).parents[1] / "agents" / "payloads" / "claude" / "session.jsonl"
     decided = run("compaction", "decide", str(transcript), "--window", "200000", env=pi.env).result
     assert (decided["reserve"], decided["enabled"]) == (16_384, True)
 

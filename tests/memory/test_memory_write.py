@@ -147,7 +147,7 @@ for number in range(20):
 
 
 def _writers(home: Path, texts: list[str]) -> None:
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parents[2]
     running = [
         subprocess.Popen(
             [sys.executable, "-c", WRITER, text], env=clean_environment(home), cwd=root, stderr=subprocess.PIPE
@@ -183,6 +183,6 @@ def test_an_ordinary_write_imports_nothing_slow(home: Path) -> None:
     site = os.path.dirname(os.path.dirname(__import__("apsw").__file__))
     done = subprocess.run(
         [sys.executable, "-S", "-c", code], capture_output=True, text=True,
-        env={**clean_environment(home), "PYTHONPATH": f"{Path(__file__).parent.parent}:{site}"},
+        env={**clean_environment(home), "PYTHONPATH": f"{Path(__file__).parents[2]}:{site}"},
     )  # fmt: skip
     assert done.stderr.strip() == "[]", done.stderr

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-DEMO = Path(__file__).resolve().parent.parent / "demo"
+DEMO = Path(__file__).resolve().parents[2] / "demo"
 RAW = (DEMO / "pi-session.jsonl").read_text(encoding="utf-8")
 ENTRIES: list[dict[str, Any]] = [json.loads(line) for line in RAW.splitlines()]
 SCENARIO: dict[str, Any] = json.loads((DEMO / "scenario.json").read_text(encoding="utf-8"))

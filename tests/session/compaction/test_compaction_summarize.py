@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Run
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 DEMO = str(ROOT / "demo" / "pi-session.jsonl")
 REPLY = """\
 ## Goal

@@ -34,7 +34,7 @@ def test_it_is_answered_without(tmp_path: Path, line: str) -> None:
         text=True,
         timeout=PATIENCE_S,
         check=True,
-        cwd=Path(__file__).parent.parent,
+        cwd=Path(__file__).parents[2],
     )
     assert done.stdout
     assert not DEAR & set(done.stderr.splitlines())

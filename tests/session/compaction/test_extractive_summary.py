@@ -18,7 +18,7 @@ from session.compaction import extract, session_file, summary
 from session.compaction import summary_form as form
 from session.compaction.sentences import flat
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
 SCENARIO: dict[str, Any] = json.loads((ROOT / "demo" / "scenario.json").read_text(encoding="utf-8"))
 RECORDED = [

@@ -17,7 +17,7 @@ from secret_samples import HEX, NEGATIVE, POSITIVE, Sample, fill
 from core.redaction import redact, redact_value
 from core.redaction.names import family, is_placeholder
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[3]
 NOTE = (
     "The recall budget for the gateway is 900 tokens; packages/cli/src/commands/recall.ts reads it from zone rules."
     " Password handling is documented in docs/decisions/0203-compaction-recovery.md: see the token limit. Fixed in"

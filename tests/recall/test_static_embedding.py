@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from recall import static_vectors, wordpiece
 from recall.static_vectors import DIMENSIONS, TEXT_LIMIT, Table, TableDamaged, embed, embed_in_context
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "recall" / "data" / "minilm-256.i8"
 
 
