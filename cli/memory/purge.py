@@ -28,10 +28,10 @@ def run(options: dict[str, Any]) -> Answer:
     """Delete what fits for good, or say what would go.
 
     Raises:
-        Failure: MEMORY_INVALID_ARGS, and as `session.keep.purge.Purge`.
+        Failure: MEMORY_INVALID_ARGS, and as `session.backup.purge.Purge`.
     """
     before = _checked(options)
-    from session.keep.purge import Purge
+    from session.backup.purge import Purge
 
     purge = Purge(
         config.load(),

@@ -158,7 +158,7 @@ def _forget_session(options: dict[str, Any], settings: config.Config) -> Answer:
     if options["ids"]:
         raise usage("MEMORY_INVALID_ARGS", "--session and ids do not go together", "give --session alone, or ids alone")
     from memory import forget as forgetting
-    from session.life import chosen
+    from session.session_report import chosen
 
     db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
     session = chosen.meant(db, options["session"])

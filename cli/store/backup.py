@@ -16,9 +16,9 @@ def backup(options: dict[str, Any]) -> Answer:
     """Write a backup.
 
     Raises:
-        Failure: as `session.keep.archive.write`; no file was left.
+        Failure: as `session.backup.archive.write`; no file was left.
     """
-    from session.keep import archive
+    from session.backup import archive
 
     made = archive.write(options["file"], force=options["force"])
     del made["members"], made["format"]
@@ -31,9 +31,9 @@ def restore(options: dict[str, Any]) -> Answer:
     """Verify a backup, and put it in place unless it is only to be verified.
 
     Raises:
-        Failure: as `session.keep.restore.restore`; nothing was changed.
+        Failure: as `session.backup.restore.restore`; nothing was changed.
     """
-    from session.keep import restore as restoring
+    from session.backup import restore as restoring
 
     into = os.path.expanduser(options["into"]) or files.home()
     done = restoring.restore(options["file"], into, force=options["force"], verify_only=options["verify_only"])

@@ -10,7 +10,7 @@ from core import clock, config
 from core.errors import Failure
 from core.process import background_process
 from core.store import sqlite
-from session.keep.retention import Retention
+from session.backup.retention import Retention
 
 if TYPE_CHECKING:
     import apsw

@@ -14,20 +14,20 @@ from conftest import NOW_MS
 from cli.compaction import steps as compaction
 from cli.idle import timers as idle
 from cli.knowledge import vault_listing
-from cli.life import life, page_file
 from cli.memory import purge
 from cli.memory import write as memory_write
 from cli.otel import search as otel
 from cli.parameter import session_around
 from cli.recall import search as recall
 from cli.session import checkpoint, lost
+from cli.session_report import life, page_file
 from cli.store import backup
 from cli.switch import exclusion, switch
 from core import clock, config
 from core.errors import Failure
 from core.repository import switches
 from memory.vault.records import Record
-from session.life.page import POLICY
+from session.session_report.page import POLICY
 
 TURN: dict[str, Any] = {"role": "", "messages": [], "files": [], "percent": None, "tokens": None, "window": None}
 NO_FILTER: dict[str, Any] = {"session": "", "project": "", "before": "", "match": ""}
@@ -169,7 +169,7 @@ def test_it_is_asked_said_or_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
         def run(self) -> dict[str, Any]:
             return {"done": True, "cluster": said["cluster"]}
 
-    monkeypatch.setattr("session.keep.purge.Purge", Purge)
+    monkeypatch.setattr("session.backup.purge.Purge", Purge)
     monkeypatch.setattr(purge, "_on_terminal", lambda: True)
     monkeypatch.setattr(purge, "_agreed", lambda _: said["agreed"])
     said: dict[str, Any] = {"cluster": None, "agreed": False}
@@ -381,7 +381,7 @@ def test_where_a_backup_is_restored_to(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setenv("HOME", "/u")
     asked: list[Any] = []
     done = {"restored": False}
-    monkeypatch.setattr("session.keep.restore.restore", lambda *given, **more: asked.append((given, more)) or done)
+    monkeypatch.setattr("session.backup.restore.restore", lambda *given, **more: asked.append((given, more)) or done)
     answer = backup.restore({"file": "f", "into": into, "force": False, "verify_only": True})
     assert answer.result == done
     where = {"": str(tmp_path / "home"), "/there": "/there", "~/there": "/u/there"}[into]

@@ -12,12 +12,12 @@ from cli.archived import read as archived
 from cli.commands import every
 from cli.idle import timers as idle
 from cli.knowledge import note, vault_listing
-from cli.life import life
 from cli.memory import curate, reports
 from cli.otel import search as otel
 from cli.recall import everywhere
 from cli.recall import search as recall
 from cli.session import lost
+from cli.session_report import life
 from cli.store import backup
 from core.errors import Failure
 from session.lost.report import Lost
@@ -142,7 +142,7 @@ def test_what_a_session_s_memories_come_back_by(monkeypatch: pytest.MonkeyPatch,
     names = [f"m{n}" for n in range(count)]
     monkeypatch.setattr(reports.sqlite, "open_writing", lambda **_: None)
     monkeypatch.setattr(reports.sqlite, "load_vectors", lambda _: False)
-    monkeypatch.setattr("session.life.chosen.meant", lambda _, session: session)
+    monkeypatch.setattr("session.session_report.chosen.meant", lambda _, session: session)
     monkeypatch.setattr("memory.forget.forget_session", lambda *_, **__: (names, 3))
     answer = reports.forget({**FORGET, "session": "s"})
     (action,) = answer.next_actions
@@ -370,7 +370,7 @@ def test_a_life_and_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_report(monkeypatch: pytest.MonkeyPatch, errors: int, offered: list[str]) -> None:
     found = {"hours": 1.5, "errors": {"total": errors}}
     monkeypatch.setattr(life.sqlite, "open_reading", lambda: None)
-    monkeypatch.setattr("session.life.report.of_all", lambda *_, **__: found)
+    monkeypatch.setattr("session.session_report.report.of_all", lambda *_, **__: found)
     answer: Any = life.report({"hours": 1.5, "html": False, "to": None})
     assert (answer.result, commands(answer)) == (found, offered)
 

@@ -10,7 +10,7 @@ import pytest
 from core import clock
 from core.config import Config
 from core.errors import Failure
-from session.life import chosen, listing, report
+from session.session_report import chosen, listing, report
 from session.state import schema
 
 AT = 1_790_000_000_000

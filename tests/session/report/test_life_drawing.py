@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from session.life import chart
+from session.session_report import chart
 
 
 def at(minute: int) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from core import clock
 from core.quoting import DELIMITER
-from session.life import moment
+from session.session_report import moment
 
 AT = 1_790_000_000_000
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from lived_session import MEMORY, live
 from test_one_way_out import ACTS, NASTY
 
-from session.life import page, report_page, session_page
+from session.session_report import page, report_page, session_page
 
 VOID = ("meta", "br")
 ASKS = re.compile(r"(?:src|href|srcset|action|data|poster)\s*=|url\s*\(|@import|https?://", re.IGNORECASE)

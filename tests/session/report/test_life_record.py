@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from session.life import life
-from session.life.percentile import rate
+from session.session_report import life
+from session.session_report.percentile import rate
 
 AT = 1_790_000_000_000
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core import clock
-from session.life import timeline
+from session.session_report import timeline
 
 AT = 1_790_000_000_000
 S = 1000

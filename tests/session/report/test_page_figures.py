@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from session.life import page, report_page, session_page
+from session.session_report import page, report_page, session_page
 
 COST: dict[str, Any] = {"count": 2, "totalMs": 30.0, "p50": 10.0, "p95": 20.0, "max": 20.0}
 NONE: dict[str, Any] = {"count": 0, "totalMs": 0.0, "p50": None, "p95": None, "max": None}

@@ -17,7 +17,7 @@ from lived_session import live
 from terminal import on_terminal, without_style
 
 from core.store import migrations
-from session.life.percentile import LEAST, cost, percentile, rate
+from session.session_report.percentile import LEAST, cost, percentile, rate
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 

@@ -8,8 +8,8 @@ import pytest
 from conftest import NOW_MS
 from terminal import drawn, styles
 
-from cli.life import report_view
-from cli.life import view as life
+from cli.session_report import report_view
+from cli.session_report import view as life
 
 STEP = {"command": "joelclaw next", "description": "what comes next"}
 SHOWN_STEP = "→ joelclaw next  what comes next"

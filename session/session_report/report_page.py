@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from session.life import page
+from session.session_report import page
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from session.life.report import Report
+    from session.session_report.report import Report
 
 _STYLE = """
 td .bar { display: block; height: .3rem; border-radius: .15rem; background: var(--cold); margin-top: .2rem; }

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from cli.terminal import console, next_steps, pairs, plain, rows_table, safe
 from core.quoting import clip
-from session.life.page import ms, share, when
+from session.session_report.page import ms, share, when
 
 if TYPE_CHECKING:
     from rich.console import Console

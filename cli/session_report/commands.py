@@ -12,7 +12,7 @@ _TO = P("to", ("--to",), "where to: a file (- is stdout; default: a name in this
 COMMANDS: tuple[Command, ...] = (
     Command(
         "session list",
-        "cli.life.life:list_",
+        "cli.session_report.life:list_",
         "The sessions, the one that did something last first.",
         (
             P("limit", ("--limit", "-n"), "most sessions to list", kind="whole", default=20, low=1, high=10_000),
@@ -21,11 +21,11 @@ COMMANDS: tuple[Command, ...] = (
             P("hours", ("--hours",), "only those that did something so lately", kind="number", low=0, high=876_000),
         ),
         code="SESSION_INVALID_ARGS",
-        view="cli.life.view:list_",
+        view="cli.session_report.view:list_",
     ),
     Command(
         "session show",
-        "cli.life.life:show",
+        "cli.session_report.life:show",
         "One session's life: turns, context, what it was given and used, what the hooks cost.",
         (
             P("id", (), "session id, or its beginning (default: this session, else the newest of this project)"),
@@ -34,14 +34,14 @@ COMMANDS: tuple[Command, ...] = (
             _TO,
         ),
         code="SESSION_INVALID_ARGS",
-        view="cli.life.view:show",
+        view="cli.session_report.view:show",
     ),
     Command(
         "report",
-        "cli.life.life:report",
+        "cli.session_report.life:report",
         "All sessions of the last hours: what hooks cost, injections, hit and echo rates, errors.",
         (HOURS, _HTML, _TO),
         code="REPORT_INVALID_ARGS",
-        view="cli.life.report_view:report",
+        view="cli.session_report.report_view:report",
     ),
 )

@@ -11,8 +11,8 @@ from cli.recall.view import age
 from cli.terminal import console, next_steps, plain, safe
 from core import clock
 from core.quoting import clip
-from session.life.page import ms
-from session.life.session_page import duration
+from session.session_report.page import ms
+from session.session_report.session_page import duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

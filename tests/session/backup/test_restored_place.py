@@ -13,7 +13,7 @@ import pytest
 
 from core.errors import Failure
 from core.store import migrations
-from session.keep import archive, restore
+from session.backup import archive, restore
 
 KNOWN = len(migrations.STEPS)
 

@@ -6,8 +6,8 @@ from core import clock
 from core.errors import Failure
 from core.store.history import hook_calls, injections, session_log
 from core.store.sessions import call_search, calls
-from session.life import listing, moment, timeline
-from session.life.percentile import cost
+from session.session_report import listing, moment, timeline
+from session.session_report.percentile import cost
 from session.state import state_file
 
 TYPE_CHECKING = False
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from core.store.history.hook_calls import HookCall
     from core.store.history.session_log import Prompt
     from core.store.sessions.calls import Session
-    from session.life.percentile import Cost
-    from session.life.timeline import Point, Turn
+    from session.session_report.percentile import Cost
+    from session.session_report.timeline import Point, Turn
     from session.state.schema import SessionState
 
     class HookCost(TypedDict):
@@ -70,7 +70,7 @@ MEMORY_CHARS = 160
 
 
 def of_session(db: apsw.Connection | None, session: str, config: Config) -> Life:
-    """What is known of a session; `session.life.chosen` says which it is.
+    """What is known of a session; `session.session_report.chosen` says which it is.
 
     Raises:
         apsw.Error: the store cannot be read.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 
 from cli.answer import Answer, quoted, step
-from cli.life import page_file
 from cli.parameter import session_around
+from cli.session_report import page_file
 from core import clock, config, project
 from core.errors import usage
 from core.store import sqlite
 from core.store.sqlite import apsw
-from session.life import chosen, life, listing
+from session.session_report import chosen, life, listing
 from session.state import state_file
 
 TYPE_CHECKING = False
@@ -75,7 +75,7 @@ def show(options: dict[str, Any]) -> Answer | int:
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
     if options["html"] or options["to"] is not None:
-        from session.life import session_page
+        from session.session_report import session_page
 
         return page_file.write(session_page.of(found), options["to"], f"joelclaw-session-{session[:8]}.html")
     actions = [step(f"joelclaw session show {quoted(session)} --html", "the same as a page for a browser")]
@@ -90,14 +90,14 @@ def report(options: dict[str, Any]) -> Answer | int:
     Raises:
         Failure: PAGE_NOT_WRITTEN, or what the store says.
     """
-    from session.life import report as reports
+    from session.session_report import report as reports
 
     try:
         found = reports.of_all(sqlite.open_reading(), hours=options["hours"], now=clock.now_ms())
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
     if options["html"] or options["to"] is not None:
-        from session.life import report_page
+        from session.session_report import report_page
 
         return page_file.write(report_page.of(found), options["to"], "joelclaw-report.html")
     hours = f"{found['hours']:g}"

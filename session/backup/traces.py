@@ -17,7 +17,7 @@ from core.store import sqlite
 from core.store.upkeep.purge import readable, words_of
 from otel import spool
 from session import daily_log
-from session.keep import members
+from session.backup import members
 from session.state import schema, state_file
 from session.state.field import Damaged
 

@@ -24,9 +24,9 @@ from memory import forget
 from otel import log
 from recall.by_name import session_calls
 from recall.static_vectors import document_vector
-from session.keep import archive
-from session.keep.traces import Sweeper, Traces
-from session.life import chosen, listing
+from session.backup import archive
+from session.backup.traces import Sweeper, Traces
+from session.session_report import chosen, listing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

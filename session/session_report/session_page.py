@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from session.life import chart, page
+from session.session_report import chart, page
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from session.life.life import Life
-    from session.life.moment import Moment
-    from session.life.timeline import Turn
+    from session.session_report.life import Life
+    from session.session_report.moment import Moment
+    from session.session_report.timeline import Turn
 
 _STYLE = (
     chart.STYLE

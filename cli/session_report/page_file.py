@@ -7,7 +7,7 @@ import os
 from cli.answer import Answer, write_out
 from core import files
 from core.errors import Failure
-from session.life.page import POLICY
+from session.session_report.page import POLICY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from session.keep import members
+from session.backup import members
 
 
 @pytest.mark.parametrize(

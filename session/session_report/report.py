@@ -5,7 +5,7 @@ from __future__ import annotations
 from core import clock
 from core.store.history import hook_calls, injections, session_log
 from memory.reports import LEAST
-from session.life.percentile import cost, rate
+from session.session_report.percentile import cost, rate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from session.life.percentile import Cost
+    from session.session_report.percentile import Cost
 
     class HookRow(TypedDict):
         """The hooks of one client's event; `late` gave the empty answer at the deadline."""

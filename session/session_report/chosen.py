@@ -6,7 +6,7 @@ from core import project as projects
 from core.errors import Failure
 from core.store.history import hook_calls
 from core.store.sessions import call_search, transcripts
-from session.life import listing
+from session.session_report import listing
 from session.state import state_file
 
 TYPE_CHECKING = False

@@ -10,8 +10,8 @@ from conftest import NOW_MS
 from core.config import Config
 from core.store.upkeep import retention as rows
 from core.store.upkeep import space
-from session.keep import retention
-from session.keep.retention import Retention
+from session.backup import retention
+from session.backup.retention import Retention
 
 MB = 1_000_000
 DAY = 86_400_000

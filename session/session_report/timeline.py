@@ -6,7 +6,7 @@ from bisect import bisect_right
 
 from core import clock
 from core.quoting import clip
-from session.life.moment import began
+from session.session_report.moment import began
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from core.store.history.hook_calls import HookCall
     from core.store.history.session_log import Prompt
-    from session.life.moment import Moment, Timed
+    from session.session_report.moment import Moment, Timed
 
     class Turn(TypedDict):
         """A message of the user and what followed it. `number` 0 is what was before the first.

@@ -16,8 +16,8 @@ from faults import snapshot
 from cli import execution
 from cli.memory import purge as purging
 from core.store import documents, sqlite
-from session.keep import traces
-from session.keep.traces import Sweeper
+from session.backup import traces
+from session.backup.traces import Sweeper
 
 MARK = "quaggabeacon"
 TEXT = f"the {MARK} is painted green every spring"

@@ -17,7 +17,7 @@ from core import clock, files
 from core.errors import Failure
 from core.store import migrations
 from core.store.upkeep import backup, completeness
-from session.keep import archive, members
+from session.backup import archive, members
 
 _GZIP = b"\x1f\x8b"
 _MOST_FILES = 200_000

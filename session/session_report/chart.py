@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from session.life import page
+from session.session_report import page
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from session.life.life import Life
-    from session.life.timeline import Point
+    from session.session_report.life import Life
+    from session.session_report.timeline import Point
 
 STYLE = """
 .chart svg { display: block; width: 100%; min-width: 32rem; height: auto; }

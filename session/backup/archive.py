@@ -19,7 +19,7 @@ from core import VERSION, clock, files, json_text
 from core.errors import Failure
 from core.store import sqlite
 from core.store.upkeep import backup
-from session.keep import members
+from session.backup import members
 from session.state import state_file
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import pytest
 from core import clock
 from core.config import Config
 from core.store.upkeep.purge import Criteria
-from session.keep import traces
-from session.keep.traces import Sweeper, Traces
+from session.backup import traces
+from session.backup.traces import Sweeper, Traces
 
 AT = clock.parse_iso("2026-09-21T10:00:00Z") or 0
 DAY = 86_400_000
