@@ -16,14 +16,14 @@ ABOUT_RULES = "joelclaw: its search of memory runs without a question (joelclaw 
 
 
 class Event:
-    """An event that our hook is entered for. `speaks`: what we print reaches the model, so our answer is passed on."""
+    """An event that our hook is entered for. `matcher`: the tools after which it is called; "" for all."""
 
-    __slots__ = ("name", "speaks", "timeout")
+    __slots__ = ("matcher", "name", "timeout")
 
-    def __init__(self, name: str, timeout: int, speaks: bool) -> None:
+    def __init__(self, name: str, timeout: int, matcher: str) -> None:
         self.name = name
         self.timeout = timeout
-        self.speaks = speaks
+        self.matcher = matcher
 
 
 class Settings:
@@ -39,6 +39,8 @@ class Settings:
         transcripts: below that folder, where its session files lie (a pattern).
         timeout: after which the client ends a hook, in its own unit; 0 where it loads our extension.
         end_timeout: the same for the end of a session, where the client allows no more.
+        edit_tools: the tools that write files, as the client's matcher names them: our hook is entered after no other,
+            since the transcript tells of those; "" where it is needed after each.
         comments: the client reads comments in its settings.
         label: a hook's name on the client's screen, where it shows one.
         allowed: in `file`, the way to the list of shell commands that are run without a question.
@@ -61,6 +63,7 @@ class Settings:
         transcripts: str = "",
         timeout: int = 0,
         end_timeout: int = 0,
+        edit_tools: str = "",
         comments: bool = False,
         label: str = "",
         allowed: tuple[str, ...] = (),
@@ -79,6 +82,7 @@ class Settings:
         self.transcripts = transcripts
         self.timeout = timeout
         self.end_timeout = end_timeout
+        self.edit_tools = edit_tools
         self.comments = comments
         self.label = label
         self.allowed = allowed
@@ -93,12 +97,11 @@ class Settings:
         """The events to enter hooks for; none for a client that loads our extension."""
         if not self.timeout:
             return ()
-        from clients import json_hooks
-
         kinds = __import__(f"clients.{self.name}.hooks", fromlist=["_"]).KINDS
         ended = {"end": self.end_timeout or self.timeout}
         return tuple(
-            Event(name, ended.get(kind, self.timeout), json_hooks.speaks(kind)) for name, kind in kinds.items()
+            Event(name, ended.get(kind, self.timeout), self.edit_tools if kind == "tool" else "")
+            for name, kind in kinds.items()
         )
 
     @property

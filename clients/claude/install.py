@@ -76,6 +76,7 @@ SETTINGS = _Claude(
     "takes effect in the next session of Claude Code",
     transcripts="projects/**/*.jsonl",
     timeout=5,  # seconds
+    edit_tools="Edit|Write|MultiEdit|NotebookEdit",
     allowed=("permissions", "allow"),
     rule="Bash({}:*)",
     skill="skills/joelclaw/SKILL.md",

@@ -104,6 +104,7 @@ SETTINGS = _Codex(
     transcripts="sessions/**/rollout-*.jsonl",
     timeout=5,  # seconds
     end_timeout=3,
+    edit_tools="apply_patch|Edit|Write",  # the last two are aliases of the first
     rule_file="rules/joelclaw.rules",
     skill="skills/joelclaw/SKILL.md",
     servers_file="config.toml",

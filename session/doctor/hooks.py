@@ -14,6 +14,7 @@ from session import own_command
 from session.doctor import command, trial
 from session.doctor.finding import Finding, error, note, warning
 from session.install import entered, hook_entries, listing, plan
+from session.install.hook_command import written
 from session.install.receipt import Receipt
 
 if TYPE_CHECKING:
@@ -140,6 +141,9 @@ def _entries(
     if missing:
         about = f"no hook is entered for {', '.join(missing)}: what happens there is neither kept nor told"
         found.append(error("HOOKS_MISSING", client.name, about, fix))
+    elif old := [one for one in entries if one.command and one.command != written(one.executable, client.name)]:
+        about = f"{len(old)} of its hooks have the form of an earlier version: `{old[0].command}`"
+        found.append(warning("HOOKS_OUTDATED", client.name, about, fix))
     elif not listed["current"] and not _other_command(entries, project=project):
         found.append(_differs(client, listed, fix))
     other = _other_command(entries, project=project)

@@ -14,7 +14,9 @@ from core.errors import Failure
 if TYPE_CHECKING:
     from clients.settings import Event, Settings
 
-_ANSWERS = '{"hookSpecificOutput":'
+_FAIL_OPEN = "2>/dev/null || :"
+"""Where joelclaw is gone, a client sees neither a complaint nor a status: Claude Code takes 2 for a refusal."""
+# The entries of earlier versions were programs that also looked at what was printed.
 _BEFORE = re.compile(r"(?:exec 2>/dev/null;\s*)?(?:o=\$\()?\s*")
 _AFTER = re.compile(
     r"(?:\s|2>/dev/null|>/dev/null|2>&1|[);:]|&&|\|\||true|case|esac|in|printf|\$o|\"\$o\"|'%s\\n'"
@@ -26,6 +28,11 @@ _CALL = r"""(?:'(?:[^']|'"'"')*?/joelclaw'|(?:[^\s'"();|&]*/)?joelclaw)\s+hook\s
 def groups(client: Settings, executable: str) -> dict[str, dict[str, Any]]:
     """What goes into the list of each event in a client's settings."""
     return {event.name: _group(client, event, executable) for event in client.events}
+
+
+def written(executable: str, agent: str) -> str:
+    """The command that this version enters."""
+    return f"{shlex.quote(executable)} hook {agent} {_FAIL_OPEN}"
 
 
 def is_call(entry: object, agent: str) -> bool:
@@ -62,17 +69,8 @@ def executable() -> str:
 
 def _group(client: Settings, event: Event, executable: str) -> dict[str, Any]:
     name = {"name": client.label} if client.label else {}
-    command = _command(executable, client.name, speaks=event.speaks)
-    return {"hooks": [{"type": "command", **name, "command": command, "timeout": event.timeout}]}
-
-
-def _command(executable: str, agent: str, *, speaks: bool) -> str:
-    """A shell command that ends with status 0 and prints our answer or nothing, whatever `executable` does."""
-    call = f"{shlex.quote(executable)} hook {agent}"
-    if not speaks:
-        return f"{call} >/dev/null 2>&1 || :"
-    # With stderr given up first: what hangs in `$(…)` would hold it, and a client that waits for its end with it.
-    return f"exec 2>/dev/null; o=$({call}) && case $o in '{_ANSWERS}'*) printf '%s\\n' \"$o\";; esac; :"
+    hook = {"type": "command", **name, "command": written(executable, client.name), "timeout": event.timeout}
+    return {**({"matcher": event.matcher} if event.matcher else {}), "hooks": [hook]}
 
 
 def _around_call(entry: object, agent: str) -> tuple[str, str] | None:

@@ -33,6 +33,7 @@ FAULTS = {
     "missing": None,
     "hanging": "exec sleep 60",
     "garbage": r"printf '<joelclaw-memory \377 {{{\n'; echo trouble >&2; exit 3",
+    "crashing": "echo trouble >&2; exit 2",
     "read-only": "",
 }
 """What stands in the place of `joelclaw`; None: nothing. With `read-only` it works, and its home cannot be written."""

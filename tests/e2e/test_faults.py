@@ -11,8 +11,9 @@ from .session import FAULTS, Case, Session
 
 
 def broken(client: str) -> list[Case]:
-    """A short session with each fault."""
-    return [Case(client, "one-edit", fault=fault) for fault in FAULTS]
+    """A short session with each fault; only an extension looks at what a broken joelclaw prints."""
+    faults = [fault for fault in FAULTS if fault != "garbage" or client in ("pi", "opencode")]
+    return [Case(client, "one-edit", fault=fault) for fault in faults]
 
 
 @pytest.mark.cases(of=broken)

@@ -209,12 +209,22 @@ def test_an_entry_that_was_edited(user: User) -> None:
     assert user.found()["claude"] == ["HOOKS_CHANGED"]
 
 
-def test_an_entry_that_swallows_the_answer(user: User) -> None:
-    """Two entries changed places: that of the start now prints nothing."""
+def test_entries_of_an_earlier_version(user: User) -> None:
     user.call("install", "claude")
     settings = json.loads(user.file("claude").read_text())
-    silent = settings["hooks"]["Stop"][0]["hooks"][0]["command"]
-    settings["hooks"]["SessionStart"][0]["hooks"][0]["command"] = silent
+    entry = settings["hooks"]["Stop"][0]["hooks"][0]
+    entry["command"] = entry["command"].replace("2>/dev/null", ">/dev/null 2>&1")
+    user.file("claude").write_text(json.dumps(settings))
+    assert "HOOKS_OUTDATED" in user.found()["claude"]
+    user.call("install", "claude")
+    assert "claude" not in user.found()
+
+
+def test_an_entry_that_swallows_the_answer(user: User) -> None:
+    user.call("install", "claude")
+    settings = json.loads(user.file("claude").read_text())
+    entry = settings["hooks"]["SessionStart"][0]["hooks"][0]
+    entry["command"] = entry["command"].replace("2>/dev/null", ">/dev/null 2>&1")
     user.file("claude").write_text(json.dumps(settings))
     assert "HOOK_ANSWER_LOST" in user.found()["claude"]
 

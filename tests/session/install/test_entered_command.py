@@ -115,18 +115,6 @@ def test_the_path_by_which_a_command_calls_joelclaw(command: str, called: str) -
     assert hook_command.is_call({"command": command}, "claude") is bool(called)
 
 
-def test_an_entry_passes_our_answer_on_where_it_reaches_the_model() -> None:
-    groups = hook_command.groups(CODEX, "/a b/joelclaw")
-    spoken = groups["SessionStart"]["hooks"][0]
-    assert spoken == {"type": "command", "command": spoken["command"], "timeout": 5}
-    assert spoken["command"] == (
-        "exec 2>/dev/null; o=$('/a b/joelclaw' hook codex) && case $o in '{\"hookSpecificOutput\":'*)"
-        " printf '%s\\n' \"$o\";; esac; :"
-    )
-    silent = {"type": "command", "command": "'/a b/joelclaw' hook codex >/dev/null 2>&1 || :", "timeout": 3}
-    assert groups["SessionEnd"] == {"hooks": [silent]}
-
-
 def test_copies_of_a_file_are_in_order_by_their_time_and_their_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -103,7 +103,10 @@ def test_hooks_for_every_event(
         (entry,) = ours(entries, event)
         wanted = 3 if (agent, event) == ("codex", "SessionEnd") else seconds
         assert entry["timeout"] == wanted * unit
-        assert f"{shlex.quote(JOELCLAW)} hook {agent}" in entry["command"]
+        assert entry["command"] == f"{shlex.quote(JOELCLAW)} hook {agent} 2>/dev/null || :"
+    tools = {"claude": "Edit|Write|MultiEdit|NotebookEdit", "codex": "apply_patch|Edit|Write"}
+    matchers = {event: group["matcher"] for event in events for group in entries[event] if "matcher" in group}
+    assert matchers == ({"PostToolUse": tools[agent]} if agent in tools else {})
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
@@ -113,9 +116,9 @@ def test_hooks_for_every_event(
 )
 def test_the_pages_name_these_events_and_no_other(agent: str, events: list[str]) -> None:
     lines = (ROOT / "docs/install.md").read_text().splitlines()
-    (row,) = [line for line in lines if line.endswith((" ms |", "of Codex 3 s |")) and agent in line.split("|")[1]]
+    (row,) = [line for line in lines if line.endswith((" ms |", " s |")) and line.startswith(f"| {agent} ")]
     named = re.findall(r"[A-Z]\w+[a-z][A-Z]\w+|Stop", row.split("|")[2])
-    assert set(named) - {"SubagentStop"} == set(events) - {"SubagentStop"}
+    assert named == events
     label = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI"}[agent]
     table = (ROOT / "docs/hooks.md").read_text().splitlines()
     (row,) = [line for line in table if re.match(rf"\| {label} \d", line)]
@@ -137,34 +140,24 @@ def test_what_is_told_of_a_file(install: Install, user: Path, project: Path) -> 
     assert told("--project") == ("project", True, True)
 
 
-FAKES = {
-    "missing": None,
-    "answers": """printf '{"hookSpecificOutput":{"hookEventName":"X"}}\\n'""",
-    "garbage": "echo 'Segmentation fault'; exit 3",
-    "fails after its answer": """printf '{"hookSpecificOutput":{}}'; exit 2""",
-    "loud": "echo no >&2",
-}
+FAKES = {"missing": None, "answers": "printf ours", "crashes": "echo no >&2; exit 2"}
 
 
 @pytest.mark.parametrize("fake", FAKES)
-@pytest.mark.parametrize("agent", ["claude", "gemini"])
 def test_a_hook_ends_well_and_prints_our_answer_or_nothing(
-    install: Install, user: Path, tmp_path: Path, agent: str, fake: str
+    install: Install, user: Path, tmp_path: Path, fake: str
 ) -> None:
-    install(agent)
+    install("claude")
     script = FAKES[fake]
     command = tmp_path / "it's a folder" / "joelclaw"
     command.parent.mkdir()
     if script is not None:
         command.write_text(f"#!/bin/sh\ncat >/dev/null\n{script}\n")
         command.chmod(0o755)
-    for event, groups in hooks_in(user / FILES[agent]).items():
-        line = groups[-1]["hooks"][0]["command"].replace(shlex.quote(JOELCLAW), shlex.quote(str(command)))
-        done = subprocess.run(["/bin/sh", "-c", line], input=b"{}", capture_output=True, env={"PATH": "/usr/bin:/bin"})
-        assert done.returncode == 0
-        assert done.stderr == b""
-        speaks = fake == "answers" and event not in ("Stop", "PreCompact", "SubagentStop", "SessionEnd", "AfterAgent")
-        assert done.stdout == (b'{"hookSpecificOutput":{"hookEventName":"X"}}\n' if speaks else b""), event
+    (entry,) = ours(hooks_in(user / FILES["claude"]), "Stop")
+    line = entry["command"].replace(shlex.quote(JOELCLAW), shlex.quote(str(command)))
+    done = subprocess.run(["/bin/sh", "-c", line], input=b"{}", capture_output=True, env={"PATH": "/usr/bin:/bin"})
+    assert (done.returncode, done.stderr, done.stdout) == (0, b"", b"ours" if fake == "answers" else b"")
 
 
 @pytest.mark.parametrize("agent", ["pi", "opencode"])
@@ -192,7 +185,7 @@ def test_for_a_project_the_bare_name(install: Install, user: Path, project: Path
     assert not list(user.iterdir())
     text = path.read_text()
     assert str(Path(JOELCLAW).parent) not in text
-    assert ('const JOELCLAW = "joelclaw";' in text) or (f"o=$(joelclaw hook {agent})" in text)
+    assert ('const JOELCLAW = "joelclaw";' in text) or (f'"joelclaw hook {agent} 2>/dev/null || :"' in text)
     assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0o077 & 0o666 & ~umask()
     assert any("PATH" in note for note in one["notes"])
 
@@ -295,6 +288,10 @@ def test_an_older_entry_is_brought_up_to_date(install: Install, user: Path) -> N
     path = user / FILES["claude"]
     path.parent.mkdir()
     old = {"type": "command", "command": "/old/bin/joelclaw hook claude 2>/dev/null || :", "timeout": 60}
+    program = "exec 2>/dev/null; o=$(/old/joelclaw hook claude) && case $o in '{\"hookSpecificOutput\":'*)"
+    program += " printf '%s\\n' \"$o\";; esac; :"
+    older = {"type": "command", "command": program}
+    silent = {"type": "command", "command": "/old/joelclaw hook claude >/dev/null 2>&1 || :"}
     theirs = {"type": "command", "command": "theirs"}
     wrapper = {"type": "command", "command": "/opt/log-joelclaw hook claude"}
     path.write_text(
@@ -302,7 +299,8 @@ def test_an_older_entry_is_brought_up_to_date(install: Install, user: Path) -> N
             {
                 "hooks": {
                     "SessionStart": [{"matcher": "compact", "hooks": [old]}, {"hooks": [theirs]}],
-                    "Stop": [{"hooks": [theirs, old]}, {"hooks": [old]}],
+                    "Stop": [{"hooks": [theirs, old]}, {"hooks": [silent]}],
+                    "UserPromptSubmit": [{"hooks": [older]}],
                     "Notification": [{"hooks": [old]}],
                     "PostToolUse": [{"hooks": [wrapper]}],
                 }
@@ -313,7 +311,8 @@ def test_an_older_entry_is_brought_up_to_date(install: Install, user: Path) -> N
     entries = hooks_in(path)
     assert "/old/" not in path.read_text()
     command = entries["SessionStart"][0]["hooks"][0]["command"]
-    assert command.startswith(f"exec 2>/dev/null; o=$({JOELCLAW} hook claude)")
+    assert command == f"{JOELCLAW} hook claude 2>/dev/null || :"
+    assert len(entries["UserPromptSubmit"]) == 1
     assert "matcher" not in entries["SessionStart"][0]
     assert entries["SessionStart"][1] == {"hooks": [theirs]}
     assert entries["Stop"][0] == {"hooks": [theirs]}
