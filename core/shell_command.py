@@ -65,6 +65,7 @@ _CLOSING = frozenset("done fi esac }".split())
 _SHELLS = frozenset("bash sh zsh dash".split())
 _NO_PROGRAM = frozenset("(){}<>=\"'`,;&|")
 _ENDS_WORD = frozenset(" \t\r\n;|&()<>")
+_TESTED = frozenset("|&<>()")
 _SPECIAL = _ENDS_WORD | frozenset("\"'`\\$")
 _CLOSED_BY = {"(": ")", "{": "}", '"': '"', "`": "`"}
 _ERRORS = (
@@ -77,7 +78,7 @@ _NO_ERRORS = ("0 error", "0 fail", "no error", "no fail", "error: exit code")
 def steps(command: str) -> list[Step]:
     """The steps of a command in order, those of pipes, subshells, loops and `bash -c` too; takes linear time."""
     found: list[Step] = []
-    for words, targets, start, mark in _parts(command):
+    for words, targets, start, mark in _Scan(command).read():
         if words[0] in _CLOSING and found:
             found[-1]["mark"] = mark
         given = _from_program(words)
@@ -197,8 +198,9 @@ def _from_program(words: list[str]) -> list[str]:
 
 def _is_shell(words: list[str]) -> bool:
     """Whether a shell is given a command with `-c`."""
-    is_shell = len(words) > 2 and words[0].rpartition("/")[2] in _SHELLS
-    return is_shell and words[1].startswith("-") and words[1].endswith("c")
+    return (
+        words[0].rpartition("/")[2] in _SHELLS and len(words) > 2 and words[1].startswith("-") and words[1][-1] == "c"
+    )
 
 
 def _is_assignment(word: str) -> bool:
@@ -243,69 +245,93 @@ def _verb(words: list[str]) -> str:
     return " ".join(verbs)
 
 
-def _parts(command: str) -> list[tuple[list[str], list[str], int, str]]:
-    """Words, files of redirections, start, and the mark behind each part between `;`, `&&`, `|`, brackets, lines."""
-    text = command + "\n"
-    parts: list[tuple[list[str], list[str], int, str]] = []
-    words: list[str] = []
-    targets: list[str] = []
-    pieces: list[str] = []  # of the word that is read
-    documents: list[str] = []  # the last lines of the here-documents that begin behind this line
-    into, start, at, depth = "", -1, 0, 0
-    while at < len(text):
-        char, two = text[at], text[at : at + 2]
-        if two == "\\\n":
-            at += 2
-            continue
-        if char == "#" and not pieces:
-            at = _find(text, "\n", at)
-            continue
-        is_test = "[[" in words[:2] and words[-1] != "]]" and pieces != ["]]"] and char in "|&<>()"
-        opens = two in ("<(", ">(", "((") or (char == "(" and text[at - 1 : at] == "=")
-        if char not in _ENDS_WORD or opens or is_test:
-            start = at if start < 0 else start
-            end = at + 1 if is_test else min(_behind_piece(text, at), len(command))
-            pieces.append(_plain(text[at:end]))
-            at = end
-            continue
-        if pieces:
-            word = "".join(pieces)
-            if into == "<<":
-                documents.append(word)
-            elif into:
-                targets.append(word)
-            elif not (char in "<>" and word.isdigit()):  # the 2 of `2>`
-                words.append(word)
-            pieces, into = [], ""
+class _Scan:
+    """Reads the parts of a command: words, files of redirections, start, and the mark behind each."""
+
+    def __init__(self, command: str) -> None:
+        self.text = command + "\n"
+        self.parts: list[tuple[list[str], list[str], int, str]] = []
+        self.words: list[str] = []
+        self.targets: list[str] = []
+        self.pieces: list[str] = []
+        """Of the word that is read."""
+        self.documents: list[str] = []
+        """The last lines of the here-documents that begin behind this line."""
+        self.into = ""
+        """The redirection that the next word belongs to."""
+        self.start = -1
+        self.depth = 0
+
+    def read(self) -> list[tuple[list[str], list[str], int, str]]:
+        text, at = self.text, 0
+        while at < len(text):
+            char, two = text[at], text[at : at + 2]
+            if two == "\\\n":
+                at += 2
+            elif char == "#" and not self.pieces:
+                at = _find(text, "\n", at)
+            elif char not in _ENDS_WORD or self._is_in_test(char) or _opens(text, at):
+                self.start = at if self.start < 0 else self.start
+                end = at + 1 if self._is_in_test(char) else min(_behind_piece(text, at), len(text) - 1)
+                self.pieces.append(_plain(text[at:end]))
+                at = end
+            else:
+                self._end_word(char)
+                at = self._behind_mark(at, char, two)
+        if self.parts and self.parts[-1][3] in (";", ")"):
+            self.parts[-1] = (*self.parts[-1][:3], "")
+        return self.parts
+
+    def _is_in_test(self, char: str) -> bool:
+        """Whether a sign belongs to a `[[ … ]]`."""
+        return "[[" in self.words[:2] and char in _TESTED and "]]" not in (self.words[-1], *self.pieces[-1:])
+
+    def _end_word(self, char: str) -> None:
+        if not self.pieces:
+            return
+        word = "".join(self.pieces)
+        if self.into == "<<":
+            self.documents.append(word)
+        elif self.into:
+            self.targets.append(word)
+        elif not (char in "<>" and word.isdigit()):  # the 2 of `2>`
+            self.words.append(word)
+        self.pieces, self.into = [], ""
+
+    def _behind_mark(self, at: int, char: str, two: str) -> int:
+        text = self.text
         if char in " \t\r":
-            at += 1
-            continue
+            return at + 1
         if char in "<>" or two == "&>":
             end = at + 1
             while text[end] in "<>|&":
                 end += 1
-            into = text[at:end]
-            at = end + (into == "<<" and text[end] == "-")
-            continue
-        mark = two if two in ("&&", "||") else ";" if char == "\n" else char
-        if char == "(" or (char == ")" and not depth):
-            words = []  # the name of a function, or a pattern of a `case`
-            while char == ")" and parts and parts[-1][3] == "|":
-                parts.pop()
-        if words:
-            parts.append((words, targets, start, mark))
-        elif parts and parts[-1][3] == ")":
-            parts[-1] = (*parts[-1][:3], mark)
-        depth = max(0, depth + (char == "(") - (char == ")"))
-        words, targets, into, start = [], [], "", -1
+            self.into = text[at:end]
+            return end + (self.into == "<<" and text[end] == "-")
+        self._end_part(two if two in ("&&", "||") else ";" if char == "\n" else char)
         at += 2 if two in ("&&", "||", "|&", ";;") else 1
         if char == "\n":
-            for last in documents:
+            for last in self.documents:
                 at = _behind_document(text, at, last)
-            documents = []
-    if parts and parts[-1][3] in (";", ")"):
-        parts[-1] = (*parts[-1][:3], "")
-    return parts
+            self.documents = []
+        return at
+
+    def _end_part(self, mark: str) -> None:
+        if mark == "(" or (mark == ")" and not self.depth):
+            self.words = []  # the name of a function, or a pattern of a `case`
+            while mark == ")" and self.parts and self.parts[-1][3] == "|":
+                self.parts.pop()
+        if self.words:
+            self.parts.append((self.words, self.targets, self.start, mark))
+        elif self.parts and self.parts[-1][3] == ")":
+            self.parts[-1] = (*self.parts[-1][:3], mark)
+        self.depth = max(0, self.depth + (mark == "(") - (mark == ")"))
+        self.words, self.targets, self.into, self.start = [], [], "", -1
+
+
+def _opens(text: str, at: int) -> bool:
+    """Whether a bracket belongs to its word: `<(…)`, `x=(…)`, `((…))`."""
+    return text[at : at + 2] in ("<(", ">(", "((") or (text[at] == "(" and text[at - 1 : at] == "=")
 
 
 def _behind_piece(text: str, at: int) -> int:

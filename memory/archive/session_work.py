@@ -12,7 +12,6 @@ from core import places
 from core.names import is_file, names_in_order
 from core.places import place_of, relative
 from core.store.sessions import calls as store
-from memory.archive import silent_failure
 from memory.archive.call_draft import CallDraft, key_of, late, passage_of
 from memory.archive.plain_text import start
 
@@ -164,9 +163,6 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallD
     place = place_of(stored["file"], stored["command"]) if stored else place_of(file, draft.command)
     place = relative(place, about["folder"])
     command = stored["command"] if stored else draft.command
-    if draft.outcome == "ok" and command:
-        draft.error = silent_failure.error_of(command, draft.printed)
-        draft.outcome = "failed" if draft.error else "ok"
     errors: Errors = "any" if draft.outcome == "failed" else "clear" if command else ""
     given = stored["passage"] if stored else names.use(draft.given, draft.given_names, number, place, written=True)
     returned = names.use(draft.returned, draft.returned_names, number, place, errors=errors)

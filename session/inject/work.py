@@ -159,7 +159,7 @@ def open_failure(calls: Sequence[Call]) -> Call | None:
     for call in calls[: -_LATE_CALLS - 1 : -1]:
         kinds = kinds_of(call["command"])
         if call["outcome"] == "ok":
-            answered.update(kinds if shell_command.answers(call["command"]) else ())
+            answered.update(kinds)
         elif call["outcome"] == "failed" and kinds and kinds[-1] not in answered and is_failure(call):
             return call
     return None
@@ -176,7 +176,7 @@ def standing(commands: Sequence[Call]) -> list[Call]:
     for call in commands:
         key = shell_command.without_filters(call["command"])
         latest[key] = max(call, latest.get(key, call), key=lambda one: one["number"])
-        if call["outcome"] == "ok" and shell_command.answers(call["command"]):
+        if call["outcome"] == "ok":
             for kind in kinds_of(call["command"]):
                 done[kind] = max(done.get(kind, 0), call["number"])
     return [

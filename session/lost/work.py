@@ -161,14 +161,13 @@ class Work:
         found: dict[str, Error] = {}
         done: set[str] = set()
         for call in reversed(self.after):
-            if call["outcome"] == "ok" and shell_command.answers(call["command"]):
+            if call["outcome"] == "ok":
                 done |= steps(call["command"]).keys()
         for call in reversed(self.before):
             keys = steps(call["command"]).keys()
             error = _telling_error(call["error"])
             if call["outcome"] == "ok":
-                if shell_command.answers(call["command"]):
-                    done |= keys
+                done |= keys
                 continue
             looked_around = call["command"] and not keys
             if call["outcome"] == "failed" and error and not looked_around and not self.told.line(error):

@@ -251,8 +251,8 @@ def call(number: int, command: str) -> Call:
 def test_commands_that_are_told_of_do_something() -> None:
     done = ["cd web && npm test", "git commit -m x", "rm -r out && make"]
     other = [
-        "git status", "cat a | python3 -", "cat a | head", "x=$(make)", "rm a", "mv a b", "cp a b", "mkdir a", "export A=1", "cd web",
-        "make KEY=[redacted:aws]",
+        "git status", "cat a | python3 -", "cat a | head", "x=$(make)", "rm a", "mv a b", "cp a b", "mkdir a",
+        "export A=1", "cd web", "make KEY=[redacted:aws]",
     ]  # fmt: skip
     calls = [call(number, command) for number, command in enumerate([*done, *other], 1)]
     assert {one["command"] for one in work_cards.ranked_commands(calls, 200)} == set(done)
