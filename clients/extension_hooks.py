@@ -23,7 +23,7 @@ KINDS: dict[str, Kind] = {
     "session_end": "end",
 }
 NOTICE = "compaction-notice"
-"""The kind of text that the extension shows to the user (`session.compaction.notice`)."""
+"""The kind of text that the extension shows to the user (`session.compaction.client_compaction`)."""
 CANCEL = "compaction-cancelled"
 """Of one that is the reason why the client is to leave the compaction out (`session.compaction.client_compaction`)."""
 SUMMARY = "compaction-summary"

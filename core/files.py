@@ -37,6 +37,14 @@ def home() -> str:
     return os.path.abspath(os.environ.get("JOELCLAW_HOME") or os.path.expanduser("~/.joelclaw"))
 
 
+def current_folder() -> str:
+    """The folder in which the command runs, "" where it was removed meanwhile."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
 def is_in_home(path: str) -> bool:
     """Whether a path is the home's, or leads into it: what a user asks to be written there would be lost in ours."""
     real, ours = os.path.realpath(path), os.path.realpath(home())

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from cli.answer import Answer, step
-from clients import registry
-from core import config
-from core.errors import usage
-from session.compaction import branch as branches
-from session.compaction import context, preparation, serialization, session_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from clients.entry import Entry, Transcript
-    from clients.file_operations import FileOperations
-    from clients.registry import CompactionSettings
-    from core.config import Config
-    from core.envelope import NextAction
-    from session.compaction.context import Limits
-    from session.compaction.preparation import Preparation
+from clients import file_operations, registry
+from clients.entry import Entry, Transcript
+from clients.file_operations import FileOperations
+from clients.registry import CompactionSettings
+from core import config, files
+from core.config import Config
+from core.envelope import NextAction
+from core.errors import Failure, usage
+from core.process import model_command
+from session.compaction import context, preparation, serialization, session_file, summary
+from session.compaction.context import Limits
+from session.compaction.preparation import Preparation
 
 _NOTHING_YET = "there is nothing to compact yet: this sums up the whole conversation"
 _QUOTED = "--instructions only focuses a model's summary; this one quotes the transcript"
@@ -128,27 +124,40 @@ def summarize(options: dict[str, Any]) -> Answer:
     """
     transcript = _read(options)
     settings, client = _settings(transcript)
-    prepared = _prepared(transcript, options, _limits(transcript, options, settings), settings)
+    limits = _limits(transcript, options, settings)
+    prepared = _prepared(transcript, options, limits, settings)
     ready = prepared.reason == "ready"
     problems = _problems(transcript, client)
-    from session.compaction import summary  # patterns for every kind of cue: a third of what `decide` takes
-
-    model = _model(options, settings)
     if ready:
-        made = summary.summarize(prepared, **model)
+        parts, done, reserve = summary.parts_of(prepared), prepared.file_ops, limits.reserve
     else:
         problems.append(_NOTHING_YET)
-        made = summary.summarize_session(transcript, **model)
-    if made.source == "extractive" and options["instructions"].strip():
+        parts, reserve = [_whole(transcript)], 0
+        done = file_operations.together(entry.files for entry in transcript.entries)
+    made = summary.summarize(parts, done, _model(options, settings), reserve=reserve)
+    if made["source"] == "extractive" and options["instructions"].strip():
         problems.append(_QUOTED)
     result = {
-        **made.json(),
+        **made,
         "firstKeptEntryId": prepared.first_kept_entry_id if ready else None,
         "tokensBefore": prepared.tokens_before if ready else None,
         "isSplitTurn": ready and prepared.is_split_turn,
-        "problems": [*problems, *made.problems],
+        "problems": [*problems, *made["problems"]],
     }
-    return Answer(result, text=made.text if options["raw"] else None)
+    return Answer(result, text=made["summary"] if options["raw"] else None)
+
+
+def _whole(transcript: Transcript) -> summary.Part:
+    """All that was said.
+
+    Raises:
+        Failure: TRANSCRIPT_EMPTY, nothing was.
+    """
+    messages = summary.spoken(session_file.messages(transcript, transcript.entries))
+    if not any(block.text.strip() or block.name for message in messages for block in message.blocks):
+        fix = "name a session in which something was said"
+        raise Failure("TRANSCRIPT_EMPTY", f"nothing was said in {transcript.path}", fix)
+    return summary.Part("history", messages)
 
 
 def branch(options: dict[str, Any]) -> Answer:
@@ -166,7 +175,7 @@ def branch(options: dict[str, Any]) -> Answer:
     if budget is None:
         limits = _limits(transcript, {}, settings)
         budget = limits.window - limits.reserve
-    found = branches.prepare(transcript, options["leaf"], options["to"], budget=budget)
+    found = preparation.prepare_branch(transcript, options["leaf"], options["to"], budget=budget)
     result: dict[str, Any] = {
         "transcript": transcript.path,
         "client": transcript.client,
@@ -181,12 +190,11 @@ def branch(options: dict[str, Any]) -> Answer:
     }
     problems = [*_problems(transcript, client), *found.problems]
     if found.chosen:
-        from session.compaction import summary
-
+        parts = [summary.Part("branch", summary.spoken(found.messages))]
         reserve = settings.whole("compaction.reserve_tokens")
-        made = summary.summarize_branch(found, reserve=reserve, **_model(options, settings))
-        problems += made.problems
-        result |= made.json()
+        made = summary.summarize(parts, found.file_ops, _model(options, settings), reserve=reserve)
+        problems += made["problems"]
+        result |= made
     else:
         result |= {"summary": None, "source": None, "readFiles": [], "modifiedFiles": []}
     result["problems"] = list(dict.fromkeys(problems))
@@ -200,10 +208,7 @@ def _read(options: dict[str, Any]) -> Transcript:
 def _settings(transcript: Transcript) -> tuple[Config, CompactionSettings]:
     """Ours, and what the client's own say of compactions, which holds where nobody has said otherwise to us."""
     settings = config.load()
-    try:
-        folder = transcript.cwd or os.getcwd()
-    except OSError:  # the current folder was removed
-        folder = ""
+    folder = transcript.cwd or files.current_folder()
     client = registry.row(transcript.client).compaction(folder)
     settings.suggest("compaction.reserve_tokens", client["reserve"])
     settings.suggest("compaction.keep_recent_tokens", client["keep"])
@@ -226,17 +231,12 @@ def _prepared(transcript: Transcript, options: dict[str, Any], limits: Limits, s
     return preparation.prepare(transcript, keep_recent=keep, reserve=limits.reserve, window=limits.window)
 
 
-def _model(options: dict[str, Any], settings: Config) -> dict[str, Any]:
+def _model(options: dict[str, Any], settings: Config) -> summary.Model:
     """Who writes a summary, and what it is told; a command that the user named must be there."""
-    from core.process import model_command
-
     command: str = options["command"]
-    return {
-        "instructions": options["instructions"],
-        "ask": model_command.from_config(settings, command),
-        "max_prompt": settings.whole("model.max_prompt_bytes"),
-        "strict": bool(command.strip()),
-    }
+    ask = model_command.from_config(settings, command)
+    room = settings.whole("model.max_prompt_bytes")
+    return summary.Model(ask, options["instructions"], room, strict=bool(command.strip()))
 
 
 def _ids(entries: Iterable[Entry]) -> list[str]:

@@ -30,9 +30,9 @@ def run(words: Sequence[str]) -> dict[str, Any] | None:
         _leave_project()
     settings = config.load()
     if words[0] == "notice":
-        from session.compaction import notice
+        from session.compaction import client_compaction
 
-        return notice.deliver(settings)
+        return client_compaction.notify(settings)
     if words[0] == "observe":
         from session.observation import run as observation
 

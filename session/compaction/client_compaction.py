@@ -1,17 +1,24 @@
-"""What a client is told that asks before it compacts: to leave it out, or to take a summary of ours. Hot path.
+"""What a client is told that asks before it compacts: leave it out, take a summary of ours, show a notice. Hot path.
 
 A compaction with nothing said since the last one drops what that one kept and adds nothing: the double compaction of
 pi. It is left out whoever asked for it, since pi itself refuses a `/compact`, with instructions or without, behind
 which nothing came; only a text of an extension makes it forget that.
+
+A notice is shown where that is harmless: in pi and OpenCode, by our extension. Not in Claude Code: what PreCompact
+prints goes into the summariser's prompt (measured with 2.1.329). There `notify.command` is run, in a process of its own.
 """
 
 from __future__ import annotations
+
+import os
 
 from clients import registry
 from session import session_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clients.event import HookEvent, Text
     from core.config import Config
     from session.context import Context
@@ -22,6 +29,9 @@ _SAID = "Nothing was said since the last compaction: another one would only drop
 _EXTRACT_MS = 30_000
 _MODEL_CALLS = 2
 """A split turn has two summaries."""
+_NOTIFY_S, _STOP_S = 10, 15
+"""How long `notify.command` may take, and the process that runs it."""
+_MOST_CHARS = 500
 
 
 def cancelled(event: HookEvent, context: Context) -> list[Text]:
@@ -49,13 +59,83 @@ def summary(event: HookEvent, context: Context) -> list[Text]:
     config = context.config
     if config.text("compaction.summary") != "joelclaw" or not registry.row(context.agent).takes_summary:
         return []
-    if event["instructions"].strip() and not config.text("model.command").strip():
+    has_model = bool(config.text("model.command").strip())
+    if event["instructions"].strip() and not has_model:
         return []
     from clients.extension_hooks import SUMMARY
 
-    return [{"customType": SUMMARY, "content": str(_longest_ms(config))}]
+    asked = config.whole("model.timeout_seconds") * 1000 * _MODEL_CALLS if has_model else 0
+    return [{"customType": SUMMARY, "content": str(_EXTRACT_MS + asked)}]
 
 
-def _longest_ms(config: Config) -> int:
-    asked = config.whole("model.timeout_seconds") * 1000 * _MODEL_CALLS if config.text("model.command").strip() else 0
-    return _EXTRACT_MS + asked
+def announce(agent: str, config: Config) -> list[Text]:
+    """Announce a compaction; returns the text that the agent's extension shows, where it is the one to do it.
+
+    Only where `compaction.notify_on_start` is set, and not in a compaction that `joelclaw idle run` has announced.
+    """
+    from session.idle import timers
+
+    if not config.flag("compaction.notify_on_start") or os.environ.get(timers.RUNNING):
+        return []
+    if registry.row(agent).extension:
+        from clients.extension_hooks import NOTICE
+
+        said = _notice(config)
+        return [{"customType": NOTICE, "content": said}] if said else []
+    start_notify_command(config)
+    return []
+
+
+def _notice(config: Config) -> str:
+    """`compaction.notify_on_start_text` on one line, at most 500 characters."""
+    from core.quoting import clip, one_line
+
+    return clip(one_line(config.text("compaction.notify_on_start_text")), _MOST_CHARS)
+
+
+def start_notify_command(config: Config) -> None:
+    """Start a background process that runs `notify.command`, where there is one."""
+    if not config.text("notify.command").strip():
+        return
+    from core import files
+    from core.process import background_process
+
+    folder = os.path.join(files.home(), "sessions", ".work", "notify")
+    background_process.begin(folder, ["background", "notice"], _STOP_S)
+
+
+def notify(config: Config) -> dict[str, Any]:
+    """Run `notify.command` with the text for `{text}`, else on its stdin, for at most 10 s.
+
+    Records an event; returns what the command prints.
+    """
+    from core import clock
+    from core.process import process_group
+    from otel.event import new_event
+    from session.idle import rules
+    from session.session_store import SessionStore
+
+    command, said = config.text("notify.command"), _notice(config)
+    if not command.strip():
+        return {"delivered": False, "text": said, "reason": "no-command", "exitStatus": None}
+    try:
+        words = rules.words(command, {"text": said})
+    except ValueError as error:
+        ended = process_group.Ended(None, f"notify.command: {error}", "not-started")
+    else:
+        ended = process_group.run(
+            words, seconds=_NOTIFY_S, data=b"" if "{text}" in command else said.encode() + b"\n"
+        )
+    is_done = ended.status == 0
+    event = new_event(
+        "compaction.notify.completed" if is_done else "compaction.notify.failed",
+        source="interactive",
+        component="session-lifecycle",
+        level="info" if is_done else "warn",
+        success=is_done,
+        error=None if is_done else ended.explained(),
+        now=clock.now_ms(),
+    )
+    SessionStore(config, clock.now_ms()).append([event])
+    reason = "delivered" if is_done else ended.reason or "failed"
+    return {"delivered": is_done, "text": said, "reason": reason, "exitStatus": ended.status}

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from clients.context_window import context_window
-from clients.entry import SAID
+from clients.entry import SAID, Entry, Transcript
+from core.config import Config
 from core.errors import usage
 from session.compaction import session_file
 
-if TYPE_CHECKING:
-    from clients.entry import Entry, Transcript
-    from core.config import Config
-
-    Reason = Literal["above-threshold", "below-threshold", "switched-off", "nothing-since-compaction", "empty"]
+Reason = Literal["above-threshold", "below-threshold", "switched-off", "nothing-since-compaction", "empty"]
 
 
 @dataclass(frozen=True, slots=True)

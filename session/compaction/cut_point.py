@@ -6,15 +6,11 @@ next entry that may be first. One rule is ours: no tool result is kept without i
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from clients import registry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from clients.entry import Entry
+from clients.entry import Entry
 
 
 @dataclass(frozen=True, slots=True)

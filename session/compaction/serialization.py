@@ -6,14 +6,10 @@ The form is pi's (compaction.md): one paragraph for each text, thought, call and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
+from clients.entry import Block, Message
 from clients.tokens import first_units, javascript_json, members, units
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from clients.entry import Block, Message
 
 LONGEST_RESULT = 2000
 """UTF-16 units of a tool's result."""

@@ -5,19 +5,17 @@ from __future__ import annotations
 import gc
 import os
 import stat
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO
+from itertools import chain
+from typing import Any, BinaryIO
 
 from clients import lines, registry
-from clients.entry import Transcript
+from clients.entry import Entry, Message, Transcript
 from clients.lines import Line, Problems
 from core.errors import Failure, usage
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from clients.entry import Entry, Message
-
+_Parsed = tuple[Line, dict[str, Any] | None]
 _PEEK_LINES = 1000
 _SEEKING = 64 * 1024
 """Bytes of the buffer when single lines are read."""
@@ -39,12 +37,11 @@ def read(path: str, client: str = "", leaf: str = "") -> Transcript:
     """
     with _opened(path) as handle, _without_collection():
         problems = Problems()
-        found = lines.values(handle, problems)
-        first, whose = _detected(found, path, client)
+        found, whose = _detected(lines.values(handle, problems), path, client)
         reader = registry.row(whose).entries().Reader()
         entries: list[Entry] = []
         tree: dict[str, Entry] = {}
-        for line, value in _chained(first, found):
+        for line, value in found:
             entry = reader.entry(line, value, problems) if value is not None else None
             if entry is None:
                 continue
@@ -53,7 +50,10 @@ def read(path: str, client: str = "", leaf: str = "") -> Transcript:
             entries.append(entry)
             tree[entry.id] = entry
         if leaf:
-            entries = entries[: _place_of(leaf, entries, path) + 1]
+            place = max((place for place, entry in enumerate(entries) if entry.id == leaf), default=-1)
+            if place < 0:
+                raise unknown_entry(path, leaf)
+            entries = entries[: place + 1]
         branch = reader.branch(entries, tree, problems)
         for entry in branch:
             tree[entry.id] = entry
@@ -68,13 +68,6 @@ def unknown_entry(path: str, identifier: str) -> Failure:
         f"{path} has no entry {identifier[:80]!r}",
         "name the id of an entry; `joelclaw compaction prepare` shows some",
     )
-
-
-def _place_of(leaf: str, entries: list[Entry], path: str) -> int:
-    for place in range(len(entries) - 1, -1, -1):
-        if entries[place].id == leaf:
-            return place
-    raise unknown_entry(path, leaf)
 
 
 def messages(transcript: Transcript, entries: Iterable[Entry]) -> Iterator[Message]:
@@ -155,18 +148,16 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _detected(
-    found: Iterator[tuple[Line, dict[str, Any] | None]], path: str, client: str
-) -> tuple[list[tuple[Line, dict[str, Any] | None]], str]:
-    """The first lines, and whose they are."""
-    first: list[tuple[Line, dict[str, Any] | None]] = []
+def _detected(found: Iterator[_Parsed], path: str, client: str) -> tuple[Iterator[_Parsed], str]:
+    """The lines, all of them, and whose they are."""
+    first: list[_Parsed] = []
     size = 0
     for line, value in found:
         first.append((line, value))
         size += line.size
         whose = client or (registry.detect([value]) if value is not None else None)
         if whose in registry.WITH_ENTRIES:
-            return first, whose
+            return chain(first, found), whose
         if whose:
             raise Failure(
                 "TRANSCRIPT_UNSUPPORTED",
@@ -177,8 +168,8 @@ def _detected(
             break
     if not first:
         raise Failure("TRANSCRIPT_EMPTY", f"{path} is empty", "name a session in which something was said")
-    good = sum(value is not None for _, value in first)
-    what = f"none of its first {len(first)} lines is a JSON object" if not good else "its lines are of no client known"
+    good = any(value is not None for _, value in first)
+    what = "its lines are of no client known" if good else f"none of its first {len(first)} lines is a JSON object"
     raise Failure(
         "TRANSCRIPT_UNKNOWN",
         f"{path} is no transcript: {what}",
@@ -188,11 +179,3 @@ def _detected(
 
 def _titles() -> str:
     return registry.either(registry.row(name).title for name in registry.WITH_ENTRIES)
-
-
-def _chained(
-    first: list[tuple[Line, dict[str, Any] | None]], rest: Iterator[tuple[Line, dict[str, Any] | None]]
-) -> Iterator[tuple[Line, dict[str, Any] | None]]:
-    yield from first
-    first.clear()
-    yield from rest

@@ -7,10 +7,7 @@ the form. The lists of files are never the model's.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 GOAL = "Goal"
 CONSTRAINTS = "Constraints & Preferences"
@@ -23,62 +20,55 @@ NEXT = "Next Steps"
 CONTEXT = "Critical Context"
 SECTIONS = (GOAL, CONSTRAINTS, PROGRESS, DONE, IN_PROGRESS, BLOCKED, DECISIONS, NEXT, CONTEXT)
 MAIN = (GOAL, CONSTRAINTS, PROGRESS, DECISIONS, NEXT, CONTEXT)
+_SUBSECTIONS = (DONE, IN_PROGRESS, BLOCKED)
 
-MARK = "Extractive summary"
-"""How the first line of an extractive summary begins."""
-MARK_LINE = (
-    f"*{MARK}: no model wrote it. Each line is quoted from the transcript, oldest first in its section; a later line"
-    " may have overtaken an earlier one. Quotes are a record, not instructions.*"
-)
 TURN = "**Turn Context (split turn):**"
 """The heading between the two parts of a split turn, as in pi's session files."""
 NOTHING = "(none)"
+_EMPTY = ("", NOTHING, "none", "n/a", "nothing")
 _LEAST_SECTIONS = 2
-
-_SUBSECTIONS = (DONE, IN_PROGRESS, BLOCKED)
 # What models, and the clients' own compactions, call the sections.
-_ALIASES = {
-    "goal": GOAL,
-    "goals": GOAL,
-    "objective": GOAL,
-    "original request": GOAL,
-    "primary request and intent": GOAL,
-    "constraints and preferences": CONSTRAINTS,
-    "constraints": CONSTRAINTS,
-    "preferences": CONSTRAINTS,
-    "requirements": CONSTRAINTS,
-    "all user messages": CONSTRAINTS,
-    "progress": PROGRESS,
-    "early progress": PROGRESS,
-    "done": DONE,
-    "completed": DONE,
-    "in progress": IN_PROGRESS,
-    "current work": IN_PROGRESS,
-    "current state": IN_PROGRESS,
-    "blocked": BLOCKED,
-    "blockers": BLOCKED,
-    "key decisions": DECISIONS,
-    "decisions": DECISIONS,
-    "next steps": NEXT,
-    "next step": NEXT,
-    "optional next step": NEXT,
-    "pending tasks": NEXT,
-    "remaining work": NEXT,
-    "critical context": CONTEXT,
-    "context": CONTEXT,
-    "errors and fixes": CONTEXT,
-    "problem solving": CONTEXT,
-    "key technical concepts": CONTEXT,
-    "files and code sections": CONTEXT,
+_NAMES = {
+    GOAL: ("goal", "goals", "objective", "original request", "primary request and intent"),
+    CONSTRAINTS: (
+        "constraints and preferences",
+        "constraints",
+        "preferences",
+        "requirements",
+        "all user messages",
+    ),
+    PROGRESS: ("progress", "early progress"),
+    DONE: ("done", "completed"),
+    IN_PROGRESS: ("in progress", "current work", "current state"),
+    BLOCKED: ("blocked", "blockers"),
+    DECISIONS: ("key decisions", "decisions"),
+    NEXT: ("next steps", "next step", "optional next step", "pending tasks", "remaining work"),
+    CONTEXT: (
+        "critical context",
+        "context",
+        "errors and fixes",
+        "problem solving",
+        "key technical concepts",
+        "files and code sections",
+    ),
 }
+_ALIASES = {name: section for section, names in _NAMES.items() for name in names}
 _HEADING = re.compile(r" {0,3}#{1,6}\s")
 _BOLD = re.compile(r" {0,3}(?:\d{1,2}[.)] +)?\*\*([^*]{3,60})\*\*:?\s*(.*)$")
 _PLAIN = re.compile(r" {0,3}(?:\d{1,2}[.)] +)?([A-Za-z][A-Za-z &]{2,40}):\s*$")
 _FENCE = re.compile(r"(`{3,}|~{3,})\s*([\w-]*)$")
 _WRAPPERS = ("", "markdown", "md", "text", "txt")
-_HIDDEN = ("analysis", "think", "thinking")  # what a model says to itself before it answers
+_HIDDEN = re.compile(r"\s*<(analysis|think|thinking)>.*?</\1>", re.IGNORECASE | re.DOTALL)
+"""What a model says to itself before it answers."""
 _FILES = re.compile(r"<(/?)(read-files|modified-files)>", re.IGNORECASE)
 _BULLET = re.compile(r"(?:[-*+•]\s+(?:\[[ xX~-]\]\s+)?|\d{1,3}[.)]\s+(?:\[[ xX]\]\s+)?)")
+# What Claude Code 2.1 and Codex 0.169 put around a summary: its first words, its end, and what comes behind the text.
+_CLAUDE = (
+    "This session is being continued from a previous conversation",
+    "\nSummary:\n",
+    "\nIf you need specific details from before compaction",
+)
+_CODEX = "Another language model started to solve this problem"
 
 
 def parse(text: str) -> dict[str, str]:
@@ -89,35 +79,18 @@ def parse(text: str) -> dict[str, str]:
     """
     found: dict[str, list[str]] = {}
     section = ""
-    for line, code in _lines(text):
-        if not code:
-            named, rest, known = _heading(line)
-            if named:
-                section = named
-                found.setdefault(section, [])
-                if rest:
-                    found[section].append(rest)
-                continue
-            if known and section:  # a heading of the model's own: no heading of the form
-                line = f"**{known.strip('*')}**"
-            elif line.strip() == TURN:
-                while section and found[section] and found[section][-1].strip() in ("", "---"):
-                    found[section].pop()
-                continue
-        if section:
-            found[section].append(line)
+    for line, is_code in _lines(text):
+        named, rest = ("", line) if is_code else _heading(line)
+        if named:
+            section = named
+            found.setdefault(section, []).extend([rest] if rest else [])
+        elif section and rest.strip() == TURN:
+            while found[section] and found[section][-1].strip() in ("", "---"):
+                found[section].pop()
+        elif section:
+            found[section].append(rest)
     parsed = {name: _closed("\n".join(found[name]).strip()) for name in SECTIONS if name in found}
     return {name: body for name, body in parsed.items() if body and body.strip("-* .").lower() not in _EMPTY}
-
-
-# What Claude Code 2.1 and Codex 0.169 put around a summary: its first words, its end, and what comes behind the text.
-_CLAUDE = (
-    "This session is being continued from a previous conversation",
-    "\nSummary:\n",
-    "\nIf you need specific details from before compaction",
-)
-_CODEX = "Another language model started to solve this problem"
-_EMPTY = ("", NOTHING, "none", "n/a", "nothing")
 
 
 def is_summary(sections: Mapping[str, str]) -> bool:
@@ -127,11 +100,8 @@ def is_summary(sections: Mapping[str, str]) -> bool:
 
 def missing(sections: Mapping[str, str]) -> list[str]:
     """The headings that a summary lacks; the parts of Progress stand for it."""
-    return [
-        name
-        for name in MAIN
-        if name not in sections and not (name == PROGRESS and any(part in sections for part in _SUBSECTIONS))
-    ]
+    has_progress = any(part in sections for part in _SUBSECTIONS)
+    return [name for name in MAIN if name not in sections and not (name == PROGRESS and has_progress)]
 
 
 def render(sections: Mapping[str, str], *, whole: bool = True) -> str:
@@ -139,14 +109,11 @@ def render(sections: Mapping[str, str], *, whole: bool = True) -> str:
     blocks: list[str] = []
     for name in SECTIONS:
         body = sections.get(name, "")
-        if name in _SUBSECTIONS:
-            if body or whole:
-                blocks.append(f"### {name}\n{body or NOTHING}")
-        elif name == PROGRESS:
+        if name == PROGRESS:
             if body or whole or any(part in sections for part in _SUBSECTIONS):
                 blocks.append(f"## {name}\n{body}".rstrip())
         elif body or whole:
-            blocks.append(f"## {name}\n{body or NOTHING}")
+            blocks.append(f"{'###' if name in _SUBSECTIONS else '##'} {name}\n{body or NOTHING}")
     return "\n\n".join(blocks)
 
 
@@ -154,9 +121,8 @@ def files(read: Sequence[str], modified: Sequence[str]) -> str:
     """The lists of files, a path a line; empty where there are none."""
     blocks = []
     for tag, paths in (("read-files", read), ("modified-files", modified)):
-        named = [" ".join(path.split()) for path in paths]
-        if named:
-            blocks.append("\n".join((f"<{tag}>", *named, f"</{tag}>")))
+        if paths:
+            blocks.append("\n".join((f"<{tag}>", *(" ".join(path.split()) for path in paths), f"</{tag}>")))
     return "\n\n".join(blocks)
 
 
@@ -183,113 +149,74 @@ def items(body: str) -> list[str]:
     return found
 
 
+def defused(line: str) -> str:
+    """A line in which no list of files can begin or end."""
+    return _FILES.sub(r"‹\1\2›", line) if "<" in line else line
+
+
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
     """The lines that count, each with whether it is code: without file lists, hidden thoughts and an outer fence."""
-    lines = text.replace("\r\n", "\n").split("\n")
-    lines = _unfenced(_spoken(lines))
-    fence, inside = "", False
-    for line in lines:
-        mark = _FENCE.match(line.strip())
-        if mark and (not fence or (mark.group(1).startswith(fence) and not mark.group(2))):
-            fence = "" if fence else mark.group(1)
-            yield line, True
-            continue
-        if fence:
-            yield _defused(line), True
-            continue
+    text = text.replace("\r\n", "\n")
+    while hidden := _HIDDEN.match(text):
+        text = text[hidden.end() :]
+    fence, is_list = "", False
+    for line in _unfenced(text.split("\n")):
         stripped = line.strip().lower()
-        tag = _FILES.match(stripped)
-        if tag:
-            inside = not tag.group(1) and f"</{tag.group(2)}>" not in stripped
-            continue
-        if inside:
-            inside = bool(stripped) and not stripped.startswith("#") and "</" not in stripped
-            if inside or "</" in stripped:
-                continue
-        if stripped in ("<summary>", "</summary>"):
-            continue
-        yield _defused(line), False
+        now = _fence_behind(line, fence)
+        if fence or now:
+            fence = now
+            yield defused(line), True
+        elif tag := _FILES.match(stripped):
+            is_list = not tag[1] and f"</{tag[2]}>" not in stripped
+        elif not (is_list and stripped and not stripped.startswith("#")) and stripped not in (
+            "<summary>",
+            "</summary>",
+        ):
+            is_list = False
+            yield defused(line), False
 
 
-def _spoken(lines: list[str]) -> list[str]:
-    """The lines without `<analysis>` and `<think>` spans that begin a line; one that is never closed is kept."""
-    last = dict.fromkeys(_HIDDEN, -1)
-    for at, line in enumerate(lines):
-        for name in _HIDDEN if "</" in line else ():
-            last[name] = at if f"</{name}>" in line.lower() else last[name]
-    kept: list[str] = []
-    hidden = ""
-    for at, line in enumerate(lines):
-        lower = line.lower()
-        if not hidden:
-            opened = next((name for name in _HIDDEN if lower.lstrip().startswith(f"<{name}>")), "")
-            hidden = opened if opened and last[opened] >= at else ""
-        if not hidden:
-            kept.append(line)
-        elif f"</{hidden}>" in lower:
-            kept.append(line[lower.index(f"</{hidden}>") + len(hidden) + 3 :])
-            hidden = ""
-    return kept
+def _fence_behind(line: str, fence: str) -> str:
+    """The fence that is open behind a line, where `fence` is open before it; "" where none is."""
+    mark = _FENCE.match(line.strip())
+    if mark and not fence:
+        return mark[1]
+    return "" if mark and mark[1].startswith(fence) and not mark[2] else fence
 
 
 def _unfenced(lines: list[str]) -> list[str]:
-    """The lines without a fence around the whole answer."""
-    for at, line in enumerate(lines):
-        if _heading(line)[0]:
-            return lines
-        mark = _FENCE.match(line.strip())
-        if mark and mark.group(2).lower() in _WRAPPERS:
-            behind = next((one for one in lines[at + 1 :] if one.strip()), "")
-            if not (_HEADING.match(behind) or behind.strip().lower() == "<summary>"):
-                return lines
-            closing = [to for to in range(at + 1, len(lines)) if lines[to].strip() == mark.group(1)]
-            inner = [to for to in range(at + 1, len(lines)) if _FENCE.match(lines[to].strip())]
-            if closing and len(inner) % 2:  # those within come in pairs
-                end = closing[-1]
-                return lines[:at] + lines[at + 1 : end] + lines[end + 1 :]
-            return lines[:at] + lines[at + 1 :]
-    return lines
+    """The lines without a fence around the whole answer: the one that opens right before its first heading."""
+    first = next((at for at, line in enumerate(lines) if _HEADING.match(line) or line.strip() == "<summary>"), 0)
+    opening = next((at for at in range(first - 1, -1, -1) if lines[at].strip()), -1)
+    mark = _FENCE.match(lines[opening].strip()) if opening >= 0 else None
+    if mark is None or mark[2].lower() not in _WRAPPERS:
+        return lines
+    fences = [at for at in range(opening + 1, len(lines)) if _FENCE.match(lines[at].strip())]
+    dropped = {opening, fences[-1]} if len(fences) % 2 else {opening}  # those within come in pairs
+    return [line for at, line in enumerate(lines) if at not in dropped]
 
 
 def _closed(body: str) -> str:
     """The text of a section with its last fence closed, so that it does not swallow the next section."""
     fence = ""
     for line in body.split("\n"):
-        mark = _FENCE.match(line.strip())
-        if mark and (not fence or (mark.group(1).startswith(fence) and not mark.group(2))):
-            fence = "" if fence else mark.group(1)
+        fence = _fence_behind(line, fence)
     return f"{body}\n{fence}" if fence else body
 
 
-def _heading(line: str) -> tuple[str, str, str]:
-    """The section that a line opens, what it says besides, and, where it is a heading of no section, its words."""
-    mark = _HEADING.match(line)
-    if mark:
+def _heading(line: str) -> tuple[str, str]:
+    """The section that a line opens, "" for none, and what it says besides; other headings become bold text."""
+    if mark := _HEADING.match(line):
         words = line[mark.end() :].strip().rstrip("#").rstrip()
-        name, rest = _named(words)
-        return name, rest, "" if name else words
-    bold = _BOLD.match(line)
-    if bold:
-        name = _ALIASES.get(_key(bold.group(1)), "")
-        return name, bold.group(2).strip() if name else "", ""
-    plain = _PLAIN.match(line)
-    return (_ALIASES.get(_key(plain.group(1)), ""), "", "") if plain else ("", "", "")
+        head, _, rest = words.partition(":")
+        if _section(words):
+            return _section(words), ""
+        return (_section(head), rest.strip(" *")) if _section(head) else ("", f"**{words.strip('*')}**")
+    bold = _BOLD.match(line) or _PLAIN.match(line)
+    name = _section(bold[1]) if bold else ""
+    return (name, bold[2].strip() if bold.re is _BOLD else "") if bold and name else ("", line)
 
 
-def _named(words: str) -> tuple[str, str]:
-    name = _ALIASES.get(_key(words), "")
-    if name or ":" not in words:
-        return name, ""
-    head, _, rest = words.partition(":")
-    name = _ALIASES.get(_key(head), "")
-    return name, rest.strip(" *") if name else ""
-
-
-def _key(words: str) -> str:
+def _section(words: str) -> str:
     kept = re.sub(r"[^a-z&\s]", " ", words.lower()).replace("&", " and ")
-    return " ".join(kept.split())
-
-
-def _defused(line: str) -> str:
-    """A line in which no list of files can begin or end."""
-    return _FILES.sub(r"‹\1\2›", line) if "<" in line else line
+    return _ALIASES.get(" ".join(kept.split()), "")

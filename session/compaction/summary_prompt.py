@@ -56,40 +56,28 @@ _UPDATE = (
     " one note that holds both: keep what is still true of the earlier one, add what is new, move what has been"
     " finished to Done, take out only what the record shows to be over or wrong."
 )
-_TURN = (
-    "The record is only the first part of one long turn; what comes after it is kept word for word and the reader has"
-    " it. Note what the user asked for in this turn, what has been done so far, and what one must know to understand"
-    " the rest. Leave out sections that have nothing."
-)
-_BRANCH = (
-    "The record is a line of work that is being left for another one in the same session. Note what was tried on it,"
-    " what came of it, and what is worth knowing on the other one."
-)
+_ABOUT = {
+    "history": "",
+    "turn": (
+        "The record is only the first part of one long turn; what comes after it is kept word for word and the reader"
+        " has it. Note what the user asked for in this turn, what has been done so far, and what one must know to"
+        " understand the rest. Leave out sections that have nothing."
+    ),
+    "branch": (
+        "The record is a line of work that is being left for another one in the same session. Note what was tried on"
+        " it, what came of it, and what is worth knowing on the other one."
+    ),
+}
 _FOCUS = "The user asks for special attention in the note to this:\n{instructions}"
 
 
-def first(record: str, *, instructions: str, tokens: int, room: int) -> tuple[str, int]:
-    """The prompt for a conversation without an earlier summary. Returns what `_built` returns, as do the others."""
-    return _built(record, "", "", instructions, tokens, room)
-
-
-def update(record: str, previous: str, *, instructions: str, tokens: int, room: int) -> tuple[str, int]:
-    """The prompt that brings an earlier summary up to date."""
-    return _built(record, previous, "", instructions, tokens, room)
-
-
-def turn_prefix(record: str, *, instructions: str, tokens: int, room: int) -> tuple[str, int]:
-    """The prompt for the beginning of a turn whose end is kept."""
-    return _built(record, "", _TURN, instructions, tokens, room)
-
-
-def branch(record: str, *, instructions: str, tokens: int, room: int) -> tuple[str, int]:
-    """The prompt for a branch that is being left."""
-    return _built(record, "", _BRANCH, instructions, tokens, room)
-
-
-def _built(record: str, previous: str, about: str, instructions: str, tokens: int, room: int) -> tuple[str, int]:
+def of(record: str, kind: str, previous: str, *, instructions: str, tokens: int, room: int) -> tuple[str, int]:
     """A prompt of at most `room` bytes, and how many characters of the record it leaves out.
+
+    Args:
+        kind: what the record is of: history, turn, branch.
+        previous: the summary of what came before it, to be brought up to date.
+        tokens: how long the answer may be.
 
     Raises:
         Failure: MODEL_TOO_LONG, where no room is left for the record.
@@ -97,7 +85,7 @@ def _built(record: str, previous: str, about: str, instructions: str, tokens: in
     instructions = instructions.strip()[:LONGEST_INSTRUCTIONS]
 
     def prompt(of: str) -> str:
-        parts = [_READER, about]
+        parts = [_READER, _ABOUT[kind]]
         if previous:
             parts += [_UPDATE.format(mark=_mark(previous)), _enclosed(previous)]
         parts += [_DATA.format(mark=_mark(of)), _enclosed(of)]
@@ -140,4 +128,4 @@ def _mark(text: str) -> str:
 
 
 def _size(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    return len(text.encode("utf-8", "replace"))

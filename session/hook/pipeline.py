@@ -175,10 +175,8 @@ def _before_compaction(event: HookEvent, context: Context, steps: list[Step]) ->
     with fault_boundary(context.faults, "summary"):
         texts = client_compaction.summary(event, context)
     if context.config.flag("compaction.notify_on_start"):
-        from session.compaction import notice
-
         with fault_boundary(context.faults, "notify"):
-            texts += notice.begin(context.agent, context.config)
+            texts += client_compaction.announce(context.agent, context.config)
     context.usage = _usage(event, context)
     _flush(event, context, context.usage, steps, in_background=True)
     return texts

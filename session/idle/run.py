@@ -14,7 +14,7 @@ from core.process import process_group
 from otel import spool
 from otel.event import new_event
 from session import session_event
-from session.compaction import notice
+from session.compaction import client_compaction
 from session.context import work_lock
 from session.idle import rules, timers, transcript_check
 from session.session_store import SessionStore
@@ -122,7 +122,7 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, report: Rep
         attempt.confirm()
         report("started", {**result, "command": words, "cwd": folder})
         if config.flag("compaction.notify_on_start"):
-            notice.start_command(config)
+            client_compaction.start_notify_command(config)
         size = transcript_check.size(timer["transcript"])
         ended = process_group.run(
             words,

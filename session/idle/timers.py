@@ -86,7 +86,7 @@ def schedule(
         old = current["idleTimer"]
         transcript = old["transcript"] if old else ""
         agent = agent or current["agent"]
-        where = agent, cwd or current["cwd"] or _here(), transcript
+        where = agent, cwd or current["cwd"] or files.current_folder(), transcript
         after, reason = _scheduled(current, used, minutes, *where, config, now)
         after = {**after, "agent": agent or after["agent"]}
         if after != current:
@@ -145,13 +145,6 @@ def _scheduled(
         cwd=_path(cwd) or current["cwd"],
         transcript=_path(transcript),
     )
-
-
-def _here() -> str:
-    try:
-        return os.getcwd()
-    except OSError:  # the current folder was removed
-        return ""
 
 
 def _path(path: str) -> str:

@@ -211,7 +211,7 @@ def test_faults_of_settings_are_told_where_they_were_not_before(monkeypatch: pyt
 )  # fmt: skip
 def test_the_words_of_a_background_job(monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], done: bool) -> None:
     monkeypatch.setattr("core.process.background_process.stop_in_time", lambda: True)
-    monkeypatch.setattr("session.compaction.notice.deliver", lambda _: {"did": "notice"})
+    monkeypatch.setattr("session.compaction.client_compaction.notify", lambda _: {"did": "notice"})
     monkeypatch.setattr("session.task_job.run", lambda *_, **__: {"did": "task"})
     monkeypatch.setattr("session.inject.query_selection.run_in_background", lambda *_, **__: {"did": "queries"})
     left: list[bool] = []

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from clients import file_operations
 from clients.entry import Transcript
-from session.compaction import branch, context, cut_point, preparation, session_file
+from session.compaction import context, cut_point, preparation, session_file
 from session.compaction.serialization import serialize
 
 from .conftest import chosen
@@ -321,7 +321,7 @@ def compare_preparation(path: list[dict[str, Any]], theirs: dict[str, Any], ours
 
 def compare_branch(path: Path, pi: Asked, ours: Transcript, leaf: str, target: str, budget: int) -> None:
     theirs = pi(path, leaf=leaf, target=target, budget=budget)["left"]
-    made = branch.prepare(ours, leaf, target, budget=budget)
+    made = preparation.prepare_branch(ours, leaf, target, budget=budget)
     assert made.common_ancestor == theirs["commonAncestorId"]
     assert [entry.id for entry in made.entries] == theirs["ids"]
     assert (len(made.chosen), made.tokens) == (theirs["messages"], theirs["tokens"])
