@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer, step
 from clients import file_operations, registry
 from clients.entry import Entry, Transcript
 from clients.file_operations import FileOperations
-from clients.registry import CompactionSettings
 from core import config, files
 from core.config import Config
-from core.envelope import NextAction
 from core.errors import Failure, usage
 from core.process import model_command
 from session.compaction import context, preparation, serialization, session_file, summary
 from session.compaction.context import Limits
 from session.compaction.preparation import Preparation
+
+if TYPE_CHECKING:
+    from clients.registry import CompactionSettings
+    from core.envelope import NextAction
 
 _NOTHING_YET = "there is nothing to compact yet: this sums up the whole conversation"
 _QUOTED = "--instructions only focuses a model's summary; this one quotes the transcript"

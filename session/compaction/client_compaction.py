@@ -5,7 +5,7 @@ pi. It is left out whoever asked for it, since pi itself refuses a `/compact`, w
 which nothing came; only a text of an extension makes it forget that.
 
 A notice is shown where that is harmless: in pi and OpenCode, by our extension. Not in Claude Code: what PreCompact
-prints goes into the summariser's prompt (measured with 2.1.329). There `notify.command` is run, in a process of its own.
+prints goes into the summariser's prompt (measured with 2.1.329). There a process of its own runs `notify.command`.
 """
 
 from __future__ import annotations
@@ -123,9 +123,7 @@ def notify(config: Config) -> dict[str, Any]:
     except ValueError as error:
         ended = process_group.Ended(None, f"notify.command: {error}", "not-started")
     else:
-        ended = process_group.run(
-            words, seconds=_NOTIFY_S, data=b"" if "{text}" in command else said.encode() + b"\n"
-        )
+        ended = process_group.run(words, seconds=_NOTIFY_S, data=b"" if "{text}" in command else said.encode() + b"\n")
     is_done = ended.status == 0
     event = new_event(
         "compaction.notify.completed" if is_done else "compaction.notify.failed",

@@ -25,7 +25,7 @@ _HEADING_TOKENS = 90  # headings and the first line
 _EARLIER_SHARE, _PROMPTS_SHARE = 0.5, 0.6
 _LINE_CHARS, _COMMAND_CHARS = 600, 240
 _READ_CHARS = 24_000
-_RAN = "Ran `"
+_RAN, _FAILED = "Ran `", " (failed)"
 _MARKERS = {form.DONE: "- [x] ", form.IN_PROGRESS: "- [ ] "}
 
 
@@ -50,7 +50,7 @@ def _earlier(summary: str, room: int) -> tuple[dict[str, str], int]:
     if not form.is_summary(parsed):
         parsed = {form.CONTEXT: text}
     lines = {
-        name: [_line(item, _MARKERS.get(name, "- ")) for item in form.items(body) if not item.startswith(f"*{MARK}")]
+        name: [_kept(item, name) for item in form.items(body) if not item.startswith(f"*{MARK}")]
         for name, body in parsed.items()
     }
     taken: dict[str, list[str]] = {name: [] for name in lines}
@@ -64,11 +64,19 @@ def _earlier(summary: str, room: int) -> tuple[dict[str, str], int]:
     return {name: "\n".join(reversed(some)) for name, some in taken.items() if some}, left_out
 
 
+def _kept(item: str, section: str) -> str:
+    """A line of an earlier summary; commands stay as they are."""
+    command = item.removesuffix(_FAILED)
+    if len(command) > 2 and command[0] == command[-1] == "`":
+        return _code(command[1:-1], failed=command != item)
+    return _line(item, _MARKERS.get(section, "- "))
+
+
 def _newest(lines: Iterable[str], room: int) -> list[str]:
     """The first lines that fit, each once, in the reverse order."""
     found: dict[str, None] = {}
     for line in lines:
-        if line not in found:
+        if line not in found and form.items(line):
             room -= cost(line)
             if room < 0:
                 break
@@ -106,7 +114,7 @@ def _command(block: Block) -> str:
 
 def _code(command: str, *, failed: bool) -> str:
     text = clip(redact(clean(command[:_READ_CHARS]))[0], _COMMAND_CHARS)
-    return "- " + (as_code(form.defused(text)) or form.defused(one_line(text))) + " (failed)" * failed
+    return "- " + (as_code(form.defused(text)) or form.defused(one_line(text))) + _FAILED * failed
 
 
 def _line(text: str, marker: str) -> str:

@@ -147,7 +147,7 @@ def test_on_request_the_summary_is_ours(host: Host, pi: PiSession, home: Path, r
     prepared = run("compaction", "prepare", str(pi.path)).result
     assert (made["firstKeptEntryId"], made["tokensBefore"]) == (prepared["firstKeptEntryId"], prepared["tokensBefore"])
     assert made["firstKeptEntryId"] == "e005"
-    assert "Mend the tide tables of Husum" in made["summary"] and "because its clock never changes" in made["summary"]
+    assert "Mend the tide tables of Husum" in made["summary"]
     assert made["details"] == {
         "by": "joelclaw", "source": "extractive", "readFiles": ["tides/husum.py"], "modifiedFiles": [],
     }  # fmt: skip

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pi_session import PiSession
 
 from core.errors import Failure
-from session.compaction import branch, context, preparation, session_file
+from session.compaction import context, preparation, session_file
 from session.compaction.serialization import serialize
 
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
@@ -314,7 +314,7 @@ def test_any_damage(tmp_path: Path, data: st.DataObject, client: str) -> None:
     serialize(session_file.messages(ours, context.entries(ours)))
     if ours.tree:
         some = data.draw(st.sampled_from(sorted(ours.tree)))
-        assert branch.prepare(ours, some, some, budget=0).entries == ()
+        assert preparation.prepare_branch(ours, some, some, budget=0).entries == ()
 
 
 def changed(line: bytes, data: st.DataObject) -> bytes:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pi_session import PiSession, call
 
-from session.compaction import branch, session_file
+from session.compaction import preparation, session_file
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_ancestors_of_any_tree(tmp_path_factory: pytest.TempPathFactory, data: s
 
     ids = st.sampled_from(sorted(parent_of))
     leaf, target = data.draw(ids), data.draw(ids)
-    found = branch.prepare(session_file.read(str(made.path)), leaf, target, budget=0)
+    found = preparation.prepare_branch(session_file.read(str(made.path)), leaf, target, budget=0)
     shared = [one for one in way(leaf) if one in way(target)]
     assert found.common_ancestor == (shared[0] if shared else None)
     assert [entry.id for entry in reversed(found.entries)] == [one for one in way(leaf) if one not in shared]

@@ -11,7 +11,7 @@ from clients.entry import Compaction, Entry, Transcript, Usage
 from clients.file_operations import FileOperations
 from core.config import Config
 from core.errors import Failure
-from session.compaction import branch, context, cut_point, preparation
+from session.compaction import context, cut_point, preparation
 
 
 def entry(identifier: str, role: Any = "user", tokens: int = 100, **more: Any) -> Entry:
@@ -237,7 +237,7 @@ def tree(*chosen: Entry) -> Transcript:
 def test_what_a_left_branch_is_made_of(budget: int, chosen: list[str], tokens: int) -> None:
     summed = entry("s", "branch_summary", 20, kind="branch_summary")
     made = tree(entry("a"), summed, entry("r", "tool_result", 900), answer("c"), other("x"), entry("d"))
-    found = branch.prepare(made, "", "there", budget=budget)
+    found = preparation.prepare_branch(made, "", "there", budget=budget)
     assert ([one.id for one in found.chosen], found.tokens) == (chosen, tokens)
     assert (found.leaf, found.target, found.common_ancestor) == ("d", "there", "root")
     assert [one.id for one in found.entries] == ["a", "s", "r", "c", "x", "d"]
@@ -247,16 +247,16 @@ def test_what_a_left_branch_is_made_of(budget: int, chosen: list[str], tokens: i
 def test_a_summary_that_does_not_fit_is_taken_while_less_than_nine_tenths_are_used(newest: int, taken: bool) -> None:
     summed = entry("s", "branch_summary", 500, kind="branch_summary", files=FileOperations(read=("s.py",)))
     made = tree(entry("a"), summed, entry("d", tokens=newest, files=FileOperations(edited=("d.py",))))
-    found = branch.prepare(made, "d", "there", budget=100)
+    found = preparation.prepare_branch(made, "d", "there", budget=100)
     assert [one.id for one in found.chosen] == (["d", "s"] if taken else ["d"])
     assert found.file_ops == FileOperations(read=("s.py",), edited=("d.py",)), "its files are listed in any case"
     plain = tree(entry("a"), entry("b", tokens=500), entry("d", tokens=newest))
-    assert [one.id for one in branch.prepare(plain, "d", "there", budget=100).chosen] == ["d"]
+    assert [one.id for one in preparation.prepare_branch(plain, "d", "there", budget=100).chosen] == ["d"]
 
 
 def test_entries_that_a_session_does_not_have() -> None:
     for leaf, target in (("gone", "there"), ("a", "gone")):
         with pytest.raises(Failure) as refused:
-            branch.prepare(tree(entry("a")), leaf, target, budget=0)
+            preparation.prepare_branch(tree(entry("a")), leaf, target, budget=0)
         assert refused.value.code == "ENTRY_UNKNOWN"
-    assert branch.prepare(tree(entry("a")), "root", "a", budget=0).entries == ()
+    assert preparation.prepare_branch(tree(entry("a")), "root", "a", budget=0).entries == ()

@@ -49,6 +49,7 @@ def test_a_reply_in_the_form_comes_back_as_it_is() -> None:
         "Here is the note you asked for:\n\n~~~\n" + GOOD + "\n~~~\nTell me if you need more.",
         "<analysis>\n## Goal\nnot this one\n</analysis>\n<summary>\n" + GOOD + "\n</summary>",
         "<think>The user wants\n# Goal\na summary.</think>\n" + GOOD,
+        "```md\n" + GOOD,
         "# Session summary\n\n" + GOOD,
         GOOD.replace("## ", "# ").replace("### ", "#### "),
         GOOD.replace("### ", "**").replace("Done\n", "Done**\n").replace("Progress\n-", "Progress**\n-")
@@ -57,7 +58,7 @@ def test_a_reply_in_the_form_comes_back_as_it_is() -> None:
         GOOD.replace("## Goal\nImport", "## Goal: Import"),
         GOOD.replace("\n", "\r\n"),
     ],
-    ids=["fenced", "introduced", "analysis", "think", "title", "levels", "bold", "spelling", "inline", "crlf"],
+    ids=["fenced", "introduced", "analysis", "think", "cut", "title", "levels", "bold", "spelling", "inline", "crlf"],
 )  # fmt: skip
 def test_other_ways_to_write_it_mean_the_same(reply: str) -> None:
     found = form.parse(reply)
@@ -108,63 +109,17 @@ def test_what_is_no_summary(reply: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "heading"),
+    ("line", "section"),
     [
-        ("## Goal", (form.GOAL, "", "")),
-        ("   ### Goal ##", (form.GOAL, "", "")),
-        ("    ## Goal", ("", "", "")),
-        ("##Goal", ("", "", "")),
-        ("####### Goal", ("", "", "")),
-        ("## Goal: import a day", (form.GOAL, "import a day", "")),
-        ("## 2. Goal: **import a day**", (form.GOAL, "import a day", "")),
-        ("## Other", ("", "", "Other")),
-        ("## Other: of it", ("", "", "Other: of it")),
-        ("**Goal:** import a day", (form.GOAL, "import a day", "")),
-        ("1. **Goal**: import a day ", (form.GOAL, "import a day", "")),
-        ("**Other:** import a day", ("", "", "")),
-        ("Goal:", (form.GOAL, "", "")),
-        ("12) Next steps: ", (form.NEXT, "", "")),
-        ("Goal: import a day", ("", "", "")),
-        ("Other things:", ("", "", "")),
-        ("Goal", ("", "", "")),
+        *(("   ### Goal ##", form.GOAL), ("## 2. Goal: **x**", form.GOAL), ("**Goal:** x", form.GOAL)),
+        *(("1. **Goal**: x ", form.GOAL), ("12) Next steps: ", form.NEXT), ("##Goal", ""), ("    ## Goal", "")),
+        *(("**Other:** x", ""), ("Goal: x", ""), ("Goal", "")),
     ],
 )
-def test_which_lines_open_a_section(line: str, heading: tuple[str, str, str]) -> None:
-    assert form._heading(line) == heading
-
-
-@pytest.mark.parametrize(
-    ("lines", "kept"),
-    [
-        (["<think>", "hidden", "</think>shown"], ["shown"]),
-        (["  <Think>all of it</THINK> shown", "more"], [" shown", "more"]),
-        (["<analysis>a", "b</analysis>c", "d"], ["c", "d"]),
-        (["<think>", "never closed"], ["<think>", "never closed"]),
-        (["</think>", "<think>", "never closed"], ["</think>", "<think>", "never closed"]),
-        (["shown <think>", "</think>"], ["shown <think>", "</think>"]),
-        (["<think>", "a</analysis>", "b</think>", "<analysis>", "c</analysis>d"], ["", "d"]),
-    ],
-)
-def test_what_a_model_says_to_itself_is_left_out(lines: list[str], kept: list[str]) -> None:
-    assert form._spoken(lines) == kept
-
-
-@pytest.mark.parametrize(
-    ("reply", "kept"),
-    [
-        ("```markdown\n## Goal\nx\n```", ["## Goal", "x"]),
-        ("Here:\n```\n\n## Goal\nx\n```\nbye", ["Here:", "", "## Goal", "x", "bye"]),
-        ("```\n<summary>\nx\n```", ["<summary>", "x"]),
-        ("```md\n## Goal\n```sh\nls\n```\n```", ["## Goal", "```sh", "ls", "```"]),
-        ("```md\n## Goal\n```sh\nls\n```", ["## Goal", "```sh", "ls", "```"]),
-        ("```md\n## Goal", ["## Goal"]),
-        ("```python\n## Goal\n```", ["```python", "## Goal", "```"]),
-        ("```\ncode\n```", ["```", "code", "```"]),
-        ("## Goal\n```\n## x\n```", ["## Goal", "```", "## x", "```"]),
-    ],
-)
-def test_a_fence_around_the_whole_reply_is_taken_off(reply: str, kept: list[str]) -> None:
-    assert form._unfenced(reply.split("\n")) == kept
+def test_which_lines_open_a_section(line: str, section: str) -> None:
+    found = form.parse(f"## Done\n{line}\nthe rest")
+    assert found.get(section or form.DONE, "").endswith("the rest")
+    assert (form.DONE in found) is (not section)
 
 
 @pytest.mark.parametrize(
@@ -180,19 +135,9 @@ def test_the_lines_of_a_section(text: str, found: list[str]) -> None:
     assert form.items(text) == found
 
 
-@pytest.mark.parametrize(
-    ("body", "closed"),
-    [
-        ("```\ncode", "```\ncode\n```"),
-        ("```\ncode\n```", "```\ncode\n```"),
-        ("````sh\n```\ncode", "````sh\n```\ncode\n````"),
-        ("```\n```sh\ncode\n```", "```\n```sh\ncode\n```"),
-        ("```\n````\ntext", "```\n````\ntext"),
-        ("~~~\n```", "~~~\n```\n~~~"),
-    ],
-)
-def test_a_fence_that_is_open_is_closed(body: str, closed: str) -> None:
-    assert form._closed(body) == closed
+def test_a_fence_that_is_open_ends_with_its_section() -> None:
+    found = form.parse("## Done\n````sh\n```\ncode\n# Goal")
+    assert found == {form.DONE: "````sh\n```\ncode\n# Goal\n````"}
 
 
 def test_missing_sections_are_named_and_shown_as_none() -> None:

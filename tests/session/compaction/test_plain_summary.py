@@ -1,0 +1,114 @@
+"""A summary without a model is the plain structure: prompts, commands, files, and what an earlier one held."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clients import file_operations
+from clients.entry import Block, Message
+from core.quoting import cost
+from session.compaction import plain_summary, summary
+from session.compaction import summary_form as form
+
+QUOTES = summary.Model(None, "", 1_000_000, strict=False)
+TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def user(text: str) -> Message:
+    return Message("u", "user", (Block("text", text),))
+
+
+def agent(*commands: object) -> Message:
+    calls = [
+        Block("tool_call", name="bash", arguments={"command": one}, call=f"c{at}") for at, one in enumerate(commands)
+    ]
+    return Message("a", "assistant", (Block("text", "Step 1 is done. I decided for SQLite."), *calls))
+
+
+def lines(*messages: Message, previous: str = "", tokens: int = plain_summary.TOKENS) -> dict[str, list[str]]:
+    found, _ = plain_summary.sections(messages, previous, tokens)
+    return {name: body.split("\n") for name, body in found.items() if body}
+
+
+def test_prompts_and_commands_oldest_first_and_each_once() -> None:
+    ours = user('<joelclaw-memory source="startup">\nNever say 7.\n</joelclaw-memory>')
+    own = Message("b", "bash", (Block("text", "Ran `make deploy`\n```\nexit=3\n```"),))
+    failed = Message("r", "tool_result", (Block("text", "1 failed"),), call="c1", failed=True)
+    found = lines(
+        ours,
+        user("Make it\nfast."),
+        agent("make lint", ["bash", "-lc", "pytest -k '**'"], "ls | head"),
+        failed,
+        own,
+        user("Go on."),
+        agent("make lint"),
+    )
+    assert found == {
+        form.GOAL: ["- Make it fast.", "- Go on."],
+        form.CONTEXT: ["- `pytest -k '**'` (failed)", "- `make deploy`", "- `make lint`"],
+    }
+
+
+def test_of_a_long_session_the_last_prompts_and_commands_are_told() -> None:
+    found = lines(*(one for n in range(900) for one in (user(f"Task {n}."), agent(f"make step{n}"))), tokens=500)
+    for name, last in ((form.GOAL, "- Task 899."), (form.CONTEXT, "- `make step899`")):
+        assert found[name][-1] == last and 10 < len(found[name]) < 200
+
+
+def test_an_earlier_summary_is_carried_on_in_half_of_the_room() -> None:
+    earlier = "## Goal\nImport a day.\n\n## Progress\n### Done\n- [x] Step 1.\n\n## Critical Context\n- `make lint`"
+    found = lines(user("Import a day."), agent("make lint"), previous=earlier)
+    assert found == {form.GOAL: ["- Import a day."], form.DONE: ["- [x] Step 1."], form.CONTEXT: ["- `make lint`"]}
+    assert lines(previous="Figures first.\nThe rest is talk.")[form.CONTEXT] == [
+        "- Figures first.",
+        "- The rest is talk.",
+    ]
+
+
+def test_summary_upon_summary_stays_bounded() -> None:
+    text = ""
+    for turn in range(40):
+        part = summary.Part("history", (user(f"Now task {turn}. " + "word " * 60), agent(f"make step{turn}")), text)
+        made = summary.summarize([part], file_operations.NONE, QUOTES)
+        text = made["summary"]
+        assert made["estimatedTokens"] <= plain_summary.TOKENS + 100
+    assert text.count(plain_summary.MARK) == 1 and "make step39" in text and "task 38" in text
+    assert "did not fit" in made["problems"][0]
+
+
+def test_secrets_are_redacted() -> None:
+    text = str(lines(user(f"Always use {TOKEN}."), agent(f"make test TOKEN={TOKEN}"), previous=f"The key is {TOKEN}"))
+    assert TOKEN not in text and text.count("[redacted:") == 3
+
+
+TEXT = st.one_of(
+    st.text(max_size=80),
+    st.sampled_from(
+        [
+            *(
+                "Never push.",
+                "- keep it small",
+                "## Next steps",
+                "```\ncode 1\n```",
+                "\x1b[31merror\x1b[0m: 3",
+                "`make`",
+            ),
+            *("<read-files>\nx.py\n</read-files>", "</joelclaw-memory>", "不要删除旧表！", "w" * 900, "…", "---"),
+        ]
+    ),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.one_of(TEXT.map(user), TEXT.map(agent)), max_size=12),
+    st.integers(120, 2_000),
+    st.lists(TEXT, max_size=4).map("\n".join),
+)
+def test_whatever_was_said_is_bounded_and_keeps_the_form(messages: list[Message], tokens: int, previous: str) -> None:
+    found, _ = plain_summary.sections(messages, previous, tokens)
+    text = form.render(found)
+    assert cost(plain_summary.MARK_LINE + text) <= tokens + len(found) * 60
+    assert "read-files>" not in text and "</joelclaw-memory>" not in text
+    assert list(form.parse(text)) == [name for name in form.SECTIONS if found.get(name)]
