@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import apsw
 
     from core.config import Config
+    from core.records import Document
     from core.store.curation import Asked
-    from core.store.interface import Document
 
 STALE = "stale"
 _SHOWN = 200

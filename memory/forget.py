@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.interface import Document
+    from core.records import Document
 
 SHORTEST_PREFIX = 8
 _MOST_LISTED = 10

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from core.config import Config
-    from core.store.interface import Document
+    from core.records import Document
 
 BATCH = 500
 """Lines of one transaction: a tenth of a second, which a hook's write waits at most. Nothing is locked in between,

@@ -15,12 +15,12 @@ from core.store import documents
 from core.store.migrations import COLLECTIONS
 from memory import gate, near_duplicate
 from memory.write import clean_name, clean_tags, set_category, set_verdict
-from recall import categories, origin
+from recall import categories, hit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.store.interface import Document
+    from core.records import Document
 
 LONGEST = 1_000_000
 """Characters of an episode or a piece of knowledge; an observation has `memory.max_chars`."""
@@ -91,7 +91,7 @@ def to_view(document: Document) -> dict[str, Any]:
         "collection": document["collection"],
         "observation": document["text"],
         "context": document["context"],
-        "origin": origin.of_document(document),
+        "origin": hit.origin_of(document),
         "title": document["title"],
         "path": document["path"],
         "category": categories.short(document["category_id"]),

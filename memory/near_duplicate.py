@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import apsw
 
-    from core.store.interface import Document, Filters
+    from core.records import Document, Filters
 
 THRESHOLD = 0.85
 """Least Jaccard of the token sets (the mirrored CLI)."""

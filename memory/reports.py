@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.interface import Event, EventQuery
+    from core.records import Event, EventQuery
 
     class Stats(TypedDict):
         """Counts of what was not forgotten; `forgotten` counts the rest. The largest 50 sources and projects are

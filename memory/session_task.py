@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import apsw
 
     from core.config import Config
-    from core.store.interface import Document
+    from core.records import Document
 
 CHARS = 1_500
 """The longest that such a memory grows; the oldest messages go first."""

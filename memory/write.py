@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import apsw
 
     from core.config import Config
-    from core.store.interface import Document
+    from core.records import Document
 
     class WriteResult(TypedDict):
         """What became of a text. `merged`: it took the place of one that said the same, whose id is in `mergedInto`."""

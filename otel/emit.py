@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from core.config import Config
-    from core.store.interface import Event
+    from core.records import Event
 
 _LAST_MS = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 _NAMES = {

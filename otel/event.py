@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from core.store.interface import Event
+    from core.records import Event
 
 LEVELS = ("debug", "info", "warn", "error", "fatal")
 """Severities of the mirrored CLI; `parse_level` reads what other loggers call them."""

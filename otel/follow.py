@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import apsw
 
-    from core.store.interface import Event, EventQuery
+    from core.records import Event, EventQuery
 
 _MAX_FAULTS = 20
 _REMEMBERED = 20_000

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import apsw
 
     from core.config import Config
-    from core.store.interface import Event
+    from core.records import Event
 
 DUPLICATE = "duplicate-id"
 NOISE = "debug-noise"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from core.config import Config
-    from core.store.interface import Event, EventQuery
+    from core.records import Event, EventQuery
     from core.store.typesense.events import Page
 
 MAX_FACET_VALUES = 20

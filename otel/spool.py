@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.store.interface import Event
+    from core.records import Event
 
 _MOST_BYTES = 262_144
 _FOLDER = "spool"

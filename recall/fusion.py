@@ -42,19 +42,24 @@ def lexical_half(terms: int, documents: int) -> float:
     return LEXICAL_SCALE * float(max(terms, 1) ** 0.5) * max(log(1.0 + documents), 0.5)
 
 
-def fuse(bm25: float, cosine: float | None, half: float) -> float:
-    """The score of a candidate, 0 to 1: the probabilistic sum of both parts. Without vectors the words decide alone.
+def fuse(bm25: float, cosine: float | None, half: float, contextual: float | None = None) -> float:
+    """The score of a candidate, 0 to 1: the probabilistic sum of its parts. Without vectors the words decide alone.
 
     Args:
         bm25: 0 or higher.
         cosine: -1 to 1 in the static space, None where there is no vector.
         half: see `lexical_half`.
+        contextual: -1 to 1 in the contextual space, where it takes over most of the static one's weight.
     """
-    lexical = bm25 / (bm25 + half) if bm25 > 0 else 0.0
-    if cosine is None or cosine <= COSINE_LOW:
-        return lexical
-    semantic = SEMANTIC_WEIGHT * min(1.0, (cosine - COSINE_LOW) / (COSINE_HIGH - COSINE_LOW))
-    return lexical + semantic - lexical * semantic
+    score = bm25 / (bm25 + half) if bm25 > 0 else 0.0
+    weight = SEMANTIC_WEIGHT
+    if contextual is not None:
+        share = min(max((contextual - CONTEXTUAL_LOW) / (CONTEXTUAL_HIGH - CONTEXTUAL_LOW), 0.0), 1.0)
+        score += CONTEXTUAL_WEIGHT * share * (1 - score)
+        weight = STATIC_BESIDE
+    if cosine is not None and cosine > COSINE_LOW:
+        score += weight * min(1.0, (cosine - COSINE_LOW) / (COSINE_HIGH - COSINE_LOW)) * (1 - score)
+    return score
 
 
 def answerable(absent: float, documents: int) -> float:
@@ -90,18 +95,3 @@ def with_segment(score: float, around: tuple[float, float], half: float, weight:
     bm25, coverage = around
     evidence = bm25 / (bm25 + half) if bm25 > 0 else 0.0
     return (1 - weight) * score + weight * evidence * (1 - COVERAGE_SHARE * (1 - coverage))
-
-
-def fuse_contextual(bm25: float, cosine: float | None, contextual: float, half: float) -> float:
-    """`fuse` for a candidate that has a contextual vector too: its cosine takes over most of the static one's weight.
-
-    Args:
-        contextual: -1 to 1 in the contextual space.
-    """
-    share = min(max((contextual - CONTEXTUAL_LOW) / (CONTEXTUAL_HIGH - CONTEXTUAL_LOW), 0.0), 1.0)
-    semantic = CONTEXTUAL_WEIGHT * share
-    if cosine is not None and cosine > COSINE_LOW:
-        static = STATIC_BESIDE * min(1.0, (cosine - COSINE_LOW) / (COSINE_HIGH - COSINE_LOW))
-        semantic += static - semantic * static
-    lexical = bm25 / (bm25 + half) if bm25 > 0 else 0.0
-    return lexical + semantic - lexical * semantic

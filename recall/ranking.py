@@ -9,10 +9,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.store.interface import CandidateSource, Filters, Traits
+    from core.records import CandidateSource, Filters, Traits
     from recall.contextual_vectors import Question
     from recall.dates import Span
-    from recall.reach import Reach
+    from recall.scope import Scope
 
     Ranked = tuple[float, float, float, Traits]
     """Score, raw score, boost, traits."""
@@ -25,76 +25,71 @@ _TIME_WORDS = frozenset(
 )
 
 
-def may_name_time(query: str) -> bool:
-    """Whether a word of the query may name a time: then `recall.dates` reads it."""
-    return any(word in _TIME_WORDS or (len(word) == 4 and word.isdigit()) for word in words.split(query))
-
-
 def time_named(query: str, now: int) -> Span | None:
     """The time that a query names; what reads it is imported where a word may name one."""
-    if not may_name_time(query):
+    if not any(word in _TIME_WORDS or (len(word) == 4 and word.isdigit()) for word in words.split(query)):
         return None
     from recall import dates
 
     return dates.named(query, now)
 
 
-def rank(
-    found_in: CandidateSource,
-    terms: Sequence[str],
-    vector: bytes,
-    filters: Filters,
-    wide: int,
-    now: int,
-    *,
-    episode_decay: float,
-    said: Sequence[str] = (),
-    asked_for: Span | None = None,
-    contextual: Question | None = None,
-    reach: Reach | None = None,
-) -> list[Ranked]:
-    """Every candidate, best first; ties go to the newer.
+class Ranking:
+    """What the scores of one recall depend on, besides the documents.
 
     Args:
-        wide: candidates of each search.
-        said: the terms of the query as it was given; `terms` may be more, or phrases.
+        text: the query as it was given; what is searched for may be more, or phrases.
         now: ms since the epoch.
         episode_decay: see `trust.age_factor`.
-        asked_for: the time that the query names.
-        reach: what another project's hits keep of their score.
+        contextual: the tier above the static vectors, where it is there.
     """
-    raw = {}
-    candidates = found_in.candidates(terms, vector, filters, wide, wide)
-    half = fusion.lexical_half(len(terms), found_in.size())  # a cluster knows its size from the candidates' answer
-    nearness = contextual.cosines([candidate["rowid"] for candidate in candidates]) if contextual else {}
-    for candidate in candidates:
-        near = nearness.get(candidate["rowid"])
-        if near is None:
-            score = fusion.fuse(candidate["bm25"], candidate["cosine"], half)
-        else:
-            score = fusion.fuse_contextual(candidate["bm25"], candidate["cosine"], near, half)
-        if score >= fusion.LEAST:
-            raw[candidate["rowid"]] = score
-    around = found_in.around(list(raw), terms) if raw else {}
-    if around:
-        segments = found_in.segments()
-        weight, half = fusion.segment_weight(segments), fusion.segment_half(len(terms), segments)
-    whole = fusion.answerable(found_in.absent(said), found_in.size()) if raw else 1.0
-    ranked: list[Ranked] = []
-    for traits in found_in.traits(list(raw)) if raw else ():
-        score = raw[traits["rowid"]] * trust.substance(traits["collection"], traits["chars"])
-        segment = around.get(traits["rowid"])
-        if segment is not None:
-            score = fusion.with_segment(score, segment, half, weight)
-        if asked_for is not None and traits["collection"] != "knowledge":
-            aged = asked_for.factor(traits["confirmed_at"])
-        elif traits["pinned"]:
-            aged = 1.0
-        else:
-            aged = trust.age_factor(traits["collection"], now - traits["confirmed_at"], episode_decay)
-        if reach is not None and reach.prefer:
-            aged *= reach.factor(traits["project"], traits["session"])
-        boost = trust.usage_boost(traits["retrieval_priority"], traits["recall_count"])
-        ranked.append((min(score * aged * boost, 1.0) * whole, raw[traits["rowid"]], boost, traits))
-    ranked.sort(key=lambda entry: (-entry[0], -entry[3]["confirmed_at"], entry[3]["rowid"]))
-    return ranked
+
+    __slots__ = ("asked_for", "contextual", "episode_decay", "now", "said", "scope")
+
+    def __init__(self, text: str, scope: Scope, now: int, episode_decay: float, contextual: Question | None) -> None:
+        self.said = words.query_terms(text)
+        self.scope = scope
+        self.now = now
+        self.episode_decay = episode_decay
+        self.contextual = contextual
+        self.asked_for = time_named(text, now)
+
+    def rank(
+        self, found_in: CandidateSource, terms: Sequence[str], vector: bytes, filters: Filters, wide: int
+    ) -> list[Ranked]:
+        """Every candidate, best first; ties go to the newer. `wide`: candidates of each search."""
+        raw = {}
+        candidates = found_in.candidates(terms, vector, filters, wide, wide)
+        half = fusion.lexical_half(len(terms), found_in.size())  # a cluster knows its size from the candidates' answer
+        rowids = [candidate["rowid"] for candidate in candidates]
+        nearness = self.contextual.cosines(rowids) if self.contextual else {}
+        for candidate in candidates:
+            near = nearness.get(candidate["rowid"])
+            score = fusion.fuse(candidate["bm25"], candidate["cosine"], half, near)
+            if score >= fusion.LEAST:
+                raw[candidate["rowid"]] = score
+        if not raw:
+            return []
+        around = found_in.around(list(raw), terms)
+        segments = found_in.segments() if around else 0
+        weight, segment_half = fusion.segment_weight(segments), fusion.segment_half(len(terms), segments)
+        known = fusion.answerable(found_in.absent(self.said), found_in.size())
+        ranked: list[Ranked] = []
+        for traits in found_in.traits(list(raw)):
+            fused = raw[traits["rowid"]]
+            score = fused * trust.substance(traits["collection"], traits["chars"])
+            if traits["rowid"] in around:
+                score = fusion.with_segment(score, around[traits["rowid"]], segment_half, weight)
+            score *= self.aged(traits)[0] * self.scope.factor(traits["project"], traits["session"])
+            boost = trust.usage_boost(traits["retrieval_priority"], traits["recall_count"])
+            ranked.append((min(score * boost, 1.0) * known, fused, boost, traits))
+        ranked.sort(key=lambda entry: (-entry[0], -entry[3]["confirmed_at"], entry[3]["rowid"]))
+        return ranked
+
+    def aged(self, traits: Traits) -> tuple[float, str]:
+        """What time leaves of a score, and by which rule: the time that the query names, a pin, or age."""
+        if self.asked_for is not None and traits["collection"] != "knowledge":
+            return self.asked_for.factor(traits["confirmed_at"]), "time_named"
+        if traits["pinned"]:
+            return 1.0, "pinned"
+        return trust.age_factor(traits["collection"], self.now - traits["confirmed_at"], self.episode_decay), "age"

@@ -9,14 +9,7 @@ from core import words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypedDict
-
-    class Rewrite(TypedDict):
-        """What became of the query."""
-
-        rewritten: bool
-        strategy: str
-        reason: str
+    from core.records import Rewrite
 
 
 _PAIRS = (

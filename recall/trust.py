@@ -8,10 +8,12 @@ from __future__ import annotations
 from math import exp, log
 
 from core.clock import DAY_MS
+from core.words import STOP_WORDS, split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from core.store.interface import Traits
+    from core.records import Traits
+    from recall.query import Query
 
 MIN_CHARS = 12
 STALE_DAYS = 90
@@ -61,8 +63,6 @@ def echoes(text: str, asked: frozenset[str]) -> bool:
     That is a user's archived turn that says nothing more than the question, and the memory of a session's task (what
     the user said then, ADR-0203 stage 2) that holds most of it.
     """
-    from core.words import STOP_WORDS, split
-
     speaker, _, rest = text[:6].partition(":")
     if speaker not in ("user", "Task") or not rest:
         return False
@@ -73,29 +73,24 @@ def echoes(text: str, asked: frozenset[str]) -> bool:
     return bool(wanted) and len(wanted & said) >= _HELD_SHARE * len(wanted)
 
 
-def reasons(
-    traits: Traits, score: float, now: int, *, min_score: float, include_hold: bool, include_discard: bool
-) -> list[str]:
+def reasons(traits: Traits, score: float, now: int, query: Query) -> list[str]:
     """Why a candidate is dropped; empty when it may be shown."""
+    is_observation = traits["collection"] == "observations"
+    unused = traits["recall_count"] == 0 and not traits["pinned"]
     found = []
-    if traits["chars"] < MIN_CHARS and traits["collection"] == "observations":
+    if traits["chars"] < MIN_CHARS and is_observation:
         found.append("too_short")
     if traits["stale"]:
         found.append("stale_tagged")
-    if (
-        traits["collection"] == "observations"
-        and traits["recall_count"] == 0
-        and not traits["pinned"]
-        and now - traits["confirmed_at"] > STALE_DAYS * DAY_MS
-    ):
+    if is_observation and unused and now - traits["confirmed_at"] > STALE_DAYS * DAY_MS:
         found.append("stale_age")
     if score != score or not 0 <= score <= 1:  # NaN is not equal to itself
         found.append("invalid_score")
-    elif score < min_score:
+    elif score < query.min_score:
         found.append("below_min_score")
-    if traits["write_verdict"] == "hold" and not include_hold:
+    if traits["write_verdict"] == "hold" and not query.include_hold:
         found.append("held_by_write_gate")
-    if traits["write_verdict"] == "discard" and not include_discard:
+    if traits["write_verdict"] == "discard" and not query.include_discard:
         found.append("discarded_by_write_gate")
     if traits["superseded_by"]:
         found.append("superseded")

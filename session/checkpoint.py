@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from core.config import Config
-    from core.store.interface import Event
+    from core.records import Event
     from session.state.schema import SessionState
     from session.state.zones import Outcome, Plan, Turn
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from core.config import Config
+    from core.records import Event
     from core.repository.switches import Switches
-    from core.store.interface import Event
     from session.context_usage import ContextUsage
     from session.faults import Fault
     from session.session_store import SessionStore

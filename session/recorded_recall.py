@@ -6,7 +6,7 @@ import time
 
 from core import clock, project
 from core.store import documents, sqlite
-from core.store.sessions import call_search, transcripts
+from core.store.sessions import calls, transcripts
 from otel import log
 from otel.event import new_event, query_excerpt
 from recall import engine
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from core.config import Config
-    from core.store.interface import Event
-    from recall.engine import RecallResult
+    from core.records import Event, RecallResult
+    from recall.query import Query
 
 _COMPONENT = "recall-cli"
 _SAVED_TOGETHER = 500
@@ -59,41 +59,39 @@ class RecordedRecall:
         if not given or self._db is None:
             return ""
         try:
-            return transcripts.whole_id(self._db, given) if call_search.exists(self._db) else ""
+            return transcripts.whole_id(self._db, given)
         except sqlite.StoreError as error:
             raise sqlite.as_failure(error) from None
 
     def preferred(self, folder: str) -> str:
         """The project whose hits go first for who asks in a folder; "" for none.
 
-        That of its repository; of a folder in none the one of its name, where a memory names that.
+        That of its repository; of a folder in none the one of its name, where a memory or a session names that.
 
         Raises:
             Failure: the store cannot be read.
         """
         found = project.repository_of(folder)
-        if found or self._db is None:
-            return found
         named = project.name_of(folder)
+        if found or self._db is None or not named:
+            return found
         try:
-            return named if named and any(project.same(named, one) for one in documents.projects(self._db)) else ""
+            known = [*documents.projects(self._db), *calls.projects(self._db)]
         except sqlite.StoreError as error:
             raise sqlite.as_failure(error) from None
+        return named if any(project.same(named, one) for one in known) else ""
 
-    def ask(self, query: str, *, now: int, **asked: Any) -> RecallResult:
+    def ask(self, query: Query, *, now: int) -> RecallResult:
         """One recall.
-
-        Args:
-            asked: the arguments of `recall.engine.recall`, with `budget` and `limit`.
 
         Raises:
             Failure: the store cannot be read; an event tells of it.
         """
         began = time.perf_counter()
-        about = {"query": query_excerpt(query), "budget": asked["budget"], "limit": asked["limit"]}
+        about = {"query": query_excerpt(query.text), "budget": query.budget, "limit": query.limit}
         self._add("memory.recall.started", now, about, level="debug")
         try:
-            result = engine.recall(self._db, query, now=now, vectors=self._vectors, config=self._config, **asked)
+            result = engine.recall(self._db, query, now=now, vectors=self._vectors, config=self._config)
         except sqlite.StoreError as error:
             failure = sqlite.as_failure(error)
             self._add(

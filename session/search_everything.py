@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from core.errors import usage
 from core.store import sqlite
 from otel import search as events
-from recall import engine
-from recall.by_name import passage
+from recall import engine, snippet
+from recall.query import Query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from core.config import Config
-    from recall.engine import Hit
+    from core.records import Hit
 
 CODE = "SEARCH_INVALID_ARGS"
 NAMES = {
@@ -119,16 +119,9 @@ def _documents(
     query: str, name: str, limit: int, wanted: Sequence[Any], now: int, config: Config
 ) -> tuple[list[dict[str, Any]], int]:
     db = sqlite.open_reading()
-    result = engine.recall(
-        db,
-        query,
-        limit=_MOST_WANTED if wanted else limit,
-        budget="balanced",
-        collections=(name,),
-        now=now,
-        vectors=db is not None and sqlite.load_vectors(db),
-        config=config,
-    )
+    asked = Query(query, limit=_MOST_WANTED if wanted else limit, budget="balanced", collections=(name,))
+    vectors = db is not None and sqlite.load_vectors(db)
+    result = engine.recall(db, asked, now=now, vectors=vectors, config=config)
     made = [hit for hit in map(_shower(query), result["hits"]) if _fits(hit["about"], wanted)]
     return made[:limit], len(made) if wanted else result["found"]
 
@@ -142,7 +135,7 @@ def _shower(query: str) -> Callable[[Hit], dict[str, Any]]:
             "collection": _SHOWN[hit["collection"]],
             "id": hit["id"],
             "title": (hit["title"] or " ".join(text.split()))[:_TITLE_CHARS],
-            "snippet": passage.around(text, words, _SNIPPET_CHARS),
+            "snippet": snippet.around(text, words, _SNIPPET_CHARS),
             "path": hit["path"] or None,
             "score": hit["score"],
             "type": hit["type"],

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from core.store.interface import Event
+    from core.records import Event
     from session.state.schema import SessionState
 
 COMPONENT = "session-lifecycle"

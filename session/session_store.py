@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
     from clients.event import Item
     from core.config import Config
-    from core.store.interface import Event, EventQuery
-    from core.store.sessions.calls import Call, Name, Session
-    from recall.engine import Hit
+    from core.records import Call, Event, EventQuery, Hit, Name, Session
     from session.faults import Fault
 
     class Work(TypedDict):
@@ -102,21 +100,15 @@ class SessionStore:
             return []
         with fault_boundary(self.faults, "recall"):
             from recall import engine
+            from recall.query import Query
 
             db, vectors = self.reading()
+            asked = Query(
+                query, limit=_ASKED, min_score=self._config.number(least), budget="lean", project=project,
+                strictly=strictly, apart=not everywhere,
+            )  # fmt: skip
             found = engine.recall(
-                db,
-                query,
-                limit=_ASKED,
-                min_score=self._config.number(least),
-                budget="lean",
-                project=project,
-                strictly=strictly,
-                apart=not everywhere,
-                now=self._now,
-                vectors=vectors,
-                config=self._config,
-                patience_ms=_CLUSTER_MS,
+                db, asked, now=self._now, vectors=vectors, config=self._config, patience_ms=_CLUSTER_MS
             )
             # of a task without a project it is not known whose words it holds
             task = TASK_TAGS[1]

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.store.interface import Event
+    from core.records import Event
 
     Places = Sequence[tuple[str, str]]
     """Where something is wrong, and what."""

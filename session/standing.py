@@ -19,6 +19,7 @@ from session.session_store import SessionStore
 
 if TYPE_CHECKING:
     from core.config import Config
+    from core.records import Session
 
 LOST_KINDS = ("words", "decisions", "errors", "names")
 _NAMES, _TEXTS, _TEXT_CHARS = 24, 3, 200
@@ -60,7 +61,7 @@ def lines(config: Config, folder: str, session: str) -> list[str]:
     ]
 
 
-def _dropped(db: apsw.Connection, about: calls.Session) -> list[str]:
+def _dropped(db: apsw.Connection, about: Session) -> list[str]:
     try:
         found = report.of(db, about, LOST_KINDS).kinds
     except apsw.Error as error:

@@ -12,7 +12,7 @@ from otel import follow, search
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from core.store.interface import Event, EventQuery
+    from core.records import Event, EventQuery
 
 POLL_MS = 250
 

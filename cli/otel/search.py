@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from core.config import Config
     from core.envelope import NextAction
-    from core.store.interface import EventQuery
+    from core.records import EventQuery
 
 
 def list(options: dict[str, Any]) -> Answer:  # noqa: A001  # the command's name

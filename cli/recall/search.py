@@ -6,17 +6,18 @@ import os
 
 from cli.answer import Answer, refuse_terminal, write_json, write_verbatim
 from cli.parameter import session_around
-from core import clock, config, json_text, project
+from core import clock, config, json_text
 from core.errors import usage
 from core.store.migrations import COLLECTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from core.envelope import NextAction
-    from recall.engine import RecallResult
+    from core.records import RecallResult
+    from recall.query import Query
     from session.recorded_recall import RecordedRecall
 
 _STDIN = "-"
@@ -39,17 +40,18 @@ def run(options: dict[str, Any]) -> Answer | int:
         raise usage(
             "RECALL_INVALID_ARGS", "there is no query", 'give one: joelclaw recall "what was decided about retries"'
         )
-    from recall import origin
+    from recall import hit
     from session.recorded_recall import RecordedRecall
 
     recalls = RecordedRecall(config.load())
-    asked = _asked(options, names, recalls)
-    result = recalls.ask(options["query"], now=clock.now_ms(), raw=bool(options["raw"] or options["verbatim"]), **asked)
+    asked = _query(options, names, recalls)
+    query = asked(options["query"])
+    result = recalls.ask(query, now=clock.now_ms())
     recalls.save(counting=not options["explain"])  # who asks why has not used the memory
     if options["verbatim"]:
-        return write_verbatim("".join(hit["observation"] + "\n" for hit in result["hits"]))
-    raw = "\n".join(map(origin.line, result["hits"])) if options["raw"] else None
-    return Answer(result, _next_actions(result, asked["session"] if recalls.is_unknown(asked["session"]) else ""), raw)
+        return write_verbatim("".join(found["observation"] + "\n" for found in result["hits"]))
+    raw = "\n".join(map(hit.line, result["hits"])) if options["raw"] else None
+    return Answer(result, _next_actions(result, query.session if recalls.is_unknown(query.session) else ""), raw)
 
 
 def search(options: dict[str, Any]) -> Answer | int:
@@ -121,9 +123,9 @@ def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
     from session.recorded_recall import RecordedRecall
 
     recalls = RecordedRecall(config.load())
-    asked = _asked(options, names, recalls)
-    for number, query in enumerate(_lines(options["batch"]), 1):
-        result: dict[str, Any] = {**recalls.ask(query, now=clock.now_ms(), **asked)}
+    asked = _query(options, names, recalls)
+    for number, text in enumerate(_lines(options["batch"]), 1):
+        result: dict[str, Any] = {**recalls.ask(asked(text), now=clock.now_ms())}
         if options["batch"] != _STDIN:
             result |= {"query": "", "rewrittenQuery": "", "number": number}
         if not write_json(json_text.dumps(envelope.done("joelclaw recall", result))):
@@ -132,19 +134,23 @@ def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
     return 0
 
 
-def _asked(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRecall) -> dict[str, Any]:
-    """The arguments of `recall.engine.recall` that the options give."""
-    asked = {
-        name: options[name] for name in ("limit", "min_score", "budget", "include_hold", "include_discard", "explain")
-    }
-    asked["tags"] = options["tag"]
-    for name in ("category", "project"):
-        asked[name] = options[name] or ""
-    asked["session"] = recalls.session_meant(options["session"] or "")
-    here = "" if options["everywhere"] else _here()
-    if not (asked["project"] or asked["session"]):
-        asked["prefer"] = recalls.preferred(here)
-    return {**asked, "collections": names, "by_name": True, "near": project.name_of(here), "own": session_around()}
+def _query(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRecall) -> Callable[[str], Query]:
+    """Makes the query of a text with what the options say."""
+    from recall.query import Query
+
+    project, session = options["project"] or "", recalls.session_meant(options["session"] or "")
+    prefer = "" if options["everywhere"] or project or session else recalls.preferred(_here())
+    own, raw = session_around(), bool(options["raw"] or options["verbatim"])
+
+    def asked(text: str) -> Query:
+        return Query(
+            text, limit=options["limit"], min_score=options["min_score"], budget=options["budget"],
+            category=options["category"] or "", collections=names, tags=options["tag"], session=session,
+            project=project, prefer=prefer, include_hold=options["include_hold"],
+            include_discard=options["include_discard"], by_name=True, own=own, raw=raw, explain=options["explain"],
+        )  # fmt: skip
+
+    return asked
 
 
 def _here() -> str:

@@ -1,1 +1,1 @@
-"""Where documents, vectors and events are kept: one SQLite file, behind the interfaces of `core.store.interface`."""
+"""Where documents, vectors and events are kept: one SQLite file, behind the interfaces of `core.records`."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.interface import Filters
+    from core.records import Filters
 
     Condition = tuple[str, list[Any]]
     """SQL, and its parameters."""

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     import apsw
 
+    from core.records import Candidate, Document, Filters, Traits
     from core.store.admitted import Admitted
-    from core.store.interface import Candidate, Document, Filters, Traits
 
 # Columns of the lexical index: text, neighbouring turns, identifier parts.
 _CONTEXT_WEIGHT = 0.5
@@ -51,7 +51,7 @@ class LocalCandidates:
     def candidates(
         self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
     ) -> list[Candidate]:
-        """See `core.store.interface.CandidateSource`."""
+        """See `core.records.CandidateSource`."""
         size = self.size()
         admitted = self._admitted(filters, size)
         scores: dict[int, float] = {}
@@ -67,11 +67,11 @@ class LocalCandidates:
         return [{"rowid": rowid, "bm25": score, "cosine": near.get(rowid)} for rowid, score in scores.items()]
 
     def around(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
-        """See `core.store.interface.CandidateSource`."""
+        """See `core.records.CandidateSource`."""
         return segments.around(self._db, rowids, [_quoted(term) for term in terms]) if self.segments() else {}
 
     def weights(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[str, dict[int, float]]:
-        """See `core.store.interface.CandidateSource`."""
+        """See `core.records.CandidateSource`."""
         every: Filters = {
             "collections": (), "session": "", "projects": (), "others": (), "category": "", "verdicts": (),
         }  # fmt: skip
@@ -88,20 +88,20 @@ class LocalCandidates:
         return {term: rows for term, rows in found.items() if rows}
 
     def absent(self, terms: Sequence[str]) -> float:
-        """See `core.store.interface.CandidateSource`."""
+        """See `core.records.CandidateSource`."""
         single = [term for term in terms if " " not in term]
         return sum(not self._matches(_quoted(term), 1) for term in single) / len(single) if single else 0.0
 
     def segments(self) -> int:
-        """See `core.store.interface.CandidateSource`."""
+        """See `core.records.CandidateSource`."""
         return segments.count(self._db)
 
     def documents(self, rowids: Sequence[int]) -> list[Document]:
-        """See `core.store.interface.CandidateSource`."""
+        """See `core.records.CandidateSource`."""
         return documents.by_rowids(self._db, rowids)
 
     def traits(self, rowids: Sequence[int]) -> list[Traits]:
-        """See `core.store.interface.CandidateSource`."""
+        """See `core.records.CandidateSource`."""
         return documents.traits(self._db, rowids)
 
     def _admitted(self, filters: Filters, size: int) -> Admitted | None:
@@ -177,7 +177,7 @@ class LocalCandidates:
         return together if self._matches(together, _ENOUGH) >= _ENOUGH else _match([counted[0][1]])
 
     def size(self) -> int:
-        """See `core.store.interface.CandidateSource`."""
+        """See `core.records.CandidateSource`."""
         return sum(map(self._size, COLLECTIONS))
 
     def _size(self, collection: str) -> int:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.interface import Document
+    from core.records import Document
 
     class Asked(TypedDict):
         """Which memories a list shows; an empty value means any. Times in ms since the epoch."""

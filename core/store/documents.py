@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.interface import Document, Traits
+    from core.records import Document, Traits
 
 _COLUMNS = (
     "rowid, id, text, context, title, path, category_id, category_confidence, category_source, taxonomy_version, tags,"

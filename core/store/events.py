@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.interface import Event, EventQuery
+    from core.records import Event, EventQuery
 
 _COLUMNS = (
     "seq, id, timestamp, session_id, system_id, level, source, component, action, duration_ms, success, error, metadata"

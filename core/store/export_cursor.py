@@ -10,7 +10,7 @@ from core.store import events
 if TYPE_CHECKING:
     import apsw
 
-    from core.store.interface import Event, EventQuery
+    from core.records import Event, EventQuery
 
 _ANY: EventQuery = {
     "words": (),

@@ -40,6 +40,7 @@ StoreError = apsw.Error
 MARK = ".mark"
 """Behind the store's name: the file with the number of the last event that was acknowledged."""
 _MARK_DIGITS = 20
+_CHANGES = (apsw.SQLITE_INSERT, apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE)
 _NOT_WRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
 
 
@@ -111,10 +112,9 @@ def open_reading() -> apsw.Connection | None:
             try:
                 migrated = open_writing(busy_ms=1000, durable=True)
             except Failure as failure:
-                # Steps after the first only add what writers need: a home that cannot be written is read as it is.
                 if not version or failure.code not in ("STORE_READ_ONLY", "STORE_FULL", "STORE_BUSY"):
                     raise
-                return db
+                migrated = _copied(db)
             db.close()
             return migrated
         return db
@@ -134,10 +134,25 @@ def _look_for_log(where: str) -> None:
 
 
 def in_memory() -> apsw.Connection:
-    """An empty store that no file holds, for what is only tried."""
+    """An empty store that no file holds: for what is only tried, or where there is none yet."""
     db = apsw.Connection(":memory:")
     for step in migrations.STEPS:
         db.execute(step)
+    return db
+
+
+def _copied(source: apsw.Connection) -> apsw.Connection:
+    """An old store that cannot be brought up to date where it lies, as it would be: in memory, and only to be read."""
+    db = apsw.Connection(":memory:")
+    with db.backup("main", source, "main") as running:
+        running.step(-1)
+    for step in migrations.STEPS[_version(db) :]:
+        db.execute(step)
+
+    def only_read(action: int, _table: str | None, _column: str | None, database: str | None, _by: str | None) -> int:
+        return apsw.SQLITE_DENY if action in _CHANGES and database == "main" else apsw.SQLITE_OK
+
+    db.authorizer = only_read
     return db
 
 
@@ -359,7 +374,7 @@ def as_failure(error: apsw.Error) -> Failure:
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
         return Failure("STORE_BUSY", f"{where} is being written by another process", "try again")
     no_way_in = isinstance(error, (apsw.CantOpenError, apsw.PermissionsError)) and os.path.isfile(where)
-    if isinstance(error, apsw.ReadOnlyError) or (no_way_in and not os.access(files.home(), os.W_OK)):
+    if isinstance(error, (apsw.ReadOnlyError, apsw.AuthError)) or (no_way_in and not os.access(files.home(), os.W_OK)):
         return Failure("STORE_READ_ONLY", f"{where} cannot be written", "check its permissions, or set JOELCLAW_HOME")
     if isinstance(error, apsw.SQLError) and str(error).startswith("no such "):
         return _foreign(where)

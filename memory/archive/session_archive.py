@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.interface import Document
+    from core.records import Document
     from memory.archive.episode_draft import Draft
     from memory.archive.session_work import SessionWork
 

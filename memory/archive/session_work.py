@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import apsw
 
     from clients.event import Item, Outcome, Plan
-    from core.store.sessions.calls import Call, Name, Session
+    from core.records import Call, Name, Session
     from memory.archive.call_draft import Errors
 
 STEP_CHARS = 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 from core import words
 from core.errors import Failure
 from recall import engine
+from recall.query import Query
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,17 +86,15 @@ def search(
 
     try:
         db = sqlite.open_reading()
-        result = engine.recall(
-            db,
+        asked = Query(
             query,
             limit=max(limit * _DEPTH, _FOLDER_DEPTH if below else _TYPES_DEPTH if types else 0),
             min_score=min_score,
             budget="balanced",  # a session that starts does not wait for the contextual model
             collections=(COLLECTION,),
-            now=now,
-            vectors=db is not None and sqlite.load_vectors(db),
-            config=config,
         )
+        vectors = db is not None and sqlite.load_vectors(db)
+        result = engine.recall(db, asked, now=now, vectors=vectors, config=config)
     except Failure as failure:
         raise search_failed(failure) from None
     except sqlite.StoreError as error:

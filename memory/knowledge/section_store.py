@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.interface import Document
+    from core.records import Document
 
 MOST_LISTED = 50
 """Skipped files that are listed with their reason."""

@@ -15,7 +15,7 @@ from recall.static_vectors import document_vector
 if TYPE_CHECKING:
     import apsw
 
-    from core.store.interface import Document
+    from core.records import Document
 
 TYPE = "turn_note"
 SOURCE = "turn-note"

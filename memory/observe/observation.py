@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.interface import Document
+    from core.records import Document
     from memory.observe.reply import Item
 
 SOURCE = "observe"

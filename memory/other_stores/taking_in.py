@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from core.config import Config
-    from core.store.interface import Document
+    from core.records import Document
     from memory.near_duplicate import Tokens
     from memory.other_stores.item import Item
 

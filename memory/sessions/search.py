@@ -8,14 +8,14 @@ from clients import registry
 from core import clock
 from core.store.sessions import calls, transcripts
 from memory.sessions.transcript import folder_key
-from recall import engine
-from recall.by_name import passage
+from recall import engine, snippet
+from recall.query import Query
 
 if TYPE_CHECKING:
     import apsw
 
     from core.config import Config
-    from recall.engine import Hit
+    from core.records import Hit
 
 SNIPPETS = 3
 SNIPPET_CHARS = 500
@@ -44,17 +44,11 @@ def search(
     Raises:
         apsw.Error: the store cannot be read.
     """
-    result = engine.recall(
-        db,
-        query,
-        limit=min(_MOST_HITS, limit * _HITS_A_SESSION),
-        budget="balanced",
-        collections=("episodes", "calls"),
-        now=now,
-        vectors=vectors,
-        config=config,
+    asked = Query(
+        query, limit=min(_MOST_HITS, limit * _HITS_A_SESSION), budget="balanced", collections=("episodes", "calls"),
         by_name=True,
-    )
+    )  # fmt: skip
+    result = engine.recall(db, asked, now=now, vectors=vectors, config=config)
     wanted = next((name for name in registry.CLIENTS if client.startswith(name)), client)
     by_session: dict[str, list[Hit]] = {}
     for hit in result["hits"]:
@@ -72,7 +66,7 @@ def _hit(db: apsw.Connection, session: str, hits: list[Hit], query: str, machine
     known = calls.session(db, session)
     folder = known["folder"] if known else ""
     best = hits[0]
-    said = [passage.around(hit["observation"], query.split(), SNIPPET_CHARS) for hit in hits]
+    said = [snippet.around(hit["observation"], query.split(), SNIPPET_CHARS) for hit in hits]
     return {
         "source": "local",
         "id": session,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.sessions.calls import Call
+    from core.records import Call
 
 MOST_LINES = 20_000
 """The last of a session; a longer one is cut at its head."""

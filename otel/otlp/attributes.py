@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from core import ids, json_text
 
 if TYPE_CHECKING:
-    from core.store.interface import Event
+    from core.records import Event
 
 UID = "log.record.uid"
 SESSION = "session.id"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.interface import Event
+    from core.records import Event
 
 _BATCH = 500
 _DEEPEST = 40

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.interface import Event
+    from core.records import Event
     from otel.otlp.metrics import Totals
 
 _BUFFER_BYTES = 4 * 1024 * 1024

@@ -30,7 +30,7 @@ from otel.otlp.records import HOOK_OUTCOMES, RECALL_OUTCOMES, resource, scope
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.store.interface import Event
+    from core.records import Event
 
 BOUNDS_S = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
 """Buckets of the durations, in seconds: those that the semantic conventions advise for requests."""

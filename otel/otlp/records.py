@@ -23,7 +23,7 @@ from otel.otlp import attributes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.store.interface import Event
+    from core.records import Event
 
 SERVICE = "joelclaw"
 HOOK_OUTCOMES = {

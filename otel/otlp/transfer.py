@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     import apsw
 
+    from core.records import Event
     from core.store.export_cursor import Cursor
-    from core.store.interface import Event
     from otel.otlp.destination import Destination
 
 BATCH = 512

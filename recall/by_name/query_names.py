@@ -6,7 +6,10 @@ A name is found as it is written; words are found by what they mean. A query tha
 from __future__ import annotations
 
 from core import words
+from core.names import is_file
 
+COMMANDS, DECISIONS = "commands", "decisions"
+"""What a query may ask for beside files, folders and programs."""
 _EDGES = "\"'`“”‘’.,;:!?()[]{}<>*#$=|&…"
 _LEAST = 3
 _TELLING_NUMBER = 5
@@ -48,6 +51,28 @@ class QueryNames:
         """Whether a text holds all parts of one of the names, wherever they stand."""
         units = {*words.split(text), *words.parts(text).split()}
         return any(units.issuperset(phrase.split()) for phrase in self.phrases)
+
+
+def units_of(query: str) -> list[str]:
+    """The units of a query that is made of them; none where it is another one, or names no file and no folder."""
+    units: list[str] = []
+    program: list[str] = []
+    for token in query.replace(",", " ").split():
+        if is_anchor(token) or token in (COMMANDS, DECISIONS):
+            if program:
+                units.append(" ".join(program))
+            program = []
+            units.append(token)
+        else:
+            program.append(token)
+    if program:
+        units.append(" ".join(program))
+    return units if any(map(is_anchor, units)) else []
+
+
+def is_anchor(unit: str) -> bool:
+    """Whether a unit is a file or a folder: a query without any is taken for words."""
+    return is_file(unit) or (unit.endswith("/") and len(unit) > 1)
 
 
 def bare_name(chunk: str) -> str:

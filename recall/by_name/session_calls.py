@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from core import clock, ids, shell_command, words
 from core.store.sessions import call_search, calls, transcripts
-from recall import origin
-from recall.by_name import passage
+from recall import hit, snippet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.sessions.call_search import Found
+    from core.records import Filters, Hit
+    from core.records import FoundCall as Found
     from recall.by_name.query_names import QueryNames
-    from recall.engine import Hit
-    from recall.reach import Reach
+    from recall.scope import Scope
 
 COLLECTION = "calls"
 PREFIX = "call:"
@@ -55,49 +54,42 @@ class Match:
     def hit(self, room: int) -> Hit:
         """The hit, its text within `room` characters."""
         call = self.call
-        return {
-            "id": f"{PREFIX}{call['session']}:{call['number']}", "score": round(self.score, 4),
-            "rawScore": round(self.raw, 4), "usageBoost": 1.0, "observation": text_of(call, self.wanted, room),
-            "type": "call", "source": call["client"], "collection": COLLECTION, "writeVerdict": "allow",
-            "categoryId": "", "categoryConfidence": 0.0, "session": call["session"],
-            "timestamp": _time(call), "recallCount": 0,
-            "retrievalPriority": 0.0, "privacy": "", "path": call["file"], "title": "", "tags": [],
-            "project": call["project"], "context": "", "origin": origin.of_call(call["tool"]),
-        }  # fmt: skip
+        return hit.made(
+            f"{PREFIX}{call['session']}:{call['number']}", self.score, text_of(call, self.wanted, room), raw=self.raw,
+            kind="call", source=call["client"], collection=COLLECTION, session=call["session"], timestamp=_time(call),
+            path=call["file"], project=call["project"], origin=hit.origin_of_call(call["tool"]),
+        )  # fmt: skip
 
 
 def matches(
-    db: apsw.Connection, query: str, asked: QueryNames,
-    *, session: str, projects: Sequence[str], reach: Reach, near: str, most: int,
-) -> list[Match]:  # fmt: skip
-    """The calls that answer a query, best first; of equals those of the project `near`, and the newest.
+    db: apsw.Connection, query: str, asked: QueryNames, filters: Filters, scope: Scope, most: int
+) -> list[Match]:
+    """The calls that answer a query, best first; of equals those of the project preferred, and the newest.
 
     A query that is one name gets the calls that hold it, else those that hold what begins so. Among words, calls are
     found by the names, and by the words alone only where all of them stand in one line.
     """
-    if not call_search.exists(db):
-        return []
-    found = _found(db, query.strip(), asked, session, projects) or _near(db, asked, session, projects)
+    found = _found(db, query.strip(), asked, filters) or _near(db, asked, filters)
     for match in found:
-        match.score = match.raw * reach.factor(match.call["project"], match.call["session"])
+        match.score = match.raw * scope.factor(match.call["project"], match.call["session"])
 
     def order(match: Match) -> tuple[float, bool, int, int, int]:
         call = match.call
-        return -match.score, call["project"] != near, -_substance(match), -(call["at"] or 0), -call["rowid"]
+        return -match.score, call["project"] != scope.prefer, -_substance(match), -(call["at"] or 0), -call["rowid"]
 
     return _different(sorted(found, key=order), most)
 
 
-def _found(db: apsw.Connection, whole: str, asked: QueryNames, session: str, projects: Sequence[str]) -> list[Match]:
+def _found(db: apsw.Connection, whole: str, asked: QueryNames, filters: Filters) -> list[Match]:
     """The calls that hold the query word for word, one of its names, or all of its words in a line; in no order."""
     wanted = [*asked.names, *asked.words]
     calls: list[tuple[Found, list[str]]] = []
     if len(whole.split()) >= _LEAST_WORDS:
-        calls += [(call, [whole, *wanted]) for call in call_search.holding_all(db, [whole], session, projects)]
+        calls += [(call, [whole, *wanted]) for call in call_search.holding_all(db, [whole], filters)]
     if asked.names:
-        calls += [(call, wanted) for call in call_search.holding_any(db, asked.names, session, projects)]
+        calls += [(call, wanted) for call in call_search.holding_any(db, asked.names, filters)]
     elif len(asked.words) >= _LEAST_WORDS:
-        calls += [(call, [whole, *wanted]) for call in call_search.holding_all(db, asked.words, session, projects)]
+        calls += [(call, [whole, *wanted]) for call in call_search.holding_all(db, asked.words, filters)]
     found: dict[int, Match] = {}
     for call, around in calls:
         if call["rowid"] not in found and (score := _score(call, whole, asked)):
@@ -105,7 +97,7 @@ def _found(db: apsw.Connection, whole: str, asked: QueryNames, session: str, pro
     return list(found.values())
 
 
-def _near(db: apsw.Connection, asked: QueryNames, session: str, projects: Sequence[str]) -> list[Match]:
+def _near(db: apsw.Connection, asked: QueryNames, filters: Filters) -> list[Match]:
     """For a name that no call holds: calls that hold what begins so or, of a path, its longest end that any holds.
 
     The files of a project are known by their place in it.
@@ -114,18 +106,18 @@ def _near(db: apsw.Connection, asked: QueryNames, session: str, projects: Sequen
         return []
     parts = [part for part in asked.names[0].split("/") if part]
     for name in (asked.names[0], *("/".join(parts[at:]) for at in range(1, len(parts) - 1))):
-        calls = call_search.holding_any(db, [name], session, projects, beginning=True)
+        calls = call_search.holding_any(db, [name], filters, beginning=True)
         if calls:
             return [Match(call, _BEGINS, [name]) for call in calls]
     return []
 
 
-def is_command(db: apsw.Connection, query: str, session: str, projects: Sequence[str]) -> bool:
+def is_command(db: apsw.Connection, query: str, filters: Filters) -> bool:
     """Whether a query of several words stands in a command that was run, as it stands; filters as of `matches`."""
     whole = query.strip()
     if len(whole.split()) < _COPIED_WORDS:
         return False
-    return any(whole in call["command"] for call in call_search.holding_all(db, [whole], session, projects))
+    return any(whole in call["command"] for call in call_search.holding_all(db, [whole], filters))
 
 
 def text_of(call: Found, wanted: Sequence[str], room: int) -> str:
@@ -146,8 +138,8 @@ def text_of(call: Found, wanted: Sequence[str], room: int) -> str:
         own.insert(0, command)
     left = max(room - len(where) - 2, LEAST_ROOM)
     if left < len(first) <= _LONGEST_COMMAND:
-        left = len(first) + 2 * len(passage.CUT)
-    shown = passage.around("\n".join(dict.fromkeys(own)), wanted, left)
+        left = len(first) + 2 * len(snippet.CUT)
+    shown = snippet.around("\n".join(dict.fromkeys(own)), wanted, left)
     return f"{where}: {shown}" if shown else where
 
 
@@ -156,7 +148,7 @@ def place(call: Found) -> str:
     about = call["file"] or " ".join(call["command"].split())
     most = _PLACE_CHARS if call["file"] else _HEAD_CHARS
     if len(about) > most:
-        about = passage.CUT + about[1 - most :] if call["file"] else about[: most - 1] + passage.CUT
+        about = snippet.CUT + about[1 - most :] if call["file"] else about[: most - 1] + snippet.CUT
     head = f"{call['tool']} {about}".strip()
     came = shell_command.told(call["command"], call["outcome"])
     outcome = f", {came}" if came == "failed" or (came and not call["file"]) else ""
@@ -176,8 +168,6 @@ def view(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
         identifier.startswith(PREFIX) and colon and number.isdecimal() and len(number) < _LONGEST_NUMBER
     ):
         return None
-    if not call_search.exists(db):
-        return None
     session = transcripts.whole_id(db, session)
     call = call_search.one(db, session, int(number))
     if call is None or call["outcome"] == calls.FORGOTTEN_CALL:
@@ -187,7 +177,7 @@ def view(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
         "client": call["client"], "project": call["project"], "number": call["number"], "prompt": call["prompt"],
         "at": _time(call), "tool": call["tool"], "file": call["file"], "command": call["command"],
         "outcome": shell_command.told(call["command"], call["outcome"]), "error": call["error"],
-        "passage": call["passage"], "origin": origin.of_call(call["tool"]),
+        "passage": call["passage"], "origin": hit.origin_of_call(call["tool"]),
     }  # fmt: skip
 
 

@@ -12,11 +12,11 @@ from math import exp
 from core import clock, ids, shell_command
 from core.names import is_file, names_in
 from core.project import same
-from core.speech import decisive, own_words
 from core.store.history import injections
 from core.store.sessions import call_search, transcripts
 from core.store.sessions import calls as store
-from recall import origin
+from recall import hit as hits
+from recall.by_name.query_names import COMMANDS, DECISIONS, is_anchor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.sessions.calls import Call, Name, Session
-    from recall.engine import Hit
+    from core.records import Call, Hit, Name, Session
+    from recall.query import Query
 
     class Cards(TypedDict):
         """What a session was at work on in the places of a query."""
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 
 COLLECTION = "work"
-COMMANDS = "commands"
-DECISIONS = "decisions"
 FADED = 0.01
 """A name that weighs less is told by no card."""
 LEAN_CHARS, ONE_CHARS, MOST_CHARS = 1000, 600, 3900
@@ -55,28 +53,6 @@ _SIGNPOSTS = 20
 """Signposts that are looked into for a query."""
 _SESSIONS = 20
 """Sessions that are looked into, where a place is named in calls that were at work elsewhere."""
-
-
-def units_of(query: str) -> list[str]:
-    """The units of a query that is made of them; none where it is another one, or names no file and no folder."""
-    units: list[str] = []
-    program: list[str] = []
-    for token in query.replace(",", " ").split():
-        if is_anchor(token) or token in (COMMANDS, DECISIONS):
-            if program:
-                units.append(" ".join(program))
-            program = []
-            units.append(token)
-        else:
-            program.append(token)
-    if program:
-        units.append(" ".join(program))
-    return units if any(map(is_anchor, units)) else []
-
-
-def is_anchor(unit: str) -> bool:
-    """Whether a unit is a file or a folder: a query without any is taken for words."""
-    return is_file(unit) or (unit.endswith("/") and len(unit) > 1)
 
 
 def is_at(place: str, unit: str) -> bool:
@@ -147,44 +123,36 @@ def names_at(names: Iterable[Name], units: Iterable[str]) -> list[Name]:
 
 
 def ask(
-    db: apsw.Connection, query: str, *, budget: str, session: str = "", projects: Sequence[str] = (), near: str = "",
-    own: str = "",
-) -> Cards | None:  # fmt: skip
-    """The answer to a query that is made of units; None to another one, or where no session was at work there.
+    db: apsw.Connection, text: str, units: Sequence[str], query: Query, projects: Sequence[str], *, lean: bool
+) -> Cards | None:
+    """The answer to a query that is made of units; None where no session was at work there.
+
+    It is of `query.session`, or of the last session that was at work there: first of the one that asks, `query.own`
+    or, where that is not known, the one whose signpost printed this query; then of those of the project preferred.
 
     Args:
-        budget: as `recall.budget` applies it.
-        session: the only one that counts, "" for the last that was at work there.
         projects: the names of the only project that counts, none for any.
-        near: the project whose sessions go before those of others, "" for none.
-        own: the session that goes before all where it was at work there; "" where it is not known: then it is the one
-            whose signpost printed this query.
     """
-    units = units_of(query)
-    if not units or not call_search.exists(db):
-        return None
-    room = LEAN_CHARS if budget == "lean" else ONE_CHARS if len(units) == 1 and is_file(query) else MOST_CHARS
-    asks = own or ("" if session else _told_to_ask(db, query, near))
-    for about in _sessions_at(db, units, session, projects, near, asks):
+    room = LEAN_CHARS if lean else ONE_CHARS if len(units) == 1 and is_file(text) else MOST_CHARS
+    asks = query.own or ("" if query.session else _told_to_ask(db, text, query.prefer))
+    for about in _sessions_at(db, units, query.session, projects, query.prefer, asks):
         names = store.names(db, about["id"])
         if not names_at(names, units):  # what faded long ago is told only where nothing else is
             names = store.names(db, about["id"], every=True)
-        text = text_of(db, about, names, units, room) if names_at(names, units) else ""
-        if any(line not in units for line in text.splitlines()[1:]):  # the name of the file alone tells nothing
-            return {"session": about, "file": query.strip() if room == ONE_CHARS else "", "text": text}
+        told = text_of(db, about, names, units, room) if names_at(names, units) else ""
+        if any(line not in units for line in told.splitlines()[1:]):  # the name of the file alone tells nothing
+            return {"session": about, "file": text.strip() if room == ONE_CHARS else "", "text": told}
     return None
 
 
 def hit(cards: Cards) -> Hit:
     """The cards as a hit of a recall."""
     about = cards["session"]
-    return {
-        "id": f"work:{about['id']}", "score": 1.0, "rawScore": 1.0, "usageBoost": 1.0, "observation": cards["text"],
-        "type": "work", "source": about["client"], "collection": COLLECTION, "writeVerdict": "allow", "categoryId": "",
-        "categoryConfidence": 0.0, "session": about["id"], "timestamp": clock.iso(about["updated_at"]),
-        "recallCount": 0, "retrievalPriority": 0.0, "privacy": "", "path": cards["file"], "title": "", "tags": [],
-        "project": about["project"], "context": "", "origin": origin.TOOL,
-    }  # fmt: skip
+    return hits.made(
+        f"work:{about['id']}", 1.0, cards["text"], kind="work", source=about["client"], collection=COLLECTION,
+        session=about["id"], timestamp=clock.iso(about["updated_at"]), path=cards["file"], project=about["project"],
+        origin=hits.TOOL,
+    )  # fmt: skip
 
 
 def text_of(db: apsw.Connection, about: Session, names: Sequence[Name], units: Sequence[str], room: int) -> str:
@@ -213,6 +181,8 @@ def text_of(db: apsw.Connection, about: Session, names: Sequence[Name], units: S
 
 def decision_lines(db: apsw.Connection, session: str, room: int) -> list[str]:
     """What was decided, warned of and asked for in a session, and the last summary has not; a sentence a line."""
+    from core.speech import decisive, own_words
+
     compactions = store.compactions(db, session)
     told = " ".join(compactions[-1]["summary"].lower().split()) if compactions else ""
     turns = transcripts.turns(db, session, first=_FIRST, last=_LAST, characters=_PROMPT_CHARS)

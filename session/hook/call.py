@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clients.event import HookEvent, Text
     from clients.registry import Client
     from core.config import Config
-    from core.store.interface import Event
+    from core.records import Event
     from session.context import Context
 
 COMPONENT = "hook"

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.config import Config
+    from core.records import Hit
     from core.repository.project_file import Unusable
-    from recall.engine import Hit
     from session.inject.runner import Composed, Moment, Text
     from session.inject.scope import Scope
     from session.state.schema import Memory, SessionState

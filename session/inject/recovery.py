@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, TypedDict
 
     from clients.event import Text as InjectedText
-    from recall.engine import Hit
+    from core.records import Hit
     from session.context import Context
     from session.inject.runner import Moment, Text
     from session.state.schema import Memory, SessionState

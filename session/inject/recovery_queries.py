@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import apsw
 
     from core.config import Config
-    from recall.engine import Hit
+    from core.records import Hit
     from session.session_store import SessionStore
     from session.state.schema import Recalled, SessionState
 
@@ -81,13 +81,14 @@ def queries(
         store.faults.append({"step": "queries", "code": str(code), "message": str(error)})
         return []
     if not everywhere:
-        from recall.reach import Reach
+        from recall.query import Query
+        from recall.scope import Scope
 
-        reach, own = Reach(db, project, apart=True), state["sessionId"]
+        scope, own = Scope(db, Query("", project=project, apart=True)), state["sessionId"]
         chosen = [
             (
                 query,
-                [hit for hit in hits if hit["session"] == own or not reach.is_foreign(hit["project"], hit["session"])],
+                [hit for hit in hits if hit["session"] == own or not scope.is_foreign(hit["project"], hit["session"])],
             )
             for query, hits in chosen
         ]
@@ -165,17 +166,13 @@ class _Search:
         if self._runs and (late or time.perf_counter() - self._began > SECONDS):
             return
         from recall import engine
+        from recall.query import Query
 
         self._runs += 1
-        hits = engine.recall(
-            self._db,
-            query,
-            budget="auto",
-            now=self._state["updatedAt"],
-            vectors=self._vectors,
-            config=self._config,
-            prefer=self._project,
-        )["hits"]
+        asked = Query(query, prefer=self._project)
+        hits = engine.recall(self._db, asked, now=self._state["updatedAt"], vectors=self._vectors, config=self._config)[
+            "hits"
+        ]
         self._tried[query] = (self._brought(hits), hits)
 
     def _brought(self, hits: Sequence[Hit]) -> dict[str, float]:

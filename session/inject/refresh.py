@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from core.config import Config
-    from core.store.interface import Event
-    from recall.engine import Hit
+    from core.records import Event, Hit
     from session.inject.runner import Moment, Text
     from session.session_store import Work
     from session.state.schema import Memory, SessionState

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, NotRequired, Protocol, TypedDict
 
     from clients.event import Text as InjectedText
-    from recall.engine import Hit
+    from core.records import Hit
     from session.context import Context
     from session.state.schema import Memory, SessionState
 

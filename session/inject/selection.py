@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
-    from recall.engine import Hit
+    from core.records import Hit
     from session.state.schema import Memory, SessionState
 
 _TEXT_CHARS = 200

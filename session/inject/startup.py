@@ -21,8 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.store.sessions.calls import Name
-    from recall.engine import Hit
+    from core.records import Hit, Name
     from session.inject.runner import Composed, Moment, Text
     from session.session_store import Work
     from session.state.schema import Memory, SessionState

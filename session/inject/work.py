@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Sequence
 
-    from core.store.sessions.calls import Call, Name, Session
+    from core.records import Call, Name, Session
 
 FADED = 0.05
 """A name that weighs less is not at work any more."""

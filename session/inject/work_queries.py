@@ -7,20 +7,20 @@ path.
 from __future__ import annotations
 
 from core.names import is_file
-from recall.by_name import work_cards
+from recall.by_name import query_names, work_cards
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
-    from core.store.sessions.calls import Name
+    from core.records import Name
 
 MOST_QUERIES = 3
 QUERY_CHARS = 32
 _MOST_UNITS = 3
 _MOST_TRIED = 16
 _LEAST_GAIN = 0.5
-_EXTRAS = (work_cards.COMMANDS, work_cards.DECISIONS)
+_EXTRAS = (query_names.COMMANDS, query_names.DECISIONS)
 _SHORTNESS = 0.6
 _LINE_CHARS = 40
 """About what the places themselves take of an answer, a line each."""
@@ -66,7 +66,7 @@ def queries(
             break
         chosen.append(units)
     if waiting and not chosen:  # nothing is missing by name; they are asked for with the place that was most at work
-        known = [unit for unit in by_unit if work_cards.is_anchor(unit) and len(unit) <= QUERY_CHARS // 2]
+        known = [unit for unit in by_unit if query_names.is_anchor(unit) and len(unit) <= QUERY_CHARS // 2]
         chosen = [[max(known, key=lambda unit: sum(weights[name["name"]] for name in by_unit[unit]))]] if known else []
     if chosen:
         chosen[-1] += waiting
@@ -75,7 +75,7 @@ def queries(
 
 def _order(unit: str) -> tuple[bool, bool]:
     """Files and folders, then programs, then the words."""
-    return unit in _EXTRAS, not work_cards.is_anchor(unit)
+    return unit in _EXTRAS, not query_names.is_anchor(unit)
 
 
 def _query(
@@ -95,7 +95,7 @@ def _query(
         for unit, names in dealt.items():
             if unit in units or unit in used or len(unit) > characters:
                 continue
-            if not any(map(work_cards.is_anchor, (*units, unit))):
+            if not any(map(query_names.is_anchor, (*units, unit))):
                 continue
             found, left = _within(names, room)
             gain = sum(weights[name] for name in found if name not in seen and name not in brought)
@@ -109,7 +109,7 @@ def _query(
         brought.update(found)
         characters -= len(unit) + 1
         room = left - _LINE_CHARS
-    if not any(map(work_cards.is_anchor, units)):
+    if not any(map(query_names.is_anchor, units)):
         return []
     seen.update(brought)
     return units

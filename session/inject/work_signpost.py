@@ -11,7 +11,7 @@ from core.quoting import as_code, clip, cost, enclose, one_line
 from core.speech import own_words
 from core.store.sessions import calls as store
 from core.store.sessions import transcripts
-from recall.by_name import work_cards
+from recall.by_name import query_names, work_cards
 from session import own_command
 from session.inject import work, work_queries
 from session.inject.topics import is_topic
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.sessions.calls import Call, Name, Session
+    from core.records import Call, Name, Session
     from session.state.schema import Memory
 
     class WorkSignpost(TypedDict):
@@ -80,9 +80,9 @@ def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int, agent: 
     said = _said(db, session, _plain(summary), shown=_plain(lines.get("task", "")))
     lines |= {key: line for key, (line, _) in said.items()}
     lines |= _commands([call for call in commands if f"`{call['command']}`" not in lines.get("failure", "")])
-    extras = [work_cards.COMMANDS] if len(commands) > 1 else []
+    extras = [query_names.COMMANDS] if len(commands) > 1 else []
     if work_cards.decision_lines(db, session, work_cards.DECISIONS_CHARS):
-        extras.append(work_cards.DECISIONS)
+        extras.append(query_names.DECISIONS)
     names = store.names(db, session)
     told, others = names_in(summary)
     for dropped in ("", *_FIRST_TO_GO):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import apsw
 
+    from core.records import Call, Session
     from session.lost.entry import Entry
 
 KINDS = ("files", "names", "commands", "errors", "words", "decisions")
@@ -74,7 +75,7 @@ def of_session(db: apsw.Connection | None, given: str, kinds: Sequence[str] = KI
     return replace(of(db, about, kinds), chosen=PROJECT if ours else LAST)
 
 
-def session_meant(db: apsw.Connection, given: str) -> calls.Session:
+def session_meant(db: apsw.Connection, given: str) -> Session:
     """The session with this id, or the only one whose id begins so.
 
     Raises:
@@ -103,7 +104,7 @@ def session_meant(db: apsw.Connection, given: str) -> calls.Session:
     return known
 
 
-def of(db: apsw.Connection, about: calls.Session, kinds: Sequence[str]) -> Lost:
+def of(db: apsw.Connection, about: Session, kinds: Sequence[str]) -> Lost:
     """What the last compaction of a session dropped.
 
     Raises:
@@ -138,7 +139,7 @@ def of(db: apsw.Connection, about: calls.Session, kinds: Sequence[str]) -> Lost:
     )  # fmt: skip
 
 
-def _said_before(db: apsw.Connection, session: str, at: int, before: Sequence[calls.Call]) -> list[Said]:
+def _said_before(db: apsw.Connection, session: str, at: int, before: Sequence[Call]) -> list[Said]:
     """The messages before the compaction; where the client gives no time, up to the prompt of the last call."""
     said = list(said_in(transcripts.said(db, session, until=at or _FOREVER, last=MOST_TURNS)))
     if at or not before:

@@ -19,7 +19,8 @@ from session.lost.told import Told
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from core.store.sessions import calls as store
+    from core.records import Call
+    from core.records import Name as NameRow
 
 EDIT_WEIGHT, READ_WEIGHT = 3.0, 1.0
 MOST_ALIKE = 2
@@ -65,9 +66,9 @@ class Work:
     session: str
     folder: str
     told: Told
-    before: Sequence[store.Call]
-    after: Sequence[store.Call]
-    names: Sequence[store.Name]
+    before: Sequence[Call]
+    after: Sequence[Call]
+    names: Sequence[NameRow]
     call: int
     prompts: int
 
@@ -76,7 +77,7 @@ class Work:
         again = {file for call in self.after for file, _ in self._touched(call)}
         reads: dict[str, int] = {}
         edits: dict[str, int] = {}
-        last: dict[str, store.Call] = {}
+        last: dict[str, Call] = {}
         weights: dict[str, float] = {}
         for call in self.before:
             for file, edited in self._touched(call):
@@ -136,7 +137,7 @@ class Work:
         """Commands as they were run last, by how often and how lately; not what looks around or is done once."""
         again = {key_of(call["command"]) for call in self.after}
         runs: dict[str, int] = {}
-        last: dict[str, store.Call] = {}
+        last: dict[str, Call] = {}
         weights: dict[str, float] = {}
         for call in self.before:
             key = key_of(call["command"])
@@ -183,7 +184,7 @@ class Work:
                 )  # fmt: skip
         return sorted(found.values(), key=lambda one: one.answered)
 
-    def _touched(self, call: store.Call) -> Iterator[tuple[str, bool]]:
+    def _touched(self, call: Call) -> Iterator[tuple[str, bool]]:
         """The file that a call worked on, and whether it wrote it; of a command the one that it names."""
         tool = call["tool"].lower()
         if call["file"]:

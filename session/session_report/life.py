@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     import apsw
 
     from core.config import Config
-    from core.store.history.hook_calls import HookCall
-    from core.store.history.session_log import Prompt
-    from core.store.sessions.calls import Session
+    from core.records import HookCall, Prompt, Session
     from session.session_report.percentile import Cost
     from session.session_report.timeline import Point, Turn
     from session.state.schema import SessionState

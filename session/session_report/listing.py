@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     import apsw
 
     from core.config import Config
-    from core.store.history.hook_calls import Extent
-    from core.store.sessions.calls import Session
+    from core.records import Extent, Session
     from session.state.schema import SessionState
 
     class Row(TypedDict):

@@ -10,10 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Literal, NotRequired, TypedDict
 
-    from core.store.history.hook_calls import HookCall
-    from core.store.history.injections import Injected
-    from core.store.history.session_log import Told
-    from core.store.sessions.calls import Compaction
+    from core.records import Compaction, HookCall, Injected, Told
 
     Kind = Literal[
         "start", "zone", "recall", "checkpoint", "compaction", "injection", "skipped", "feedback", "error", "event"

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypedDict
 
-    from core.store.history.hook_calls import HookCall
-    from core.store.history.session_log import Prompt
+    from core.records import HookCall, Prompt
     from session.session_report.moment import Moment, Timed
 
     class Turn(TypedDict):

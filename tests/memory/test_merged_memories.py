@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from core.errors import Failure
+from core.records import Document
 from core.store import documents
-from core.store.interface import Document
 from memory import write
 
 OLD: dict[str, Any] = {

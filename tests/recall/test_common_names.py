@@ -13,7 +13,7 @@ from core.store.sessions import call_search, calls
 from recall.by_name import work_cards
 
 if TYPE_CHECKING:
-    from core.store.sessions.calls import Call, Session
+    from core.records import Call, Session
 
 NAME = "store.go"
 EACH = 20
@@ -74,10 +74,10 @@ def test_whose_work_goes_first(db: apsw.Connection) -> None:
 def test_of_a_name_in_more_calls_the_newest_are_scored(db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(call_search, "MOST_SCORED", 100)
     add(db, 0, 10)
-    sessions = {call["session"] for call in call_search.holding_any(db, [NAME])}
+    sessions = {call["session"] for call in call_search.holding_any(db, [NAME], {})}
     assert sessions == {f"s{number:04}" for number in range(5, 10)}
-    assert len(call_search.holding_any(db, [NAME], "s0001")) == EACH, "what is asked for alone is found"
-    found = call_search.holding_any(db, [NAME], "", ["harbour"])
+    assert len(call_search.holding_any(db, [NAME], {"session": "s0001"})) == EACH, "what is asked for alone is found"
+    found = call_search.holding_any(db, [NAME], {"projects": ["harbour"]})
     assert {call["session"] for call in found} == {"s0000", "s0003", "s0006", "s0009"}
     monkeypatch.setattr(call_search, "MOST_SCORED", 200)
-    assert len(call_search.holding_any(db, [NAME])) == 200
+    assert len(call_search.holding_any(db, [NAME], {})) == 200

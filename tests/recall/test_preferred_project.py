@@ -11,7 +11,7 @@ from claude_transcript import Transcript
 from conftest import NOW_MS, Run
 from terminal import on_terminal
 
-from recall.reach import ABROAD
+from recall.scope import OTHER_PROJECT
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 QUERY = "tide gauge reading interval"
@@ -65,8 +65,8 @@ def test_own_and_global_hits_keep_their_score_and_others_most_of_it(run: Run, al
 
     before, after = asked("--everywhere"), asked()
     assert (after["alpha"], after["global"]) == (before["alpha"], before["global"])
-    assert after["beta"] == pytest.approx(before["beta"] * ABROAD, abs=0.0002)
-    assert 0.5 < ABROAD < 1
+    assert after["beta"] == pytest.approx(before["beta"] * OTHER_PROJECT, abs=0.0002)
+    assert 0.5 < OTHER_PROJECT < 1
 
 
 def test_a_clearly_better_hit_of_another_project_comes_first(run: Run, alpha: Path) -> None:

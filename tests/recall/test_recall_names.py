@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from terminal import on_terminal, without_style
 
-from recall.by_name import passage, session_calls
+from recall import snippet
+from recall.by_name import session_calls
 from recall.by_name.query_names import QueryNames
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -398,7 +399,7 @@ LINES = "alpha one\nbeta two\ngamma TideTable three\ndelta four\nepsilon five"
     ],
 )
 def test_lines_around_the_match_that_have_room(room: int, shown: str) -> None:
-    assert passage.around(LINES, ["TideTable"], room) == shown
+    assert snippet.around(LINES, ["TideTable"], room) == shown
 
 
 @pytest.mark.parametrize(
@@ -411,7 +412,7 @@ def test_lines_around_the_match_that_have_room(room: int, shown: str) -> None:
     ],
 )
 def test_the_line_behind_the_match_is_cut_where_it_has_some_room(follows: str, room: int, shown: str) -> None:
-    assert passage.around(f"the TideTable holds\n{follows}\nlast", ["TideTable"], room) == shown
+    assert snippet.around(f"the TideTable holds\n{follows}\nlast", ["TideTable"], room) == shown
 
 
 WORDS = "word " * 20
@@ -440,7 +441,7 @@ WORDS = "word " * 20
     ],
 )  # fmt: skip
 def test_the_part_of_a_text_that_is_shown(text: str, wanted: list[str], room: int, shown: str) -> None:
-    assert passage.around(text, wanted, room) == shown
+    assert snippet.around(text, wanted, room) == shown
 
 
 UNHURRIED = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
@@ -450,7 +451,7 @@ TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
 @UNHURRIED
 @given(TEXTS, st.text(alphabet="abcXYZ_", min_size=1, max_size=20), TEXTS, st.integers(min_value=24, max_value=200))
 def test_a_passage_holds_the_match_and_keeps_its_bounds(before: str, name: str, after: str, room: int) -> None:
-    cut = passage.around(f"{before}{name}{after}", [name], room)
+    cut = snippet.around(f"{before}{name}{after}", [name], room)
     assert name in cut
     assert len(cut) <= room
 
@@ -458,7 +459,7 @@ def test_a_passage_holds_the_match_and_keeps_its_bounds(before: str, name: str, 
 @UNHURRIED
 @given(TEXTS, st.lists(st.text(max_size=20), max_size=4), st.integers(min_value=2, max_value=200))
 def test_a_passage_of_anything_keeps_its_bounds(text: str, wanted: list[str], room: int) -> None:
-    cut = passage.around(text, wanted, room)
+    cut = snippet.around(text, wanted, room)
     assert len(cut) <= room or cut == "\n".join(one.strip() for one in text.splitlines() if one.strip())
     assert bool(cut) == bool(text.strip())
 

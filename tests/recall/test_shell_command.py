@@ -16,7 +16,7 @@ from session.inject import work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from core.store.sessions.calls import Call
+    from core.records import Call
 
 LINEAR_S = 5.0
 """A reading that is quadratic takes minutes."""

@@ -7,35 +7,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypedDict
+    from typing import Any
 
     import apsw
 
-    class HookCall(TypedDict):
-        """One call: see the table `hook_call` in `core.store.migrations`. `outcome`: ok, degraded, failed, or late (it
-        gave the empty answer when its time was over)."""
-
-        session: str
-        at: int
-        client: str
-        event: str
-        kind: str
-        ms: float | None
-        outcome: str
-        error: str
-        percent: float | None
-        tokens: int | None
-        window: int | None
-        chars: int
-
-    class Extent(TypedDict):
-        """The hooks of a session in a few figures; times in ms since the epoch."""
-
-        calls: int
-        first: int
-        last: int
-        client: str
-
+    from core.records import Extent, HookCall
 
 _COLUMNS = "session_id, at, client, event, kind, ms, outcome, error, percent, tokens, context_window, chars"
 

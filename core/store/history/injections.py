@@ -6,24 +6,11 @@ from core import json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypedDict
+    from typing import Any
 
     import apsw
 
-    from core.store.interface import Event
-
-    class Injected(TypedDict):
-        """One text: see the table `injection` in `core.store.migrations`. `ms` is what it took to compose."""
-
-        id: str
-        session: str
-        at: int
-        kind: str
-        text: str
-        tokens: int
-        ms: float | None
-        memories: list[str]
-
+    from core.records import Event, Injected
 
 SIGNPOSTS = ("compaction-recovery", "gateway-recovery")
 """The kinds of what a session is told after a compaction."""

@@ -8,28 +8,11 @@ from core.store.migrations import row_range
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any, TypedDict
+    from typing import Any
 
     import apsw
 
-    class Told(TypedDict):
-        """An event of a session; `at` in ms since the epoch."""
-
-        id: str
-        at: int
-        level: str
-        component: str
-        action: str
-        ms: float | None
-        error: str
-        metadata: dict[str, Any]
-
-    class Prompt(TypedDict):
-        """What the user said; `at` in ms since the epoch."""
-
-        at: int
-        text: str
-
+    from core.records import Prompt, Told
 
 _MOST_PARAMETERS = 500
 

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import apsw
 
-    from core.store.interface import Document, Filters
+    from core.records import Document, Filters
     from core.store.typesense.connection import Row
     from core.store.typesense.plan import Plan
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.interface import Event
+    from core.records import Event
     from core.store.replication.outbox import Waiting
     from core.store.replication.pull import Puller
     from core.store.replication.replica import Side

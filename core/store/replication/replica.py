@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.interface import Document
+    from core.records import Document
 
     Shares = dict[str, tuple[int, int, float]]
     Embed = Callable[[str, str, str], bytes]

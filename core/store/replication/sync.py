@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import apsw
 
     from core.config import Config
-    from core.store.interface import Event
+    from core.records import Event
     from core.store.replication.replica import Embed
     from core.store.typesense.cluster import Cluster
 

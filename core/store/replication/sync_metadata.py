@@ -14,7 +14,7 @@ from core.store.replication.replica import GONE, Side, content_hash
 from core.store.typesense import mapping
 
 if TYPE_CHECKING:
-    from core.store.interface import Document
+    from core.records import Document
     from core.store.typesense.connection import Row
 
 HEADERS = "id,updated_at,forgotten_at,last_used_at,sync_origin,sync_batch,sync_version,sync_content,sync_shares"

@@ -11,15 +11,8 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.sessions.calls import Call, Session
-
-    class Found(Call):
-        """A call, and what is known of its session."""
-
-        rowid: int
-        project: str
-        client: str
-
+    from core.records import Filters, Session
+    from core.records import FoundCall as Found
 
 MOST = 200
 """Calls that a search returns: enough that the newest of a common name are among them."""
@@ -33,31 +26,21 @@ def exists(db: apsw.Connection) -> bool:
     return bool(db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'call_lexicon'").get)
 
 
-def holding_any(
-    db: apsw.Connection,
-    terms: Sequence[str],
-    session: str = "",
-    projects: Sequence[str] = (),
-    *,
-    beginning: bool = False,
-) -> list[Found]:
+def holding_any(db: apsw.Connection, terms: Sequence[str], filters: Filters, *, beginning: bool = False) -> list[Found]:
     """Calls that hold one of the terms, the best by BM25 first.
 
     Args:
-        session: only calls of this one, "" for all.
-        projects: only calls of the sessions of one of these, none for all.
+        filters: `session` and `projects` count.
         terms: a term of several tokens is a phrase.
         beginning: also what only begins so, for terms of five characters and more.
     """
     marked = [_quoted(term) + ("*" if beginning and len(term) >= _SHORTEST_PREFIX else "") for term in terms]
-    return _found(db, " OR ".join(marked), session, projects)
+    return _found(db, " OR ".join(marked), filters)
 
 
-def holding_all(
-    db: apsw.Connection, terms: Sequence[str], session: str = "", projects: Sequence[str] = ()
-) -> list[Found]:
+def holding_all(db: apsw.Connection, terms: Sequence[str], filters: Filters) -> list[Found]:
     """Calls that hold every one of the terms, the best by BM25 first."""
-    return _found(db, " AND ".join(map(_quoted, terms)), session, projects)
+    return _found(db, " AND ".join(map(_quoted, terms)), filters)
 
 
 def sessions_holding(db: apsw.Connection, terms: Sequence[str], among: Sequence[str], most: int) -> list[Session]:
@@ -78,7 +61,8 @@ def one(db: apsw.Connection, session: str, number: int) -> Found | None:
     return found[0] if found else None
 
 
-def _found(db: apsw.Connection, match: str, session: str, projects: Sequence[str]) -> list[Found]:
+def _found(db: apsw.Connection, match: str, filters: Filters) -> list[Found]:
+    session, projects = filters.get("session", ""), filters.get("projects", ())
     where = ""
     parameters: list[str | int] = [match]
     if session:

@@ -10,57 +10,11 @@ from core import json_text, words
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any, NotRequired, TypedDict
+    from typing import Any
 
     import apsw
 
-    class Session(TypedDict):
-        """An archived session. `prompts` and `calls` count them; `plan` holds [id, step, status]."""
-
-        id: str
-        client: str
-        project: str
-        folder: str
-        updated_at: int
-        prompts: int
-        calls: int
-        plan: list[list[str]]
-        plan_at: NotRequired[list[int]]
-        """How many calls and prompts stood before the plan was changed or read last; not known from older versions."""
-
-    class Call(TypedDict):
-        """A tool call: see the table `call` in `core.store.migrations`."""
-
-        session: str
-        number: int
-        key: str
-        prompt: int
-        at: int | None
-        tool: str
-        file: str
-        command: str
-        outcome: str
-        error: str
-        passage: str
-
-    class Name(TypedDict):
-        """A name in a session's calls: see the table `name` in `core.store.migrations`."""
-
-        name: str
-        first: int
-        last: int
-        calls: int
-        weight: float
-        place: str
-        written: int
-
-    class Compaction(TypedDict):
-        """A compaction: `call` is the number of the last call before it."""
-
-        call: int
-        at: int
-        summary: str
-
+    from core.records import Call, Compaction, Name, Session
 
 FADING_CALLS = 40
 """After so many further calls a use of a name weighs 1/e. Of 10 to 160, the best on half of 29 real sessions."""

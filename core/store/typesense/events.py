@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypedDict
 
-    from core.store.interface import Event
+    from core.records import Event
     from core.store.typesense.connection import Row
     from core.store.typesense.search_client import SearchClient
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.interface import Document, Event
+    from core.records import Document, Event
     from core.store.typesense.connection import Row
 
 # The same name and the same value on both sides.

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from core.store.interface import Filters
+    from core.records import Filters
     from core.store.typesense.connection import Row
 
 FIELDS = (

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.interface import Candidate, Document, Filters, Traits
+    from core.records import Candidate, Document, Filters, Traits
     from core.store.typesense.connection import Row
     from core.store.typesense.search_client import SearchClient
 
@@ -55,13 +55,13 @@ class ClusterSource:
 
     @property
     def semantic(self) -> bool:
-        """See `core.store.interface.CandidateSource`."""
+        """See `core.records.CandidateSource`."""
         return True
 
     def candidates(
         self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
     ) -> list[Candidate]:
-        """See `core.store.interface.CandidateSource`.
+        """See `core.records.CandidateSource`.
 
         One request; of a large memory one more for the frequencies of terms that are not known to be common.
         """
@@ -102,7 +102,7 @@ class ClusterSource:
         return {}
 
     def weights(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[str, dict[int, float]]:
-        """See `core.store.interface.CandidateSource`; no request."""
+        """See `core.records.CandidateSource`; no request."""
         keys = {term: " ".join(lexicon.terms(term)) for term in _few(terms)}
         chosen, _ = selective([key for key in keys.values() if key], self._counts, self._size)
         found: dict[str, dict[int, float]] = {}
@@ -118,7 +118,7 @@ class ClusterSource:
         return found
 
     def absent(self, terms: Sequence[str]) -> float:
-        """See `core.store.interface.CandidateSource`; of the terms that were searched for."""
+        """See `core.records.CandidateSource`; of the terms that were searched for."""
         keys = [" ".join(lexicon.terms(term)) for term in terms if " " not in term]
         counts = [self._counts[key] for key in keys if key in self._counts]
         return sum(not count for count in counts) / len(counts) if counts else 0.0
@@ -128,14 +128,14 @@ class ClusterSource:
         return 0
 
     def size(self) -> int:
-        """See `core.store.interface.CandidateSource`."""
+        """See `core.records.CandidateSource`."""
         if self._size < 0:
             answers = self._asked([{"collection": name, "q": "*", "per_page": 0} for name in COLLECTIONS.values()])
             self._size = sum(int(answer["out_of"]) for answer in answers)
         return self._size
 
     def documents(self, rowids: Sequence[int]) -> list[Document]:
-        """See `core.store.interface.CandidateSource`; one request."""
+        """See `core.records.CandidateSource`; one request."""
         wanted: dict[str, list[str]] = {}
         found: dict[tuple[str, str], Document] = {}
         for rowid in rowids:
@@ -172,7 +172,7 @@ class ClusterSource:
         return documents
 
     def traits(self, rowids: Sequence[int]) -> list[Traits]:
-        """See `core.store.interface.CandidateSource`; no request."""
+        """See `core.records.CandidateSource`; no request."""
         return [self._traits(rowid) for rowid in rowids]
 
     def _asked(self, searches: Sequence[Row]) -> list[Row]:

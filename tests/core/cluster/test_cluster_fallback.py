@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import apsw
 import pytest
 from conftest import NOW_MS
 
 from core import config
 from core.errors import Failure
 from core.store.typesense import circuit_breaker
-from recall import backend
+from recall import cluster
 
 SETTINGS = config.Config({})
 OF_THE_CLUSTER = (
@@ -28,35 +29,36 @@ def frozen(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def noted() -> tuple[str, str] | None:
-    return circuit_breaker.read(backend._nodes(SETTINGS))
+    return circuit_breaker.read(cluster._nodes(SETTINGS))
 
 
 @pytest.mark.parametrize("code", OF_THE_CLUSTER)
 def test_a_fault_of_the_cluster_is_noted(code: str) -> None:
-    told = backend.fallback(SETTINGS, Failure(code, "it is down", "wait"))
+    told = cluster.fallback(SETTINGS, Failure(code, "it is down", "wait"))
     assert told == {"from": "typesense", "to": "sqlite", "reason": "it is down", "code": code}
     assert noted() == (code, "it is down")
 
 
 def test_the_first_fault_is_kept_while_it_holds() -> None:
-    backend.fallback(SETTINGS, Failure(OF_THE_CLUSTER[0], "the first", "wait"))
-    second = backend.fallback(SETTINGS, Failure(OF_THE_CLUSTER[1], "the second", "wait"))
+    cluster.fallback(SETTINGS, Failure(OF_THE_CLUSTER[0], "the first", "wait"))
+    second = cluster.fallback(SETTINGS, Failure(OF_THE_CLUSTER[1], "the second", "wait"))
     assert second["reason"] == "the second"
     assert noted() == (OF_THE_CLUSTER[0], "the first"), "else every fault would begin the wait anew"
 
 
 def test_other_faults_are_told_and_not_noted(home: Path) -> None:
-    one = backend.fallback(SETTINGS, Failure("TYPESENSE_BAD_ANSWER", "no hits in it", "report it"))
+    one = cluster.fallback(SETTINGS, Failure("TYPESENSE_BAD_ANSWER", "no hits in it", "report it"))
     assert (one["code"], one["reason"]) == ("TYPESENSE_BAD_ANSWER", "no hits in it")
-    ours = backend.fallback(SETTINGS, KeyError("hits"))
+    ours = cluster.fallback(SETTINGS, KeyError("hits"))
     assert (ours["code"], ours["reason"]) == ("KeyError", "KeyError: 'hits'")
     assert noted() is None and not home.exists()
 
 
 def test_a_noted_fault_stops_the_next_recall() -> None:
-    circuit_breaker.note(backend._nodes(SETTINGS), "TYPESENSE_UNREACHABLE", "it is down")
+    db = apsw.Connection(":memory:")
+    circuit_breaker.note(cluster._nodes(SETTINGS), "TYPESENSE_UNREACHABLE", "it is down")
     with pytest.raises(Failure, match="it is down") as raised:
-        backend.ask_cluster(SETTINGS, None, lambda _: pytest.fail("the cluster was asked"), None)
+        cluster.ask(SETTINGS, None, lambda _: pytest.fail("the cluster was asked"), db)
     assert (raised.value.code, raised.value.fix) == ("TYPESENSE_UNREACHABLE", "wait some seconds")
 
 
@@ -81,16 +83,9 @@ def test_a_fault_is_forgotten_when_the_cluster_answers(home: Path) -> None:
 
 
 def test_a_fault_is_of_one_cluster_and_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = {backend._nodes(SETTINGS)}
+    seen = {cluster._nodes(SETTINGS)}
     for name, value in (("TYPESENSE_API_KEY", "x"), ("TYPESENSE_URL", "http://a"), ("JOELCLAW_STORE_URLS", "http://b")):
         monkeypatch.setenv(name, value)
-        seen.add(backend._nodes(SETTINGS))
+        seen.add(cluster._nodes(SETTINGS))
     assert len(seen) == 4 and not any(" x" in one for one in seen)
-    assert backend._nodes(SETTINGS).startswith("http://b "), "our own variable comes first"
-
-
-def test_a_store_that_is_not_there_yet_has_nothing() -> None:
-    empty = backend.local(None, vectors=True)
-    assert (empty.backend, empty.semantic, empty.size()) == ("sqlite", False, 0)
-    assert empty.documents([1]) == empty.traits([1]) == []
-    assert backend.EmptySource().candidates("query") == []
+    assert cluster._nodes(SETTINGS).startswith("http://b "), "our own variable comes first"

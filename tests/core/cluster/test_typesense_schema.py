@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typesense_server import Server, needs_server
 
+from core.records import Document
 from core.store import documents
-from core.store.interface import Document
 from core.store.typesense import lexicon, mapping, schema
 
 NAMES = ("memory_observations", "episodes", "system_knowledge", "otel_events", "joelclaw_notes")

@@ -118,7 +118,7 @@ def test_a_forgotten_session_is_known_as_that_alone(db: apsw.Connection) -> None
     assert calls.is_forgotten(db, "a") and calls.session(db, "a") is None
     assert not calls.is_forgotten(db, "b")
     assert calls.totals(db) == (0, 0) and calls.compactions(db, "a") == [] == calls.names(db, "a", every=True)
-    assert call_search.holding_any(db, ["make"]) == []
+    assert call_search.holding_any(db, ["make"], {}) == []
     assert calls.latest_sessions(db, 9) == calls.sessions_of_project(db, ["p", ""], 9) == []
     assert calls.sessions_below(db, [""]) == calls.sessions_below(db, ["/p"]) == []
     assert calls.last_compacted(db) is None
@@ -178,15 +178,15 @@ def test_a_call_that_is_saved_again_changes_what_came_of_it(db: apsw.Connection)
     calls.save(db, call("a", 1, outcome="", passage="first words"))
     calls.save(db, call("a", 7, key="k1", outcome="failed", error="ENOSPC", passage="other words", command="rm"))
     assert calls.calls(db, "a") == [call("a", 1, outcome="failed", error="ENOSPC", passage="other words")]
-    found = {term: len(call_search.holding_any(db, [term])) for term in ("first", "other", "ENOSPC")}
+    found = {term: len(call_search.holding_any(db, [term], {})) for term in ("first", "other", "ENOSPC")}
     assert found == {"first": 0, "other": 1, "ENOSPC": 1}
 
 
 def test_what_stands_behind_an_escape_is_found_as_it_is_and_without_it(db: apsw.Connection) -> None:
     calls.save(db, call("a", 1, passage="plain\nsaid \\nShardMap here\nC:\\new"))
     for term in ("nShardMap", "ShardMap", "new", "plain", "ew"):
-        assert len(call_search.holding_any(db, [term])) == 1, term
-    assert call_search.holding_any(db, ["lain"]) == []
+        assert len(call_search.holding_any(db, [term], {})) == 1, term
+    assert call_search.holding_any(db, ["lain"], {}) == []
 
 
 def test_names_are_those_that_stand_in_the_most_calls(db: apsw.Connection) -> None:
@@ -243,7 +243,7 @@ def test_a_dropped_session_may_come_again(db: apsw.Connection) -> None:
     assert forgotten.drop(db, "a") == 2
     assert calls.session(db, "a") is None and not calls.is_forgotten(db, "a") and calls.calls(db, "a") == []
     assert calls.compactions(db, "a") == [] == calls.most_used_names(db, "a", 9)
-    assert len(call_search.holding_any(db, ["make"])) == 2, "of the other session"
+    assert len(call_search.holding_any(db, ["make"], {})) == 2, "of the other session"
     assert (len(calls.compactions(db, "b")), len(calls.most_used_names(db, "b", 9))) == (1, 1)
     assert forgotten.drop(db, "a") == 0
 
@@ -268,7 +268,7 @@ def test_a_dropped_session_of_which_something_was_purged_keeps_its_numbers(db: a
     )
     plan = db.execute("SELECT plan FROM session WHERE id = 'a'").get
     assert plan == (calls.PURGED_PLAN if purged == "plan" else "[]")
-    assert call_search.holding_any(db, ["make"]) == []
+    assert call_search.holding_any(db, ["make"], {}) == []
 
 
 def test_a_forgotten_call_leaves_its_number_and_no_name_of_its_own(db: apsw.Connection) -> None:
@@ -285,7 +285,7 @@ def test_a_forgotten_call_leaves_its_number_and_no_name_of_its_own(db: apsw.Conn
         is False
     )
     assert calls.calls(db, "a") == [call("a", 1), call("a", 2, tool="", command="", outcome=calls.FORGOTTEN_CALL)]
-    assert call_search.holding_any(db, ["shard_17"]) == [] and len(call_search.holding_any(db, ["make"])) == 1
+    assert call_search.holding_any(db, ["shard_17"], {}) == [] and len(call_search.holding_any(db, ["make"], {})) == 1
     assert {one["name"] for one in calls.most_used_names(db, "a", 9)} == {"from", "to"}
     assert calls.totals(db) == (0, 2)
 
@@ -314,7 +314,7 @@ def test_calls_hold_a_term_or_what_begins_so(
 ) -> None:
     calls.save(db, call("a", 1, passage="the queue drains a shard"))
     calls.save(db, call("a", 2, passage="shard_17"))
-    assert sorted(one["number"] for one in call_search.holding_any(db, terms, beginning=beginning)) == numbers
+    assert sorted(one["number"] for one in call_search.holding_any(db, terms, {}, beginning=beginning)) == numbers
 
 
 def test_calls_are_searched_for_in_a_session_or_a_project(db: apsw.Connection) -> None:
@@ -324,12 +324,12 @@ def test_calls_are_searched_for_in_a_session_or_a_project(db: apsw.Connection) -
     calls.save(db, call("a", 2, passage="the queue, the queue"))
 
     def found(**more: Any) -> list[tuple[str, int]]:
-        return [(one["session"], one["number"]) for one in call_search.holding_all(db, ["the", "queue"], **more)]
+        return [(one["session"], one["number"]) for one in call_search.holding_all(db, ["the", "queue"], more)]
 
     assert found(session="a") == [("a", 2), ("a", 1)], "the best first"
     assert sorted(found(projects=["p", "q"])) == [("a", 1), ("a", 2), ("b", 1)]
     assert found(session="a", projects=["q"]) == [] and found(session="b", projects=["q"]) == [("b", 1)]
-    assert len(found()) == 4 and call_search.holding_all(db, ["queue", "absent"]) == []
+    assert len(found()) == 4 and call_search.holding_all(db, ["queue", "absent"], {}) == []
     one = call_search.one(db, "b", 1)
     assert one == {**call("b", 1, passage="the queue"), "rowid": 2, "project": "q", "client": "pi"}
     unknown = call_search.one(db, "c", 1)
@@ -356,10 +356,10 @@ def test_of_a_common_name_the_newest_calls_are_scored(db: apsw.Connection, monke
     monkeypatch.setattr(call_search, "MOST_SCORED", 3)
     for number in range(1, 5):
         calls.save(db, call("a", number, passage="queue"))
-    assert sorted(one["number"] for one in call_search.holding_any(db, ["queue"])) == [2, 3, 4]
-    assert sorted(one["number"] for one in call_search.holding_any(db, ["queue"], "a")) == [1, 2, 3, 4]
+    assert sorted(one["number"] for one in call_search.holding_any(db, ["queue"], {})) == [2, 3, 4]
+    assert sorted(one["number"] for one in call_search.holding_any(db, ["queue"], {"session": "a"})) == [1, 2, 3, 4]
     forgotten.forget_call(db, "a", 4)
-    assert sorted(one["number"] for one in call_search.holding_any(db, ["queue"])) == [1, 2, 3]
+    assert sorted(one["number"] for one in call_search.holding_any(db, ["queue"], {})) == [1, 2, 3]
 
 
 def test_a_transcript_is_known_up_to_where_it_was_read(db: apsw.Connection) -> None:

@@ -206,30 +206,3 @@ def test_memories_are_dealt_out_and_the_best_query_comes_last(monkeypatch: pytes
         ("best", ["m0", "m2", "m4", "m6", "m8"]),
     ]
     assert {(one["hash"], one["at"]) for one in found} == {("h", NOW_MS)}
-
-
-@pytest.mark.parametrize(("everywhere", "kept"), [(False, ["own", "global"]), (True, ["own", "global", "foreign"])])
-def test_what_other_projects_remember_is_left_out(
-    monkeypatch: pytest.MonkeyPatch, everywhere: bool, kept: list[str]
-) -> None:
-    asked: list[Any] = []
-    rows = [hit(f"user: {RULE}", identifier="own"), hit(RULE, session="two", identifier="global")]
-    rows.append({**hit(RULE, session="three", identifier="foreign"), "project": "q"})
-
-    class Reach:
-        def __init__(self, db: Any, project: str, **more: Any) -> None:
-            asked.append((db, project, more))
-
-        def is_foreign(self, project: str, session: str) -> bool:
-            return (project, session) == ("q", "three") or session == "s1"
-
-    monkeypatch.setattr("recall.reach.Reach", Reach)
-    monkeypatch.setattr(engine, "recall", lambda db, query, **more: {"hits": rows})
-    monkeypatch.setattr("core.store.sessions.transcripts.turns", lambda db, session, **more: [("t", f"user: {RULE}")])
-    monkeypatch.setattr(recovery_queries, "weightiest", lambda hits, state: hits)
-    store: Any = SimpleNamespace(faults=[], reading=lambda: ("db", False))
-    state = state_of("the very last thing")
-    more: dict[str, Any] = {"everywhere": True} if everywhere else {}
-    (found,) = recovery_queries.queries(store, state, Config({}), project="p", **more)
-    assert [one["id"] for one in found["hits"]] == kept
-    assert asked == ([] if everywhere else [("db", "p", {"apart": True})])

@@ -16,7 +16,7 @@ from session import standing
 from session.inject import refresh, startup, work
 
 if TYPE_CHECKING:
-    from core.store.sessions.calls import Call
+    from core.records import Call
 
 BEGAN_MS = clock.parse_iso("2026-09-20T10:00:00.000Z") or 0
 HOUR = 3_600_000

@@ -1,4 +1,7 @@
-"""What a store must offer, whichever engine is behind it. Types only: nothing here is imported at run time."""
+"""The records that go between rooms: memories, hits, events, what archived sessions did; and what a store must offer.
+
+Types only: nothing here is imported at run time, and nothing of ours is imported here.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +48,8 @@ class Document(TypedDict):
     forgotten_at: int | None
 
 
-class Filters(TypedDict):
-    """Which documents a search may return; an empty value means any."""
+class Filters(TypedDict, total=False):
+    """Which documents a search may return; what is empty or not there means any."""
 
     collections: Sequence[str]
     session: str
@@ -57,9 +60,9 @@ class Filters(TypedDict):
     nothing has to be left out."""
     category: str
     verdicts: Sequence[str]
-    tags: NotRequired[Sequence[str]]
+    tags: Sequence[str]
     """All of them."""
-    apart: NotRequired[bool]
+    apart: bool
     """Where "" is among the projects: what was said in a session that is known to have none is left out."""
 
 
@@ -139,6 +142,82 @@ class CandidateSource(Protocol):
         """What the ranking needs to know of these documents, in any order."""
 
 
+class Hit(TypedDict):
+    """One memory or tool call that answers a query. `score` is 0 to 1."""
+
+    id: str
+    score: float
+    rawScore: float
+    usageBoost: float
+    observation: str
+    type: str
+    source: str
+    collection: str
+    writeVerdict: str
+    categoryId: str
+    categoryConfidence: float
+    session: str
+    timestamp: str
+    recallCount: int
+    retrievalPriority: float
+    privacy: str
+    path: str
+    title: str
+    tags: list[str]
+    project: str
+    context: str
+    origin: str
+    """Who said it: see `recall.hit`."""
+
+
+class Budget(TypedDict):
+    """How much work a recall may do. `fetchMultiplier` times the limit is what the trust pass gets to choose from."""
+
+    requested: str
+    applied: str
+    reason: str
+    fetchMultiplier: float
+    maxInject: int
+    rewriteEnabled: bool
+
+
+class Rewrite(TypedDict):
+    """What became of the query."""
+
+    rewritten: bool
+    strategy: str
+    reason: str
+
+
+Fallback = TypedDict("Fallback", {"from": str, "to": str, "reason": str, "code": str})
+
+
+class RecallResult(TypedDict):
+    """The result of the mirrored CLI's `recall`."""
+
+    query: str
+    rewrittenQuery: str
+    rewrite: Rewrite
+    filtersApplied: list[str]
+    includeHold: bool
+    includeDiscard: bool
+    categoryFilter: dict[str, Any]
+    budget: Budget
+    semantic: str
+    contextualCandidates: int
+    droppedByTrustPass: int
+    droppedDiagnostics: list[dict[str, Any]]
+    hits: list[Hit]
+    count: int
+    found: int
+    backend: str
+    preferredProject: str | None
+    """Whose hits go before near equals of other projects."""
+    fallback: NotRequired[Fallback]
+    explanation: NotRequired[dict[str, Any]]
+    """With `explain`: see `recall.score_trace`."""
+
+
 class Event(TypedDict):
     """One OpenTelemetry log record as `otel` keeps it."""
 
@@ -175,3 +254,122 @@ class EventQuery(TypedDict):
     """ms since the epoch, inclusive."""
     near: NotRequired[tuple[str, Sequence[str]]]
     """A session, and names of its project: no events of sessions that are known to be of another, or of none."""
+
+
+class Session(TypedDict):
+    """An archived session. `prompts` and `calls` count them; `plan` holds [id, step, status]."""
+
+    id: str
+    client: str
+    project: str
+    folder: str
+    updated_at: int
+    prompts: int
+    calls: int
+    plan: list[list[str]]
+    plan_at: NotRequired[list[int]]
+    """How many calls and prompts stood before the plan was changed or read last; not known from older versions."""
+
+
+class Call(TypedDict):
+    """A tool call: see the table `call` in `core.store.migrations`."""
+
+    session: str
+    number: int
+    key: str
+    prompt: int
+    at: int | None
+    tool: str
+    file: str
+    command: str
+    outcome: str
+    error: str
+    passage: str
+
+
+class Name(TypedDict):
+    """A name in a session's calls: see the table `name` in `core.store.migrations`."""
+
+    name: str
+    first: int
+    last: int
+    calls: int
+    weight: float
+    place: str
+    written: int
+
+
+class Compaction(TypedDict):
+    """A compaction: `call` is the number of the last call before it."""
+
+    call: int
+    at: int
+    summary: str
+
+
+class FoundCall(Call):
+    """A call, and what is known of its session."""
+
+    rowid: int
+    project: str
+    client: str
+
+
+class HookCall(TypedDict):
+    """One call: see the table `hook_call` in `core.store.migrations`. `outcome`: ok, degraded, failed, or late (it
+    gave the empty answer when its time was over)."""
+
+    session: str
+    at: int
+    client: str
+    event: str
+    kind: str
+    ms: float | None
+    outcome: str
+    error: str
+    percent: float | None
+    tokens: int | None
+    window: int | None
+    chars: int
+
+
+class Extent(TypedDict):
+    """The hooks of a session in a few figures; times in ms since the epoch."""
+
+    calls: int
+    first: int
+    last: int
+    client: str
+
+
+class Injected(TypedDict):
+    """One text: see the table `injection` in `core.store.migrations`. `ms` is what it took to compose."""
+
+    id: str
+    session: str
+    at: int
+    kind: str
+    text: str
+    tokens: int
+    ms: float | None
+    memories: list[str]
+
+
+class Told(TypedDict):
+    """An event of a session; `at` in ms since the epoch."""
+
+    id: str
+    at: int
+    level: str
+    component: str
+    action: str
+    ms: float | None
+    error: str
+    metadata: dict[str, Any]
+
+
+class Prompt(TypedDict):
+    """What the user said; `at` in ms since the epoch."""
+
+    at: int
+    text: str

@@ -1,14 +1,16 @@
-"""Who said what a memory holds: user, assistant, tool NAME, web NAME, file PATH or import. Hot path.
+"""A hit: its fields, who said what it holds, and its line of text. Hot path.
 
 An agent that is shown a memory must be able to tell what its user said from what stood on a page that it once read.
+So its origin is user, assistant, tool NAME, web NAME, file PATH or import.
 """
 
 from __future__ import annotations
 
+from core import clock
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from core.store.interface import Document
-    from recall.engine import Hit
+    from core.records import Document, Hit
 
 USER, ASSISTANT, TOOL, WEB, FILE, IMPORT = "user", "assistant", "tool", "web", "file", "import"
 _KINDS = (USER, ASSISTANT, TOOL, WEB, FILE, IMPORT)
@@ -21,14 +23,49 @@ _IMPORTED = "im-"
 _PATH_CHARS = 80
 
 
-def of_call(tool: str) -> str:
+def made(
+    identifier: str, score: float, text: str, *, kind: str, source: str, collection: str, session: str, timestamp: str,
+    path: str, project: str, origin: str, raw: float | None = None,
+) -> Hit:  # fmt: skip
+    """A hit; what only a document has is at its default."""
+    return {
+        "id": identifier, "score": round(score, 4), "rawScore": round(score if raw is None else raw, 4),
+        "usageBoost": 1.0, "observation": text, "type": kind, "source": source, "collection": collection,
+        "writeVerdict": "allow", "categoryId": "", "categoryConfidence": 0.0, "session": session,
+        "timestamp": timestamp, "recallCount": 0, "retrievalPriority": 0.0, "privacy": "", "path": path, "title": "",
+        "tags": [], "project": project, "context": "", "origin": origin,
+    }  # fmt: skip
+
+
+def of_document(document: Document, score: float, raw: float, boost: float) -> Hit:
+    """The hit of a memory."""
+    hit = made(
+        document["id"], score, document["text"], raw=raw, kind=document["observation_type"] or document["collection"],
+        source=document["source"], collection=document["collection"], session=document["session_id"],
+        timestamp=clock.iso(document["created_at"]), path=document["path"], project=document["project"],
+        origin=origin_of(document),
+    )  # fmt: skip
+    hit["usageBoost"] = round(boost, 4)
+    hit["writeVerdict"] = document["write_verdict"]
+    hit["categoryId"] = document["category_id"]
+    hit["categoryConfidence"] = document["category_confidence"]
+    hit["recallCount"] = document["recall_count"]
+    hit["retrievalPriority"] = document["retrieval_priority"]
+    hit["privacy"] = document["privacy"]
+    hit["title"] = document["title"]
+    hit["tags"] = document["tags"]
+    hit["context"] = document["context"]
+    return hit
+
+
+def origin_of_call(tool: str) -> str:
     """Of a tool's input or output: `tool Bash`, `web WebFetch`."""
     lower = tool.lower()
     kind = WEB if any(word in lower for word in _ON_THE_WEB) else TOOL
     return f"{kind} {tool}".rstrip()
 
 
-def of_document(document: Document) -> str:
+def origin_of(document: Document) -> str:
     """Of a memory. What was written by hand is the user's, unless `memory write --source` says tool, web, file …"""
     if document["collection"] == "knowledge":
         return f"{FILE} {document['path']}".rstrip()

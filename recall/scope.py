@@ -1,0 +1,90 @@
+"""Whose memories a recall returns, and whose go first: those of one project, of none, of all. Hot path.
+
+A memory that names no project belongs to that of its session, where that is known.
+"""
+
+from __future__ import annotations
+
+from core.project import names_of, own_names, same
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import apsw
+
+    from recall.query import Query
+
+OTHER_PROJECT = 0.9
+"""What is left of the score of another project's hit, where one project is preferred. Measured, see docs/recall.md."""
+
+
+class Scope:
+    """Which projects a query asks for.
+
+    Of the query it reads `project`: only this one's memories, and those of none, "" for all; `strictly`: those of none
+    are left out; `apart`: as an injection is to be, with `project` "" those of none alone, and what was said in a
+    session that is known to belong to no project is nobody's; `prefer`: the project before whose memories, and those
+    of none, others' go only where they are clearly better.
+    """
+
+    __slots__ = ("_db", "_factors", "_of_session", "_query", "names", "others", "prefer")
+
+    def __init__(self, db: apsw.Connection, query: Query) -> None:
+        self._db = db
+        self._query = query
+        self._factors: dict[str, float] = {"": 1.0}
+        self._of_session: dict[str, str | None] = {}
+        self.prefer = query.prefer
+        self.names: Sequence[str] = ()
+        """Those that mean the project, with "" for memories of none; empty for all."""
+        self.others: Sequence[str] = ()
+        """Names in use of others; with "" where something of none is left out, too."""
+        if query.project or query.apart:
+            from core.store import documents
+            from core.store.sessions import calls
+
+            known = documents.projects(db)
+            named = (own_names if query.apart else names_of)(query.project, known)
+            others = [name for name in known if name not in named]
+            none_too = query.strictly or (query.apart and (others or calls.has_others(db, named)))
+            self.names = named if query.strictly else (*named, "")
+            self.others = [*others, ""] if none_too else others
+
+    def is_foreign(self, found: str, session: str) -> bool:
+        """Whether what names this project, "" for none, and is of this session is out of reach.
+
+        A cluster has names that this machine does not know.
+        """
+        query = self._query
+        if not (query.project or query.apart):
+            return False
+        if found:
+            return not self._is_meant(found)
+        if query.strictly or not query.apart or not session:
+            return query.strictly
+        of_session = self._project_of(session)
+        return of_session is not None and not self._is_meant(of_session)
+
+    def factor(self, project: str, session: str) -> float:
+        """What a memory's project leaves of its score, by what it names and the session it is of."""
+        if not self.prefer:
+            return 1.0
+        if not project and session:
+            project = self._project_of(session) or ""
+        if project not in self._factors:
+            self._factors[project] = 1.0 if same(project, self.prefer) else OTHER_PROJECT
+        return self._factors[project]
+
+    def _is_meant(self, found: str) -> bool:
+        query = self._query
+        return bool(query.project) and found in (own_names if query.apart else names_of)(query.project, (found,))
+
+    def _project_of(self, session: str) -> str | None:
+        """The project of a session, "" where it has none; None where the session is not known."""
+        if session not in self._of_session:
+            from core.store.sessions import calls
+
+            known = calls.session(self._db, session)
+            self._of_session[session] = known["project"] if known else None
+        return self._of_session[session]
