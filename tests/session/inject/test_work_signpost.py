@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from core import quoting
 from core.names import names_in
-from recall.by_name import work_cards
+from recall.by_name import query_names, work_cards
 from session.inject import work, work_queries
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -291,7 +291,7 @@ def test_queries_name_places_that_a_reader_knows() -> None:
     names += [name(f"secondName{n}", "docs/a b.md", weight=1.0) for n in range(9)]
     asked = work_queries.queries(names, 10, told=(), shown=(), extras=["commands"])
     assert asked[0] == "cli/strategy/ go test commands"
-    assert all(len(query) <= work_queries.QUERY_CHARS and work_cards.units_of(query) for query in asked)
+    assert all(len(query) <= work_queries.QUERY_CHARS and query_names.units_of(query) for query in asked)
     assert work_queries.queries(names, 10, told={one["name"] for one in names}, shown=(), extras=[]) == []
     assert work_queries.queries([], 0, told=(), shown=(), extras=["commands"]) == []
 
@@ -307,7 +307,7 @@ def test_queries_name_places_that_a_reader_knows() -> None:
     ],
 )
 def test_a_query_is_made_of_units_or_it_is_none(query: str, units: list[str]) -> None:
-    assert work_cards.units_of(query) == units
+    assert query_names.units_of(query) == units
 
 
 @pytest.mark.parametrize(
