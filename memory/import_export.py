@@ -11,7 +11,7 @@ import orjson
 from core.errors import USAGE, Failure
 from core.output.shown import escaped
 from core.store import documents, sqlite
-from core.store.migrations import COLLECTIONS
+from core.store.layout import COLLECTIONS
 from core.store.sessions import segments
 from core.store.sqlite import apsw
 from memory import json_form

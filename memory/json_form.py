@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from core import clock, ids, words
 from core.redaction import redact
 from core.store import documents
-from core.store.migrations import COLLECTIONS
+from core.store.layout import COLLECTIONS
 from memory import gate, near_duplicate
 from memory.write import clean_name, clean_tags, set_category, set_verdict
 from recall import categories, hit

@@ -9,7 +9,7 @@ from __future__ import annotations
 from core import clock
 from core.store import documents, events, overview
 from core.store.history import hook_calls
-from core.store.migrations import COLLECTIONS
+from core.store.layout import COLLECTIONS
 from core.store.sessions import call_search, calls
 
 TYPE_CHECKING = False

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from core import words
-from core.store import sqlite
 from core.store.candidates import LocalCandidates
-from core.store.migrations import COLLECTIONS
+from core.store.layout import COLLECTIONS
 from recall import hit, rewrite, trust
 from recall.ranking import Ranking
 from recall.scope import Scope
@@ -57,7 +56,9 @@ def recall(
         apsw.Error: the store cannot be read (`core.store.sqlite.as_failure` says what it means).
     """
     if db is None:
-        db, vectors = sqlite.in_memory(), False
+        from core.store import migrate
+
+        db, vectors = migrate.in_memory(), False
     store = db
 
     def answer(found_in: CandidateSource) -> RecallResult:

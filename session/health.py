@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from core import VERSION, clock, config, files, installed
 from core.errors import Failure
 from core.repository import choices, switches
-from core.store import migrations, overview, sqlite
+from core.store import layout, overview, sqlite
 from core.store.replication import outbox
 from core.store.replication import status as replication_status
 from core.store.upkeep import completeness
@@ -92,7 +92,7 @@ def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], overview.Ove
             seen = overview.read(db, now=clock.now_ms())
             if outbox.enabled(db):
                 waiting = replication_status.waiting(db)
-            if seen["schema"] == len(migrations.STEPS):  # one of an earlier version is migrated by the next write
+            if seen["schema"] == layout.SCHEMA:  # one of an earlier version is migrated by the next write
                 export = _export(db)
     except Failure as failure:
         error = _problem(failure)
@@ -103,7 +103,7 @@ def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], overview.Ove
         "bytes": _bytes(where),
         "walBytes": _bytes(where + "-wal"),
         "schema": seen["schema"],
-        "knownSchema": len(migrations.STEPS),
+        "knownSchema": layout.SCHEMA,
         "backend": backend,
         "waiting": waiting,
     }

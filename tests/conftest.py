@@ -20,7 +20,7 @@ import in_process
 import pytest
 from hypothesis import HealthCheck, settings
 
-from core.store import sqlite
+from core.store import migrate, sqlite
 from session.inject import recovery_queries
 
 if TYPE_CHECKING:
@@ -129,9 +129,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.fixture
 def db() -> Iterator[apsw.Connection]:
     """An empty store in memory."""
-    from core.store import sqlite
 
-    opened = sqlite.in_memory()
+    opened = migrate.in_memory()
     yield opened
     opened.close()
 

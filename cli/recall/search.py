@@ -8,7 +8,7 @@ from cli.answer import Answer, refuse_terminal, write_json, write_verbatim
 from cli.parameter import session_around
 from core import clock, config, json_text
 from core.errors import usage
-from core.store.migrations import COLLECTIONS
+from core.store.layout import COLLECTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

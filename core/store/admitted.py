@@ -8,7 +8,7 @@ third of all is admitted, or more, to gather them takes longer than to look amon
 from __future__ import annotations
 
 from core import json_text
-from core.store.migrations import COLLECTION_SHIFT
+from core.store.layout import COLLECTION_SHIFT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import log
 
 from core.store import documents
-from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS, row_range
+from core.store.layout import COLLECTION_SHIFT, COLLECTIONS, row_range
 from core.store.sessions import segments
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from core import json_text
 from core.store import documents
-from core.store.migrations import row_range
+from core.store.layout import row_range
 from core.store.sessions import call_search
 
 TYPE_CHECKING = False

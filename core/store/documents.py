@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core import json_text, words
 from core.store import sqlite
-from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS, SIGNATURES, row_range
+from core.store.layout import COLLECTION_SHIFT, COLLECTIONS, row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ def has_signatures(db: apsw.Connection) -> bool:
 def ensure_signatures(db: apsw.Connection) -> None:
     """Create the table of vector signatures where a store has none yet; sqlite-vec must be loaded."""
     if not has_signatures(db):
+        from core.store.migrations import SIGNATURES
+
         db.execute(SIGNATURES)
         db.execute("INSERT OR IGNORE INTO vector_space VALUES (?, 'minilm-256-v1', 256)", (STATIC_SPACE,))
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from core.errors import Failure
-from core.store.sqlite import apsw
+from core.store.sqlite import apsw, open_unchanged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,7 +59,7 @@ def opened(path: str) -> Iterator[ForeignFile]:
     """
     db: apsw.Connection | None = None
     try:
-        db = apsw.Connection(f"file:{quote(path)}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        db = open_unchanged(path)
         db.execute("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON")
         yield ForeignFile(db)
     except apsw.Error as error:

@@ -5,18 +5,6 @@
 
 from __future__ import annotations
 
-# The collection is in the row number (code << 40 | n), so that both indexes can be limited to a collection by a range
-# of rows, and BM25's statistics are those of the whole memory.
-COLLECTIONS = {"observations": 1, "episodes": 2, "knowledge": 3}
-COLLECTION_SHIFT = 40
-
-
-def row_range(collection: str) -> tuple[int, int]:
-    """The first and the last row number that a collection may use; the first is left free."""
-    base = COLLECTIONS[collection] << COLLECTION_SHIFT
-    return base, base + (1 << COLLECTION_SHIFT) - 1
-
-
 STEPS = (
     """
 CREATE TABLE document (

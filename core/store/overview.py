@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core import clock
 from core.store import events, sqlite
-from core.store.migrations import COLLECTIONS, row_range
+from core.store.layout import COLLECTIONS, row_range
 from core.store.sqlite import apsw
 
 TYPE_CHECKING = False

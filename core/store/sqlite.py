@@ -13,7 +13,7 @@ import time
 
 from core import files
 from core.errors import Failure
-from core.store import migrations
+from core.store import layout
 
 # apsw imports collections.abc, which costs 3 ms, for what Python has loaded already as _collections_abc (from 3.13 on,
 # Python makes that link itself). The stand-ins are taken away again, for a later `import collections`.
@@ -40,7 +40,6 @@ StoreError = apsw.Error
 MARK = ".mark"
 """Behind the store's name: the file with the number of the last event that was acknowledged."""
 _MARK_DIGITS = 20
-_CHANGES = (apsw.SQLITE_INSERT, apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE)
 _NOT_WRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
 
 
@@ -67,7 +66,10 @@ def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
         db = apsw.Connection(where, flags=apsw.SQLITE_OPEN_READWRITE)
         _prepare(db, busy_ms)
         db.execute("PRAGMA synchronous = " + ("FULL" if durable else "NORMAL"))
-        _migrate(db, where, busy_ms)
+        if db.execute("PRAGMA user_version").get != layout.SCHEMA:
+            from core.store import migrate
+
+            migrate.in_file(db, where, busy_ms)
         return db
     except apsw.Error as error:
         raise as_failure(error) from None
@@ -98,28 +100,34 @@ def open_reading() -> apsw.Connection | None:
         try:
             db = apsw.Connection(where, flags=apsw.SQLITE_OPEN_READWRITE)
             _prepare(db, 1000)
-            version = _version(db)
+            version = int(db.execute("PRAGMA user_version").get)
         except (*_NOT_WRITABLE, apsw.IOError, apsw.FullError) as error:
             # A full disk has no room for the index of the log; unless the log is empty, it may not be passed by then.
-            if not isinstance(error, _NOT_WRITABLE) and _log_bytes(where):
+            if not isinstance(error, _NOT_WRITABLE) and log_bytes(where):
                 raise
-            db = apsw.Connection(
-                f"file:{_uri(where)}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-            )
-            version = _version(db)
-        _check_version(version, where)
-        if version < len(migrations.STEPS):
-            try:
-                migrated = open_writing(busy_ms=1000, durable=True)
-            except Failure as failure:
-                if not version or failure.code not in ("STORE_READ_ONLY", "STORE_FULL", "STORE_BUSY"):
-                    raise
-                migrated = _copied(db)
-            db.close()
-            return migrated
-        return db
+            db = open_unchanged(where)
+            version = int(db.execute("PRAGMA user_version").get)
+        if version == layout.SCHEMA:
+            return db
+        from core.store import migrate
+
+        if version > layout.SCHEMA:
+            raise migrate.too_new(where, version)
+        try:
+            return open_writing(busy_ms=1000, durable=True)
+        except Failure as failure:
+            if not version or failure.code not in ("STORE_READ_ONLY", "STORE_FULL", "STORE_BUSY"):
+                raise
+            return migrate.in_memory(db)
     except apsw.Error as error:
         raise as_failure(error) from None
+
+
+def open_unchanged(where: str) -> apsw.Connection:
+    """A file as it is, which nobody writes: no lock, no log, no file beside it."""
+    from urllib.parse import quote
+
+    return apsw.Connection(f"file:{quote(where)}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
 def _look_for_log(where: str) -> None:
@@ -133,40 +141,12 @@ def _look_for_log(where: str) -> None:
             completeness.forget(where)
 
 
-def in_memory() -> apsw.Connection:
-    """An empty store that no file holds: for what is only tried, or where there is none yet."""
-    db = apsw.Connection(":memory:")
-    for step in migrations.STEPS:
-        db.execute(step)
-    return db
-
-
-def _copied(source: apsw.Connection) -> apsw.Connection:
-    """An old store that cannot be brought up to date where it lies, as it would be: in memory, and only to be read."""
-    db = apsw.Connection(":memory:")
-    with db.backup("main", source, "main") as running:
-        running.step(-1)
-    for step in migrations.STEPS[_version(db) :]:
-        db.execute(step)
-
-    def only_read(action: int, _table: str | None, _column: str | None, database: str | None, _by: str | None) -> int:
-        return apsw.SQLITE_DENY if action in _CHANGES and database == "main" else apsw.SQLITE_OK
-
-    db.authorizer = only_read
-    return db
-
-
-def _log_bytes(where: str) -> int:
+def log_bytes(where: str = "") -> int:
+    """The size of the write-ahead log."""
     try:
-        return os.stat(where + "-wal").st_size
+        return os.stat((where or path()) + "-wal").st_size
     except OSError:
         return 0
-
-
-def _uri(where: str) -> str:
-    from urllib.parse import quote
-
-    return quote(where)
 
 
 def _prepare(db: apsw.Connection, busy_ms: int) -> None:
@@ -197,50 +177,6 @@ def _patience(busy_ms: int) -> Callable[[int], bool]:
     return wait
 
 
-def _version(db: apsw.Connection) -> int:
-    return int(db.execute("PRAGMA user_version").get)
-
-
-def _check_version(version: int, where: str) -> None:
-    if version > len(migrations.STEPS):
-        raise Failure(
-            "STORE_TOO_NEW",
-            f"{where} has schema {version}; this joelclaw knows {len(migrations.STEPS)}",
-            "upgrade joelclaw, or point JOELCLAW_HOME at another folder",
-        )
-
-
-def _migrate(db: apsw.Connection, where: str, busy_ms: int) -> None:
-    version = _version(db)
-    _check_version(version, where)
-    if version == len(migrations.STEPS):
-        return
-    # The switch to WAL wants the file for itself, and asks no busy handler.
-    with files.FileLock(where + ".lock", wait_s=busy_ms / 1000):
-        version = _version(db)
-        if version == len(migrations.STEPS):
-            return  # somebody else has done it meanwhile
-        ours = "name = 'document'" if version else "true"  # of an older version the first step's table must be there
-        if bool(db.execute(f"SELECT count(*) FROM sqlite_schema WHERE {ours}").get) != bool(version):
-            raise _foreign(where)
-        if not version:
-            db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # room can be given back page by page (upkeep.space)
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            version = _version(db)
-            _check_version(version, where)
-            for number in range(version, len(migrations.STEPS)):
-                db.execute(migrations.STEPS[number])
-            db.execute(f"PRAGMA user_version = {len(migrations.STEPS)}")
-            db.execute("COMMIT")
-            files.touch_private(where + MARK)  # from now on it is known what was acknowledged: see upkeep.completeness
-        except BaseException:
-            if db.in_transaction:  # a full disk has rolled it back already
-                db.execute("ROLLBACK")
-            raise
-
-
 def load_vectors(db: apsw.Connection) -> bool:
     """Load sqlite-vec into the connection; False where this machine has none.
 
@@ -260,11 +196,6 @@ def load_vectors(db: apsw.Connection) -> bool:
     return False
 
 
-def begin(db: apsw.Connection) -> None:
-    """Start a transaction that writes; it waits here, not in the middle."""
-    db.execute("BEGIN IMMEDIATE")
-
-
 class transaction:  # noqa: N801  # reads as the statement it is
     """`with transaction(db):` commits, or rolls back and raises Failure for what SQLite says."""
 
@@ -276,7 +207,7 @@ class transaction:  # noqa: N801  # reads as the statement it is
     def __enter__(self) -> apsw.Connection:
         _last_event[0] = 0
         try:
-            begin(self._db)
+            self._db.execute("BEGIN IMMEDIATE")  # it waits here, not in the middle
         except apsw.Error as error:
             raise as_failure(error) from None
         return self._db
@@ -341,7 +272,7 @@ def fold_log(db: apsw.Connection, *, over: int = _LOG_BYTES) -> None:
     The first process to open a store reads its whole log, and SQLite's own checkpoints, which go by what one
     process knows, never shorten it where every process is short.
     """
-    if _log_bytes(db.filename) <= over:
+    if log_bytes(db.filename) <= over:
         return
     try:
         db.set_busy_handler(None)
@@ -377,13 +308,14 @@ def as_failure(error: apsw.Error) -> Failure:
     if isinstance(error, (apsw.ReadOnlyError, apsw.AuthError)) or (no_way_in and not os.access(files.home(), os.W_OK)):
         return Failure("STORE_READ_ONLY", f"{where} cannot be written", "check its permissions, or set JOELCLAW_HOME")
     if isinstance(error, apsw.SQLError) and str(error).startswith("no such "):
-        return _foreign(where)
+        return foreign(where)
     if isinstance(error, apsw.IOError) and not os.path.isdir(where):
         return Failure("STORE_IO", f"{where}: {error}", "check the disk's free space and health; nothing was written")
     return Failure("STORE_UNREADABLE", f"{where}: {error}", "check its permissions, or set JOELCLAW_HOME")
 
 
-def _foreign(where: str) -> Failure:
+def foreign(where: str) -> Failure:
+    """What is said of a database of another program."""
     return Failure(
         "STORE_FOREIGN",
         f"{where} is a database of another program",

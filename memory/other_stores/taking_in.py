@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from core import ids
 from core.errors import USAGE, Failure
-from core.store import curation, documents, sqlite
+from core.store import curation, documents, migrate, sqlite
 from core.store.sqlite import apsw
 from memory import near_duplicate
 from memory.other_stores import form as forms
@@ -199,7 +199,7 @@ class _Shelf:
     """Where items go: into the store, or for a preview into a store in memory beside the one that is only read."""
 
     def __init__(self, reading: apsw.Connection | None, writing: apsw.Connection | None) -> None:
-        self._into = sqlite.in_memory() if writing is None else writing
+        self._into = migrate.in_memory() if writing is None else writing
         self._vectors = sqlite.load_vectors(self._into)
         self._looked_in: list[tuple[apsw.Connection, bool]] = [(self._into, self._vectors)]
         if reading is not None:

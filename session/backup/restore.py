@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from core import clock, files
 from core.errors import Failure
-from core.store import migrations
+from core.store import layout
 from core.store.upkeep import backup, completeness
 from session.backup import archive, members
 
@@ -204,10 +204,10 @@ def _checked(manifest: object, found: dict[str, tuple[int, str]]) -> dict[str, A
         raise _damaged("its manifest is none") from None
     if kind != archive.FORMAT or not isinstance(schema, int):
         raise _damaged("its manifest is none")
-    if schema > len(migrations.STEPS):
+    if schema > layout.SCHEMA:
         raise Failure(
             "STORE_TOO_NEW",
-            f"the backup has schema {schema}; this joelclaw knows {len(migrations.STEPS)}",
+            f"the backup has schema {schema}; this joelclaw knows {layout.SCHEMA}",
             "upgrade joelclaw, then restore; nothing was changed",
         )
     wrong = sorted(name for name in {*listed, *found} if listed.get(name) != found.get(name))

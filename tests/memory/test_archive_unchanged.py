@@ -15,7 +15,7 @@ from claude_transcript import SESSION, Transcript
 from conftest import Run
 from secret_samples import POSITIVE
 
-from core.store import sqlite
+from core.store import migrate, sqlite
 from memory.archive import ingest, known_files
 
 HOUR_MS = 3_600_000
@@ -293,7 +293,7 @@ def test_what_tells_that_a_file_is_as_it_was() -> None:
     ],
 )  # fmt: skip
 def test_how_long_what_was_left_out_is_known(later_ms: int, client: str, asked: str, known: bool) -> None:
-    db = sqlite.in_memory()
+    db = migrate.in_memory()
     now = 5_000
     before = known_files.KnownFiles(db, "", now)
     one = file_of(1, 1)
@@ -309,7 +309,7 @@ def test_how_long_what_was_left_out_is_known(later_ms: int, client: str, asked: 
 
 @pytest.mark.parametrize(("now", "noted"), [(2_000, True), (1_999, False)])
 def test_what_changed_less_than_two_seconds_before_is_not_noted(now: int, noted: bool) -> None:
-    db = sqlite.in_memory()
+    db = migrate.in_memory()
     files = known_files.KnownFiles(db, "", now)
     files.note(file_of(0, 0), "pi", "")
     files.save(db, None)

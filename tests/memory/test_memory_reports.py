@@ -10,7 +10,7 @@ import pytest
 from conftest import NOW_MS, Run
 from terminal import on_terminal, without_style
 
-from core.store import documents, sqlite
+from core.store import documents, migrate
 from core.store.sessions import calls
 from memory import reports
 
@@ -189,13 +189,13 @@ def test_without_a_store_all_is_zero() -> None:
 
 
 def test_of_an_empty_store_as_well() -> None:
-    db = sqlite.in_memory()
+    db = migrate.in_memory()
     assert reports.stats(db) == {**reports.stats(None), "verdicts": {"allow": 0, "hold": 0, "discard": 0}}
     db.close()
 
 
 def test_what_is_forgotten_and_what_sessions_did_is_counted_apart() -> None:
-    db = sqlite.in_memory()
+    db = migrate.in_memory()
     for number, verdict in enumerate(["allow", "allow", "hold", "discard"]):
         one = documents.blank("observations", f"o{number}", f"text {number}", 1000 + number)
         one["write_verdict"], one["merged_count"], one["source"] = verdict, number, "cli"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from core.store import documents, sqlite
+from core.store import documents, migrate
 from memory.other_stores import basic_memory, form, taking_in
 from memory.other_stores.item import Item, LeftOut, moment, tags_of
 
@@ -267,7 +267,7 @@ def taken_in(path: Path, db: Any, *, preview: bool = False, progress: Any = lamb
 def test_what_is_taken_in_is_counted_and_the_first_twenty_are_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    db = sqlite.in_memory()
+    db = migrate.in_memory()
     path = tmp_path / "a.md"
     names = (
         "alba brik cora dora enno fina gero hila imke jana kuno lars mona nils olga pina quin rosa sven tina".split()
@@ -300,7 +300,7 @@ def test_of_a_long_text_the_beginning_is_shown(length: int, shown: str) -> None:
 
 
 def test_a_memory_that_says_the_same_gets_the_tags_and_in_a_preview_would_get_them(tmp_path: Path) -> None:
-    db = sqlite.in_memory()
+    db = migrate.in_memory()
     one = documents.blank("observations", "own", "The gauge of Alba is old", 1)
     one["tags"] = ["mine"]
     path = tmp_path / "a.md"

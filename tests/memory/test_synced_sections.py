@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from core.store import documents, knowledge, sqlite
+from core.store import documents, knowledge, migrate
 from memory.knowledge import folder_state, section_store
 from memory.knowledge.folder_state import Entry, SyncedFiles
 from memory.knowledge.section_store import SectionStore, Synced, stored_path
@@ -72,7 +72,7 @@ class Shelf:
     """A store in memory, with the sections of one file."""
 
     def __init__(self) -> None:
-        self.db = sqlite.in_memory()
+        self.db = migrate.in_memory()
         self.now = 10_000
 
     def sync(self, text: str) -> tuple[int, Synced]:

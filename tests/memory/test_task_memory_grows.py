@@ -13,7 +13,7 @@ import faults
 import pytest
 from conftest import NOW_MS, Run
 
-from core.store import documents, sqlite
+from core.store import documents, migrate
 from memory import session_task
 from memory.forget import forget
 from memory.session_task import CHARS, grown
@@ -115,7 +115,7 @@ def _write(db: apsw.Connection, text: str, *, known: tuple[str, ...] = (), **mor
 
 
 def test_the_memory_of_a_task_keeps_its_age_and_counts_and_gets_the_new_words() -> None:
-    db = sqlite.in_memory()
+    db = migrate.in_memory()
     one = _write(db, "Task: mend the tide gauge of the pier")
     before = documents.by_id(db, one)
     assert before is not None
@@ -137,7 +137,7 @@ def test_the_memory_of_a_task_keeps_its_age_and_counts_and_gets_the_new_words() 
 
 
 def test_a_task_goes_on_in_the_last_memory_that_is_the_sessions_own() -> None:
-    db = sqlite.in_memory()
+    db = migrate.in_memory()
     first = _write(db, "Task: mend the tide gauge of the pier")
     forget(db, [first], now=NOW_MS, vectors=False)
     second = _write(db, "Task: mend the tide gauge of the pier")

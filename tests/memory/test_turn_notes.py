@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.store import documents, sqlite
+from core.store import documents, migrate
 from memory.knowledge import turn_note
 from memory.knowledge.turn_note import TurnNote
 
@@ -36,7 +36,7 @@ def test_how_much_evidence_and_how_many_tags_are_taken() -> None:
 
 
 def test_a_note_is_stored_once_a_turn_and_what_was_learnt_of_it_stays() -> None:
-    db = sqlite.in_memory()
+    db = migrate.in_memory()
     identifier, kinds = turn_note.store(
         db,
         TurnNote(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from core.store import admitted, candidates, documents, migrations, sqlite
 from core.store.admitted import Admitted
 from core.store.candidates import LocalCandidates
-from core.store.migrations import COLLECTIONS
+from core.store.layout import COLLECTIONS
 from core.store.sessions import calls
 
 WORDS = ("queue", "drains", "retry", "harbour", "tide", "gauge")

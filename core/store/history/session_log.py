@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core import json_text
-from core.store.migrations import row_range
+from core.store.layout import row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

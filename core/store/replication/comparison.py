@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.store import documents, sqlite
-from core.store.migrations import COLLECTIONS
+from core.store.layout import COLLECTIONS
 from core.store.replication import replica, status, sync_metadata
 from core.store.typesense import cluster, mapping, schema
 

@@ -14,7 +14,7 @@ import os
 
 from core import clock, files, ids
 from core.store import sqlite
-from core.store.migrations import COLLECTION_SHIFT, COLLECTIONS
+from core.store.layout import COLLECTION_SHIFT, COLLECTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

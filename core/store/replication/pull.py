@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.store import sqlite
-from core.store.migrations import COLLECTIONS
+from core.store.layout import COLLECTIONS
 from core.store.replication import outbox, replica, sync_metadata
 from core.store.sessions import segments
 from core.store.typesense import mapping, schema

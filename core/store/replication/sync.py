@@ -11,7 +11,7 @@ from core import clock, files
 from core.errors import Failure
 from core.process import background_jobs
 from core.store import documents, events, sqlite
-from core.store.migrations import COLLECTIONS
+from core.store.layout import COLLECTIONS
 from core.store.replication import comparison, outbox, status
 from core.store.replication.pull import PAGE, Puller
 from core.store.replication.push import Pusher

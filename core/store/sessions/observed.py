@@ -6,7 +6,7 @@ Both are written in the transaction that stores the observations of a range, so 
 from __future__ import annotations
 
 from core import json_text
-from core.store.migrations import row_range
+from core.store.layout import row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from core import words
 from core.store import sqlite
-from core.store.migrations import row_range
+from core.store.layout import row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

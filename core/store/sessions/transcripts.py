@@ -6,7 +6,7 @@ How far is kept in the transaction that stores the episodes, so that neither is 
 from __future__ import annotations
 
 from core.errors import Failure
-from core.store.migrations import row_range
+from core.store.layout import row_range
 from core.store.sessions.calls import FORGOTTEN
 
 TYPE_CHECKING = False

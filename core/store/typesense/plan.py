@@ -8,7 +8,7 @@ their number is the head's document frequency. With the search by vector that is
 
 from __future__ import annotations
 
-from core.store.migrations import COLLECTIONS as CODES
+from core.store.layout import COLLECTIONS as CODES
 from core.store.typesense.bm25 import selective
 from core.store.typesense.schema import COLLECTIONS
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from core.store.migrations import COLLECTION_SHIFT
-from core.store.migrations import COLLECTIONS as CODES
+from core.store.layout import COLLECTION_SHIFT
+from core.store.layout import COLLECTIONS as CODES
 from core.store.replication.pending import Cosine, Pending
 from core.store.typesense import lexicon, mapping
 from core.store.typesense.bm25 import AFFORDABLE, ENOUGH, Bm25, by_rarity, selective

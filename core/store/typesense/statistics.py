@@ -6,7 +6,7 @@ import os
 
 from core import clock, files, json_text
 from core.ids import fingerprint
-from core.store.migrations import COLLECTIONS as CODES
+from core.store.layout import COLLECTIONS as CODES
 from core.store.typesense.bm25 import AFFORDABLE
 from core.store.typesense.plan import counting
 from core.store.typesense.schema import COLLECTIONS

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.errors import Failure
-from core.store import migrations, sqlite
+from core.store import layout, migrate, sqlite
 from core.store.sqlite import apsw
 
 if TYPE_CHECKING:
@@ -75,19 +75,13 @@ def examine(path: str) -> Examined:
     Raises:
         Failure: STORE_DAMAGED; STORE_FOREIGN, it is no store; STORE_TOO_NEW.
     """
-    from urllib.parse import quote
-
     damaged = Failure("STORE_DAMAGED", f"{path} is not a whole store", "take another backup: this one is no good")
     try:
-        db = apsw.Connection(f"file:{quote(path)}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        db = sqlite.open_unchanged(path)
         try:
             schema = int(db.execute("PRAGMA user_version").get)
-            if schema > len(migrations.STEPS):
-                raise Failure(
-                    "STORE_TOO_NEW",
-                    f"the backup has schema {schema}; this joelclaw knows {len(migrations.STEPS)}",
-                    "upgrade joelclaw, then restore; nothing was changed",
-                )
+            if schema > layout.SCHEMA:
+                raise migrate.too_new("the backup", schema)
             first = str(db.execute("PRAGMA integrity_check(1)").get)
             if first != "ok":
                 damaged.message += f": {first[:200]}"

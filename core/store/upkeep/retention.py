@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from core.store import documents, sqlite
 from core.store.history import hook_calls, injections
-from core.store.migrations import row_range
+from core.store.layout import row_range
 from core.store.replication import outbox
 from core.store.sessions import calls, forgotten, segments
 

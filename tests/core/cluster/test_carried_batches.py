@@ -11,7 +11,7 @@ from memory_cluster import Cluster
 
 from core.errors import Failure
 from core.store import documents, events, sqlite
-from core.store.migrations import COLLECTIONS as CODES
+from core.store.layout import COLLECTIONS as CODES
 from core.store.replication import outbox, push, replica, sync_metadata
 from core.store.replication.pull import PAGE, Puller, headers, whole
 from core.store.replication.push import Pusher

@@ -14,7 +14,7 @@ from conftest import NOW_MS
 
 from core.store import candidates, documents, sqlite
 from core.store.candidates import LocalCandidates
-from core.store.migrations import COLLECTIONS
+from core.store.layout import COLLECTIONS
 from core.store.replication import outbox
 from core.store.replication.pending import Pending
 from core.store.sessions import calls

@@ -21,7 +21,7 @@ from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 from faults import SLOWEST_S, Attempt, attempt, patient, paused, stopped
 
 from core.store import sqlite
-from core.store.migrations import COLLECTION_SHIFT
+from core.store.layout import COLLECTION_SHIFT
 
 WORKERS = 50
 PATIENT = {"JOELCLAW_STORE_BUSY_MS": "100000", "JOELCLAW_OTEL_BUSY_MS": "60000"}

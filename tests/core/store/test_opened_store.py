@@ -16,7 +16,7 @@ from conftest import NOW_MS
 
 from core import files
 from core.errors import Failure
-from core.store import documents, events, foreign_file, knowledge, migrations, overview, sqlite
+from core.store import documents, events, foreign_file, knowledge, migrate, migrations, overview, sqlite
 from core.store.upkeep import backup, called_hooks, completeness, integrity, space
 
 
@@ -84,7 +84,7 @@ def test_a_store_in_memory_leaves_no_mark_in_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    emit(sqlite.in_memory(), "a")
+    emit(migrate.in_memory(), "a")
     assert list(tmp_path.iterdir()) == []
 
 

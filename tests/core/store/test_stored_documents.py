@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from core.store import curation, documents, knowledge, overview, spaces, sqlite
-from core.store.migrations import row_range
+from core.store.layout import row_range
 from core.store.sessions import calls
 from core.store.upkeep import space
 

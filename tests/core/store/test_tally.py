@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.store import documents, migrations, overview
-from core.store.migrations import COLLECTIONS
+from core.store.layout import COLLECTIONS
 from memory import reports
 
 BEFORE_TALLY = 6
