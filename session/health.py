@@ -23,7 +23,7 @@ from core.store.upkeep import completeness
 from otel.otlp import destination
 from recall import static_vectors
 from session import settings_faults
-from session.install import entered
+from session.install import installed_hooks
 from session.state import state_file
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def read() -> dict[str, Any]:
         "extras": {name: installed.version(name) for name in _EXTRAS},
     }
     problems += _unwritable(problems)
-    problems += entered.problems()
+    problems += installed_hooks.problems()
     if result["sqliteVec"] is None:
         problem = "sqlite-vec cannot be loaded: recall goes by words alone"
         problems.append({"code": "NO_VECTORS", "message": problem, "fix": "reinstall sqlite-vec for this machine"})

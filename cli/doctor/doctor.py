@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 from cli.answer import Answer, runnable, step
 from core.errors import FAILED
 from session.doctor import examination
-from session.doctor.repair import ENTRIES
+from session.doctor.repair import MENDED
 
 if TYPE_CHECKING:
     from core.envelope import NextAction
-
-_MENDED = frozenset({"MODES_OPEN", "STALE_FILES", "WAL_LARGE"}) | ENTRIES
 
 
 def run(options: dict[str, Any]) -> Answer:
@@ -25,7 +23,7 @@ def run(options: dict[str, Any]) -> Answer:
 
 def _next_actions(result: dict[str, Any], options: dict[str, Any]) -> list[NextAction]:
     left = {found["code"] for found in result["findings"] if found["severity"] != "ok"}
-    if left & _MENDED and not options["fix"]:
+    if left & MENDED and not options["fix"]:
         named = "".join(f" --client {name}" for name in options["client"]) + " --project" * options["project"]
         return [step(f"joelclaw doctor{named} --fix", "mend what is safe to mend")]
     if any(code.startswith(("HOOK_FAILED", "HOOK_LATE")) for code in left):

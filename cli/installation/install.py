@@ -7,18 +7,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer, step
+from cli.installation.view import difference, told
 from clients import registry
 from core.errors import Failure, usage
-from session.install import apply, backups, beside, listing, mcp_package, plan
+from session.install import apply, backups, installed_hooks, mcp_package, plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from clients.settings import Settings
     from session.install.plan import Plan
-
-    Planned = Callable[[Settings, dict[str, Any]], list[Plan]]
-    Wanted = Callable[[Settings, bool], str]  # why a client is left out of --all; empty: it is not
 
 _CODE = "INSTALL_INVALID_ARGS"
 
@@ -32,10 +28,12 @@ def install(options: dict[str, Any]) -> Answer:
     if options["list"]:
         if options["agent"] or options["all"]:
             raise usage(_CODE, "--list shows every client", "leave the names and --all out")
-        return Answer({"installs": listing.every()}, [step("joelclaw install --all", "install what is missing")])
+        every = [client.settings() for client in registry.CLIENTS.values()]
+        rows = [installed_hooks.listed(client, project) for client in every for project in (False, True)]
+        return Answer({"installs": rows}, [step("joelclaw install --all", "install what is missing")])
     if options["mcp"] and not options["dry_run"] and not mcp_package.is_here():
         mcp_package.install()
-    return _change(options, _installing, _present, "install")
+    return _change(options, "install")
 
 
 def uninstall(options: dict[str, Any]) -> Answer:
@@ -44,46 +42,27 @@ def uninstall(options: dict[str, Any]) -> Answer:
     Raises:
         Failure: as for `install`.
     """
-    return _change(options, _removing, listing.installed, "uninstall")
+    return _change(options, "uninstall")
 
 
-def _installing(client: Settings, options: dict[str, Any]) -> list[Plan]:
-    """The client's settings first, then what lies beside them."""
-    project, mcp = options["project"], options["mcp"]
-    return [
-        plan.installing(client, project=project, mcp=mcp),
-        *beside.installing(client, project=project, mcp=mcp),
-    ]
-
-
-def _removing(client: Settings, options: dict[str, Any]) -> list[Plan]:
-    project = options["project"]
-    return [plan.removing(client, project=project), *beside.removing(client, project=project)]
-
-
-def _change(options: dict[str, Any], planned: Planned, wanted: Wanted, verb: str) -> Answer:
-    chosen, skipped = _chosen(options, wanted)
+def _change(options: dict[str, Any], verb: str) -> Answer:
+    chosen, skipped = _chosen(options, verb)
     result: dict[str, Any] = {"agents": [], "skipped": skipped, "dryRun": options["dry_run"]}
     whole = options["diff"]
-    if options["dry_run"]:
-        result["agents"] = [_shown(plans, {}, whole) for plans in _plans(chosen, planned, options)]
-        return Answer(result)
     shown = None
-    if not options["yes"] and _on_terminal():
-        shown = _plans(chosen, planned, options)
-        if not _agreed([one for plans in shown for one in plans], verb, whole):
+    if options["dry_run"] or (not options["yes"] and _on_terminal()):
+        shown = _plans(chosen, options, verb)
+        if options["dry_run"] or not _agreed([one for plans in shown for one in plans], verb, whole):
             result["agents"] = [_shown(plans, {}, whole) for plans in shown]
-            result["declined"] = True
-            return Answer(result)
+            return Answer(result if options["dry_run"] else {**result, "declined": True})
     with apply.locked():
-        every = _plans(chosen, planned, options)
+        every = _plans(chosen, options, verb)
         if shown is not None and _after(every) != _after(shown):
             raise Failure("INSTALL_CHANGED", "a file was changed while you read", "run this again")
         changed: list[str] = []
         for plans in every:
             # Folders that were made for the first file go last.
-            order = plans if verb == "install" else plans[::-1]
-            told = _shown(plans, {one.path: apply.carry_out_after(one, changed) for one in order}, whole)
+            told = _shown(plans, apply.carry_out(plans if verb == "install" else plans[::-1], changed), whole)
             if verb == "uninstall":
                 told["backupsLeft"] = [name for one in plans for name in backups.left(one.path)]
             result["agents"].append(told)
@@ -91,26 +70,35 @@ def _change(options: dict[str, Any], planned: Planned, wanted: Wanted, verb: str
     return Answer(result, [*steps, step("joelclaw install --list", "what is installed where")])
 
 
-def _chosen(options: dict[str, Any], wanted: Wanted) -> tuple[list[Settings], list[dict[str, str]]]:
+def _chosen(options: dict[str, Any], verb: str) -> tuple[list[Settings], list[dict[str, str]]]:
+    """The clients that are meant, and those that `--all` leaves out."""
     names = list(dict.fromkeys(options["agent"]))
     if options["all"] == bool(names):
         wrong = "both --all and a name were given" if names else "no agent was named"
         raise usage(_CODE, wrong, f"name some of {', '.join(registry.CLIENTS)}, or give --all alone")
     if names:
         return [registry.row(name).settings() for name in names], []
-    clients = [client.settings() for client in registry.CLIENTS.values()]
-    reasons = [(client, wanted(client, options["project"])) for client in clients]
-    skipped = [{"agent": client.name, "reason": reason} for client, reason in reasons if reason]
-    return [client for client, reason in reasons if not reason], skipped
+    chosen, skipped = [], []
+    for client in (client.settings() for client in registry.CLIENTS.values()):
+        if verb == "uninstall":
+            reason = installed_hooks.why_not_there(client, options["project"])
+        else:
+            here = f"neither {client.home()} nor a command `{client.name}` is there"
+            reason = "" if client.present() else here
+        if reason:
+            skipped.append({"agent": client.name, "reason": reason})
+        else:
+            chosen.append(client)
+    return chosen, skipped
 
 
-def _present(client: Settings, _project: bool) -> str:
-    return "" if client.present() else f"neither {client.home()} nor a command `{client.name}` is there"
-
-
-def _plans(chosen: list[Settings], planned: Planned, options: dict[str, Any]) -> list[list[Plan]]:
+def _plans(chosen: list[Settings], options: dict[str, Any], verb: str) -> list[list[Plan]]:
     """All plans, before anything is written: one file that is refused stops all."""
-    every = [planned(client, options) for client in chosen]
+    project = options["project"]
+    if verb == "install":
+        every = [plan.installing(client, project=project, mcp=options["mcp"]) for client in chosen]
+    else:
+        every = [plan.removing(client, project=project) for client in chosen]
     plan.stay_in_project(one for plans in every for one in plans)
     return every
 
@@ -159,8 +147,6 @@ def _on_terminal() -> bool:
 
 def _agreed(plans: list[Plan], verb: str, whole: bool) -> bool:
     """Show the difference and ask; without one there is nothing to ask."""
-    from cli.installation.view import difference, told
-
     if not any(one.changed for one in plans):
         return True
     difference([told(_file(one, {}, whole)) for one in plans])

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from clients import registry
 from core import config
 from core.errors import Failure
 from session import health
-from session.doctor import command, finding, history, home, hooks, repair, services
-from session.doctor.finding import Finding
+from session.doctor import home, hooks, repair, services
+from session.doctor.finding import SEVERITIES, Finding, error, mended, warning
 from session.doctor.hooks import Condition
-from session.doctor.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,37 +49,42 @@ def run(names: Sequence[str], *, project: bool, fix: bool) -> dict[str, Any]:
     if project and os.path.realpath(here) == os.path.realpath(os.path.expanduser("~")):
         fix_it = "run this in a project's folder, or without --project"
         raise Failure("DOCTOR_NO_PROJECT", f"{here} is the home of the user, no project", fix_it)
-    result = _examined(names, project=project)
-    if not fix:
-        return result
-    known = [Finding(**row) for row in result["findings"]]
-    clients = [name for name, about in result["clients"].items() if about["present"] or about["installed"]]
-    done = repair.run(known, clients, project=project)
-    if not done:
-        return result
-    result = _examined(names, project=project)
-    left = [Finding(**row) for row in result["findings"]]
-    return _result([*left, *done], result["clients"], result["subjects"])
+    found, clients, subjects = _examined(names, project=project)
+    if fix:
+        there = [name for name, about in clients.items() if about["present"] or about["installed"]]
+        done = repair.run(found, there, project=project)
+        if done:
+            found, clients, subjects = _examined(names, project=project)
+            found += done
+    found = _in_order(found, clients)
+    counts = {severity: sum(one.severity == severity for one in found) for severity in SEVERITIES}
+    return {
+        "healthy": not counts["error"],
+        "errors": counts["error"],
+        "warnings": counts["warning"],
+        "notes": counts["note"],
+        "fixed": counts["ok"],
+        "findings": [asdict(one) for one in found],
+        "clients": clients,
+        "subjects": {name: subjects[name] for name in _ORDER if name in subjects},
+        "folder": here,
+    }
 
 
-def _examined(names: Sequence[str], *, project: bool) -> dict[str, Any]:
-    found: list[Finding] = []
+def _examined(names: Sequence[str], *, project: bool) -> tuple[list[Finding], dict[str, Any], dict[str, Any]]:
     subjects: dict[str, Any] = {}
     opened = home.open_to_others()  # first: whatever is written next closes it
     known = health.read()
-    found += [_of_health(problem) for problem in known["problems"] if not problem["code"].startswith("HOOK")]
-    store = Store()
-    found += store.findings
-    schema = {name: known["store"][name] for name in ("schema", "knownSchema")}
-    subjects["store"] = {**store.facts, **schema}
+    found = [_of_health(problem) for problem in known["problems"] if not problem["code"].startswith("HOOK")]
+    facts, more, calls = home.store()
+    found += more
+    subjects["store"] = {**facts, **{name: known["store"][name] for name in ("schema", "knownSchema")}}
     subjects["home"], more = home.examine()
     found += more
     if opened and not home.open_to_others():
         told = f"others could use {len(opened)} files or folders in {subjects['home']['path']}; now only you can"
-        found.append(Finding("MODES_OPEN", "ok", "home", told, ""))
+        found.append(mended("MODES_OPEN", "home", told))
     subjects["switches"], more, silences = home.switched_off()
-    found += more
-    subjects["command"], more = command.examine()
     found += more
     found += _services(subjects, known)
     clients = {}
@@ -90,10 +95,10 @@ def _examined(names: Sequence[str], *, project: bool) -> dict[str, Any]:
         about = condition.facts
         if not names and not (about["present"] or about["installed"] or condition.findings):
             continue
-        condition.findings += history.findings(client, store.calls, condition, silences)
         found += condition.findings
-        clients[client.name] = {**about, "events": history.events(client, store.calls)}
-    return _result(found, clients, subjects)
+        found += hooks.of_calls(client, calls, condition, silences)
+        clients[client.name] = {**about, "events": hooks.events(client, calls)}
+    return found, clients, subjects
 
 
 def _condition(client: Client, *, project: bool) -> Condition:
@@ -105,25 +110,23 @@ def _condition(client: Client, *, project: bool) -> Condition:
             raise
         about = f"it cannot be looked at: {type(fault).__name__}: {fault}"
         fix = "run it again with JOELCLAW_DEBUG=1 and report what it prints"
-        return Condition(
-            hooks.unknown(client, project=project), [finding.error("NOT_EXAMINED", client.name, about, fix)]
-        )
+        return Condition(hooks.unknown(client, project=project), [error("NOT_EXAMINED", client.name, about, fix)])
 
 
 def _of_health(problem: dict[str, str]) -> Finding:
     code = problem["code"]
     subject = next((subject for begin, subject in _HEALTH.items() if code.startswith(begin)), "settings")
-    severity = "warning" if code.startswith(_NO_ERRORS) else "error"
-    return Finding(code, severity, subject, problem["message"], problem["fix"])  # type: ignore[arg-type]  # one of them
+    make = warning if code.startswith(_NO_ERRORS) else error
+    return make(code, subject, problem["message"], problem["fix"])
 
 
 def _services(subjects: dict[str, Any], known: dict[str, Any]) -> list[Finding]:
     subjects["settings"] = {"file": known["config"]["file"], "changed": sorted(known["config"]["changed"])}
+    subjects["command"], found = services.command()
     try:
         settings = config.load()
     except Failure:  # health has told it
-        return []
-    found: list[Finding] = []
+        return found
     for name, (facts, more) in {
         "model": services.model(settings),
         "cluster": services.cluster(settings, known["store"]["waiting"]),
@@ -134,25 +137,11 @@ def _services(subjects: dict[str, Any], known: dict[str, Any]) -> list[Finding]:
     return found
 
 
-def _result(found: list[Finding], clients: dict[str, Any], subjects: dict[str, Any]) -> dict[str, Any]:
-    unique = list({(one.code, one.subject, one.message): one for one in found}.values())
-    damaged = {one.subject for one in unique if one.code == "STORE_DAMAGED"}
-    if damaged:  # whoever reads the store says so, each in his words
-        first = next(one for one in unique if one.code == "STORE_DAMAGED")
-        unique = [one for one in unique if one.code != "STORE_DAMAGED" or one is first]
-    counts = {
-        severity: sum(one.severity == severity for one in unique) for severity in ("error", "warning", "note", "ok")
-    }
+def _in_order(found: Sequence[Finding], clients: dict[str, Any]) -> list[Finding]:
+    """By subject, the worst first, each once: whoever reads a damaged store says so in his words."""
+    unique: dict[object, Finding] = {}
+    for one in found:
+        unique.setdefault((one.code, one.subject, one.code == "STORE_DAMAGED" or one.message), one)
     order = [*clients, *_ORDER]
-    ordered = sorted(finding.worst_first(unique), key=lambda one: order.index(one.subject))
-    return {
-        "healthy": not counts["error"],
-        "errors": counts["error"],
-        "warnings": counts["warning"],
-        "notes": counts["note"],
-        "fixed": counts["ok"],
-        "findings": [one.row() for one in ordered],
-        "clients": clients,
-        "subjects": {name: subjects[name] for name in _ORDER if name in subjects},
-        "folder": os.getcwd(),
-    }
+    ranked = sorted(unique.values(), key=lambda one: SEVERITIES.index(one.severity))
+    return sorted(ranked, key=lambda one: order.index(one.subject))

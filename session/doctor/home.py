@@ -1,23 +1,37 @@
-"""The folder of the memory: its modes and owners, what was left in it, the room on its disk, what is switched off."""
+"""The folder of the memory: modes and owners, leftovers, room on its disk, what is switched off; and its store."""
 
 from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from core import clock, files
+from core.errors import Failure
 from core.repository import switches
+from core.store import sqlite
+from core.store.upkeep import called_hooks, integrity
 from otel import spool
 from session.doctor.finding import Finding, error, note, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import apsw
+
+    from core.store.upkeep.called_hooks import Called
+
+PERIOD_MS = clock.DAY_MS
+"""Of which hook calls are told."""
 _OTHERS = 0o077
 _LITTLE, _HARDLY_ANY = 200_000_000, 20_000_000
 _LISTED = 3
 _SPOOL_AGE_MS = clock.HOUR_MS
+_LARGE_LOG = 16_000_000
+"""Bytes. Each write folds a log of more than 1 MB, so this one was held by a reader, or its folding fails."""
+_FREE_SHARE, _FREE_LEAST = 0.5, 50_000_000
+_AHEAD_MS = 5 * 60_000
 
 
 def examine() -> tuple[dict[str, Any], list[Finding]]:
@@ -29,13 +43,11 @@ def examine() -> tuple[dict[str, Any], list[Finding]]:
         return facts, found
     opened = open_to_others()
     if opened:
-        about = f"others may use {_some(opened, home)}"
-        found.append(warning("MODES_OPEN", "home", about, "joelclaw doctor --fix"))
+        found.append(warning("MODES_OPEN", "home", f"others may use {_some(opened, home)}", "joelclaw doctor --fix"))
     foreign = [path for path, status in _entries(home) if status.st_uid != os.geteuid()]
     if foreign:
-        about = f"{_some(foreign, home)} belong to another user"
         fix = f"sudo chown -R {os.geteuid()} {shlex.quote(home)}"
-        found.append(warning("OWNED_BY_OTHERS", "home", about, fix))
+        found.append(warning("OWNED_BY_OTHERS", "home", f"{_some(foreign, home)} belong to another user", fix))
     stale = files.stale_temporary()
     if stale:
         about = f"{_some(stale, home)} were left by a writer that was killed"
@@ -63,12 +75,11 @@ def open_to_others() -> list[str]:
 
 def _entries(home: str) -> Iterator[tuple[str, os.stat_result]]:
     """The home, and all that is ours in it."""
-    tops = [os.path.join(home, name) for name in _names(home) if files.is_in_homes(name)]
     paths = [home]
-    for top in tops:
-        paths.append(top)
-        for folder, folders, names in os.walk(top):
-            paths += [os.path.join(folder, name) for name in (*folders, *names)]
+    for folder, folders, names in os.walk(home):
+        if folder == home:
+            folders[:], names = ([one for one in some if files.is_in_homes(one)] for some in (folders, names))
+        paths += [os.path.join(folder, one) for one in (*folders, *names)]
     for path in paths:
         try:
             status = os.lstat(path)
@@ -76,13 +87,6 @@ def _entries(home: str) -> Iterator[tuple[str, os.stat_result]]:
             continue
         if not os.path.islink(path):
             yield path, status
-
-
-def _names(home: str) -> list[str]:
-    try:
-        return sorted(os.listdir(home))
-    except OSError:
-        return []
 
 
 def _disk(home: str, facts: dict[str, Any]) -> list[Finding]:
@@ -108,28 +112,71 @@ def switched_off() -> tuple[dict[str, Any], list[Finding], list[switches.Silence
     except switches.Damaged:  # health tells of it
         return {"off": [], "excluded": []}, [], []
     here, found = os.getcwd(), []
-    fixes = {switches.EVERYWHERE: "joelclaw on --everywhere", switches.PROJECT: "joelclaw on --project"}
     reaching = list(switches.concerning(known, "", here))
-    for one in known["silences"]:
-        if one["until"] is not None:
-            continue
-        since = clock.iso(one["since"])
+    off = [one for one in known["silences"] if one["until"] is None]
+    for one in off:
+        scope, since = one["scope"], clock.iso(one["since"])
         if one in reaching:
-            what = "everything is" if one["scope"] == switches.EVERYWHERE else f"the project {one['name']} is"
+            what = "everything is" if scope == switches.EVERYWHERE else f"the project {one['name']} is"
             about = f"{what} switched off since {since}: hooks are called and do nothing"
-            found.append(warning("SWITCHED_OFF", "switches", about, fixes[one["scope"]]))
+            found.append(warning("SWITCHED_OFF", "switches", about, f"joelclaw on --{scope}"))
         else:
             fix = f"joelclaw on --session {shlex.quote(one['name'])}"
-            if one["scope"] == switches.PROJECT:
+            if scope == switches.PROJECT:
                 fix = "run `joelclaw on --project` in a folder of it"
-            about = f"the {one['scope']} {one['name']} is switched off since {since}"
+            about = f"the {scope} {one['name']} is switched off since {since}"
             found.append(note("SWITCHED_OFF_ELSEWHERE", "switches", about, fix))
     if switches.is_excluded(known, here):
         around = next(one for one in known["excluded"] if os.path.realpath(here).startswith(one))
         about = f"{around} is excluded: sessions in this folder are never archived"
         found.append(warning("FOLDER_EXCLUDED", "switches", about, f"joelclaw exclude --remove {shlex.quote(around)}"))
-    facts = {"off": [one for one in known["silences"] if one["until"] is None], "excluded": known["excluded"]}
-    return facts, found, known["silences"]
+    return {"off": off, "excluded": known["excluded"]}, found, known["silences"]
+
+
+def store() -> tuple[dict[str, Any], list[Finding], list[Called]]:
+    """The store as facts and findings, and the hook calls of a day that it knows."""
+    facts: dict[str, Any] = {"path": sqlite.path(), "exists": os.path.exists(sqlite.path())}
+    try:
+        db = sqlite.open_reading()
+        if db is None:
+            return facts, [], []
+        return facts, _figures(db, facts), called_hooks.every(db, clock.now_ms() - PERIOD_MS)
+    except Failure as failure:
+        return facts, [error(failure.code, "store", failure.message, failure.fix)], []
+
+
+def _figures(db: apsw.Connection, facts: dict[str, Any]) -> list[Finding]:
+    """Whether the file is whole, how large it and its log are, whether its times can be."""
+    found = []
+    faults = integrity.faults(db)
+    if faults:
+        where = sqlite.path()
+        about = f"{where} is damaged: {'; '.join(faults)}"
+        fix = (
+            "with a backup: `joelclaw restore FILE --force` (what is here is kept aside); without one save what is "
+            f"left with `joelclaw memory export`, move {where} away, and import it again"
+        )
+        found.append(error("STORE_DAMAGED", "store", about, fix))
+    figures = integrity.figures(db)
+    facts |= {**asdict(figures), "newest": None if figures.newest is None else clock.iso(figures.newest)}
+    if figures.log > _LARGE_LOG:
+        about = f"the write-ahead log has {_mb(figures.log)}: each command reads all of it when it starts"
+        found.append(warning("WAL_LARGE", "store", about, "joelclaw doctor --fix"))
+    if figures.free > max(_FREE_LEAST, _FREE_SHARE * figures.size):
+        about = f"{_mb(figures.free)} of the {_mb(figures.size)} of the file hold nothing; new memories fill them first"
+        found.append(note("STORE_MOSTLY_FREE", "store", about, "joelclaw store prune"))
+    ahead = (figures.newest or 0) - clock.now_ms()
+    if ahead > _AHEAD_MS:
+        minutes = ahead // 60_000
+        span = f"{minutes} min" if minutes < 120 else f"{minutes // 60} h"
+        about = f"the clock is behind: something was stored at {clock.iso(figures.newest or 0)}, {span} from now"
+        fix = "set the clock; where it was ahead before, what was stored then stays the newest until that time"
+        found.append(warning("CLOCK_BEHIND", "store", about, fix))
+    return found
+
+
+def _mb(count: int) -> str:
+    return f"{count / 1_000_000:,.1f} MB"
 
 
 def _some(paths: list[str], home: str) -> str:

@@ -1,4 +1,4 @@
-"""A client's hooks as they are entered: there, as this version writes them, switched on, trusted, called."""
+"""A client's hooks as they are installed: there, as this version writes them, switched on, trusted, called."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from clients import own_settings
-from core import VERSION
+from clients import own_settings, registry
+from core import VERSION, clock
 from core.errors import Failure
-from core.repository import project_file, trust
+from core.repository import project_file, switches, trust
+from memory.archive import known_files
 from session import own_command
-from session.doctor import command, trial
+from session.doctor import services, trial
 from session.doctor.finding import Finding, error, note, warning
-from session.install import entered, hook_entries, listing, plan
-from session.install.hook_command import written
+from session.install import entries, hook_command, installed_hooks, plan
 from session.install.receipt import Receipt
 
 if TYPE_CHECKING:
@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
     from clients.registry import Client
     from clients.settings import Settings
-    from session.install.entered import Entry
+    from core.repository.switches import Silence
+    from core.store.upkeep.called_hooks import Called
+    from session.install.installed_hooks import Entry
+
+_SILENCE_MS = clock.HOUR_MS
+"""A session in which no hook is called for so long has none."""
+_ERROR_CHARS = 200
 
 
 @dataclass
@@ -36,50 +42,6 @@ class Condition:
     """When its file was written last, in ms, where something of ours is in it."""
 
 
-def examine(client: Client, *, project: bool) -> Condition:
-    """Look at a client's file, its own switches and its trust, and call its hook."""
-    settings = client.settings()
-    path = settings.path(project=project)
-    listed = listing.one(settings, project)
-    about = unknown(client, project=project)
-    about |= {"present": settings.present(), **{name: listed[name] for name in ("installed", "current", "version")}}
-    result = Condition(about)
-    try:
-        entries = entered.entries(settings, project=project)
-        if listed["installed"] is None:  # a file beside it is what cannot be read
-            raise Failure("", listed["notes"][-1], "")
-    except Failure as failure:
-        code = "SETTINGS_UNREADABLE" if failure.code == plan.CODE else "SETTINGS_DAMAGED"
-        fix = (
-            failure.fix.replace("; nothing was changed", "")
-            or f"mend that file, then run `{_install(settings, project)}`"
-        )
-        result.findings.append(error(code, client.name, f"the client cannot read its settings: {failure.message}", fix))
-        return result
-    result.findings += _beside(settings, project=project)
-    if not entries:
-        result.findings += _absent(settings, listed, project=project)
-        return result
-    result.installed, result.since = True, _changed(path)
-    about["command"] = entries[0].executable
-    foreign_command = project and not listed["current"] and not trust.is_trusted(project_file.root_of(os.getcwd()))
-    result.findings += _entries(settings, entries, listed, project=project, may_call=not foreign_command)
-    off = settings.switched_off(project=project)
-    result.findings += [error("HOOKS_DISABLED", client.name, one.message, one.fix) for one in off]
-    places = [one.place for one in entries]
-    untrusted = settings.untrusted(places, project=project)
-    result.findings += [error("TRUST_MISSING", client.name, one.message, one.fix) for one in untrusted]
-    about["enabled"], about["trusted"] = not off, not untrusted
-    if foreign_command:
-        said = f"{path} is the project's, says something else than an installation would, and was not called"
-        result.findings.append(warning("HOOK_NOT_TRIED", client.name, said, "joelclaw trust"))
-        return result
-    tried = trial.of(client, entries, project=project)
-    about["trialMs"] = tried.ms
-    result.findings += tried.findings
-    return result
-
-
 def unknown(client: Client, *, project: bool) -> dict[str, Any]:
     """The facts of a client of which nothing is known yet."""
     path = client.settings().path(project=project)
@@ -87,111 +49,195 @@ def unknown(client: Client, *, project: bool) -> dict[str, Any]:
     return {"scope": "project" if project else "user", "path": path, **nothing}
 
 
-def _install(client: Settings, project: bool) -> str:
-    return f"joelclaw install {client.name}{' --project' * project}"
-
-
-def _beside(client: Settings, *, project: bool) -> list[Finding]:
-    """Damaged files of the client that count for hooks, too."""
-    found = []
-    for path in client.settings_beside(project=project):
-        damage = own_settings.damage(path)
+def examine(client: Client, *, project: bool) -> Condition:
+    """Look at a client's file, its own switches and its trust, and call its hook."""
+    settings, name = client.settings(), client.name
+    path, install = settings.path(project=project), f"joelclaw install {name}{' --project' * project}"
+    listed = installed_hooks.listed(settings, project)
+    about = unknown(client, project=project)
+    about |= {"present": settings.present(), **{key: listed[key] for key in ("installed", "current", "version")}}
+    result = Condition(about)
+    add = result.findings.append
+    try:
+        found = installed_hooks.of(settings, project=project)
+        if listed["installed"] is None:  # a file beside it is what cannot be read
+            raise Failure("", listed["notes"][-1], "")
+    except Failure as failure:
+        code = "SETTINGS_UNREADABLE" if failure.code == plan.CODE else "SETTINGS_DAMAGED"
+        fix = failure.fix.replace("; nothing was changed", "") or f"mend that file, then run `{install}`"
+        add(error(code, name, f"the client cannot read its settings: {failure.message}", fix))
+        return result
+    for beside in settings.settings_beside(project=project):
+        damage = own_settings.damage(beside)
         if damage:
-            about = f"the client cannot read {path}: {damage}"
-            found.append(error("SETTINGS_DAMAGED", client.name, about, f"mend {path}"))
-    return found
+            add(error("SETTINGS_DAMAGED", name, f"the client cannot read {beside}: {damage}", f"mend {beside}"))
+    if not found:
+        result.findings += _absent(settings, listed, install, project=project)
+        return result
+    result.installed, result.since = True, os.stat(path).st_mtime_ns // 1_000_000
+    about["command"] = found[0].executable
+    chosen_by_others = project and not listed["current"] and not trust.is_trusted(project_file.root_of(os.getcwd()))
+    result.findings += _entries(settings, found, listed, install, project=project, may_call=not chosen_by_others)
+    off = settings.switched_off(project=project)
+    untrusted = settings.untrusted([one.place for one in found], project=project)
+    result.findings += [error("HOOKS_DISABLED", name, one.message, one.fix) for one in off]
+    result.findings += [error("TRUST_MISSING", name, one.message, one.fix) for one in untrusted]
+    about["enabled"], about["trusted"] = not off, not untrusted
+    if chosen_by_others:
+        said = f"{path} is the project's, says something else than an installation would, and was not called"
+        add(warning("HOOK_NOT_TRIED", name, said, "joelclaw trust"))
+        return result
+    about["trialMs"], tried = trial.of(client, found, install)
+    result.findings += tried
+    return result
 
 
-def _absent(client: Settings, listed: dict[str, Any], *, project: bool) -> list[Finding]:
-    path, fix = listed["path"], _install(client, project)
+def _absent(client: Settings, listed: dict[str, Any], install: str, *, project: bool) -> list[Finding]:
+    path = listed["path"]
     if Receipt.load(path) is not None:
         about = f"joelclaw was installed in {path}, and its hooks are not there any more"
-        return [error("HOOKS_REMOVED", client.name, about, fix)]
-    elsewhere = _installed(client, project=not project)
+        return [error("HOOKS_REMOVED", client.name, about, install)]
     if listed["installed"]:
         about = f"{path} has no hook of joelclaw, though other parts of it are installed"
-        return [error("HOOKS_REMOVED", client.name, about, fix)]
-    if elsewhere:
-        return []  # one of the two is enough
-    if client.present():
-        return [note("NOT_INSTALLED", client.name, f"{client.name} is here, and joelclaw is not installed in it", fix)]
+        return [error("HOOKS_REMOVED", client.name, about, install)]
+    if client.present() and not _is_installed(client, project=not project):
+        about = f"{client.name} is here, and joelclaw is not installed in it"
+        return [note("NOT_INSTALLED", client.name, about, install)]
     return []
 
 
-def _installed(client: Settings, *, project: bool) -> bool:
+def _is_installed(client: Settings, *, project: bool) -> bool:
     if client.path(project=True) == client.path(project=False):
         return False
     try:
-        return bool(entered.entries(client, project=project))
+        return bool(installed_hooks.of(client, project=project))
     except Failure:
         return False
 
 
 def _entries(
-    client: Settings, entries: Sequence[Entry], listed: dict[str, Any], *, project: bool, may_call: bool
+    client: Settings, found: Sequence[Entry], listed: dict[str, Any], install: str, *, project: bool, may_call: bool
 ) -> list[Finding]:
     """Those that are missing, doubled, edited, of another version, or call another joelclaw.
 
     Args:
         may_call: what they call may be asked for its version: a project that nobody trusts chose it otherwise.
     """
-    found, fix = [], _install(client, project)
-    events = {one.place.event for one in entries}
-    missing = [one.name for one in client.events if one.name not in events]
+    findings = []
+    there = {one.place.event for one in found}
+    missing = [event.name for event in client.events if event.name not in there]
+    other = _other_command(found, project=project)
     if missing:
-        about = f"no hook is entered for {', '.join(missing)}: what happens there is neither kept nor told"
-        found.append(error("HOOKS_MISSING", client.name, about, fix))
-    elif old := [one for one in entries if one.command and one.command != written(one.executable, client.name)]:
-        about = f"{len(old)} of its hooks have the form of an earlier version: `{old[0].command}`"
-        found.append(warning("HOOKS_OUTDATED", client.name, about, fix))
-    elif not listed["current"] and not _other_command(entries, project=project):
-        found.append(_differs(client, listed, fix))
-    other = _other_command(entries, project=project)
-    if other and entered.fault(other) is None:
-        theirs, ours = (command.version_of(other) if may_call else "") or "of no version that it tells", VERSION
-        about = f"its hooks call {other} ({theirs}), and what runs here is {own_command.path()} ({ours})"
-        found.append(warning("HOOK_OTHER_COMMAND", client.name, about, fix))
-    if client.events and foreign(client, project=project):
+        about = f"no hook is installed for {', '.join(missing)}: what happens there is neither kept nor told"
+        findings.append(error("HOOKS_MISSING", client.name, about, install))
+    elif old := [one.place.event for one in found if one.command and not _is_current(one, client)]:
+        about = f"its hooks for {', '.join(dict.fromkeys(old))} are not what this version would write"
+        findings.append(warning("HOOKS_OUTDATED", client.name, about, install))
+    elif not listed["current"] and not other:
+        findings.append(_differs(client, listed, install))
+    if other and installed_hooks.fault(other) is None:
+        theirs = (services.version_of(other) if may_call else "") or "of no version that it tells"
+        about = f"its hooks call {other} ({theirs}), and what runs here is {own_command.path()} ({VERSION})"
+        findings.append(warning("HOOK_OTHER_COMMAND", client.name, about, install))
+    if client.events and entries.foreign_calls(plan.settings_of(client, listed["path"]), client):
         about = f"a command of somebody's in {listed['path']} calls joelclaw, too: such an event is told twice"
-        found.append(note("HOOK_FOREIGN", client.name, about, f"look at {listed['path']}"))
-    if _installed(client, project=not project):
+        findings.append(note("HOOK_FOREIGN", client.name, about, f"look at {listed['path']}"))
+    if _is_installed(client, project=not project):
         about = "joelclaw is installed for the user and for this project: every event is told twice"
-        found.append(warning("HOOKS_TWICE", client.name, about, f"joelclaw uninstall {client.name} --project"))
-    return found
+        findings.append(warning("HOOKS_TWICE", client.name, about, f"joelclaw uninstall {client.name} --project"))
+    return findings
 
 
-def _differs(client: Settings, listed: dict[str, Any], fix: str) -> Finding:
+def _is_current(one: Entry, client: Settings) -> bool:
+    """Whether command and matcher are those of this version, whatever joelclaw is called."""
+    matchers = [event.matcher for event in client.events if event.name == one.place.event]
+    return one.command == hook_command.written(one.executable, client.name) and one.matcher in matchers
+
+
+def _differs(client: Settings, listed: dict[str, Any], install: str) -> Finding:
     """Not word for word what would be written: by somebody's hand, or by another version."""
     receipt = Receipt.load(listed["path"])
-    try:
-        data = plan.read(listed["path"]) or b""
-    except Failure:
-        data = b""
-    if receipt is not None and not receipt.is_of(data):
+    if receipt is not None and not receipt.is_of(plan.read(listed["path"]) or b""):
         about = f"an entry of joelclaw's in {listed['path']} was changed since it was installed"
-        return warning("HOOKS_CHANGED", client.name, about, fix)
+        return warning("HOOKS_CHANGED", client.name, about, install)
     by = f", written by version {receipt.version}" if receipt is not None else ""
     about = f"what is installed is not what this version would write{by}"
-    return warning("HOOKS_OUTDATED", client.name, about, fix)
+    return warning("HOOKS_OUTDATED", client.name, about, install)
 
 
-def _other_command(entries: Sequence[Entry], *, project: bool) -> str:
+def _other_command(found: Sequence[Entry], *, project: bool) -> str:
     """The path that entries call where it is not the one that an installation would enter; "" where it is."""
     try:
         wanted = plan.command_for(project=project)
     except Failure:
         return ""
-    return next((one.executable for one in entries if one.executable != wanted), "")
+    return next((one.executable for one in found if one.executable != wanted), "")
 
 
-def foreign(client: Settings, *, project: bool) -> list[str]:
-    """Events in which a command of somebody's calls joelclaw."""
-    path = client.path(project=project)
-    return hook_entries.foreign_calls(plan.decoded(path, plan.read(path)), client)
+def events(client: Client, calls: Sequence[Called]) -> list[dict[str, Any]]:
+    """For each event that a hook is entered for, and each that was called: when it last was, and how it went."""
+    known = {one.event: one for one in calls if one.agent == client.name}
+    found = []
+    for name in dict.fromkeys((*client.hooks().KINDS, *known)):
+        one = known.get(name)
+        found.append({
+            "event": name,
+            "lastAt": clock.iso(one.last) if one else None,
+            "calls24h": one.count if one else 0,
+            "failed24h": one.failed if one else 0,
+            "late24h": one.late if one else 0,
+            "lastError": (one.error or None) if one else None,
+        })  # fmt: skip
+    return found
 
 
-def _changed(path: str) -> int | None:
-    try:
-        return int(os.stat(path).st_mtime * 1000)
-    except OSError:
+def of_calls(client: Client, calls: Sequence[Called], condition: Condition, silences: list[Silence]) -> list[Finding]:
+    """Hooks that failed or were late in the last day, and those that were not called though the client was used.
+
+    Args:
+        silences: when anything was switched off: that no event is known of a session of then says nothing.
+    """
+    own = [one for one in calls if one.agent == client.name]
+    found = []
+    for called in own:
+        ending = f"; the last error: {' '.join(called.error.split())[:_ERROR_CHARS]}" if called.error else ""
+        fix = "joelclaw otel search hook --level warn,error"
+        if called.failed:
+            about = f"its hook for {called.event or '?'} failed {_times(called.failed)} in 24 h{ending}"
+            found.append(warning("HOOK_FAILED", client.name, about, fix))
+        if called.late:
+            about = f"its hook for {called.event or '?'} was late {_times(called.late)} in 24 h: no answer{ending}"
+            found.append(warning("HOOK_LATE", client.name, about, fix))
+    if condition.installed:
+        broken = any(one.severity == "error" for one in condition.findings)
+        found += [one for one in _uncalled(client, own, condition, silences) if one.severity != "note" or not broken]
+    return found
+
+
+def _uncalled(client: Client, own: Sequence[Called], condition: Condition, silences: list[Silence]) -> list[Finding]:
+    last = max((one.last for one in own), default=None)
+    newest = _newest_transcript(client)
+    if newest is not None and switches.is_silent(silences, newest):
+        return []
+    fix = f"start {client.title} anew and use it; see that it is told of in `joelclaw otel search hook`"
+    if last is not None:
+        if newest is not None and newest - max(last, condition.since or 0) > _SILENCE_MS:
+            about = f"no hook was called since {clock.iso(last)}, though a session was written at {clock.iso(newest)}"
+            return [warning("HOOKS_SILENT", client.name, about, fix)]
+        return []
+    if newest is not None and newest > (condition.since or newest):
+        about = f"no hook was ever called, though a session was written at {clock.iso(newest)}"
+        return [error("HOOK_NEVER_CALLED", client.name, about, fix)]
+    return [note("HOOK_NEVER_CALLED", client.name, "no hook was called yet", f"use {client.title} once")]
+
+
+def _newest_transcript(client: Client) -> int | None:
+    """When a session file of the client was last written, in ms; None without one."""
+    if client.name not in registry.KEEPING_FILES:
         return None
+    times = [file.changed // 1_000_000 for file in known_files.find((), client.name, every=True)]
+    return max(times, default=None)
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"

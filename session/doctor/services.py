@@ -1,19 +1,26 @@
-"""What a memory may lean on: the user's model, a cluster, a collector. Where one is not in use, nothing is asked."""
+"""What a memory may lean on: the command on the PATH, the user's model, a cluster, a collector.
+
+Of what is not in use nothing is asked.
+"""
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import socket
+import subprocess
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from core import clock
+from core import VERSION, clock
 from core.errors import Failure
 from core.store.typesense import connection
 from core.store.typesense.transport import NoAnswerError, Transport
 from otel.otlp import destination
-from session.doctor.finding import Finding, error, warning
+from session import own_command
+from session.doctor.finding import Finding, error, note, warning
+from session.install import installed_hooks
 
 if TYPE_CHECKING:
     from core.config import Config
@@ -21,7 +28,47 @@ if TYPE_CHECKING:
     Examined = tuple[dict[str, Any], list[Finding]]
 
 _LONGEST_S = 2.0
+_LONGEST_START_S = 5.0
 _LATE_MS = clock.HOUR_MS
+
+
+def command() -> Examined:
+    """Whether the joelclaw that a shell finds here is this one."""
+    own, found = own_command.path(), shutil.which(own_command.NAME)
+    facts: dict[str, Any] = {"path": own, "version": VERSION, "onPath": found, "onPathVersion": None}
+    if found is None or not own or os.path.realpath(found) == os.path.realpath(own):
+        return facts, []
+    theirs = facts["onPathVersion"] = version_of(found)
+    about = f"`joelclaw` on the PATH is {found}{f', version {theirs}' * bool(theirs)}; what runs is {own}, {VERSION}"
+    if _is_older(theirs, VERSION):
+        fix = f"update it, or put {os.path.dirname(own)} before {os.path.dirname(found)} on the PATH"
+        return facts, [warning("PATH_COMMAND_OLDER", "command", f"it is an older one: {about}", fix)]
+    if not theirs:
+        why = installed_hooks.fault(found)
+        about = f"{about} ({why[1] if why else 'it does not tell its version'})"
+        fix = f"delete {found}, or install joelclaw there anew"
+        return facts, [warning("PATH_COMMAND_BROKEN", "command", about, fix)]
+    return facts, [note("PATH_COMMAND_OTHER", "command", about, "keep one of the two")]
+
+
+def version_of(path: str) -> str:
+    """The version that a joelclaw says it has; "" where it says none within 5 s."""
+    try:
+        done = subprocess.run(  # noqa: S603  # what the client, or the user's shell, runs
+            [path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_LONGEST_START_S, check=False
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return ""
+    words = done.stdout.decode("utf-8", "replace").split()
+    return words[1] if done.returncode == 0 and words[:1] == [own_command.NAME] and len(words) > 1 else ""
+
+
+def _is_older(one: str, other: str) -> bool:
+    """Whether a version like `1.10.2` is older than another; of what is no such version nothing is said."""
+    try:
+        return tuple(map(int, one.split("."))) < tuple(map(int, other.split(".")))
+    except ValueError:
+        return False
 
 
 def model(settings: Config) -> Examined:
@@ -32,14 +79,11 @@ def model(settings: Config) -> Examined:
         return facts, []
     try:
         program = shlex.split(line)[0]
+        about = f"the model's command `{program}` is not there, so nothing is observed"
+        if shutil.which(program) is not None:
+            return facts, []
     except (ValueError, IndexError):
         about = f"model.command is no command line: {line[:100]}"
-        return facts, [
-            error("MODEL_COMMAND_GONE", "model", about, "correct `command` in the table [model] of config.toml")
-        ]
-    if shutil.which(program) is not None:
-        return facts, []
-    about = f"the model's command `{program}` is not there, so nothing is observed"
     return facts, [error("MODEL_COMMAND_GONE", "model", about, "correct `command` in the table [model] of config.toml")]
 
 
@@ -53,20 +97,19 @@ def cluster(settings: Config, waiting: dict[str, Any] | None) -> Examined:
     facts: dict[str, Any] = {"used": used, "nodes": [], "waiting": waiting}
     if not used:
         return facts, []
-    found = []
     try:
         nodes = connection.nodes(settings)
         connection.key(settings)
     except Failure as failure:
         return facts, [error(failure.code, "cluster", failure.message, failure.fix)]
+    found = []
     for url in nodes.urls:
         why = _silence(connection.Nodes(url))
         facts["nodes"].append({"url": url, "answers": not why})
         if why:
             about = f"{url} does not answer ({why}); what is written waits here, and recall reads the local file"
-            found.append(
-                warning("CLUSTER_UNREACHABLE", "cluster", about, "see to the node, then `joelclaw store sync`")
-            )
+            fix = "see to the node, then `joelclaw store sync`"
+            found.append(warning("CLUSTER_UNREACHABLE", "cluster", about, fix))
     oldest = clock.parse_iso(waiting["oldest"]) if waiting and waiting["oldest"] else None
     if waiting and oldest is not None and clock.now_ms() - oldest > _LATE_MS:
         count = waiting["documents"] + waiting["events"]
@@ -96,31 +139,20 @@ def exporter(settings: Config, about: dict[str, Any] | None) -> Examined:
     mode = settings.text("otel.export")
     used = mode == "auto" and not destination.disabled()
     facts: dict[str, Any] = {"used": used, "mode": mode, "destinations": (about or {}).get("destinations", [])}
-    if not used:
-        return facts, []
+    current = [place for place in facts["destinations"] if place["current"]] if used else []
     found = []
-    for place in facts["destinations"]:
-        if not place["current"]:
-            continue
+    for place in current:
         last = clock.parse_iso(place["lastExportAt"]) if place["lastExportAt"] else None
         if place["waiting"] and last is not None and clock.now_ms() - last > _LATE_MS:
             told = f"{place['waiting']:,} events wait for {place['endpoint']}: none went since {place['lastExportAt']}"
             found.append(warning("EXPORT_BEHIND", "exporter", told, "joelclaw otel export"))
-    endpoints = [urlsplit(place["endpoint"]) for place in facts["destinations"] if place["current"]]
-    for scheme, address in dict.fromkeys((one.scheme, one.netloc) for one in endpoints):
-        why = _refusal(f"{scheme}://{address}")
-        if why:
-            told = f"{scheme}://{address} cannot be reached ({why}); events wait here"
+    for address in dict.fromkeys("://".join(urlsplit(place["endpoint"])[:2]) for place in current):
+        parts = urlsplit(address)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        try:
+            socket.create_connection((parts.hostname or "", port), _LONGEST_S).close()
+        except OSError as fault:
+            told = f"{address} cannot be reached ({fault.strerror or fault}); events wait here"
             fix = "see to the collector, then `joelclaw otel export`"
             found.append(warning("EXPORT_UNREACHABLE", "exporter", told, fix))
     return facts, found
-
-
-def _refusal(endpoint: str) -> str:
-    parts = urlsplit(endpoint)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    try:
-        socket.create_connection((parts.hostname or "", port), _LONGEST_S).close()
-    except OSError as fault:
-        return fault.strerror or str(fault)
-    return ""

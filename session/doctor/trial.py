@@ -21,13 +21,13 @@ from clients import hook_trial
 from core.store.upkeep import called_hooks
 from otel import spool
 from session.doctor.finding import Finding, error, warning
-from session.install import entered
+from session.install import installed_hooks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clients.registry import Client
-    from session.install.entered import Entry
+    from session.install.installed_hooks import Entry
 
 LONGEST_S = 5.0
 _LEFT_OUT = ("JOELCLAW", "SLOG", "PI_SESSION", "OTEL_", "TYPESENSE")
@@ -62,37 +62,33 @@ class Call:
         return f"{how}: {said}" if said else how
 
 
-@dataclass(frozen=True)
-class Trial:
-    """What was found, and how many ms the slowest call took (None: none was made)."""
-
-    findings: list[Finding]
-    ms: int | None = None
-
-
-def of(client: Client, entries: Sequence[Entry], *, project: bool) -> Trial:
+def of(client: Client, entries: Sequence[Entry], fix: str) -> tuple[int | None, list[Finding]]:
     """Try the entries of a client: of those that differ in nothing but their event, one.
 
     Where the command cannot even be started, that is the finding, and nothing is called.
+
+    Args:
+        fix: the command that installs them anew.
+
+    Returns the ms of the slowest call (None: none was made), and what was found.
     """
     for executable in dict.fromkeys(one.executable for one in entries):
-        reason = entered.fault(executable)
+        reason = installed_hooks.fault(executable)
         if reason is not None:
-            about, fix = entered.told(client.name, reason[1]), entered.fix(client.name, executable)
-            return Trial([error(reason[0], client.name, about, fix)])
-    found: list[Finding] = []
+            told = installed_hooks.told(client.name, reason[1])
+            return None, [error(reason[0], client.name, told, installed_hooks.fix(client.name, executable))]
     slowest = None
     for entry, event in _chosen(client, entries):
         try:
             call = _call(client, entry, event)
         except OSError as fault:  # no room for a folder of its own
             about = f"its hook was not called: no temporary folder can be made: {fault}"
-            return Trial([warning("HOOK_NOT_TRIED", client.name, about, "free some space where TMPDIR lies")])
+            return None, [warning("HOOK_NOT_TRIED", client.name, about, "free some space where TMPDIR lies")]
         slowest = max(slowest or 0, call.ms)
-        found += _judged(client, entry, event, call, project=project)
-        if found:  # the same would be said again of the next event
-            break
-    return Trial(found, slowest)
+        found = _judged(client, entry, event, call, fix)
+        if found is not None:  # the same would be said again of the next event
+            return slowest, [found]
+    return slowest, []
 
 
 def _chosen(client: Client, entries: Sequence[Entry]) -> list[tuple[Entry, str]]:
@@ -110,47 +106,42 @@ def _chosen(client: Client, entries: Sequence[Entry]) -> list[tuple[Entry, str]]
     return chosen
 
 
-def _judged(client: Client, entry: Entry, event: str, call: Call, *, project: bool) -> list[Finding]:
+def _judged(client: Client, entry: Entry, event: str, call: Call, fix: str) -> Finding | None:
     name, shown = client.name, f"the hook for {event}" if entry.command else "the command of the extension"
-    fix = f"joelclaw install {name}{' --project' * project}"
+    look = f"run `{entry.executable} status`: where that fails, too, install joelclaw anew"
     if call.is_late:
-        return [error("HOOK_HANGS", name, f"{shown} {call.explained().removeprefix('it ')}", _seen(entry))]
+        return error("HOOK_HANGS", name, f"{shown} {call.explained().removeprefix('it ')}", look)
     if not call.traces:
-        alone = _alone(client, entry, event)
+        alone = _run(_alone(client, entry, event), client, event, entry)
         if not alone.traces:
             about = f"{shown} does not reach joelclaw: {entry.executable}: {alone.explained()}"
-            return [error("HOOK_FAILS", name, about, fix)]
+            return error("HOOK_FAILS", name, about, fix)
         about = f"{shown} does not reach joelclaw, though {entry.executable} works: {call.explained()}"
-        return [error("HOOK_NOT_REACHED", name, about, fix)]
+        return error("HOOK_NOT_REACHED", name, about, fix)
     refusal = hook_trial.refusal(client, event, call.out)
     if refusal:
         about = f"the client does not take what {shown} prints: {refusal}"
-        return [error("HOOK_ANSWER_REFUSED", name, about, fix)]
+        return error("HOOK_ANSWER_REFUSED", name, about, fix)
     action, why, injected = call.traces[-1]
     if action in ("hook.failed", "hook.timeout"):
-        return [error("HOOK_FAILS", name, f"{shown} failed: {why}", _seen(entry))]
+        return error("HOOK_FAILS", name, f"{shown} failed: {why}", look)
     if action == "hook.degraded":
-        return [warning("HOOK_DEGRADED", name, f"{shown} did only part of its work: {why}", _seen(entry))]
+        return warning("HOOK_DEGRADED", name, f"{shown} did only part of its work: {why}", look)
     if injected and not call.out.strip():
         about = f"{shown} has a text for the model, and what is entered does not pass it on"
-        return [error("HOOK_ANSWER_LOST", name, about, fix)]
-    return []
-
-
-def _seen(entry: Entry) -> str:
-    return f"run `{entry.executable} status`: where that fails, too, install joelclaw anew"
+        return error("HOOK_ANSWER_LOST", name, about, fix)
+    return None
 
 
 def _call(client: Client, entry: Entry, event: str) -> Call:
     """The entry as it stands in the client's settings."""
-    if client.extension:
-        return _run([entry.executable, "hook", client.name, event], client, event, entry)
-    return _run([*client.settings().shell(), entry.command], client, event, entry)
+    shell = [*client.settings().shell(), entry.command]
+    return _run(_alone(client, entry, event) if client.extension else shell, client, event, entry)
 
 
-def _alone(client: Client, entry: Entry, event: str) -> Call:
+def _alone(client: Client, entry: Entry, event: str) -> list[str]:
     """joelclaw without the shell around it, which keeps what it says on stderr."""
-    return _run([entry.executable, "hook", client.name, event], client, event, entry)
+    return [entry.executable, "hook", client.name, event]
 
 
 def _run(words: list[str], client: Client, event: str, entry: Entry) -> Call:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from session.install.plan import CODE, Plan, read
 from session.install.receipt import Receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _LOCK_WAIT_S = 20.0
 
@@ -41,13 +41,32 @@ def locked() -> Iterator[None]:
         lock.__exit__(None, None, None)
 
 
-def carry_out(plan: Plan) -> str | None:
-    """Write, or delete, the file of a plan; returns the path of the backup, if one was needed.
+def carry_out(plans: Sequence[Plan], changed: list[str]) -> dict[str, str | None]:
+    """Write, or delete, the files of plans; returns by path the backup, None where none was needed.
+
+    Args:
+        changed: files that were changed before; those that change are added.
 
     Raises:
-        Failure: INSTALL_CHANGED, somebody wrote the file meanwhile; INSTALL_FAILED, it cannot be written. Then nothing
-            was changed.
+        Failure: INSTALL_CHANGED, somebody wrote a file meanwhile; INSTALL_FAILED, it cannot be written. It names the
+            files that were changed before it.
     """
+    made = {}
+    for plan in plans:
+        try:
+            made[plan.path] = _carry_out(plan)
+        except Failure as failure:
+            if not changed:
+                raise
+            fix = failure.fix.replace("; nothing was changed", "")
+            about = f"{failure.message}; changed before it: {', '.join(changed)}"
+            raise Failure(failure.code, about, fix) from None
+        if plan.changed:
+            changed.append(plan.path)
+    return made
+
+
+def _carry_out(plan: Plan) -> str | None:
     if not plan.changed:
         if plan.receipt is None:
             Receipt.forget(plan.path)
@@ -60,30 +79,12 @@ def carry_out(plan: Plan) -> str | None:
         raise _failure(plan.path, error) from None
 
 
-def carry_out_after(plan: Plan, changed: list[str]) -> str | None:
-    """As `carry_out`, for one of several plans: a failure names the files that were changed before it.
-
-    Args:
-        changed: those; this plan's is added.
-    """
-    try:
-        backup = carry_out(plan)
-    except Failure as failure:
-        if not changed:
-            raise
-        fix = failure.fix.replace("; nothing was changed", "")
-        raise Failure(failure.code, f"{failure.message}; changed before it: {', '.join(changed)}", fix) from None
-    if plan.changed:
-        changed.append(plan.path)
-    return backup
-
-
 def _write(plan: Plan, data: bytes) -> str | None:
     before = Receipt.load(plan.path)
     made = _folders(os.path.dirname(plan.target), shared=plan.project)
     backup = None
     try:
-        backup = None if plan.before is None or plan.untouched else backups.make(plan.path, plan.target, plan.before)
+        backup = _backup(plan)
         if plan.receipt is not None:  # first: without it a removal would know less
             kept = before.folders if before and plan.receipt.created else ()
             replace(plan.receipt, folders=(*kept, *made)).save()
@@ -102,45 +103,37 @@ def _write(plan: Plan, data: bytes) -> str | None:
 
 def _delete(plan: Plan) -> str | None:
     receipt = Receipt.load(plan.path)
-    backup = None if plan.before is None or plan.untouched else backups.make(plan.path, plan.target, plan.before)
+    backup = _backup(plan)
     os.unlink(plan.target)
     Receipt.forget(plan.path)
     backups.thin(plan.path)
     around = os.path.dirname(plan.target)
     named = (around,) if os.path.basename(around) == own_command.NAME else ()  # ours, whether noted or not
-    for folder in reversed((receipt.folders if receipt else ()) or named):
-        try:
-            os.rmdir(folder)  # only an empty one goes
-        except OSError:
-            break
+    with suppress(OSError):  # only empty ones go
+        for folder in reversed((receipt.folders if receipt else ()) or named):
+            os.rmdir(folder)
     return backup
 
 
+def _backup(plan: Plan) -> str | None:
+    return None if plan.before is None or plan.untouched else backups.make(plan.path, plan.target, plan.before)
+
+
 def _replace(plan: Plan, data: bytes) -> None:
-    if plan.before is None:
-        mode = 0o666 & ~_umask() if plan.project else 0o600
-    else:
-        mode = os.stat(plan.target).st_mode & 0o7777
+    """Another file in the place of the old one, of the same mode and, where root installs for somebody, owner."""
+    old = None if plan.before is None else os.stat(plan.target)
+    mode = old.st_mode & 0o7777 if old else 0o666 & ~_umask() if plan.project else 0o600
     files.sweep_beside(plan.target)
     temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"
     backups.create(temporary, data, mode)
     try:
-        if plan.before is not None:
-            _same_owner(plan.target, temporary)
+        if old and (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+            with suppress(PermissionError):
+                os.chown(temporary, old.st_uid, old.st_gid)
         os.replace(temporary, plan.target)
     except OSError:
         os.unlink(temporary)
         raise
-
-
-def _same_owner(old: str, new: str) -> None:
-    """When root installs for somebody, the file stays theirs."""
-    was = os.stat(old)
-    if (was.st_uid, was.st_gid) != (os.geteuid(), os.getegid()):
-        try:
-            os.chown(new, was.st_uid, was.st_gid)
-        except PermissionError:
-            pass
 
 
 def _folders(path: str, *, shared: bool) -> tuple[str, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import re
+from contextlib import suppress
+from itertools import count
 
 from core import clock
 
@@ -21,11 +23,10 @@ def make(path: str, target: str, data: bytes) -> str:
     Raises:
         OSError: it cannot be written.
     """
-    now = clock.now_ms()
-    stem = f"{path}{_MARK}{now}"
-    first = max((count for at, count, _ in _stamped(path) if at == now), default=0) + 1  # the order is the age
-    for count in range(first, first + 1000):
-        name = stem if count == 1 else f"{stem}-{count}"
+    stem = f"{path}{_MARK}{clock.now_ms()}"
+    taken = [_age(name)[1] for name in every(path) if name.startswith(stem)]  # the order is the age
+    for number in count(max(taken, default=0) + 1):
+        name = stem if number == 1 else f"{stem}-{number}"
         try:
             create(name, data, os.stat(target).st_mode & 0o7777)
         except FileExistsError:
@@ -54,50 +55,59 @@ def create(path: str, data: bytes, mode: int) -> None:
 
 def thin(path: str) -> None:
     """Delete the copies between the first, which is older than anything of ours, and the last."""
-    for name in _every(path)[1:-1]:
-        _delete(name)
+    for name in every(path)[1:-1]:
+        with suppress(OSError):
+            os.unlink(name)
 
 
 def left(path: str) -> list[str]:
     """The copies of a file, the oldest first, once those are deleted that say what the file says."""
-    try:
-        with open(path, "rb") as file:
-            now = file.read()
-    except OSError:
-        return _every(path)
-    for name in _every(path):
-        try:
-            with open(name, "rb") as file:
-                same = file.read() == now
-        except OSError:
-            continue
-        if same:
-            _delete(name)
-    return _every(path)
+    now = _data(path)
+    for name in every(path):
+        if now is not None and _data(name) == now:
+            with suppress(OSError):
+                os.unlink(name)
+    return every(path)
 
 
-def _every(path: str) -> list[str]:
+def every(path: str) -> list[str]:
     """All copies of a file, the oldest first."""
-    return [name for _, _, name in sorted(_stamped(path))]
-
-
-def _stamped(path: str) -> list[tuple[int, int, str]]:
-    """All copies of a file: ms since the epoch, which one of that moment, path."""
     folder, stem = os.path.dirname(path), os.path.basename(path) + _MARK
-    found = []
     try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                stamp = _STAMP.fullmatch(entry.name.removeprefix(stem)) if entry.name.startswith(stem) else None
-                if stamp and entry.is_file(follow_symlinks=False):
-                    found.append((int(stamp[1]), int(stamp[2] or 1), entry.path))
+        with os.scandir(folder) as found:
+            names = [
+                one.path
+                for one in found
+                if one.name.startswith(stem)
+                and _STAMP.fullmatch(one.name.removeprefix(stem))
+                and one.is_file(follow_symlinks=False)
+            ]
     except OSError:
         return []
-    return found
+    return sorted(names, key=_age)
 
 
-def _delete(path: str) -> None:
+def as_it_was(path: str, text: str) -> str:
+    """The newest copy that differs from a text in nothing but white space; without one the text."""
+    wanted = "".join(text.split())
+    for name in reversed(every(path)):
+        try:
+            old = (_data(name) or b"").decode()
+        except UnicodeDecodeError:
+            continue
+        if "".join(old.split()) == wanted or (not old.strip() and wanted == "{}"):
+            return old
+    return text
+
+
+def _age(name: str) -> tuple[int, int]:
+    at, _, number = name.rpartition(_MARK)[2].partition("-")
+    return int(at), int(number or 1)
+
+
+def _data(path: str) -> bytes | None:
     try:
-        os.unlink(path)
-    except OSError:  # it is no harm where it is
-        pass
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return None

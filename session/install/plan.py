@@ -1,20 +1,19 @@
-"""What an installation or its undoing would change in one client's file. Nothing is written here."""
+"""What an installation or its undoing would change in the files of a client. Nothing is written here."""
 
 from __future__ import annotations
 
-import json
+import difflib
 import os
-import re
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.errors import Failure
 from core.repository.project_file import is_below, root_of
 from session import own_command
-from session.install import hook_command, hook_entries, json_parts, notes, own_file
-from session.install.json_nodes import Malformed
-from session.install.json_parts import Part, Traces
+from session.install import backups, companion_files, entries, hook_command, json_edit, toml_server
+from session.install.entries import Entries
+from session.install.json_edit import Malformed
 from session.install.receipt import Receipt
 
 if TYPE_CHECKING:
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
 
 CODE = "INSTALL_FAILED"
 NOTHING = "nothing of joelclaw was there"
-EXTENSION = "the extension of joelclaw, which the client loads"
-_CONSTANT = re.compile(r"^const JOELCLAW = .*$", re.MULTILINE)
 _LARGEST = 16 * 1024 * 1024
+_CHECK = "to check: use the client, then `joelclaw otel search hook`"
+_ON_PATH = "`joelclaw` must be on the PATH of everyone who uses this project; where it is not, its hooks do nothing"
 
 
 @dataclass(frozen=True)
@@ -64,63 +63,54 @@ class Plan:
 
     def diff(self, *, whole: bool = True) -> str:
         """The change as a unified diff; empty without one. `whole`: of a file `is_whole`, too; else its two names."""
-        import difflib  # nothing to show where nothing changes
-
         old, new = (
             (data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in (self.before, self.after)
         )
-        lines = difflib.unified_diff(
-            old,
-            new,
-            self.path if self.before is not None else os.devnull,
-            self.path if self.after is not None else os.devnull,
-        )
+        was, now = (self.path if data is not None else os.devnull for data in (self.before, self.after))
+        lines = difflib.unified_diff(old, new, was, now)
         if self.is_whole and not whole:
             return "".join(islice(lines, 2))
         return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
 
-def installing(client: Settings, *, project: bool, mcp: bool = False) -> Plan:
-    """Put our hooks or our extension in, and what is kept in the same file; or bring it up to date.
+def installing(client: Settings, *, project: bool, mcp: bool = False) -> list[Plan]:
+    """Put our part into the files of a client, or bring it up to date: its settings first, then what lies beside them.
 
     Args:
         mcp: our server too; one that is there already stays in any case.
 
     Raises:
-        Failure: INSTALL_REFUSED, the file is not what the client reads; INSTALL_FAILED, it cannot be read.
+        Failure: INSTALL_REFUSED, a file is not what the client reads; INSTALL_FAILED, it cannot be read.
     """
-    path = client.path(project=project)
-    _not_the_users(client, path, project)
-    command = command_for(project=project)
-    if client.events:
-        return put_in(client, path, parts_of(client, path, command, project=project), project=project, mcp=mcp)
-    target, before, receipt = now(path)
-    _own(path, before)
-    after = extension(client, command).encode()
-    created = before is None or (receipt is not None and receipt.created)
-    about = notes.of_extension(client, project=project)
-    kept = Receipt.of(path, after, created=created, traces=Traces())
-    return Plan(client, project, path, target, before, after, kept, notes=about, what=EXTENSION)
+    path, command = _settings(client, project), command_for(project=project)
+    plans = [_File(client, path, project).entered(_entries(client, path, command, project), mcp=mcp)
+             if client.events else _extension(client, path, command, project)]  # fmt: skip
+    servers = _servers(client, project)
+    if servers and (mcp or _may_hold(servers)):
+        file = _File(client, servers, project)
+        toml = servers.endswith(".toml")
+        plans.append(
+            file.with_server(command, mcp=mcp) if toml
+            else file.entered(_entries(client, servers, command, project), mcp=mcp)
+        )  # fmt: skip
+    return [*plans, *_companions(client, command, project, gone=False)]
 
 
-def removing(client: Settings, *, project: bool) -> Plan:
-    """Take our part out.
+def removing(client: Settings, *, project: bool) -> list[Plan]:
+    """Take our part out; a file of ours that somebody changed stays.
 
     Raises:
         Failure: as for `installing`.
     """
-    path = client.path(project=project)
-    _not_the_users(client, path, project)
-    if client.events:
-        return take_out(client, path, parts_of(client, path, "", project=project), project=project)
-    target, before, receipt = now(path)
-    untouched = receipt is not None and before is not None and receipt.is_of(before)
-    after = before
-    if before is not None and _CONSTANT.search(decoded(path, before)):
-        after = None
-        untouched = untouched or _blank_constant(decoded(path, before)) == _blank_constant(extension(client, ""))
-    about = [] if after != before else [NOTHING]
-    return Plan(client, project, path, target, before, after, None, untouched, about, EXTENSION)
+    path = _settings(client, project)
+    plans = [_File(client, path, project).left(_entries(client, path, "", project))
+             if client.events else _without_extension(client, path, project)]  # fmt: skip
+    servers = _servers(client, project)
+    if servers and _may_hold(servers):
+        file = _File(client, servers, project)
+        toml = servers.endswith(".toml")
+        plans.append(file.without_server() if toml else file.left(_entries(client, servers, "", project)))
+    return [*plans, *_companions(client, command_for(project=project), project, gone=True)]
 
 
 def stay_in_project(plans: Iterable[Plan]) -> None:
@@ -145,106 +135,6 @@ def command_for(*, project: bool) -> str:
     return own_command.NAME if project else hook_command.executable()
 
 
-def parts_of(client: Settings, path: str, command: str, *, project: bool) -> list[Part]:
-    """What is put into one JSON file of a client beside hooks."""
-    parts = []
-    if client.allowed and path == client.path(project=project):
-        rules = tuple(own_file.rules(client, command))
-        parts.append(Part(client.allowed, "", rules, json_parts.RULE))
-        parts.append(Part(client.allowed, "", own_file.TOOL_RULES, json_parts.TOOL, of_server=True))
-    if client.has_servers and path == client.servers(project=project):
-        parts.append(Part(("mcpServers",), json_parts.SERVER, (client.server(command),), of_server=True))
-    return parts
-
-
-def put_in(client: Settings, path: str, parts: list[Part], *, project: bool, mcp: bool) -> Plan:
-    """The plan of one JSON file: the hooks of `client.events`, and parts.
-
-    Raises:
-        Failure: as for `installing`.
-    """
-    target, before, receipt = now(path)
-    text = decoded(path, before)
-    command = command_for(project=project)
-    try:
-        there = hook_entries.is_in(text, client, parts)
-        wanted = [
-            part for part in parts if not part.of_server or mcp or hook_entries.is_in(text, client, [part], hooks=False)
-        ]
-        known = receipt.traces if receipt and there else None
-        if receipt is None and _is_lost(text, client, wanted):
-            known = hook_entries.supposed(text, client, command, wanted)
-        new, traces = (
-            hook_entries.put_in(text, client, command, known, wanted) if client.events or wanted else (text, Traces())
-        )
-        about = notes.of_hooks(client, text, project=project) if client.events else []
-        if any(part.key and hook_entries.is_foreign(new, client, part) for part in wanted):
-            about.append(f"a server `{json_parts.SERVER}` of somebody's is there; it was left as it is")
-        elif any(part.key for part in wanted):
-            about.extend(notes.of_server(client, project=project))
-        if hook_entries.others(new, client, parts) != hook_entries.others(text, client, parts):
-            raise Malformed("an edit would change what is not ours")  # a fault of ours: better not at all
-    except Malformed as error:
-        raise refused(path, client, error) from None
-    after = None if before is None and not new else new.encode()
-    created = before is None or (there and receipt is not None and receipt.created)
-    kept = Receipt.of(path, after, created=created, traces=traces) if after is not None else None
-    return Plan(client, project, path, target, before, after, kept, notes=about)
-
-
-def _is_lost(text: str, client: Settings, parts: list[Part]) -> bool:
-    """Whether an installation is there of which no receipt tells; a rule alone may be the user's own."""
-    keyed = [part for part in parts if part.key]
-    return hook_entries.is_in(text, client, keyed, hooks=bool(client.events))
-
-
-def take_out(client: Settings, path: str, parts: list[Part], *, project: bool) -> Plan:
-    """The plan of one JSON file without our part.
-
-    Raises:
-        Failure: as for `installing`.
-    """
-    target, before, receipt = now(path)
-    untouched = receipt is not None and before is not None and receipt.is_of(before)
-    after: bytes | None = before
-    if before is not None:
-        try:
-            text = decoded(path, before)
-            if hook_entries.is_in(text, client, parts):
-                new, empty = hook_entries.take_out(text, client, receipt.traces if receipt else None, parts)
-                after = None if empty and receipt is not None and receipt.created else new.encode()
-        except Malformed as error:
-            raise refused(path, client, error) from None
-    about = [] if after != before else [NOTHING]
-    return Plan(client, project, path, target, before, after, None, untouched, about)
-
-
-def extension(client: Settings, command: str) -> str:
-    """The file that a client loads, with the path of our executable in it: what all clients share, then its own part.
-
-    Raises:
-        Failure: INSTALL_FAILED, it is missing from the package.
-    """
-    from importlib import resources
-
-    parts = [resources.files("clients") / part for part in ("extension.js", f"{client.name}/extension.js")]
-    try:
-        text = "".join(part.read_text(encoding="utf-8") for part in parts)
-    except OSError as error:
-        raise Failure(CODE, f"{error.filename} is missing from this installation", "install joelclaw again") from None
-    line = f"const JOELCLAW = {json.dumps(command, ensure_ascii=False)};"
-    return _CONSTANT.sub(lambda _: line, text, count=1)
-
-
-def called_by(text: str) -> str:
-    """The path, or the bare name, by which an extension of ours calls joelclaw; "" where it is none of ours."""
-    match = _CONSTANT.search(text)
-    try:
-        return str(json.loads(match[0].partition("=")[2].strip().removesuffix(";"))) if match else ""
-    except ValueError:
-        return ""
-
-
 def read(path: str) -> bytes | None:
     """The file's bytes, or None where there is none.
 
@@ -266,16 +156,6 @@ def read(path: str) -> bytes | None:
     return data
 
 
-def now(path: str) -> tuple[str, bytes | None, Receipt | None]:
-    """The file that a path means, what it holds, and what we know of it.
-
-    Raises:
-        Failure: INSTALL_FAILED, it cannot be read.
-    """
-    target = os.path.realpath(path)
-    return target, read(target), Receipt.load(path)
-
-
 def decoded(path: str, data: bytes | None) -> str:
     """The text of a file.
 
@@ -289,24 +169,218 @@ def decoded(path: str, data: bytes | None) -> str:
         raise Failure("INSTALL_REFUSED", f"{path} is not UTF-8 (byte {error.start})", fix) from None
 
 
-def refused(path: str, client: Settings, error: Malformed, what: str = "") -> Failure:
-    """What is wrong with a client's file."""
-    what = what or ("JSON, comments allowed" if client.comments else "plain JSON")
-    fix = f"mend {path} ({client.name} reads {what}) and run this again; nothing was changed"
-    return Failure("INSTALL_REFUSED", f"{path}: {error}", fix)
+def settings_of(client: Settings, path: str) -> Any:
+    """What a JSON file of a client says.
+
+    Raises:
+        Failure: INSTALL_REFUSED, it is not what the client reads; INSTALL_FAILED, it cannot be read.
+    """
+    try:
+        return json_edit.parsed(decoded(path, read(path)), comments=client.comments)
+    except Malformed as error:
+        raise _refused(client, path, error) from None
 
 
-def _not_the_users(client: Settings, path: str, project: bool) -> None:
+class _File:
+    """A file of a client with our part in it."""
+
+    def __init__(self, client: Settings, path: str, project: bool) -> None:
+        self.client, self.path, self.project = client, path, project
+        self.target = os.path.realpath(path)
+        self.before = read(self.target)
+        self.text = decoded(path, self.before)
+        self.receipt = Receipt.load(path)
+        self.untouched = self.receipt is not None and self.before is not None and self.receipt.is_of(self.before)
+
+    def entered(self, ours: Entries, *, mcp: bool) -> Plan:
+        """With our entries."""
+        try:
+            value = json_edit.parsed(self.text, comments=self.client.comments)
+            ours.check(value)
+            there, made = ours.are_in(value), self.receipt.made if self.receipt else frozenset()
+            if not there:
+                made = frozenset()
+            elif self.receipt is None and ours.are_in(value, keyed=True):  # what an installation would have made
+                made = frozenset(entries.paths(value) - entries.paths(ours.take_out(value, None)))
+            wanted = ours.put_in(value, made, mcp=mcp)
+            new = self.text
+            if not json_edit.same(value, wanted):
+                new = json_edit.edited(self.text, wanted, comments=self.client.comments)
+        except Malformed as error:
+            raise _refused(self.client, self.path, error) from None
+        now = entries.paths(wanted)
+        notes = _of_hooks(self.client, value, ours, self.project) if ours.hooks else []
+        if ours.has_foreign_server(wanted) and mcp:
+            notes.append(_foreign_server())
+        elif ours.server and entries.SERVER in wanted.get("mcpServers", {}):
+            notes += _of_server(self.client, self.project)
+        return self._written(new, notes, created=there, made=frozenset(made & now | now - entries.paths(value)))
+
+    def left(self, ours: Entries) -> Plan:
+        """Without our entries."""
+        after = self.before
+        if self.before is not None:
+            try:
+                value = json_edit.parsed(self.text, comments=self.client.comments)
+                ours.check(value)
+                left = ours.take_out(value, self.receipt.made if self.receipt else None)
+                if not json_edit.same(value, left):
+                    after = self._restored(json_edit.edited(self.text, left, comments=self.client.comments))
+            except Malformed as error:
+                raise _refused(self.client, self.path, error) from None
+        return self._plan(after, None, [] if after != self.before else [NOTHING])
+
+    def with_server(self, command: str, *, mcp: bool) -> Plan:
+        """With our server, in TOML."""
+        try:
+            server = toml_server.Server(self.text)
+            new, notes = self.text, _of_server(self.client, self.project) if mcp or server.is_ours else []
+            if server.is_there and not server.is_ours:
+                notes = [_foreign_server() if self.receipt is None else self._changed_server()]
+            elif mcp or server.is_ours:
+                new = server.put_in(command)
+        except Malformed as error:
+            raise _refused(self.client, self.path, error, "TOML") from None
+        return self._written(new, notes, created=server.is_ours)
+
+    def without_server(self) -> Plan:
+        """Without our server, in TOML; one that somebody changed stays."""
+        after, kept, notes = self.before, None, []
+        try:
+            server = toml_server.Server(self.text)
+            if server.is_ours:
+                after = self._restored(server.take_out())
+            elif server.is_there and self.receipt is not None:
+                kept, notes = self.receipt, [self._changed_server()]
+        except Malformed as error:
+            raise _refused(self.client, self.path, error, "TOML") from None
+        return self._plan(after, kept, notes if notes or after != self.before else [NOTHING])
+
+    def _changed_server(self) -> str:
+        return f"{self.path}: [mcp_servers.joelclaw] was changed by somebody; it was left as it is"
+
+    def _restored(self, new: str) -> bytes | None:
+        """What is left without ours: nothing of a file that we made, and the white space of before."""
+        if new.strip() in ("", "{}") and self.receipt is not None and self.receipt.created:
+            return None
+        return (backups.as_it_was(self.path, new) if self.untouched else new).encode()
+
+    def _written(self, new: str, notes: list[str], *, created: bool, made: frozenset[str] = frozenset()) -> Plan:
+        after = None if self.before is None and not new else new.encode()
+        created = self.before is None or (created and self.receipt is not None and self.receipt.created)
+        kept = Receipt.of(self.path, after, created=created, made=made) if after is not None else None
+        return self._plan(after, kept, notes, untouched=False)
+
+    def _plan(self, after: bytes | None, kept: Receipt | None, notes: list[str], *, untouched: bool = True) -> Plan:
+        untouched = untouched and self.untouched
+        return Plan(self.client, self.project, self.path, self.target, self.before, after, kept, untouched, notes)
+
+
+def _settings(client: Settings, project: bool) -> str:
+    path = client.path(project=project)
     if project and os.path.realpath(path) == os.path.realpath(client.path(project=False)):
         fix = "run this in a project's folder, or without --project"
         raise Failure(CODE, f"{path} is the file of the user, not of a project", fix)
+    return path
 
 
-def _own(path: str, before: bytes | None) -> None:
-    if before and not _CONSTANT.search(decoded(path, before)):
+def _servers(client: Settings, project: bool) -> str:
+    """The file with the client's servers, where that is not the one with the hooks."""
+    path = client.servers(project=project) if client.has_servers else ""
+    return "" if path == client.path(project=project) else path
+
+
+def _may_hold(path: str) -> bool:
+    """Whether something of ours may be there: else a file that has nothing to do with us is not even parsed."""
+    return Receipt.load(path) is not None or entries.SERVER.encode() in (read(path) or b"")
+
+
+def _entries(client: Settings, path: str, command: str, project: bool) -> Entries:
+    main = path == client.path(project=project)
+    server = client.has_servers and path == client.servers(project=project)
+    return Entries(client, command, hooks=main, rules=main and bool(client.allowed), server=server)
+
+
+def _extension(client: Settings, path: str, command: str, project: bool) -> Plan:
+    file = _File(client, path, project)
+    if file.before and not companion_files.is_extension(file.text):
         fix = "give that file another name and run this again; nothing was changed"
         raise Failure("INSTALL_REFUSED", f"{path} is there and is not of joelclaw", fix)
+    after = companion_files.extension(client, command).encode()
+    created = file.before is None or (file.receipt is not None and file.receipt.created)
+    notes = [client.applies, *([_ON_PATH] if project else []), _CHECK]
+    kept = Receipt.of(path, after, created=created)
+    return Plan(client, project, path, file.target, file.before, after, kept, False, notes, companion_files.EXTENSION)
 
 
-def _blank_constant(text: str) -> str:
-    return _CONSTANT.sub("", text, count=1)
+def _without_extension(client: Settings, path: str, project: bool) -> Plan:
+    file = _File(client, path, project)
+    ours = companion_files.is_extension(file.text)
+    untouched = file.untouched or companion_files.same_extension(file.text, companion_files.extension(client, ""))
+    after, notes = (None, []) if ours else (file.before, [NOTHING])
+    what = companion_files.EXTENSION
+    return Plan(client, project, path, file.target, file.before, after, None, untouched, notes, what)
+
+
+def _companions(client: Settings, command: str, project: bool, *, gone: bool) -> list[Plan]:
+    """Plans of the files that are ours alone; one that somebody changed is left as it is."""
+    plans = []
+    for path, text, what in companion_files.every(client, command, project=project):
+        file, data = _File(client, path, project), text.encode()
+        ours = file.before is None or file.before == data or file.untouched
+        if ours or (file.receipt is None and file.text in _written_elsewhere(client, path, project)):
+            after, kept, notes = (None, None, []) if gone else (data, Receipt.of(path, data, created=True), [])
+        else:
+            after, kept, what = file.before, None if gone else file.receipt, ""
+            notes = [f"{path} was changed by somebody; it was left as it is"]
+        plans.append(Plan(client, project, path, file.target, file.before, after, kept, True, notes, what))
+    return plans
+
+
+def _written_elsewhere(client: Settings, path: str, project: bool) -> set[str]:
+    """What an installation wrote to a file of ours, going by what the client's hooks call."""
+    value = settings_of(client, client.path(project=project))
+    commands = {hook_command.called(command, client.name) for _, command, _ in entries.installed(value, client)}
+    return {
+        text
+        for command in (*commands, own_command.NAME)
+        for at, text, _ in companion_files.every(client, command, project=project)
+        if at == path
+    }
+
+
+def _of_hooks(client: Settings, value: Any, ours: Entries, project: bool) -> list[str]:
+    """What the user still has to do after an installation, or has to know."""
+    rest = ours.take_out(value, None)
+    notes = [client.applies, *client.notes(rest, project=project)]
+    notes += [
+        f"hooks.{event} also has a command of somebody's that calls joelclaw; it was left as it is"
+        for event in entries.foreign_calls(value, client)
+    ]
+    if project:
+        try:
+            twice = any(entries.installed(settings_of(client, client.path(project=False)), client))
+        except Failure:
+            twice = False
+        if twice:
+            notes.append(f"it is installed for the user, too, and would run twice: `joelclaw uninstall {client.name}`")
+        notes.append(_ON_PATH)
+    return [*notes, _CHECK]
+
+
+def _of_server(client: Settings, project: bool) -> list[str]:
+    """A project's file is read by people who lack our server, and clients say that it failed."""
+    if not project:
+        return []
+    lacking = f"where `joelclaw` is not on the PATH, {client.name} shows a server `joelclaw` that failed to start"
+    return [f"this is shared with the project: {lacking}; without --mcp those who lack it see nothing"]
+
+
+def _foreign_server() -> str:
+    return f"a server `{entries.SERVER}` of somebody's is there; it was left as it is"
+
+
+def _refused(client: Settings, path: str, error: Malformed, what: str = "") -> Failure:
+    what = what or ("JSON, comments allowed" if client.comments else "plain JSON")
+    fix = f"mend {path} ({client.name} reads {what}) and run this again; nothing was changed"
+    return Failure("INSTALL_REFUSED", f"{path}: {error}", fix)

@@ -4,41 +4,43 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from hashlib import sha256
 
 from core import VERSION, files
-from session.install.entered import INSTALLS
-from session.install.json_parts import Traces
 
-
-def _sha256(data: bytes) -> str:
-    try:
-        from _sha256 import sha256  # type: ignore[import-not-found]  # `hashlib` loads OpenSSL
-    except ImportError:  # a later Python
-        from hashlib import sha256
-    digest: str = sha256(data).hexdigest()
-    return digest
+INSTALLS = "installs"
+"""The folder of the home with a receipt of each file that was written."""
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """Of one client's file: its path, the SHA-256 of what we wrote, and whether we made the file."""
+    """Of one client's file.
+
+    Args:
+        path: the file's.
+        fingerprint: the SHA-256 of what we wrote.
+        version: of joelclaw.
+        created: we made the file.
+        folders: those that we made for it, the outermost first.
+        made: paths in its JSON that are ours, and of the containers that we made for them.
+    """
 
     path: str
     fingerprint: str
     version: str
     created: bool = False
     folders: tuple[str, ...] = ()
-    traces: Traces = field(default_factory=Traces)
+    made: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, path: str, data: bytes, *, created: bool, traces: Traces) -> Receipt:
+    def of(cls, path: str, data: bytes, *, created: bool, made: frozenset[str] = frozenset()) -> Receipt:
         """The receipt of a file that now holds `data`."""
-        return cls(path, _sha256(data), VERSION, created, (), traces)
+        return cls(path, sha256(data).hexdigest(), VERSION, created, (), made)
 
     def is_of(self, data: bytes) -> bool:
         """Whether a file holds what we wrote, to the byte."""
-        return _sha256(data) == self.fingerprint
+        return sha256(data).hexdigest() == self.fingerprint
 
     @classmethod
     def load(cls, path: str) -> Receipt | None:
@@ -46,15 +48,8 @@ class Receipt:
         try:
             with open(_place(path), encoding="utf-8") as file:
                 kept = json.load(file)
-            traces = Traces(frozenset(map(str, kept["emptied"])), dict(kept["inner"]), kept["blank"])
-            return cls(
-                path,
-                kept["fingerprint"],
-                kept["version"],
-                kept["created"] is True,
-                tuple(map(str, kept["folders"])),
-                traces,
-            )
+            folders, made = tuple(map(str, kept["folders"])), frozenset(map(str, kept["emptied"]))
+            return cls(path, kept["fingerprint"], kept["version"], kept["created"] is True, folders, made)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -70,9 +65,7 @@ class Receipt:
             "version": self.version,
             "created": self.created,
             "folders": list(self.folders),
-            "emptied": sorted(self.traces.created),
-            "inner": self.traces.inner,
-            "blank": self.traces.blank,
+            "emptied": sorted(self.made),
         }
         files.write_whole(_place(self.path), json.dumps(kept).encode())
 
@@ -85,10 +78,5 @@ class Receipt:
             pass
 
 
-def folder() -> str:
-    """Where receipts lie."""
-    return os.path.join(files.home(), INSTALLS)
-
-
 def _place(path: str) -> str:
-    return os.path.join(folder(), files.safe_name(path) + ".json")
+    return os.path.join(files.home(), INSTALLS, files.safe_name(path) + ".json")

@@ -23,7 +23,7 @@ from terminal import on_terminal, without_style
 
 from clients import registry
 from session.doctor import home as home_of
-from session.doctor import store, trial
+from session.doctor import trial
 
 HOUR_MS = 3_600_000
 
@@ -85,7 +85,7 @@ def test_a_large_log_is_folded(user: User, monkeypatch: pytest.MonkeyPatch) -> N
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM document").fetchall()
     user.call("memory", "write", "the harbour master answers on channel 12")
-    monkeypatch.setattr(store, "_LARGE_LOG", 1_000)
+    monkeypatch.setattr(home_of, "_LARGE_LOG", 1_000)
     assert the(user, "WAL_LARGE")["severity"] == "warning"
     codes = [(one["code"], one["severity"]) for one in user.doctor("--fix")["findings"]]
     assert ("FIX_FAILED", "warning") in codes, "somebody reads it"
@@ -334,8 +334,8 @@ def test_every_code_is_on_the_page() -> None:
     listed = {
         code for line in page.splitlines() if line.startswith("| `") for code in line.split("|")[1].split("`")[1::2]
     }
-    modules = (*(ROOT / "session" / "doctor").glob("*.py"), ROOT / "session" / "install" / "entered.py")
-    made = re.compile(r'(?:note|warning|error|make|Finding)\(\s*"([A-Z_]+)"|^[A-Z_]+ = "(HOOK_[A-Z_]+)"', re.MULTILINE)
+    modules = (*(ROOT / "session" / "doctor").glob("*.py"), ROOT / "session" / "install" / "installed_hooks.py")
+    made = re.compile(r'(?:note|warning|error|make|mended)\(\s*"([A-Z_]+)"|^[A-Z_]+ = "(HOOK_[A-Z_]+)"', re.MULTILINE)
     written = {one or other for path in modules for one, other in made.findall(path.read_text())}
     assert len(written) > 40
     assert written - listed == set()

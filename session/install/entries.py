@@ -1,0 +1,230 @@
+"""What of ours stands in a JSON file of a client: hooks, rules for commands, a server. Put in, taken out, as values."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from clients.own_settings import Place
+from session.install import hook_command
+from session.install.json_edit import Malformed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clients.settings import Settings
+
+SERVER = "joelclaw"
+_SERVERS = "mcpServers"
+_RULE = re.compile(
+    r"""\w+\((?:joelclaw|(?:'(?:[^']|'"'"')*?|[^\s'"();|&]*)/joelclaw'?) recall(?::\*)?\)|mcp__joelclaw__\w+"""
+)
+_TOOL_RULES = ("mcp__joelclaw__recall", "mcp__joelclaw__show", "mcp__joelclaw__session")
+"""Tools of our server that change nothing, as a list of what is allowed names them."""
+
+
+def paths(value: object, above: str = "") -> set[str]:
+    """The containers and the listed words of a value: `hooks`, `hooks/EVENT`, `permissions/allow/RULE`."""
+    if isinstance(value, list):
+        return {f"{above}/{one}" for one in value if isinstance(one, str)}
+    found: set[str] = set()
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        at = f"{above}/{key}" if above else str(key)
+        found |= {at} | paths(inner, at)
+    return found
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Ours in one file of a client.
+
+    Args:
+        command: how the entries call joelclaw.
+        hooks: the file holds hooks.
+        rules: it holds the list of what may be run without a question.
+        server: it holds the client's MCP servers.
+    """
+
+    client: Settings
+    command: str
+    hooks: bool
+    rules: bool
+    server: bool
+
+    def check(self, value: Any) -> None:
+        """See that what ours would stand in is of the right type.
+
+        Raises:
+            Malformed: it is not.
+        """
+        if not isinstance(value, dict):
+            raise Malformed("the file holds no object")
+        if self.hooks:
+            self._check(value, ("hooks",), dict)
+            for event in self.client.events:
+                self._check(value, ("hooks", event.name), list)
+        if self.rules:
+            self._check(value, self.client.allowed[:1], dict)
+            self._check(value, self.client.allowed, list)
+        if self.server:
+            self._check(value, (_SERVERS,), dict)
+
+    @staticmethod
+    def _check(value: Any, path: tuple[str, ...], kind: type) -> None:
+        for name in path[:-1]:
+            value = value.get(name, {})
+        if path[-1] in value and not isinstance(value[path[-1]], kind):
+            raise Malformed(f"`{'.'.join(path)}` is no {'object' if kind is dict else 'list'}")
+
+    def are_in(self, value: Any, *, keyed: bool = False) -> bool:
+        """Whether anything of ours is there; `keyed`: a rule alone does not count, it may be the user's own."""
+        hooks = self.hooks and any(True for _ in installed(value, self.client))
+        return hooks or self._has_server(value) or bool(not keyed and self._rules_in(value))
+
+    def put_in(self, value: Any, made: frozenset[str], *, mcp: bool) -> Any:
+        """The value with our entries as this version wants them.
+
+        Args:
+            made: paths of what an installation is known to have made.
+            mcp: with our server, and the rules for its tools; where they are there they are kept up to date.
+        """
+        value = copy.deepcopy(value)
+        if self.hooks:
+            self._put_hooks(value, made)
+        if self.rules:
+            tools = mcp or any(rule.startswith("mcp__") for rule in self._rules_in(value))
+            self._put_rules(value, made, tools=tools)
+        if self.server and (mcp or self._has_server(value)):
+            servers = value.setdefault(_SERVERS, {})
+            if SERVER not in servers or (self._has_server(value) and f"{_SERVERS}/{SERVER}" in made):
+                servers[SERVER] = self.client.server(self.command)
+        return value
+
+    def take_out(self, value: Any, made: frozenset[str] | None) -> Any:
+        """The value without ours, and without what was made to hold it; `made` None: nothing is known of that."""
+        value = copy.deepcopy(value)
+        if self.hooks:
+            for event in list(value.get("hooks", {})):
+                self._drop_event(value["hooks"], event, made)
+            _tidy(value, ("hooks",), made)
+        for rule in self._rules_in(value):
+            if made is None or "/".join((*self.client.allowed, rule)) in made:
+                holder = value[self.client.allowed[0]]
+                holder[self.client.allowed[1]].remove(rule)
+                _tidy(value, self.client.allowed, made)
+        if self._has_server(value) and (made is None or f"{_SERVERS}/{SERVER}" in made):
+            del value[_SERVERS][SERVER]
+            _tidy(value, (_SERVERS,), made)
+        return value
+
+    def has_foreign_server(self, value: Any) -> bool:
+        """Whether somebody else's server has our name."""
+        return self.server and SERVER in value.get(_SERVERS, {}) and not self._has_server(value)
+
+    def _has_server(self, value: Any) -> bool:
+        found: Any = value.get(_SERVERS, {}).get(SERVER) if self.server else None
+        if not isinstance(found, dict) or found.get("args") != ["mcp"]:
+            return False
+        return os.path.basename(str(found.get("command"))) == SERVER
+
+    def _rules_in(self, value: Any) -> list[str]:
+        if not self.rules:
+            return []
+        listed = value.get(self.client.allowed[0], {}).get(self.client.allowed[1], [])
+        return [rule for rule in listed if isinstance(rule, str) and _RULE.fullmatch(rule)]
+
+    def _put_rules(self, value: Any, made: frozenset[str], *, tools: bool) -> None:
+        wanted = [self.client.rule.format(" ".join(map(shlex.quote, words))) for words in allowed(self.command)]
+        wanted += _TOOL_RULES if tools else ()
+        first, second = self.client.allowed
+        listed = value.setdefault(first, {}).setdefault(second, [])
+        for rule in self._rules_in(value):
+            if rule not in wanted and f"{first}/{second}/{rule}" in made:
+                listed.remove(rule)
+        listed.extend(rule for rule in wanted if rule not in listed)
+
+    def _put_hooks(self, value: Any, made: frozenset[str]) -> None:
+        hooks = value.setdefault("hooks", {})
+        wanted = hook_command.groups(self.client, self.command)
+        for event in list(hooks):
+            if event not in wanted:
+                self._drop_event(hooks, event, made)
+        for event, group in wanted.items():
+            groups = hooks.setdefault(event, [])
+            places = [at for at, one in enumerate(groups) if self._is_whole(one)]
+            rest = [self._without(one) for at, one in enumerate(groups) if at not in places[1:]]
+            if places:
+                rest[places[0]] = group
+            hooks[event] = rest if places else [*rest, group]
+
+    def _drop_event(self, hooks: Any, event: str, made: frozenset[str] | None) -> None:
+        groups = hooks[event]
+        if isinstance(groups, list) and any(self._ours(one) for one in groups):
+            hooks[event] = [self._without(one) for one in groups if not self._is_whole(one)]
+            if not hooks[event] and (made is None or f"hooks/{event}" in made):
+                del hooks[event]
+
+    def _ours(self, group: Any) -> list[Any]:
+        return [one for one in _hooks_of(group) if hook_command.is_ours(one, self.client.name)]
+
+    def _is_whole(self, group: Any) -> bool:
+        """Whether all in a group is ours."""
+        ours = self._ours(group)
+        return bool(ours) and len(ours) == len(_hooks_of(group)) and set(group) <= {"hooks", "matcher"}
+
+    def _without(self, group: Any) -> Any:
+        ours = self._ours(group)
+        return {**group, "hooks": [one for one in group["hooks"] if one not in ours]} if ours else group
+
+
+def allowed(command: str) -> tuple[tuple[str, ...], ...]:
+    """What is run without a question, by words: our search by its name and by its path."""
+    return tuple((program, "recall") for program in dict.fromkeys(("joelclaw", command)))
+
+
+def installed(value: Any, client: Settings) -> Iterator[tuple[Place, str, str]]:
+    """Where our hooks stand, the shell command of each, and the matcher of its group."""
+    for event, at, group in _groups(value):
+        for position, one in enumerate(_hooks_of(group)):
+            if hook_command.is_ours(one, client.name):
+                yield Place(event, at, position), str(one["command"]), str(group.get("matcher") or "")
+
+
+def foreign_calls(value: Any, client: Settings) -> list[str]:
+    """Events in which a command that is not ours calls us, too."""
+    found = [
+        event
+        for event, _, group in _groups(value)
+        for one in _hooks_of(group)
+        if hook_command.is_call(one, client.name) and not hook_command.is_ours(one, client.name)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _groups(value: Any) -> Iterator[tuple[str, int, Any]]:
+    hooks = value.get("hooks") if isinstance(value, dict) else None
+    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
+        for at, group in enumerate(groups if isinstance(groups, list) else ()):
+            yield event, at, group
+
+
+def _hooks_of(group: Any) -> list[Any]:
+    found = group.get("hooks") if isinstance(group, dict) else None
+    return found if isinstance(found, list) else []
+
+
+def _tidy(value: Any, path: tuple[str, ...], made: frozenset[str] | None) -> None:
+    """Delete empty containers that were made for ours, from the innermost outwards."""
+    for end in range(len(path), 0, -1):
+        holder = value
+        for name in path[: end - 1]:
+            holder = holder[name]
+        if holder.get(path[end - 1]) or path[end - 1] not in holder:
+            return
+        if made is not None and "/".join(path[:end]) not in made:
+            return
+        del holder[path[end - 1]]

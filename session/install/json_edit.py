@@ -1,0 +1,214 @@
+"""Changes JSON as text: what says the same afterwards keeps its bytes."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+_BOM = "\ufeff"
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
+_GAP = re.compile(r"[ \t\r\n]*[:,]?[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+_MOST_EDITS = 500
+
+
+class Malformed(Exception):
+    """The text is not what the client reads, or cannot be changed without changing what is not ours."""
+
+
+def parsed(text: str, *, comments: bool) -> Any:
+    """What a text says; `{}` where it is blank.
+
+    Raises:
+        Malformed: it is no JSON, or has a key twice.
+    """
+    plain = _without_comments(text.removeprefix(_BOM), comments=comments)
+    if not plain.strip():
+        return {}
+    try:
+        return json.loads(plain, object_pairs_hook=_once, parse_constant=_no_constant)
+    except RecursionError:
+        raise Malformed("it is nested too deep") from None
+    except ValueError as error:
+        raise Malformed(str(error)) from None
+
+
+def edited(text: str, wanted: dict[str, Any], *, comments: bool) -> str:
+    """The text changed so that it says `wanted`, one difference after the other; what is new goes to the end.
+
+    Raises:
+        Malformed: it cannot be.
+    """
+    bom, text = (_BOM, text[1:]) if text.startswith(_BOM) else ("", text)
+    if not _without_comments(text, comments=comments).strip():
+        text += "{}\n"
+    for _ in range(_MOST_EDITS):
+        if same(parsed(text, comments=comments), wanted):
+            return bom + text
+        plain = _without_comments(text, comments=comments)
+        text = _Edit(text, plain, _Style.of(text, plain)).step(_past(plain, 0), wanted)
+    raise Malformed("it cannot be edited without changing what is not ours")
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two values are the same JSON, in whatever order their keys are."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise Malformed(f"the key {next(name for name in names if names.count(name) > 1)!r} is there twice")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise Malformed(f"{name} is no JSON")
+
+
+def _without_comments(text: str, *, comments: bool) -> str:
+    """The text with spaces in the place of comments, so that every position stays."""
+    if not comments:
+        return text
+    return _STRING_OR_COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else " " * len(found[0]), text)
+
+
+def _past(plain: str, at: int) -> int:
+    """Past white space, and a comma or colon in it."""
+    found = _GAP.match(plain, at)
+    return found.end() if found else at
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A value in a container: where it (with its key) begins, where the value starts and ends."""
+
+    key: str
+    begin: int
+    start: int
+    end: int
+    value: Any
+
+
+@dataclass(frozen=True)
+class _Edit:
+    """One change of a text. `plain`: the same text without its comments."""
+
+    text: str
+    plain: str
+    style: _Style
+
+    def step(self, at: int, wanted: Any) -> str:
+        """The text with the first difference between the value that starts at `at` and `wanted` gone."""
+        found, end = _DECODER.raw_decode(self.plain, at)
+        if type(found) is not type(wanted) or not isinstance(found, (dict, list)):
+            multi = "\n" in self.text[at:end]
+            new = self.style.render(wanted, _indentation(self.text, at) if multi else None)
+            return self.text[:at] + new + self.text[end:]
+        members = self._members(at, end)
+        if isinstance(found, dict):
+            for index, one in enumerate(members):
+                if one.key not in wanted:
+                    return self._cut(at, end, members, index)
+                if not same(one.value, wanted[one.key]):
+                    return self.step(one.start, wanted[one.key])
+            key = next(name for name in wanted if name not in found)
+            return self._added(at, end, members, key, wanted[key])
+        before, after = ([json.dumps(one, sort_keys=True) for one in values] for values in (found, wanted))
+        codes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+        tag, index, _, other, _ = next(code for code in codes if code[0] != "equal")
+        if tag == "replace":
+            return self.step(members[index].start, wanted[other])
+        return (
+            self._cut(at, end, members, index) if tag == "delete" else self._added(at, end, members, "", wanted[other])
+        )
+
+    def _members(self, at: int, end: int) -> list[_Member]:
+        members = []
+        is_object, at = self.plain[at] == "{", _past(self.plain, at + 1)
+        while at < end - 1:
+            begin, key = at, ""
+            if is_object:
+                key, at = _DECODER.raw_decode(self.plain, at)
+                at = _past(self.plain, at)
+            value, stop = _DECODER.raw_decode(self.plain, at)
+            members.append(_Member(key, begin, at, stop, value))
+            at = _past(self.plain, stop)
+        return members
+
+    def _added(self, at: int, end: int, members: list[_Member], key: str, value: Any) -> str:
+        """A member more at the end of the container, behind the comments there."""
+        text, style = self.text, self.style
+        last = members[-1] if members else None
+        start = last.end if last else at + 1
+        kept = text[start : end - 1].rstrip()
+        rest = text[start + len(kept) : end - 1]
+        if last:
+            before = text[(members[-2].end if members[1:] else at + 1) : last.begin]
+            multi, indent = "\n" in before or bool(kept), _indentation(text, last.begin)
+        else:
+            outer = _indentation(text, at)
+            multi, indent = style.multi or bool(kept), outer + style.unit
+            rest = style.newline + outer if multi else ""
+        lead = style.newline + indent if multi else style.between if last else ""
+        name = json.dumps(key, ensure_ascii=False) + style.colon if self.plain[at] == "{" else ""
+        entry = lead + name + style.render(value, indent if multi else None)
+        return text[:start] + ("," if last else "") + kept + entry + rest + text[end - 1 :]
+
+    def _cut(self, at: int, end: int, members: list[_Member], index: int) -> str:
+        """The container without a member; comments around it stay."""
+        text, one = self.text, members[index]
+        left = members[index - 1].end if index else at + 1
+        begin = left + len(text[left : one.begin].rstrip())
+        if index + 1 < len(members):
+            return text[:begin] + text[self.plain.index(",", one.end) + 1 :]
+        if index:
+            comma = self.plain.index(",", left)
+            return text[:comma] + text[comma + 1 : begin] + text[one.end :]
+        inner = text[at + 1 : begin] + text[one.end : end - 1]
+        return text[: at + 1] + (inner if inner.strip() else "") + text[end - 1 :]
+
+
+@dataclass(frozen=True)
+class _Style:
+    """How a file is laid out: line end, a step of indentation, whether it is spread over lines, what follows a key."""
+
+    newline: str = "\n"
+    unit: str = "  "
+    multi: bool = True
+    colon: str = ": "
+
+    @classmethod
+    def of(cls, text: str, plain: str) -> _Style:
+        """By the first line end and the first member."""
+        newline = "\r\n" if "\r\n" in text else "\n"
+        root = _past(plain, 0)
+        first = _past(plain, root + 1)
+        if plain[first : first + 1] in ("}", "]"):
+            return cls(newline)
+        multi = "\n" in text[root:first]
+        _, stop = _DECODER.raw_decode(plain, first)
+        colon = ":" if plain[stop : _past(plain, stop)] == ":" else ": "
+        return cls(newline, _indentation(text, first) if multi else "  ", multi, colon)
+
+    @property
+    def between(self) -> str:
+        """What stands before a further member on the same line."""
+        return " " if self.colon == ": " else ""
+
+    def render(self, value: Any, indent: str | None) -> str:
+        """A value as text: over lines below `indent`, or on one line where that is None."""
+        if indent is None:
+            return json.dumps(value, ensure_ascii=False, separators=("," + self.between, self.colon))
+        lines = json.dumps(value, ensure_ascii=False, indent=self.unit, separators=(",", self.colon))
+        return lines.replace("\n", self.newline + indent)
+
+
+def _indentation(text: str, at: int) -> str:
+    """The spaces and tabs that the line of a place begins with."""
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip(" \t"))]

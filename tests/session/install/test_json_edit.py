@@ -1,0 +1,56 @@
+"""JSON that is changed as text: it says what is wanted, and what said the same before keeps its bytes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from session.install.json_edit import Malformed, edited, parsed
+
+VALUES: Any = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abc", max_size=2), inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.text("abc", max_size=2), VALUES, max_size=4)
+
+
+@given(OBJECTS, OBJECTS, st.sampled_from([None, 2, "\t"]))
+def test_it_says_what_is_wanted(before: Any, wanted: Any, indent: Any) -> None:
+    try:
+        after = edited(json.dumps(before, indent=indent), wanted, comments=False)
+    except Malformed:  # an item in the middle of a list: ours go to the end
+        return
+    assert parsed(after, comments=False) == wanted
+
+
+@given(OBJECTS, VALUES, st.sampled_from([None, 2, "\t"]))
+def test_what_is_added_can_be_taken_out_again(before: Any, ours: Any, indent: Any) -> None:
+    text = json.dumps({"x": 1, **before}, indent=indent)
+    with_ours = edited(text, {"x": 1, **before, "ours": ours}, comments=False)
+    assert edited(with_ours, {"x": 1, **before}, comments=False) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "after"),
+    [
+        ('{"a":1}', {"a": 1, "b": [2]}, '{"a":1,"b":[2]}'),
+        ('{\r\n\t"a": 1 // mine\r\n}', {"a": 1, "b": 2}, '{\r\n\t"a": 1, // mine\r\n\t"b": 2\r\n}'),
+        ('{\n  "a": [ // none yet\n  ]\n}', {"a": [1]}, '{\n  "a": [ // none yet\n    1\n  ]\n}'),
+        ('{"a": [1, /* x */ 2, 3]}', {"a": [1, 3]}, '{"a": [1, /* x */ 3]}'),
+        ('{"a": "// no comment", "b": 1}', {"a": "// no comment"}, '{"a": "// no comment"}'),
+        ("\ufeff\n", {"a": 1}, '\ufeff\n{\n  "a": 1\n}\n'),
+    ],
+)
+def test_comments_and_layout_stay(text: str, wanted: Any, after: str) -> None:
+    assert edited(text, wanted, comments=True) == after
+
+
+@pytest.mark.parametrize("text", ['{"a": 1,}', '{"a": 1} // x', "{", '{"a": NaN}', '{"a": 1, "a": 2}', "[" * 100_000])
+def test_what_is_no_plain_json_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        parsed(text, comments=False)
