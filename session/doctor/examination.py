@@ -12,7 +12,7 @@ from core import config
 from core.errors import Failure
 from session import health
 from session.doctor import home, hooks, repair, services
-from session.doctor.finding import SEVERITIES, Finding, error, mended, warning
+from session.doctor.finding import SEVERITIES, Finding, error, in_order, mended, warning
 from session.doctor.hooks import Condition
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def run(names: Sequence[str], *, project: bool, fix: bool) -> dict[str, Any]:
         if done:
             found, clients, subjects = _examined(names, project=project)
             found += done
-    found = _in_order(found, clients)
+    found = in_order(found, (*clients, *_ORDER))
     counts = {severity: sum(one.severity == severity for one in found) for severity in SEVERITIES}
     return {
         "healthy": not counts["error"],
@@ -135,13 +135,3 @@ def _services(subjects: dict[str, Any], known: dict[str, Any]) -> list[Finding]:
         subjects[name] = facts
         found += more
     return found
-
-
-def _in_order(found: Sequence[Finding], clients: dict[str, Any]) -> list[Finding]:
-    """By subject, the worst first, each once: whoever reads a damaged store says so in his words."""
-    unique: dict[object, Finding] = {}
-    for one in found:
-        unique.setdefault((one.code, one.subject, one.code == "STORE_DAMAGED" or one.message), one)
-    order = [*clients, *_ORDER]
-    ranked = sorted(unique.values(), key=lambda one: SEVERITIES.index(one.severity))
-    return sorted(ranked, key=lambda one: order.index(one.subject))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -36,3 +37,12 @@ mended = partial(Finding, "ok")
 note = partial(Finding, "note")
 warning = partial(Finding, "warning")
 error = partial(Finding, "error")
+
+
+def in_order(found: Sequence[Finding], subjects: Sequence[str]) -> list[Finding]:
+    """By subject, the worst first, each once: whoever reads a damaged store says so in his words."""
+    unique: dict[object, Finding] = {}
+    for one in found:
+        unique.setdefault((one.code, one.subject, one.code == "STORE_DAMAGED" or one.message), one)
+    ranked = sorted(unique.values(), key=lambda one: SEVERITIES.index(one.severity))
+    return sorted(ranked, key=lambda one: subjects.index(one.subject))
