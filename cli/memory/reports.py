@@ -158,10 +158,10 @@ def _forget_session(options: dict[str, Any], settings: config.Config) -> Answer:
     if options["ids"]:
         raise usage("MEMORY_INVALID_ARGS", "--session and ids do not go together", "give --session alone, or ids alone")
     from memory import forget as forgetting
-    from session.session_report import chosen
+    from session.session_report import listing
 
     db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
-    session = chosen.meant(db, options["session"])
+    session = listing.meant(db, options["session"])
     names, kept = forgetting.forget_session(db, session, now=clock.now_ms(), vectors=sqlite.load_vectors(db))
     result = {"ids": names, "forgotten": names, "unchanged": [], "undo": False, "toolCalls": kept}
     if not names:

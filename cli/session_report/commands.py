@@ -12,7 +12,7 @@ _TO = P("to", ("--to",), "where to: a file (- is stdout; default: a name in this
 COMMANDS: tuple[Command, ...] = (
     Command(
         "session list",
-        "cli.session_report.life:list_",
+        "cli.session_report.sessions:list_",
         "The sessions, the one that did something last first.",
         (
             P("limit", ("--limit", "-n"), "most sessions to list", kind="whole", default=20, low=1, high=10_000),
@@ -25,7 +25,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "session show",
-        "cli.session_report.life:show",
+        "cli.session_report.sessions:show",
         "One session's life: turns, context, what it was given and used, what the hooks cost.",
         (
             P("id", (), "session id, or its beginning (default: this session, else the newest of this project)"),
@@ -38,10 +38,10 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "report",
-        "cli.session_report.life:report",
+        "cli.session_report.sessions:report",
         "All sessions of the last hours: what hooks cost, injections, hit and echo rates, errors.",
         (HOURS, _HTML, _TO),
         code="REPORT_INVALID_ARGS",
-        view="cli.session_report.report_view:report",
+        view="cli.session_report.view:report",
     ),
 )

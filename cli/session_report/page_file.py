@@ -7,13 +7,9 @@ import os
 from cli.answer import Answer, write_out
 from core import files
 from core.errors import Failure
-from session.session_report.page import POLICY
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+"""Stands in every page of ours: a browser loads nothing for it, and runs no script."""
 _HEAD_BYTES = 1_024
 
 
@@ -34,38 +30,22 @@ def write(page: str, to: str | None, name: str) -> Answer | int:
     fix = "give --to a file in a folder that can be written"
     if files.is_in_home(path):
         raise Failure("PAGE_NOT_WRITTEN", f"{path} is among our own files", "name a file elsewhere")
-    if os.path.lexists(path):
-        if os.path.islink(path) or not os.path.isfile(path):
-            raise Failure("PAGE_NOT_WRITTEN", f"{path} is no ordinary file", fix)
-        if not _is_page(path):
-            raise Failure("PAGE_NOT_WRITTEN", f"{path} is there, and no page of ours", "name another file")
+    if os.path.islink(path) or (os.path.exists(path) and not os.path.isfile(path)):
+        raise Failure("PAGE_NOT_WRITTEN", f"{path} is no ordinary file", fix)
+    if not os.path.isdir(os.path.dirname(path)):
+        raise Failure("PAGE_NOT_WRITTEN", f"there is no folder {os.path.dirname(path)}", fix)
     try:
-        _replace(path, data)
+        if os.path.exists(path) and not _is_page(path):
+            raise Failure("PAGE_NOT_WRITTEN", f"{path} is there, and no page of ours", "name another file")
+        files.sweep_beside(path)
+        files.write_whole(path, data)
     except OSError as error:
         raise Failure("PAGE_NOT_WRITTEN", f"{path}: {error.strerror}", fix) from None
-    result: dict[str, Any] = {"file": path, "bytes": len(data)}
-    return Answer(result)
+    return Answer({"file": path, "bytes": len(data)})
 
 
 def _is_page(path: str) -> bool:
     """Whether a file is empty, or a page that we wrote."""
-    try:
-        with open(path, "rb") as file:
-            head = file.read(_HEAD_BYTES)
-    except OSError:
-        return False
+    with open(path, "rb") as file:
+        head = file.read(_HEAD_BYTES)
     return not head or POLICY.encode() in head
-
-
-def _replace(path: str, data: bytes) -> None:
-    files.sweep_beside(path)
-    temporary = f"{path}.{os.getpid()}.tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with open(descriptor, "wb") as file:
-            os.fchmod(file.fileno(), 0o600)
-            file.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

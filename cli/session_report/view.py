@@ -1,25 +1,24 @@
-"""`session list` and `session show` on a terminal: one line a session, one line a turn, and below it what happened."""
+"""`session list`, `session show` and `report`: on a terminal, and as a page that rich exports of the same."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import io
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
 
+from rich.console import Console
 from rich.table import Table
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 from rich.text import Text
 
+from cli.answer import Answer
 from cli.recall.view import age
-from cli.terminal import console, next_steps, plain, safe
+from cli.session_report.page_file import POLICY
+from cli.terminal import console, next_steps, pairs, plain, rows_table, safe
 from core import clock
+from core.output.shown import shown_line
 from core.quoting import clip
-from session.session_report.page import ms
-from session.session_report.session_page import duration
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import Console
-
-    from cli.answer import Answer
 
 ZONES = {"cold": "blue", "warm": "yellow", "hot": "red"}
 _KINDS = {
@@ -40,6 +39,25 @@ _CHOSEN = {
     "environment": "",
     "given": "",
 }
+_BAD = ("late", "failed", "degraded")
+_ERROR_CHARS = 100
+_PAGE_WIDTH = 132
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="%s">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>%s</title>
+<style>
+{stylesheet}
+body {{ color: {foreground}; background-color: {background}; margin: 1.5rem; }}
+pre {{ font-family: ui-monospace, Menlo, Consolas, monospace; font-size: .85rem; white-space: pre-wrap; }}
+</style>
+</head>
+<body><pre><code>{code}</code></pre></body>
+</html>
+"""
 
 
 def list_(answer: Answer) -> None:
@@ -74,8 +92,32 @@ def list_(answer: Answer) -> None:
 
 def show(answer: Answer) -> None:
     """One session: who and what for, the context as a curve, its turns, what its hooks cost."""
-    life: Any = answer.result
     screen = console()
+    draw_session(screen, answer.result)
+    next_steps(answer, screen)
+
+
+def report(answer: Answer) -> None:
+    """The figures, then what hooks cost by client and event, injections by kind, and the last errors."""
+    screen = console()
+    draw_report(screen, answer.result)
+    next_steps(answer, screen)
+
+
+def page(draw: Callable[[Console, Any], None], result: Any, title: str) -> str:
+    """What `draw` draws as one self-contained page."""
+    screen = Console(
+        record=True, file=io.StringIO(), width=_PAGE_WIDTH, force_terminal=True, color_system="truecolor",
+        highlight=False, no_color=False, legacy_windows=False,
+    )  # fmt: skip
+    draw(screen, result)
+    screen.print(safe("\nTimes are UTC. Written by joelclaw from what it keeps on this machine.", "dim"))
+    frame = _PAGE % (POLICY, escape(shown_line(title)).replace("{", "{{").replace("}", "}}"))
+    return screen.export_html(theme=DEFAULT_TERMINAL_THEME, code_format=frame)
+
+
+def draw_session(screen: Console, life: Any) -> None:
+    """One session; `full` says whether every turn is told."""
     if _CHOSEN.get(life["chosen"]):
         screen.print(safe(_CHOSEN[life["chosen"]], "dim"))
     if life["problem"]:
@@ -92,8 +134,47 @@ def show(answer: Answer) -> None:
         _quiet(screen, quiet)
         _turn(screen, turn, full=life["full"])
     _quiet(screen, quiet)
-    _cost(screen, life["hooksByEvent"])
-    next_steps(answer, screen)
+    _cost_table(screen, life["hooksByEvent"], ("event",))
+
+
+def draw_report(screen: Console, result: Any) -> None:
+    """The figures of the last hours."""
+    hooks, recalls, given = result["hooks"], result["recalls"], result["injections"]
+    feedback, errors = result["feedback"], result["errors"]
+    screen.print(safe(f"last {result['hours']:g} hours", "bold"))
+    bad = _bad(hooks) or "none late or failed"
+    screen.print(
+        pairs(
+            {
+                "sessions": f"{plain(result['sessions'])}, {plain(result['compactions'])} compactions",
+                "hooks": f"{plain(hooks['count'])}, {bad}; {ms(hooks['p50'])} median, {ms(hooks['p95'])} in 95 of 100",
+                "injections": f"{plain(given['count'])}, {plain(given['tokens'])} tokens",
+                "hit rate": f"{_share(recalls['hitRate'])}, {recalls['withHits']} of {recalls['count']} recalls",
+                "echo rate": f"{_share(feedback['echoRate'])}, {feedback['echo']} of {feedback['judged']} judged",
+                "errors": safe(errors["total"], "bold red" if errors["total"] else ""),
+            }
+        )
+    )
+    _cost_table(screen, [{**one, "notOk": _bad(one)} for one in hooks["byEvent"]], ("client", "event"))
+    if given["byType"]:
+        screen.print()
+        screen.print(rows_table(given["byType"], ("customType", "count", "memories", "tokens")))
+    if errors["latest"]:
+        screen.print()
+        rows = [
+            {
+                "last at (UTC)": one["at"][:19].replace("T", " "),
+                "event": one["action"],
+                "times": one["count"],
+                "error": clip(" ".join(one["error"].split()), _ERROR_CHARS),
+            }
+            for one in errors["latest"]
+        ]
+        screen.print(rows_table(rows))
+
+
+def _bad(figures: Any) -> str:
+    return ", ".join(f"{plain(figures[name])} {name}" for name in _BAD if figures[name])
 
 
 def _head(screen: Console, life: Any) -> None:
@@ -224,16 +305,41 @@ def _quiet(screen: Console, turns: list[Any]) -> None:
     turns.clear()
 
 
-def _cost(screen: Console, rows: Sequence[Any]) -> None:
+def _cost_table(screen: Console, rows: Sequence[Any], names: Sequence[str]) -> None:
+    """What hooks cost, a line each of what `names` tell apart."""
     if not rows:
         return
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("hooks by event")
-    for name in ("count", "median", "95 %", "longest", "together", "not ok"):
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in names:
+        table.add_column(name)
+    for name in ("hooks", "median", "95 %", "longest", "together", "not ok"):
         table.add_column(name, justify="right")
     for one in rows:
         table.add_row(
-            safe(one["event"] or "not read"), safe(one["count"]), ms(one["p50"]), ms(one["p95"]), ms(one["max"]),
-            ms(one["totalMs"]), safe(one["notOk"] or "–", "red" if one["notOk"] else "dim"),
-        )  # fmt: skip
+            *(safe(one[name] or ("not read" if name == "event" else "–")) for name in names),
+            *(safe(one["count"]), ms(one["p50"]), ms(one["p95"]), ms(one["max"]), ms(one["totalMs"])),
+            safe(one["notOk"] or "–", "red" if one["notOk"] else "dim"),
+        )
+    screen.print()
     screen.print(table)
+
+
+def ms(value: float | None) -> str:
+    """A duration: `7.4 ms`, `230 ms`, `2.1 s`; a dash where it is not known."""
+    if value is None:
+        return "–"
+    if value >= 1000:
+        return f"{value / 1000:,.1f} s"
+    return f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"
+
+
+def duration(seconds: float) -> str:
+    """`40 s`, `12 min`, `3 h 5 min`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _share(value: float | None) -> str:
+    return "not enough yet" if value is None else f"{value:.0%}".replace("%", " %")

@@ -26,7 +26,7 @@ from recall.by_name import session_calls
 from recall.static_vectors import document_vector
 from session.backup import archive
 from session.backup.traces import Sweeper, Traces
-from session.session_report import chosen, listing
+from session.session_report import listing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,9 +143,9 @@ class Purge:
 def _whole(db: apsw.Connection, given: str) -> str:
     """The id of the session that is meant; of one that is not known (any more) what was given, as files may name it."""
     try:
-        return chosen.meant(db, given) if given else ""
+        return listing.meant(db, given) if given else ""
     except Failure as failure:
-        if failure.code != chosen.NOT_FOUND:
+        if failure.code != listing.NOT_FOUND:
             raise
         return given
 

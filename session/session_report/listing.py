@@ -1,45 +1,38 @@
-"""The sessions that are known, the one that did something last first: from their states, the archive and hooks."""
+"""Which sessions are known, and which one is meant: from their states, the archive and hooks."""
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any
+
 from core import clock
 from core import project as projects
+from core.config import Config
 from core.errors import Failure
 from core.quoting import clip
+from core.records import Extent, Session
 from core.store.history import hook_calls, session_log
-from core.store.sessions import call_search, calls
+from core.store.sessions import calls, transcripts
+from session.inject import work
 from session.state import state_file, zones
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import TypedDict
-
     import apsw
 
-    from core.config import Config
-    from core.records import Extent, Session
     from session.state.schema import SessionState
 
-    class Row(TypedDict):
-        """One session of the list. What is not known is None or ""; `turns` are messages of the user."""
-
-        sessionId: str
-        client: str
-        project: str
-        startedAt: str
-        updatedAt: str
-        turns: int
-        toolCalls: int
-        compactions: int
-        contextPercent: float | None
-        zone: str
-        task: str
-
-
 TASK_CHARS = 200
+NOT_FOUND = "SESSION_NOT_FOUND"
 _PROMPTS = 12
 _MOST_ARCHIVED = 100_000
+_SHORTEST = 4
+_MOST_LISTED = 10
+_NEAR = 3
+_LOOKED_AT, _COMPARED = 500, 60
+_OF_PROJECT = 200
+_ALIKE = 0.6
 
 
 class Known:
@@ -88,7 +81,7 @@ def known(db: apsw.Connection | None) -> list[Known]:
         Failure: STATE_UNREADABLE.
     """
     archived = {}
-    if db is not None and call_search.exists(db):
+    if db is not None:
         archived = {one["id"]: one for one in calls.latest_sessions(db, _MOST_ARCHIVED)}
     found = {identifier: Known(identifier, one["updated_at"], one, "") for identifier, one in archived.items()}
     for summary in state_file.every():
@@ -106,13 +99,13 @@ def known(db: apsw.Connection | None) -> list[Known]:
 
 def sessions(
     db: apsw.Connection | None, config: Config, *, limit: int, project: str = "", client: str = "", since: int = 0
-) -> tuple[list[Row], int]:
+) -> tuple[list[dict[str, Any]], int]:
     """The first `limit` sessions, and how many there are; those of a project, of a client, seen `since` (ms).
 
     Raises:
         Failure: STATE_UNREADABLE.
     """
-    rows: list[Row] = []
+    rows: list[dict[str, Any]] = []
     count = 0
     for one in _asked(known(db), project, client, since):
         count += 1
@@ -125,14 +118,12 @@ def _asked(found: list[Known], project: str, client: str, since: int) -> Iterato
     for one in found:
         if one.updated_at < since:
             return
-        if (project or client) and not (
-            (not client or one.read().client == client) and (not project or projects.same(project, one.read().project))
-        ):
-            continue
-        yield one
+        is_of_client = not client or one.read().client == client
+        if is_of_client and (not project or projects.same(project, one.read().project)):
+            yield one
 
 
-def row(db: apsw.Connection | None, one: Known, config: Config) -> Row:
+def row(db: apsw.Connection | None, one: Known, config: Config) -> dict[str, Any]:
     """What a list says of a session."""
     state, archived = one.state, one.archived
     percent = state["checkpoint"]["contextPercentAtCapture"] if state else None
@@ -171,6 +162,79 @@ def zone(percent: float | None, config: Config) -> str:
 
 def last_task(prompts: list[str]) -> str:
     """What the user last asked for, on one line; the last prompt where none asks for anything."""
-    from session.inject import work
-
     return work.opening(work.last_task(prompts) or (prompts[-1] if prompts else ""), TASK_CHARS)
+
+
+def meant(db: apsw.Connection | None, given: str) -> str:
+    """The id of a session of which a state, an archive or hooks are kept.
+
+    Args:
+        given: the id, or four characters or more with which no other session begins.
+
+    Raises:
+        Failure: SESSION_NOT_FOUND, naming near ones; SESSION_AMBIGUOUS.
+    """
+    if is_known(db, given):
+        return given
+    found = _beginning(db, given) if len(given) >= _SHORTEST else []
+    if len(found) > 1:
+        shown = ", ".join(found[:_MOST_LISTED]) + (" and more" if len(found) > _MOST_LISTED else "")
+        raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {shown}", "give more of the id")
+    if found:
+        return found[0]
+    raise _unknown(db, given)
+
+
+def is_known(db: apsw.Connection | None, session: str) -> bool:
+    """Whether anything is kept of a session of exactly this id."""
+    if state_file.exists(session):
+        return True
+    if db is None:
+        return False
+    if hook_calls.extent(db, session) is not None:
+        return True
+    return transcripts.whole_id(db, session, least=len(session) + 1) == session
+
+
+def newest(db: apsw.Connection | None, project: str) -> tuple[str, str]:
+    """The session that did something last, and which it is: "project", of this one among the last 200; else "last".
+
+    Raises:
+        Failure: SESSION_NOT_FOUND where there is none at all.
+    """
+    every = known(db)
+    for one in every[:_OF_PROJECT] if project else ():
+        if projects.same(project, one.read().project):
+            return one.id, "project"
+    if every:
+        return every[0].id, "last"
+    raise Failure(
+        NOT_FOUND,
+        "nothing is known of any session yet",
+        "install the hooks with `joelclaw install`, or take in what agents left: `joelclaw memory archive --all`",
+    )
+
+
+def _beginning(db: apsw.Connection | None, start: str) -> list[str]:
+    found = [one["sessionId"] for one in state_file.every() if one["sessionId"].startswith(start)]
+    if db is not None:
+        found += hook_calls.sessions_beginning(db, start, _MOST_LISTED + 1)
+        found += transcripts.sessions_beginning(db, start, _MOST_LISTED + 1)
+    return list(dict.fromkeys(found))
+
+
+def _unknown(db: apsw.Connection | None, given: str) -> Failure:
+    """That there is no such session, with a command that shows the one whose id is nearest."""
+    asked = given[:_COMPARED].lower()
+    ids = [one.id for one in known(db)[:_LOOKED_AT]]
+    likeness = {one: SequenceMatcher(None, asked, one[: len(asked)].lower()).ratio() for one in ids}
+    near = sorted((one for one in ids if likeness[one] >= _ALIKE), key=lambda one: -likeness[one])[:_NEAR]
+    message = f"nothing is known of a session {given[:80]!r}"
+    if not near:
+        return Failure(NOT_FOUND, message, "`joelclaw session list` names those that are known")
+    others = f"; near are also {', '.join(near[1:])}" if near[1:] else ""
+    return Failure(
+        NOT_FOUND,
+        f"{message}{others}",
+        f"`joelclaw session show {shlex.quote(near[0])}` shows the one with the nearest id",
+    )

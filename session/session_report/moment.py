@@ -1,44 +1,23 @@
-"""What happened in a session at one moment, as a plain record: from its events, injections, compactions and hooks."""
+"""What happened in a session at one moment, as a plain record: from its events, injections, compactions and hooks.
+
+A moment has `at` (ISO), `kind` (start, zone, recall, checkpoint, compaction, injection, skipped, feedback, error,
+event) and `text`, a line that says it; where known `ms`, `tokens` and, of an injection, `customType`, `content` as the
+agent got it, and `memories`: id, text and outcome (echo, fizzle, or open while neither is known) of each.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from core import clock
-from core.quoting import DELIMITER
+from core.quoting import DELIMITER, clip
+from core.records import Compaction, HookCall, Injected, Told
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, Literal, NotRequired, TypedDict
+Moment = dict[str, Any]
+Timed = tuple[int, Moment]
+"""A moment with its time in ms since the epoch."""
 
-    from core.records import Compaction, HookCall, Injected, Told
-
-    Kind = Literal[
-        "start", "zone", "recall", "checkpoint", "compaction", "injection", "skipped", "feedback", "error", "event"
-    ]
-
-    class Handed(TypedDict):
-        """A memory that was in an injection. `outcome`: echo, fizzle, or open while neither is known."""
-
-        id: str
-        text: str
-        outcome: str
-
-    class Moment(TypedDict):
-        """One thing that happened. `text` says it in a line; an injection has `content`, as the agent got it."""
-
-        at: str
-        kind: Kind
-        text: str
-        ms: NotRequired[float]
-        tokens: NotRequired[int]
-        customType: NotRequired[str]
-        content: NotRequired[str]
-        memories: NotRequired[list[Handed]]
-
-    Timed = tuple[int, Moment]
-    """A moment with its time in ms since the epoch."""
-
-_GATEWAY = "gateway."
 _SKIPPED = {
     "rapid-recompaction": "the last one was less than the cooldown before",
     "no-checkpoint": "nothing was known of the session",
@@ -58,12 +37,12 @@ def of_events(events: Sequence[Told], injected: Sequence[Injected], texts: Mappi
         injected: the texts that are kept of its injections.
         texts: memories by their ids.
     """
-    verdicts = _verdicts(events)
+    verdicts = [one for one in events if one["action"] in ("memory.echo", "memory.fizzle")]
     found = [_injection(one, verdicts, texts) for one in injected]
-    is_hot = False
     kept = {one["id"] for one in injected}
+    is_hot = False
     for event in events:
-        action, about = event["action"].removeprefix(_GATEWAY), event["metadata"]
+        action, about = event["action"].removeprefix("gateway."), event["metadata"]
         is_hot = is_hot and action != "compaction.before"
         if event["id"] in kept or event["component"] == "hook" or action == "compaction.before":
             continue
@@ -80,11 +59,20 @@ def of_events(events: Sequence[Told], injected: Sequence[Injected], texts: Mappi
                 found.append(_timed(event["at"], "zone", f"{action.rpartition('.')[2]} from {at} on"))
             is_hot = is_hot or action.endswith("hot")
         elif action == "compaction.checkpoint":
-            found.append(_timed(event["at"], "checkpoint", _checkpoint(about)))
+            parts = [f"task of {_count(about, 'taskChars')} characters", f"{_count(about, 'filesCount')} files"]
+            parts += [f"{_count(about, 'recallHits')} memories", f"{_count(about, 'queriesCount')} queries"]
+            line = ", ".join(parts) + ("; the task is in memory" if about.get("written") else "")
+            found.append(_timed(event["at"], "checkpoint", line))
         elif action in ("memory.recall.completed", "task.recalled"):
-            found.append(_recall(event, action == "task.recalled"))
+            of = " memories for the task" if action == "task.recalled" else f" of {_count(about, 'found')} memories"
+            asked = f": “{about['query']}”" if about.get("query") else ""  # none of a session in an excluded folder
+            line = f"{_count(about, 'returned')}{of}{asked}"
+            found.append(_timed(event["at"], "recall", line, ms=event["ms"]))
         elif action in ("memory.echo", "memory.fizzle"):
-            found.append(_timed(event["at"], "feedback", _feedback(action.rpartition(".")[2], about, texts)))
+            outcome, identifier = action.rpartition(".")[2], str(about.get("memoryId", ""))
+            said = f"the agent said {_count(about, 'termsMatched')} of its words" if outcome == "echo" else "not used"
+            line = f"{outcome}: {texts.get(identifier) or identifier} ({said})"
+            found.append(_timed(event["at"], "feedback", line))
         elif action == "compaction.inject.skipped":
             why = str(about.get("reason", ""))
             found.append(_timed(event["at"], "skipped", f"no signpost: {_SKIPPED.get(why, why)}"))
@@ -95,26 +83,22 @@ def of_events(events: Sequence[Told], injected: Sequence[Injected], texts: Mappi
 
 def of_compactions(events: Sequence[Told], archived: Sequence[Compaction]) -> list[Timed]:
     """The compactions of a session: as its hooks told of them, with what the transcript says of each."""
-    begun = [event for event in events if event["action"].removeprefix(_GATEWAY) == "compaction.before"]
     left = list(archived)
     found = []
-    for event in begun:
+    for event in events:
+        if event["action"].removeprefix("gateway.") != "compaction.before":
+            continue
         about = event["metadata"]
         fitting = [one for one in left if not one["at"] or abs(one["at"] - event["at"]) <= _COMPACTION_MS]
-        summary = 0
-        if fitting:
-            left.remove(fitting[0])
-            summary = len(fitting[0]["summary"])
         line = f"at {_percent(about.get('contextPercent'))}"
         tokens, window = about.get("contextTokens"), about.get("contextLimit")
         if isinstance(tokens, int):
             line += f", {tokens:,} tokens" + (f" of {window:,}" if isinstance(window, int) else "")
-        line += f"; the summary has {summary:,} characters" if summary else ""
+        if fitting:
+            left.remove(fitting[0])
+            line += _summary(fitting[0])
         found.append(_timed(event["at"], "compaction", line))
-    for one in left:
-        size = f"; the summary has {len(one['summary']):,} characters" if one["summary"] else ""
-        found.append(_timed(one["at"], "compaction", f"told by the transcript{size}"))
-    return found
+    return found + [_timed(one["at"], "compaction", f"told by the transcript{_summary(one)}") for one in left]
 
 
 def of_hooks(hooks: Sequence[HookCall]) -> list[Timed]:
@@ -134,81 +118,43 @@ def began(hook: HookCall) -> int:
     return hook["at"] - int(hook["ms"] or 0)
 
 
-def _timed(at: int, kind: Kind, text: str, *, ms: float | None = None) -> Timed:
-    moment: Moment = {"at": clock.iso(at or None), "kind": kind, "text": " ".join(text.split())}
-    if ms is not None:
-        moment["ms"] = ms
-    return at, moment
+def _timed(at: int, kind: str, text: str, *, ms: float | None = None, **more: Any) -> Timed:
+    moment = {"at": clock.iso(at or None), "kind": kind, "text": " ".join(text.split())}
+    return at, {**moment, **({} if ms is None else {"ms": ms}), **more}
 
 
-def _injection(one: Injected, verdicts: Mapping[str, Sequence[tuple[int, str]]], texts: Mapping[str, str]) -> Timed:
+def _injection(one: Injected, verdicts: Sequence[Told], texts: Mapping[str, str]) -> Timed:
     """What the agent was given, without the frame around it, and what became of the memories in it."""
-    lines = one["text"].split("\n")
-    inside = [line for line in lines if not line.startswith((f"<{DELIMITER}", f"</{DELIMITER}"))]
-    at, moment = _timed(one["at"], "injection", _heading(inside), ms=one["ms"])
-    moment["customType"], moment["tokens"], moment["content"] = one["kind"], one["tokens"], "\n".join(inside)
-    moment["memories"] = [
-        {"id": name, "text": texts.get(name, ""), "outcome": _outcome(verdicts.get(name, ()), one["at"])}
+    inside = [line for line in one["text"].split("\n") if not line.startswith((f"<{DELIMITER}", f"</{DELIMITER}"))]
+    heading = next((line for line in inside if line.strip()), "").lstrip("# ")
+    memories = [
+        {"id": name, "text": texts.get(name, ""), "outcome": _outcome(verdicts, name, one["at"])}
         for name in one["memories"]
     ]
-    return at, moment
+    more = {"customType": one["kind"], "tokens": one["tokens"], "content": "\n".join(inside), "memories": memories}
+    return _timed(one["at"], "injection", heading, ms=one["ms"], **more)
 
 
-def _heading(lines: Sequence[str]) -> str:
-    first = next((line for line in lines if line.strip()), "")
-    return first.lstrip("# ")
-
-
-def _verdicts(events: Sequence[Told]) -> dict[str, list[tuple[int, str]]]:
-    found: dict[str, list[tuple[int, str]]] = {}
-    for event in events:
-        identifier = event["metadata"].get("memoryId")
-        if event["action"] in ("memory.echo", "memory.fizzle") and isinstance(identifier, str):
-            found.setdefault(identifier, []).append((event["at"], event["action"].rpartition(".")[2]))
-    return found
-
-
-def _outcome(verdicts: Sequence[tuple[int, str]], since: int) -> str:
-    return next((outcome for at, outcome in verdicts if at >= since), "open")
-
-
-def _checkpoint(about: Mapping[str, Any]) -> str:
-    parts = [f"task of {_count(about, 'taskChars')} characters", f"{_count(about, 'filesCount')} files"]
-    parts += [f"{_count(about, 'recallHits')} memories", f"{_count(about, 'queriesCount')} queries"]
-    written = "; the task is in memory" if about.get("written") else ""
-    return f"{', '.join(parts)}{written}"
-
-
-def _recall(event: Told, own: bool) -> Timed:
-    about = event["metadata"]
-    of = "" if own else f" of {_count(about, 'found')}"
-    asked = f": “{about['query']}”" if about.get("query") else ""  # none of a session in an excluded folder
-    line = f"{_count(about, 'returned')}{of} memories{' for the task' * own}{asked}"
-    return _timed(event["at"], "recall", line, ms=event["ms"])
-
-
-def _feedback(outcome: str, about: Mapping[str, Any], texts: Mapping[str, str]) -> str:
-    identifier = str(about.get("memoryId", ""))
-    did = f"the agent said {_count(about, 'termsMatched')} of its words" if outcome == "echo" else "not used"
-    return f"{outcome}: {texts.get(identifier) or identifier} ({did})"
+def _outcome(verdicts: Sequence[Told], memory: str, since: int) -> str:
+    of_it = [one for one in verdicts if one["at"] >= since and one["metadata"].get("memoryId") == memory]
+    return of_it[0]["action"].rpartition(".")[2] if of_it else "open"
 
 
 def _other(event: Told) -> Timed:
     """An event that somebody sent with this session's id, or a fault."""
-    kind: Kind = "error" if event["level"] in ("warn", "error", "fatal") else "event"
-    said = ", ".join(f"{key} {_value(value)}" for key, value in event["metadata"].items())
+    said = ", ".join(f"{key} {clip(str(value), _VALUE_CHARS)}" for key, value in event["metadata"].items())
     why = f": {event['error']}" if event["error"] else f" ({said})" if said else ""
+    kind = "error" if event["level"] in ("warn", "error", "fatal") else "event"
     return _timed(event["at"], kind, f"{event['action']}{why}", ms=event["ms"])
 
 
-def _value(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= _VALUE_CHARS else text[: _VALUE_CHARS - 1] + "…"
+def _summary(one: Compaction) -> str:
+    return f"; the summary has {len(one['summary']):,} characters" if one["summary"] else ""
 
 
 def _percent(value: object) -> str:
-    known = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return f"{value:.0f} %" if known else "a context of unknown size"
+    is_known = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return f"{value:.0f} %" if is_known else "a context of unknown size"
 
 
 def _count(about: Mapping[str, Any], name: str) -> str:

@@ -2,64 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from core import clock
 from core.store.history import hook_calls, injections, session_log
 from memory.reports import LEAST
-from session.session_report.percentile import cost, rate
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypedDict
-
     import apsw
 
-    from session.session_report.percentile import Cost
-
-    class HookRow(TypedDict):
-        """The hooks of one client's event; `late` gave the empty answer at the deadline."""
-
-        client: str
-        event: str
-        count: int
-        totalMs: float
-        p50: float | None
-        p95: float | None
-        max: float | None
-        degraded: int
-        failed: int
-        late: int
-
-    class Report(TypedDict):
-        """A rate is 0 to 1, and None where fewer than `leastCounted` things were counted."""
-
-        hours: float
-        since: str
-        computedAt: str
-        leastCounted: int
-        sessions: int
-        compactions: int
-        hooks: dict[str, Any]
-        recalls: dict[str, Any]
-        injections: dict[str, Any]
-        feedback: dict[str, Any]
-        errors: dict[str, Any]
-
-
 _MOST_ERRORS = 12
-_EMPTY = {"ok": 0, "degraded": 0, "failed": 0, "late": 0}
+_OUTCOMES = ("ok", "degraded", "failed", "late")
+"""Of a hook; `late` gave the empty answer at the deadline."""
 
 
-def of_all(db: apsw.Connection | None, *, hours: float, now: int) -> Report:
+def of_all(db: apsw.Connection | None, *, hours: float, now: int) -> dict[str, Any]:
     """The report on the last `hours`; `now` in ms since the epoch.
+
+    A rate is 0 to 1, and None where fewer than `leastCounted` things were counted.
 
     Raises:
         apsw.Error: the store cannot be read.
     """
     since = max(0, int(now - hours * clock.HOUR_MS))
-    counted = session_log.counts(db, since) if db is not None else []
     actions: dict[str, int] = {}
-    for _, action, number in counted:
+    for _, action, number in session_log.counts(db, since) if db is not None else ():
         actions[action] = actions.get(action, 0) + number
+    echo, fizzle = actions.get("memory.echo", 0), actions.get("memory.fizzle", 0)
     return {
         "hours": hours,
         "since": clock.iso(since),
@@ -70,9 +40,32 @@ def of_all(db: apsw.Connection | None, *, hours: float, now: int) -> Report:
         "hooks": _hooks(db, since),
         "recalls": _recalls(db, since),
         "injections": _injections(db, since),
-        "feedback": _feedback(actions),
+        "feedback": {"judged": echo + fizzle, "echo": echo, "fizzle": fizzle, "echoRate": rate(echo, echo + fizzle)},
         "errors": _errors(db, since),
     }
+
+
+def cost(durations: Sequence[float]) -> dict[str, Any]:
+    """The figures of durations in ms, in any order; None where there are none."""
+    ordered = sorted(durations)
+    return {
+        "count": len(ordered),
+        "totalMs": round(sum(ordered), 1),
+        "p50": percentile(ordered, 50),
+        "p95": percentile(ordered, 95),
+        "max": round(ordered[-1], 1) if ordered else None,
+    }
+
+
+def percentile(ordered: Sequence[float], percent: int) -> float | None:
+    """The smallest value of ascending ones that so many percent do not exceed (nearest rank); None without any."""
+    rank = -(-len(ordered) * percent // 100)
+    return round(ordered[max(0, rank - 1)], 1) if ordered else None
+
+
+def rate(part: int, whole: int) -> float | None:
+    """A share, 0 to 1; None of fewer than `memory.reports.LEAST`."""
+    return round(part / whole, 4) if whole >= LEAST else None
 
 
 def _hooks(db: apsw.Connection | None, since: int) -> dict[str, Any]:
@@ -81,18 +74,16 @@ def _hooks(db: apsw.Connection | None, since: int) -> dict[str, Any]:
         times.setdefault((client, event), []).append(ms)
     became: dict[tuple[str, str], dict[str, int]] = {}
     for client, event, outcome, number in hook_calls.outcomes(db, since) if db is not None else ():
-        became.setdefault((client, event), {**_EMPTY})[outcome] = number
-    rows: list[HookRow] = []
+        became.setdefault((client, event), dict.fromkeys(_OUTCOMES, 0))[outcome] = number
+    rows: list[dict[str, Any]] = []
     for (client, event), outcomes in became.items():
-        figures: Cost = cost(times.get((client, event), ()))
-        bad = {name: outcomes[name] for name in ("degraded", "failed", "late")}
-        number = sum(outcomes.values())
-        rows.append({"client": client, "event": event, **figures, "count": number, **bad})  # type: ignore[typeddict-item]
-    total = {name: sum(one[name] for one in became.values()) for name in _EMPTY}
+        bad = {name: outcomes[name] for name in _OUTCOMES[1:]}
+        figures = {**cost(times.get((client, event), ())), "count": sum(outcomes.values())}
+        rows.append({"client": client, "event": event, **figures, **bad})
+    total = {name: sum(one[name] for one in became.values()) for name in _OUTCOMES}
     whole = sum(total.values())
-    every = [ms for group in times.values() for ms in group]
     return {
-        **cost(every),
+        **cost([ms for group in times.values() for ms in group]),
         "count": whole,
         **total,
         "answeredRate": rate(total["ok"] + total["degraded"], whole),
@@ -103,28 +94,14 @@ def _hooks(db: apsw.Connection | None, since: int) -> dict[str, Any]:
 def _recalls(db: apsw.Connection | None, since: int) -> dict[str, Any]:
     found = session_log.recalls(db, since) if db is not None else []
     hits = sum(returned > 0 for returned, _ in found)
-    return {
-        **cost([ms for _, ms in found if ms is not None]),
-        "count": len(found),
-        "withHits": hits,
-        "hitRate": rate(hits, len(found)),
-    }
+    figures = cost([ms for _, ms in found if ms is not None])
+    return {**figures, "count": len(found), "withHits": hits, "hitRate": rate(hits, len(found))}
 
 
 def _injections(db: apsw.Connection | None, since: int) -> dict[str, Any]:
-    rows = injections.by_kind(db, since) if db is not None else []
     names = ("customType", "count", "tokens", "memories")
-    return {
-        "count": sum(row[1] for row in rows),
-        "tokens": sum(row[2] for row in rows),
-        "memories": sum(row[3] for row in rows),
-        "byType": [dict(zip(names, row, strict=True)) for row in rows],
-    }
-
-
-def _feedback(actions: dict[str, int]) -> dict[str, Any]:
-    echo, fizzle = actions.get("memory.echo", 0), actions.get("memory.fizzle", 0)
-    return {"judged": echo + fizzle, "echo": echo, "fizzle": fizzle, "echoRate": rate(echo, echo + fizzle)}
+    rows = [dict(zip(names, row, strict=True)) for row in (injections.by_kind(db, since) if db is not None else ())]
+    return {**{name: sum(row[name] for row in rows) for name in names[1:]}, "byType": rows}
 
 
 def _errors(db: apsw.Connection | None, since: int) -> dict[str, Any]:

@@ -3,44 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from core import clock
 from core.quoting import clip
-from session.session_report.moment import began
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import TypedDict
-
-    from core.records import HookCall, Prompt
-    from session.session_report.moment import Moment, Timed
-
-    class Turn(TypedDict):
-        """A message of the user and what followed it. `number` 0 is what was before the first.
-
-        `prompt` is its beginning, "" where it is not archived; `contextPercent` is the last that was told in it.
-        """
-
-        number: int
-        at: str
-        seconds: float | None
-        prompt: str
-        contextPercent: float | None
-        zone: str
-        toolCalls: int
-        failedCalls: int
-        hooks: int
-        hookMs: float
-        moments: list[Moment]
-
-    class Point(TypedDict):
-        """How full the context was at a hook, in percent."""
-
-        turn: int
-        at: str
-        percent: float
-
+from core.records import HookCall, Prompt
+from session.session_report.moment import Moment, Timed, began
 
 PROMPT_CHARS = 240
 _SAME_MS = 30_000
@@ -57,8 +26,11 @@ def turns_of(
     moments: Sequence[Timed],
     *,
     zone_of: Callable[[float | None], str],
-) -> list[Turn]:
-    """The turns, oldest first; turn 0 only where something was before the first prompt.
+) -> list[dict[str, Any]]:
+    """The turns, oldest first: each a message of the user and what followed it.
+
+    Turn 0 is what was before the first message, where there was something. A `prompt` is its beginning, "" where it is
+    not archived; `contextPercent` the last that was told in the turn.
 
     Args:
         hooks, prompts: oldest first.
@@ -66,33 +38,57 @@ def turns_of(
         moments: with their times, in any order.
         zone_of: the zone of a context usage.
     """
-    starts = _starts(hooks, prompts)
-    made = [_Turn(number, at, text) for number, (at, text) in enumerate([(0, ""), *starts])]
-    begins = [one.at for one in made]
+    starts = [(0, ""), *_starts(hooks, prompts)]
+    begins = [at for at, _ in starts]
+    hooks_of: list[list[HookCall]] = [[] for _ in starts]
+    calls_of: list[list[bool]] = [[] for _ in starts]
+    moments_of: list[list[Moment]] = [[] for _ in starts]
     for hook in hooks:
-        made[_index(begins, began(hook))].add_hook(hook)
+        hooks_of[_index(begins, began(hook))].append(hook)
     for at, prompt, failed in calls:
-        turn = made[_index(begins, at)] if at else made[min(prompt, len(made) - 1)]
-        turn.calls += 1
-        turn.failed += failed
+        calls_of[_index(begins, at) if at else min(prompt, len(starts) - 1)].append(failed)
     for at, moment in sorted(moments, key=lambda timed: (timed[0], _ORDER.get(timed[1]["kind"], 1))):
-        made[_index(begins, at)].moments.append(moment)
+        moments_of[_index(begins, at)].append(moment)
     last = max([one["at"] for one in hooks[-1:]] + [at for at, _, _ in calls[-1:]] + begins[-1:])
     found = []
-    for turn, until in zip(made, [*begins[1:], last], strict=True):
-        if turn.number or turn.hooks or turn.calls or turn.moments:
-            found.append(turn.record(until, zone_of))
+    for number, (start, text) in enumerate(starts):
+        own, made, happened = hooks_of[number], calls_of[number], moments_of[number]
+        if not (number or own or made or happened):
+            continue
+        at = start or (began(own[0]) if own else 0)
+        until = begins[number + 1] if number + 1 < len(begins) else last
+        percent = next((hook["percent"] for hook in reversed(own) if hook["percent"] is not None), None)
+        found.append(
+            {
+                "number": number,
+                "at": clock.iso(at) if at else (happened[0]["at"] if happened else "unknown"),
+                "seconds": round(max(0, until - at) / 1000, 1) if at else None,
+                "prompt": text,
+                "contextPercent": None if percent is None else round(percent, 1),
+                "zone": zone_of(percent),
+                "toolCalls": len(made),
+                "failedCalls": sum(made),
+                "hooks": len(own),
+                "hookMs": round(sum(hook["ms"] or 0 for hook in own), 1),
+                "moments": happened,
+            }
+        )
     return found
 
 
-def points_of(hooks: Sequence[HookCall], turns: Sequence[Turn], most: int) -> list[Point]:
-    """The context usage at each hook that told it, at most so many: of neighbours then the fullest."""
+def points_of(hooks: Sequence[HookCall], turns: Sequence[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    """The context usage (`turn`, `at`, `percent`) at each hook that told it, at most so many: the fullest of
+    neighbours."""
     starts = [(clock.parse_iso(turn["at"]) or 0) if turn["number"] else 0 for turn in turns]
-    known: list[Point] = []
-    for hook in hooks:
-        if hook["percent"] is not None and turns:
-            turn = turns[_index(starts, began(hook))]["number"]
-            known.append({"turn": turn, "at": clock.iso(hook["at"]), "percent": round(hook["percent"], 1)})
+    known = [
+        {
+            "turn": turns[_index(starts, began(hook))]["number"],
+            "at": clock.iso(hook["at"]),
+            "percent": round(hook["percent"], 1),
+        }
+        for hook in hooks
+        if hook["percent"] is not None and turns
+    ]
     size = -(-len(known) // most) if known else 1
     return [max(known[at : at + size], key=lambda one: one["percent"]) for at in range(0, len(known), size)]
 
@@ -112,42 +108,3 @@ def _starts(hooks: Sequence[HookCall], prompts: Sequence[Prompt]) -> list[tuple[
 def _index(begins: Sequence[int], at: int) -> int:
     """The last turn that had begun by a time."""
     return max(0, bisect_right(begins, at) - 1)
-
-
-class _Turn:
-    __slots__ = ("at", "calls", "failed", "first", "hooks", "moments", "ms", "number", "percent", "text")
-
-    def __init__(self, number: int, at: int, text: str) -> None:
-        self.number = number
-        self.at = at
-        self.text = text
-        self.hooks = 0
-        self.first = 0
-        self.ms = 0.0
-        self.percent: float | None = None
-        self.calls = 0
-        self.failed = 0
-        self.moments: list[Moment] = []
-
-    def add_hook(self, hook: HookCall) -> None:
-        self.hooks += 1
-        self.first = self.first or began(hook)
-        self.ms += hook["ms"] or 0
-        if hook["percent"] is not None:
-            self.percent = hook["percent"]
-
-    def record(self, until: int, zone_of: Callable[[float | None], str]) -> Turn:
-        at = self.at or self.first
-        return {
-            "number": self.number,
-            "at": clock.iso(at) if at else (self.moments[0]["at"] if self.moments else "unknown"),
-            "seconds": round(max(0, until - at) / 1000, 1) if at else None,
-            "prompt": self.text,
-            "contextPercent": None if self.percent is None else round(self.percent, 1),
-            "zone": zone_of(self.percent),
-            "toolCalls": self.calls,
-            "failedCalls": self.failed,
-            "hooks": self.hooks,
-            "hookMs": round(self.ms, 1),
-            "moments": self.moments,
-        }

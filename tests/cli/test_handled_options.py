@@ -20,14 +20,14 @@ from cli.otel import search as otel
 from cli.parameter import session_around
 from cli.recall import search as recall
 from cli.session import checkpoint, lost
-from cli.session_report import life, page_file
+from cli.session_report import page_file
+from cli.session_report import sessions as life
 from cli.store import backup
 from cli.switch import exclusion, switch
 from core import clock, config
 from core.errors import Failure
 from core.repository import switches
 from memory.vault.records import Record
-from session.session_report.page import POLICY
 
 TURN: dict[str, Any] = {"role": "", "messages": [], "files": [], "percent": None, "tokens": None, "window": None}
 NO_FILTER: dict[str, Any] = {"session": "", "project": "", "before": "", "match": ""}
@@ -270,12 +270,12 @@ def test_how_far_back_a_list_of_sessions_goes(monkeypatch: pytest.MonkeyPatch, h
 
 def test_a_page_replaces_a_page_or_an_empty_file_alone(tmp_path: Path) -> None:
     where = tmp_path / "page.html"
-    for before in (b"", b"x" * (1024 - len(POLICY)) + POLICY.encode()):
+    for before in (b"", b"x" * (1024 - len(page_file.POLICY)) + page_file.POLICY.encode()):
         where.write_bytes(before)
         answer: Any = page_file.write("täxt", str(where), "name")
         assert answer.result == {"file": str(where), "bytes": 5}
         assert where.read_text() == "täxt"
-    for other in (b"mine", b"x" * (1025 - len(POLICY)) + POLICY.encode()):
+    for other in (b"mine", b"x" * (1025 - len(page_file.POLICY)) + page_file.POLICY.encode()):
         where.write_bytes(other)
         assert refused(page_file.write, "x", str(where), "name") == f"{where} is there, and no page of ours"
         assert where.read_bytes() == other
@@ -506,13 +506,12 @@ def test_a_branch_needs_its_target() -> None:
 
 def test_the_session_that_lost_is_asked_of(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lost._given(None) == lost._given(" ") == ""
-    assert life._given(None) == life._given(" ") == ("", "")
-    assert (lost._given(" s-1 "), life._given(" s-1 ")) == ("s-1", ("s-1", "given"))
+    assert lost._given(" s-1 ") == "s-1"
     monkeypatch.setenv("PI_SESSION_HANDLE", " s-2 ")
-    assert (lost._given(" "), life._given(None)) == ("s-2", ("s-2", "environment"))
+    assert lost._given(" ") == "s-2"
     assert session_around() == "s-2"
     monkeypatch.setenv("SLOG_SESSION_ID", "s-1")
     monkeypatch.setenv("JOELCLAW_SESSION_ID", " ")
     assert session_around() == "s-1", "the first that is set"
     monkeypatch.setattr(os, "getcwd", lambda: (_ for _ in ()).throw(FileNotFoundError()))
-    assert lost._here() == life._here() == recall._here() == switch._project_here() == ""
+    assert lost._here() == recall._here() == switch._project_here() == ""

@@ -17,7 +17,7 @@ from cli.otel import search as otel
 from cli.recall import everywhere
 from cli.recall import search as recall
 from cli.session import lost
-from cli.session_report import life
+from cli.session_report import sessions as life
 from cli.store import backup
 from core.errors import Failure
 from session.lost.report import Lost
@@ -142,7 +142,7 @@ def test_what_a_session_s_memories_come_back_by(monkeypatch: pytest.MonkeyPatch,
     names = [f"m{n}" for n in range(count)]
     monkeypatch.setattr(reports.sqlite, "open_writing", lambda **_: None)
     monkeypatch.setattr(reports.sqlite, "load_vectors", lambda _: False)
-    monkeypatch.setattr("session.session_report.chosen.meant", lambda _, session: session)
+    monkeypatch.setattr("session.session_report.listing.meant", lambda _, session: session)
     monkeypatch.setattr("memory.forget.forget_session", lambda *_, **__: (names, 3))
     answer = reports.forget({**FORGET, "session": "s"})
     (action,) = answer.next_actions
@@ -345,12 +345,12 @@ def test_a_pattern_that_is_none() -> None:
 
 def test_a_life_and_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(life.sqlite, "open_reading", lambda: None)
-    monkeypatch.setattr(life.chosen, "meant", lambda _, session: session)
-    monkeypatch.setattr(life.chosen, "is_known", lambda _, session: session == "known")
-    monkeypatch.setattr(life.chosen, "newest", lambda *_: ("newest", "project"))
+    monkeypatch.setattr(life.listing, "meant", lambda _, session: session)
+    monkeypatch.setattr(life.listing, "is_known", lambda _, session: session == "known")
+    monkeypatch.setattr(life.listing, "newest", lambda *_: ("newest", "project"))
     options = {"id": "s 1", "html": False, "to": None, "full": 0}
     for count, lost_too in ((0, []), (1, ["joelclaw lost 's 1'"])):
-        monkeypatch.setattr(life.life, "of_session", lambda *_, n=count: {"compactions": n})
+        monkeypatch.setattr(life.one_session, "of_session", lambda *_, n=count: {"compactions": n})
         answer: Any = life.show(options)
         assert commands(answer) == ["joelclaw session show 's 1' --html", *lost_too]
         assert answer.result == {"compactions": count, "chosen": "given", "full": False}

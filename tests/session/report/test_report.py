@@ -11,13 +11,11 @@ import apsw
 import pytest
 from claude_transcript import SESSION
 from conftest import NOW_MS, Run
-from hypothesis import given
-from hypothesis import strategies as st
 from lived_session import live
 from terminal import on_terminal, without_style
 
 from core.store import migrations
-from session.session_report.percentile import LEAST, cost, percentile, rate
+from session.session_report.report import percentile
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
@@ -132,21 +130,5 @@ def test_on_a_terminal(run: Run, home: Path) -> None:
         ([1, 2, 3], 100, 3),
     ],
 )
-def test_percentiles_by_nearest_rank(values: Sequence[float], percent: float, expected: float | None) -> None:
+def test_percentiles_by_nearest_rank(values: Sequence[float], percent: int, expected: float | None) -> None:
     assert percentile(values, percent) == expected
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=1), st.floats(0.1, 100))
-def test_a_percentile_is_one_of_them_and_holds_what_it_says(values: list[float], percent: float) -> None:
-    ordered = sorted(round(value, 1) for value in values)
-    found = percentile(ordered, percent)
-    assert found in ordered
-    assert sum(value <= found for value in ordered) * 100 >= percent * len(ordered) - 1e-6
-    figures = cost(ordered)
-    assert figures["count"] == len(values)
-    assert figures["max"] == ordered[-1]
-
-
-def test_a_rate_of_too_few_is_none() -> None:
-    assert rate(LEAST - 1, LEAST - 1) is None
-    assert rate(1, LEAST) == 1 / LEAST

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
+from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer, quoted, step
 from cli.parameter import session_around
 from cli.session_report import page_file
-from core import clock, config, project
+from clients import registry
+from core import clock, config, files, project
 from core.errors import usage
 from core.store import sqlite
 from core.store.sqlite import apsw
-from session.session_report import chosen, life, listing
+from session.session_report import listing, one_session
+from session.session_report import report as reports
 from session.state import state_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from core.envelope import NextAction
 
 CODE = "SESSION_INVALID_ARGS"
@@ -30,9 +29,8 @@ def list_(options: dict[str, Any]) -> Answer:
         Failure: SESSION_INVALID_ARGS for a client that there is not; or what the store and the states say.
     """
     client, hours = options["client"] or "", options["hours"]
-    if client:
-        _check_client(client)
-    since = 0 if hours is None else int(clock.now_ms() - hours * clock.HOUR_MS)
+    if client and client not in registry.CLIENTS:
+        raise usage(CODE, f"there is no client {client[:40]!r}", f"give --client {registry.either(registry.CLIENTS)}")
     try:
         rows, count = listing.sessions(
             sqlite.open_reading(),
@@ -40,7 +38,7 @@ def list_(options: dict[str, Any]) -> Answer:
             limit=options["limit"],
             project=options["project"] or "",
             client=client,
-            since=since,
+            since=0 if hours is None else int(clock.now_ms() - hours * clock.HOUR_MS),
         )
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
@@ -51,37 +49,35 @@ def list_(options: dict[str, Any]) -> Answer:
     return Answer({"count": count, "sessions": rows}, actions)
 
 
-def _check_client(client: str) -> None:
-    from clients import registry
-
-    if client not in registry.CLIENTS:
-        raise usage(CODE, f"there is no client {client[:40]!r}", f"give --client {registry.either(registry.CLIENTS)}")
-
-
 def show(options: dict[str, Any]) -> Answer | int:
     """One session's life; with `--html` as a page. Of a session around of which nothing is kept it is the newest.
 
     Raises:
         Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS, PAGE_NOT_WRITTEN, or what the store says.
     """
+    given, how = (options["id"] or "").strip(), "given"
+    if not given:
+        given, how = session_around(), "environment"
     try:
         db = sqlite.open_reading()
-        given, how = _given(options["id"])
-        if given and (how == "given" or chosen.is_known(db, given)):
-            session = chosen.meant(db, given)
+        given = state_file.identity(given) if given else ""
+        if given and (how == "given" or listing.is_known(db, given)):
+            session = listing.meant(db, given)
         else:
-            session, how = chosen.newest(db, project.name_of(_here()))
-        found = life.of_session(db, session, config.load())
+            session, how = listing.newest(db, project.name_of(files.current_folder()))
+        found = one_session.of_session(db, session, config.load())
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
+    result = {**found, "chosen": how, "full": bool(options["full"])}
     if options["html"] or options["to"] is not None:
-        from session.session_report import session_page
+        from cli.session_report import view
 
-        return page_file.write(session_page.of(found), options["to"], f"joelclaw-session-{session[:8]}.html")
+        page = view.page(view.draw_session, {**result, "full": True}, f"Session {session}")
+        return page_file.write(page, options["to"], f"joelclaw-session-{session[:8]}.html")
     actions = [step(f"joelclaw session show {quoted(session)} --html", "the same as a page for a browser")]
     if found["compactions"]:
         actions.append(step(f"joelclaw lost {quoted(session)}", "what the last compaction dropped"))
-    return Answer({**found, "chosen": how, "full": bool(options["full"])}, actions)
+    return Answer(result, actions)
 
 
 def report(options: dict[str, Any]) -> Answer | int:
@@ -90,33 +86,17 @@ def report(options: dict[str, Any]) -> Answer | int:
     Raises:
         Failure: PAGE_NOT_WRITTEN, or what the store says.
     """
-    from session.session_report import report as reports
-
     try:
         found = reports.of_all(sqlite.open_reading(), hours=options["hours"], now=clock.now_ms())
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
-    if options["html"] or options["to"] is not None:
-        from session.session_report import report_page
-
-        return page_file.write(report_page.of(found), options["to"], "joelclaw-report.html")
     hours = f"{found['hours']:g}"
+    if options["html"] or options["to"] is not None:
+        from cli.session_report import view
+
+        page = view.page(view.draw_report, found, f"joelclaw: the last {hours} hours")
+        return page_file.write(page, options["to"], "joelclaw-report.html")
     actions: list[NextAction] = [step(f"joelclaw report --hours {hours} --html", "the same as a page for a browser")]
     if found["errors"]["total"]:
         actions.append(step(f"joelclaw otel list --level error,fatal --hours {hours}", "the errors one by one"))
     return Answer(found, actions)
-
-
-def _given(session: str | None) -> tuple[str, str]:
-    """The session that is named, and by whom: "given" or "environment"."""
-    if session and session.strip():
-        return state_file.identity(session.strip()), "given"
-    around = session_around()
-    return (state_file.identity(around), "environment") if around else ("", "")
-
-
-def _here() -> str:
-    try:
-        return os.getcwd()
-    except OSError:  # the folder is gone
-        return ""
