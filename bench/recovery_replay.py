@@ -24,7 +24,6 @@ from recovery_score import ANSWER_CHARS
 from recovery_session import Moment, Session
 
 from clients import registry
-from clients.context_window import context_window
 from core import json_text
 from core.config import Config
 from core.process import background_process
@@ -96,7 +95,7 @@ class Replay:
         self.writes_late = session.client == "claude"
         self.names: dict[Kind, str] = dict(_EXTENSION_NAMES)
         if not self.is_extension:
-            self.names = {kind: name for name, kind in client.hooks().KINDS.items()}
+            self.names = {kind: name for name, kind in client.events.items()}
         folder = home / "transcripts"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         stem = f"rollout-{session.id}" if session.client == "codex" else session.id
@@ -278,7 +277,7 @@ class Replay:
         """What our own extension tells with every event."""
         said = [moment.text for moment in self.session.moments[:place] if moment.kind == "prompt"]
         tokens = next((self.session.usage[n] for n in range(self.line, -1, -1) if n in self.session.usage), None)
-        window = context_window(self.session.client, (), tokens or 0, Config({}))
+        window = registry.row(self.session.client).context_window((), tokens or 0, Config({}))
         percent = round(tokens * 100 / window, 2) if tokens else None
         return {"messages": said[-_LAST_MESSAGES:], "tokens": tokens, "window": window, "percent": percent}
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from clients import content, lines, registry
-from clients.moment import ms
+from clients.content import parse_timestamp
 from core import project
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Session:
 
     def at(self, line: int) -> int | None:
         """When a line was written, ms since the epoch."""
-        return ms(self.records[line].get("timestamp"))
+        return parse_timestamp(self.records[line].get("timestamp"))
 
     @cached_property
     def compactions(self) -> list[int]:

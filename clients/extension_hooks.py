@@ -1,27 +1,17 @@
-"""pi and OpenCode: our own extension and plugin send the payload and deliver each text themselves."""
+"""pi and OpenCode: our own extension and plugin send the payload and deliver each text themselves. Hot path."""
 
 from __future__ import annotations
 
-from clients import content, moment
-from clients import payload as fields
+from clients import content, hooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
-    from clients.event import HookEvent, Item, Kind, Text, Tool
+    from clients.client import Client
+    from clients.event import HookEvent, Item, Text, Tool
 
-KINDS: dict[str, Kind] = {
-    "session_start": "start",
-    "prompt": "prompt",
-    "tool": "tool",
-    "turn_end": "turn",
-    "before_compaction": "before_compaction",
-    "before_branch": "before_branch",
-    "after_compaction": "after_compaction",
-    "session_end": "end",
-}
 NOTICE = "compaction-notice"
 """The kind of text that the extension shows to the user (`session.compaction.client_compaction`)."""
 CANCEL = "compaction-cancelled"
@@ -31,33 +21,28 @@ SUMMARY = "compaction-summary"
 _FIELDS = {NOTICE: "notice", CANCEL: "cancel", SUMMARY: "summary"}
 """Those that are no texts for the model, and the fields in which they stand."""
 _MOST_ENTRIES = 400
+_MOST_TEXTS = 32
 _LONGEST_ID = 200
 _LONGEST_INPUT = 4_000
 
 
-def reader(agent: str) -> Callable[[dict[str, Any], str], HookEvent]:
-    """What reads a payload of our extension in a client; its name makes the ids of messages unique."""
-
-    def read(payload: dict[str, Any], name: str) -> HookEvent:
-        event = fields.event(payload, name, KINDS.get(name, "ignored"))
-        prompt = fields.text(payload, "prompt")
-        event["messages"] = [*fields.texts(payload, "messages"), *((prompt,) if prompt else ())]
-        event["files"] = fields.texts(payload, "files")
-        event["percent"] = fields.number(payload, "percent")
-        event["tokens"] = fields.whole(payload, "tokens")
-        event["window"] = fields.whole(payload, "window")
-        event["said"] = fields.whole(payload, "said")
-        event["instructions"] = fields.text(payload, "instructions")
-        entries = payload.get("entries")
-        for entry in entries[-_MOST_ENTRIES:] if isinstance(entries, list) else ():
-            if isinstance(entry, dict):
-                event["items"] += _items(entry, agent)
-        return event
-
-    return read
+def read(client: Client, payload: dict[str, Any], name: str) -> HookEvent:
+    """What a payload says; the client's name makes the ids of its messages unique."""
+    event = hooks.event(client, payload, name)
+    prompt = hooks.text(payload, "prompt")
+    event["messages"] = [*_texts(payload, "messages"), *((prompt,) if prompt else ())]
+    event["files"] = _texts(payload, "files")
+    event["percent"] = _number(payload.get("percent"))
+    event["tokens"] = _whole(payload.get("tokens"))
+    event["window"] = _whole(payload.get("window"))
+    event["said"] = _whole(payload.get("said"))
+    event["instructions"] = hooks.text(payload, "instructions")
+    for entry in content.rows(payload.get("entries"))[-_MOST_ENTRIES:]:
+        event["items"] += _items(entry, client.name)
+    return event
 
 
-def answer(_event: HookEvent, texts: Sequence[Text]) -> str:
+def answer(texts: Sequence[Text]) -> str:
     """One line of JSON, with an empty list where nothing is to be said; the other fields are for the extension."""
     from core import json_text
 
@@ -68,44 +53,56 @@ def answer(_event: HookEvent, texts: Sequence[Text]) -> str:
 
 def _items(entry: dict[str, Any], agent: str) -> list[Item]:
     role = entry.get("role")
-    said = fields.text(entry, "text")
-    identifier = fields.text(entry, "id")[:_LONGEST_ID]
     if role not in ("user", "assistant"):
         return []
+    identifier = hooks.text(entry, "id")[:_LONGEST_ID]
     tools: list[Tool] = []
-    outcomes: list[Item] = []
-    plans: list[Item] = []
-    given = entry.get("tools")
-    for number, tool in enumerate(given if isinstance(given, list) else ()):
-        if not isinstance(tool, dict):
-            continue
+    behind: list[Item] = []
+    for number, tool in enumerate(content.rows(entry.get("tools"))):
         call = f"{identifier}/{number}"
+        files = _texts(tool, "files")
         tools.append(
             {
                 "call": call,
-                "name": fields.text(tool, "name"),
-                "files": fields.texts(tool, "files"),
-                "command": fields.text(tool, "command"),
-                "target": fields.text(tool, "target") or next(iter(fields.texts(tool, "files")), ""),
-                "given": _given(tool),
+                "name": hooks.text(tool, "name"),
+                "files": files,
+                "command": hooks.text(tool, "command"),
+                "target": hooks.text(tool, "target") or next(iter(files), ""),
+                "given": _given(tool.get("given")),
             }
         )
-        outcome = fields.text(tool, "outcome")
+        outcome = hooks.text(tool, "outcome")
         if tool.get("done", bool(outcome)) is True:
-            outcomes.append(content.outcome(call, outcome, tool.get("failed") is True))
+            behind.append(content.outcome(call, outcome, tool.get("failed") is True))
         plan = content.plan(tool.get("plan"), ("text",))
         if plan:
-            plans.append(plan)
-    at = moment.ms(entry.get("at"))
+            behind.append(plan)
+    text = hooks.text(entry, "text")
+    at = content.parse_timestamp(entry.get("at"))
     unique = f"{agent}:{identifier}" if identifier else ""
-    return [{"kind": "said", "id": unique, "role": role, "text": said, "tools": tools, "at": at}, *outcomes, *plans]
+    return [{"kind": "said", "id": unique, "role": role, "text": text, "tools": tools, "at": at}, *behind]
 
 
-def _given(tool: dict[str, Any]) -> str:
-    """All texts of a tool's input, of a long one both ends: of an object with its names, or as one text."""
-    given = tool.get("given")
-    if isinstance(given, str):
-        return fields.text(tool, "given")
+def _given(given: object) -> str:
+    """All texts of a tool's input, an object with its names or one text; of a long one both ends."""
     text = content.given_text(given)
     half = _LONGEST_INPUT // 2
     return text if len(text) <= _LONGEST_INPUT else f"{text[:half]}\n{text[-half:]}"
+
+
+def _texts(payload: dict[str, Any], key: str) -> list[str]:
+    """A list of strings; of many the last ones."""
+    given = payload.get(key)
+    given = given[-_MOST_TEXTS:] if isinstance(given, list) else []
+    return [hooks.text({key: one}, key) for one in given if isinstance(one, str) and one]
+
+
+def _number(value: object) -> float | None:
+    """A number that is not negative."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value if is_number and 0 <= value < 1e12 else None  # type: ignore[operator,return-value]
+
+
+def _whole(value: object) -> int | None:
+    number = _number(value)
+    return None if number is None else int(number)

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from clients.registry import Client
+    from clients.client import Client
 
 SESSION = "joelclaw-doctor"
 """The session that such a call names."""
@@ -14,7 +14,7 @@ SESSION = "joelclaw-doctor"
 
 def events(client: Client) -> list[str]:
     """The events to call: one whose answer reaches the model, and one that prints nothing, where there are both."""
-    kinds = client.hooks().KINDS
+    kinds = client.events
     return [next(name for name, kind in kinds.items() if kind == wanted) for wanted in ("start", "end")
             if wanted in kinds.values()]  # fmt: skip
 
@@ -24,7 +24,7 @@ def payload(client: Client, event: str, folder: str) -> dict[str, Any]:
     common: dict[str, Any] = {"session_id": SESSION, "cwd": folder}
     if client.extension:
         return {**common, "transcript_path": None, "messages": [], "percent": None, "tokens": None, "window": None}
-    kind = client.hooks().KINDS.get(event)
+    kind = client.events.get(event)
     more = {"start": {"source": "startup"}, "end": {"reason": "other"}, "prompt": {"prompt": ""}}.get(str(kind), {})
     return {**common, "transcript_path": "", "hook_event_name": event, **more}
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -12,17 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
 
-LONGEST = 16 * 1024 * 1024
-"""Bytes of a line; of a longer one only the ids are read."""
-_HEAD = 4096
 _MOST_PROBLEMS = 20
 _BOM = b"\xef\xbb\xbf"
-_ID = re.compile(rb'(?<!\\)"(id|parentId|uuid|parentUuid)"\s*:\s*(?:"([^"\\]{1,200})"|null)')
-_LONE = re.compile("[\ud800-\udfff]")
 
 
 class Line(NamedTuple):
-    """Where a line stands: its number from 1, its offset and size in bytes; size 0 where it is too long to read."""
+    """Where a line stands: its number from 1, its offset and size in bytes."""
 
     number: int
     offset: int
@@ -49,69 +43,30 @@ class Problems:
 
 
 def values(handle: BinaryIO, problems: Problems) -> Iterator[tuple[Line, dict[str, Any] | None]]:
-    """Every line that is not empty with its object, None for one that has none.
-
-    A line longer than 16 MiB comes with the ids that stand at its beginning and its end, and nothing else.
-    """
-    number = offset = 0
-    while data := handle.readline(LONGEST):
-        number += 1
-        start = offset
+    """Every line that is not empty with its object, None for one that has none."""
+    offset = 0
+    for number, data in enumerate(handle, 1):
+        bare = data.removeprefix(_BOM) if number == 1 else data
+        start = offset + len(data) - len(bare)
         offset += len(data)
-        if len(data) >= LONGEST and data[-1:] != b"\n":
-            tail = data
-            while data[-1:] != b"\n" and (more := handle.readline(LONGEST)):
-                offset += len(more)
-                tail = (tail + more)[-_HEAD:] if len(more) < _HEAD else more[-_HEAD:]
-                if more[-1:] == b"\n":
-                    break
-            problems.add(f"line {number} is longer than {LONGEST // 1024 // 1024} MiB; what it says was left out")
-            yield Line(number, start, 0), _ids_of(data[:_HEAD], tail)
+        if bare.isspace():
             continue
-        if number == 1:
-            data = data.removeprefix(_BOM)
-            start = offset - len(data)
-        if data.isspace():
-            continue
-        value = parsed(data)
+        value = parsed(bare)
         if not isinstance(value, dict):
-            ending = data[-1:] != b"\n"
-            problems.add(f"line {number} is {'cut off' if ending else 'no JSON object'}")
+            what = "no JSON object" if data.endswith(b"\n") else "cut off"
+            problems.add(f"line {number} is {what}")
             value = None
-        yield Line(number, start, len(data)), value
+        yield Line(number, start, len(bare)), value
 
 
 def parsed(data: bytes) -> Any:
-    """The JSON value of a line, None where it is none. Half a surrogate pair and what is no UTF-8 become U+FFFD."""
+    """The JSON value of a line, None where it is none. Half a surrogate pair and what is no UTF-8 are replaced."""
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
         pass
-    if data.lstrip()[:1] != b"{":
-        return None
     try:
-        return _mended(json.loads(data.decode("utf-8", "replace"), parse_constant=_refuse))
+        plain = json.dumps(json.loads(data.decode("utf-8", "replace")), ensure_ascii=False)
+        return orjson.loads(plain.encode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _mended(value: Any) -> Any:
-    if isinstance(value, str):
-        return _LONE.sub("\ufffd", value)
-    if isinstance(value, list):
-        return [_mended(one) for one in value]
-    if isinstance(value, dict):
-        return {_mended(name): _mended(one) for name, one in value.items()}
-    return value
-
-
-def _ids_of(head: bytes, tail: bytes) -> dict[str, Any] | None:
-    """The ids of a line of which only the ends were read: a tree without it would fall apart."""
-    found: dict[str, Any] = {}
-    for name, text in (*_ID.findall(head), *_ID.findall(tail[-_HEAD:])):
-        found.setdefault(name.decode(), text.decode("utf-8", "replace") or None)
-    return {"type": "too-long", **found} if found else None

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from clients.client import Client
     from clients.own_settings import Obstacle, Place
 
 ABOUT_RULES = "joelclaw: its search of memory runs without a question (joelclaw install, and uninstall)"
@@ -27,81 +28,56 @@ class Event:
 
 
 class Settings:
-    """The files of a client. Its `install.py` has a subclass where something goes by rules of its own.
+    """The files of a client. A subclass of the same name in its `install.py` sets what differs from this one."""
 
-    Args:
-        name: the client's.
-        variable: environment variable that names its configuration folder.
-        folder: that folder below the user's home, where the variable is not set.
-        file: below that folder: the settings with hooks, or our extension.
-        applies: when an installation takes effect, in words.
-        local_folder: in a project, where it is not `folder`.
-        transcripts: below that folder, where its session files lie (a pattern).
-        timeout: after which the client ends a hook, in its own unit; 0 where it loads our extension.
-        end_timeout: the same for the end of a session, where the client allows no more.
-        edit_tools: the tools that write files, as the client's matcher names them: our hook is entered after no other,
-            since the transcript tells of those; "" where it is needed after each.
-        comments: the client reads comments in its settings.
-        label: a hook's name on the client's screen, where it shows one.
-        allowed: in `file`, the way to the list of shell commands that are run without a question.
-        rule: how an entry there names the beginning of a command (`{}`).
-        rule_file: below the folder: a file of ours with such rules, where the client takes one.
-        skill: below the folder: a short instruction that the client's model may read.
-        servers_file: below the folder: where the client's MCP servers are, if it has such and not in `file`.
-        has_servers: it starts MCP servers.
-    """
+    variable: str
+    """Environment variable that names its configuration folder."""
+    folder: str
+    """That folder below the user's home, where the variable is not set."""
+    local_folder = ""
+    """In a project, where it is not `folder`."""
+    file: str
+    """Below that folder: the settings with hooks, or our extension."""
+    applies: str
+    """When an installation takes effect, in words."""
+    transcripts = ""
+    """Below that folder, at any depth, its session files: a folder, and a pattern of their names."""
+    timeout = 0
+    """After which the client ends a hook, in its own unit; 0 where it loads our extension."""
+    end_timeout = 0
+    """The same for the end of a session, where the client allows no more."""
+    edit_tools = ""
+    """The tools that write files, as the client's matcher names them: our hook is entered after no other, since the
+    transcript tells of those; "" where it is needed after each."""
+    comments = False
+    """The client reads comments in its settings."""
+    label = ""
+    """A hook's name on the client's screen, where it shows one."""
+    allowed: tuple[str, ...] = ()
+    """In `file`, the way to the list of shell commands that are run without a question."""
+    rule = ""
+    """How an entry there names the beginning of a command (`{}`)."""
+    rule_file = ""
+    """Below the folder: a file of ours with such rules, where the client takes one."""
+    skill = ""
+    """Below the folder: a short instruction that the client's model may read."""
+    servers_file = ""
+    """Below the folder: where the client's MCP servers are, if it has such and not in `file`."""
+    has_servers = False
+    """It starts MCP servers."""
 
-    def __init__(
-        self,
-        name: str,
-        variable: str,
-        folder: str,
-        file: str,
-        applies: str,
-        *,
-        local_folder: str = "",
-        transcripts: str = "",
-        timeout: int = 0,
-        end_timeout: int = 0,
-        edit_tools: str = "",
-        comments: bool = False,
-        label: str = "",
-        allowed: tuple[str, ...] = (),
-        rule: str = "",
-        rule_file: str = "",
-        skill: str = "",
-        servers_file: str = "",
-        has_servers: bool = False,
-    ) -> None:
-        self.name = name
-        self.variable = variable
-        self.folder = folder
-        self.file = file
-        self.applies = applies
-        self.local_folder = local_folder
-        self.transcripts = transcripts
-        self.timeout = timeout
-        self.end_timeout = end_timeout
-        self.edit_tools = edit_tools
-        self.comments = comments
-        self.label = label
-        self.allowed = allowed
-        self.rule = rule
-        self.rule_file = rule_file
-        self.skill = skill
-        self.servers_file = servers_file
-        self.has_servers = has_servers
+    def __init__(self, client: Client) -> None:
+        self.name = client.name
+        self._kinds = client.events
 
     @property
     def events(self) -> tuple[Event, ...]:
         """The events to enter hooks for; none for a client that loads our extension."""
-        if not self.timeout:
-            return ()
-        kinds = __import__(f"clients.{self.name}.hooks", fromlist=["_"]).KINDS
         ended = {"end": self.end_timeout or self.timeout}
         return tuple(
             Event(name, ended.get(kind, self.timeout), self.edit_tools if kind == "tool" else "")
-            for name, kind in kinds.items()
+            for name, kind in self._kinds.items()
+            if self.timeout
         )
 
     @property
@@ -148,9 +124,9 @@ class Settings:
 
         return os.path.isdir(self.home()) or shutil.which(self.name) is not None
 
-    def notes(self, _settings: dict[str, Any], *, project: bool) -> list[str]:  # noqa: ARG002  # for subclasses
-        """What the user has to know or to do before the hooks run, going by the client's settings without our part."""
-        return []
+    def notes(self, *, project: bool) -> list[str]:
+        """What the user has to know or to do before the hooks run."""
+        return [one.message for one in self.switched_off(project=project)]
 
     def shell(self) -> tuple[str, ...]:
         """The words before the command of a hook, as the client runs it."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 
 from clients import registry
-from clients.context_window import context_window
 from core import json_text
 from core.errors import Failure
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, BinaryIO, Literal, TypedDict
 
-    from clients.registry import Format
+    from clients.client import Format
     from core.config import Config
 
     class ContextUsage(TypedDict):
@@ -67,7 +66,7 @@ def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> 
         found.tokens, found.source = None, "none"
     tokens = found.tokens
     used = tokens or 0 if found.source != "estimate" else 0
-    window = found.window or context_window(agent, (model, found.model), used, config)
+    window = found.window or registry.row(agent).context_window((model, found.model), used, config)
     if tokens is not None and found.source == "estimate":
         tokens = min(tokens, window)
     percent = round(tokens * 100 / window, 2) if tokens is not None else None

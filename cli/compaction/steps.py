@@ -18,7 +18,7 @@ from session.compaction.context import Limits
 from session.compaction.preparation import Preparation
 
 if TYPE_CHECKING:
-    from clients.registry import CompactionSettings
+    from clients.client import CompactionSettings
     from core.envelope import NextAction
 
 _NOTHING_YET = "there is nothing to compact yet: this sums up the whole conversation"

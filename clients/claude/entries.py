@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from clients import content, tokens
 from clients.claude import transcript
-from clients.content import rows, string, table, whole
+from clients.content import parse_timestamp, rows, string, table, whole
 from clients.entry import Block, Compaction, Entry, Message, Usage, path_to
 from clients.file_operations import NONE, FileOperations, together
-from clients.moment import ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -92,7 +91,7 @@ class Reader:
 
 def messages(value: dict[str, Any], entry: Entry) -> Iterable[Message]:
     """The messages of an entry: the results of several tools, and what the user said, may stand in one."""
-    at = ms(value.get("timestamp"))
+    at = parse_timestamp(value.get("timestamp"))
     message = table(value.get("message"))
     if entry.role == "assistant":
         stop = string(message.get("stop_reason"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clients.settings import Settings
+from clients import settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,11 +19,21 @@ _MANAGED = (
 """What an administrator decides, on Linux and on macOS."""
 
 
-class _Claude(Settings):
-    def notes(self, settings: dict[str, Any], *, project: bool) -> list[str]:  # noqa: ARG002
-        """Whether hooks are switched off."""
-        off = settings.get("disableAllHooks") is True
-        return ["hooks are switched off in this file by `disableAllHooks`"] if off else []
+class Settings(settings.Settings):
+    """Of Claude Code."""
+
+    variable = "CLAUDE_CONFIG_DIR"
+    folder = ".claude"
+    file = "settings.json"
+    applies = "takes effect in the next session of Claude Code"
+    transcripts = "projects/*.jsonl"
+    timeout = 5  # seconds
+    edit_tools = "Edit|Write|MultiEdit|NotebookEdit"
+    allowed = ("permissions", "allow")
+    rule = "Bash({}:*)"
+    skill = "skills/joelclaw/SKILL.md"
+    servers_file = ".claude.json"
+    has_servers = True
 
     def servers(self, *, project: bool) -> str:
         """A project's own file beside its folder; the user's in his home, or in the folder that the variable names."""
@@ -66,20 +76,3 @@ class _Claude(Settings):
     def _nearest_first(self) -> tuple[str, ...]:
         local = os.path.abspath(os.path.join(self.folder, "settings.local.json"))
         return (local, self.path(project=True), self.path(project=False))
-
-
-SETTINGS = _Claude(
-    "claude",
-    "CLAUDE_CONFIG_DIR",
-    ".claude",
-    "settings.json",
-    "takes effect in the next session of Claude Code",
-    transcripts="projects/**/*.jsonl",
-    timeout=5,  # seconds
-    edit_tools="Edit|Write|MultiEdit|NotebookEdit",
-    allowed=("permissions", "allow"),
-    rule="Bash({}:*)",
-    skill="skills/joelclaw/SKILL.md",
-    servers_file=".claude.json",
-    has_servers=True,
-)

@@ -1,1 +1,25 @@
 """Codex."""
+
+from __future__ import annotations
+
+from clients.client import Client
+
+
+class Codex(Client):
+    """Its hooks are those of Claude Code (0.169.0)."""
+
+    name = "codex"
+    title = "Codex"
+    events = {
+        "SessionStart": "start",
+        "UserPromptSubmit": "prompt",
+        "PostToolUse": "tool",
+        "Stop": "turn",
+        "PreCompact": "before_compaction",
+        "SessionEnd": "end",
+    }
+    session_file = "rollout"
+    has_entries = True
+    window = 272_000
+    session_variable = "CODEX_THREAD_ID"
+    login_shell = True

@@ -12,10 +12,9 @@ import orjson
 
 from clients import content, tokens
 from clients.codex import transcript
-from clients.content import rows, string, table, whole
+from clients.content import parse_timestamp, rows, string, table, whole
 from clients.entry import Block, Compaction, Entry, Message, Usage
 from clients.file_operations import NONE, FileOperations
-from clients.moment import ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from clients.entry import Role
     from clients.lines import Line, Problems
 
-_CALLS = ("function_call", "custom_tool_call", "local_shell_call")
-_OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 _READS = ("read_file", "view_image")
 _NEW_FILE = "*** Add File: "
 _BEGINS = "Another language model started to solve this problem"
@@ -104,11 +101,11 @@ def _of_item(line: Line, value: dict[str, Any], payload: dict[str, Any], identif
     kind = payload.get("type")
     where = (line.number, line.offset, line.size)
     call = string(payload.get("call_id")) or string(payload.get("id"))
-    if kind in _CALLS:
+    if kind in transcript.CALLS:
         calls = (call,) if call else ()
         files = _files(payload)
         return Entry(identifier, parent, "message", *where, "assistant", can_cut=True, calls=calls, files=files)
-    if kind in _OUTPUTS:
+    if kind in transcript.OUTPUTS:
         return Entry(identifier, parent, "message", *where, "tool_result", answers=(call,) if call else ())
     value.pop("timestamp", None)  # reading it takes longer than all the rest, and it is not kept
     message = next(iter(_items(value, identifier)), None)
@@ -144,7 +141,7 @@ def _history(value: dict[str, Any], identifier: str) -> Iterable[Message]:
     """What a compaction left: the messages of the user that it copied, then the summary."""
     payload = table(value.get("payload"))
     summary = string(payload.get("message"))
-    at = ms(value.get("timestamp"))
+    at = parse_timestamp(value.get("timestamp"))
     for row in rows(payload.get("replacement_history")):
         for item in transcript.items({"type": "response_item", "payload": row}):
             if item["kind"] == "said" and item["role"] == "user" and item["text"] != summary.strip():
@@ -184,14 +181,14 @@ def _take_back(found: list[Entry], turns: int) -> None:
 def _items(value: dict[str, Any], identifier: str) -> Iterable[Message]:
     payload = table(value.get("payload"))
     kind = payload.get("type")
-    at = ms(value.get("timestamp"))
+    at = parse_timestamp(value.get("timestamp"))
     if kind == "reasoning":
         texts = [string(part.get("text")) for part in rows(payload.get("summary"))]
         texts = texts if any(texts) else [string(part.get("text")) for part in rows(payload.get("content"))]
         blocks = tuple(Block("thinking", text) for text in texts if text)
         if blocks:
             yield Message(identifier, "assistant", blocks, at)
-    elif kind in _CALLS:
+    elif kind in transcript.CALLS:
         call = string(payload.get("call_id")) or string(payload.get("id"))
         name = string(payload.get("name")) or "local_shell"
         yield Message(identifier, "assistant", (Block("tool_call", "", name, _arguments(payload), call),), at)

@@ -4,41 +4,47 @@ from __future__ import annotations
 
 import os
 
-from clients.settings import ABOUT_RULES, Settings
+from clients import settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from clients.own_settings import Obstacle, Place
 
-_TRUST = (
+_REVIEW = (
     "start `codex` once: it says `Hooks need review`; choose `Trust all and continue`, or trust them later with"
-    " `/hooks`; `codex exec` runs none before that; after an upgrade that changes them it asks again"
+    " `/hooks`"
 )
 
 
-class _Codex(Settings):
-    def notes(self, settings: dict[str, Any], *, project: bool) -> list[str]:  # noqa: ARG002
-        """How they come to be trusted, and whether hooks are switched off."""
-        notes = [_TRUST]
-        if self._hooks_off():
-            notes.append("hooks are switched off in config.toml: set `hooks = true` in its [features]")
-        return [*notes, self.trusted_folder] if project else notes
+class Settings(settings.Settings):
+    """Of Codex."""
+
+    variable = "CODEX_HOME"
+    folder = ".codex"
+    file = "hooks.json"
+    applies = "takes effect in the next session of Codex, once its hooks are trusted"
+    transcripts = "sessions/rollout-*.jsonl"
+    timeout = 5  # seconds
+    end_timeout = 3
+    edit_tools = "apply_patch|Edit|Write"  # the last two are aliases of the first
+    rule_file = "rules/joelclaw.rules"
+    skill = "skills/joelclaw/SKILL.md"
+    servers_file = "config.toml"
+    has_servers = True
+
+    def notes(self, *, project: bool) -> list[str]:
+        """How the hooks come to be trusted, and whether they are switched off."""
+        about = f"{_REVIEW}; `codex exec` runs none before that; after an upgrade that changes them it asks again"
+        return [about, *super().notes(project=project), *([self.trusted_folder] if project else [])]
 
     def rules_of(self, commands: tuple[tuple[str, ...], ...]) -> str:
         """Rules of its execution policy."""
         import json
 
         lines = [f'prefix_rule(pattern = {json.dumps(words)}, decision = "allow")' for words in commands]
-        return "\n".join((f"# {ABOUT_RULES}", *lines, ""))
-
-    def _hooks_off(self) -> bool:
-        from clients.own_settings import read_toml, table
-
-        features = table(read_toml(self._configuration()), "features")
-        return features.get("hooks", features.get("codex_hooks")) is False
+        return "\n".join((f"# {settings.ABOUT_RULES}", *lines, ""))
 
     def shell(self) -> tuple[str, ...]:
         """The user's own shell, as at a login."""
@@ -46,11 +52,12 @@ class _Codex(Settings):
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # it is the user's for either
         """The feature, in the user's configuration."""
-        from clients.own_settings import Obstacle
+        from clients.own_settings import Obstacle, read_toml, table
 
-        if not self._hooks_off():
-            return []
         path = self._configuration()
+        features = table(read_toml(path), "features")
+        if features.get("hooks", features.get("codex_hooks")) is not False:
+            return []
         return [Obstacle(f"hooks are switched off in [features] of {path}", f"set `hooks = true` there, in {path}")]
 
     def untrusted(self, places: Sequence[Place], *, project: bool) -> list[Obstacle]:
@@ -62,24 +69,21 @@ class _Codex(Settings):
 
         known = read_toml(self._configuration())
         states = table(known, "hooks", "state")
-        keys = {
-            one.event: f"{self.path(project=project)}:{_label(one.event)}:{one.group}:{one.position}" for one in places
-        }
-        found = []
+        path = self.path(project=project)
+        keys = {one.event: f"{path}:{_label(one.event)}:{one.group}:{one.position}" for one in places}
         new = [event for event, key in keys.items() if not table(states, key).get("trusted_hash")]
         off = [event for event, key in keys.items() if table(states, key).get("enabled") is False]
+        found = []
         if new:
             which = "none of its hooks is" if len(new) == len(keys) else f"its hooks for {', '.join(new)} are not"
-            found.append(Obstacle(f"{which} trusted, so they do not run", _TRUST.partition("; `codex exec`")[0]))
+            found.append(Obstacle(f"{which} trusted, so they do not run", _REVIEW))
         if off:
-            found.append(
-                Obstacle(f"its hooks for {', '.join(off)} are switched off", "switch them on in `/hooks` of codex")
-            )
+            about = f"its hooks for {', '.join(off)} are switched off"
+            found.append(Obstacle(about, "switch them on in `/hooks` of codex"))
         here = os.getcwd()
         if project and table(known, "projects", here).get("trust_level") != "trusted":
-            found.append(
-                Obstacle(f"{here} is not trusted, so its hooks do not run", f"start `codex` in {here} and trust it")
-            )
+            about = f"{here} is not trusted, so its hooks do not run"
+            found.append(Obstacle(about, f"start `codex` in {here} and trust it"))
         return found
 
     def settings_beside(self, *, project: bool) -> list[str]:  # noqa: ARG002  # it is the user's for either
@@ -93,20 +97,3 @@ class _Codex(Settings):
 def _label(event: str) -> str:
     """The event as Codex writes it in the key of a trusted hook: `PreCompact` is `pre_compact`."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in event).removeprefix("_")
-
-
-SETTINGS = _Codex(
-    "codex",
-    "CODEX_HOME",
-    ".codex",
-    "hooks.json",
-    "takes effect in the next session of Codex, once its hooks are trusted",
-    transcripts="sessions/**/rollout-*.jsonl",
-    timeout=5,  # seconds
-    end_timeout=3,
-    edit_tools="apply_patch|Edit|Write",  # the last two are aliases of the first
-    rule_file="rules/joelclaw.rules",
-    skill="skills/joelclaw/SKILL.md",
-    servers_file="config.toml",
-    has_servers=True,
-)

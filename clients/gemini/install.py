@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import os
 
-from clients.settings import ABOUT_RULES, Settings
+from clients import settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from clients.own_settings import Obstacle, Place
 
 
-class _Gemini(Settings):
+class Settings(settings.Settings):
+    """Of Gemini CLI."""
+
+    variable = "GEMINI_CLI_HOME"
+    folder = ".gemini"
+    file = "settings.json"
+    applies = "takes effect when Gemini CLI is started anew"
+    transcripts = "tmp/*.jsonl"
+    timeout = 5000  # milliseconds
+    comments = True
+    label = "joelclaw"
+    rule_file = "policies/joelclaw.toml"
+    skill = "skills/joelclaw/SKILL.md"
+    has_servers = True
+
     def home(self) -> str:
         """Below the home that the variable names."""
         return os.path.join(os.environ.get(self.variable) or os.path.expanduser("~"), self.folder)
@@ -24,20 +37,13 @@ class _Gemini(Settings):
         import json
         import shlex
 
-        prefixes = ", ".join(json.dumps(" ".join(map(shlex.quote, words))) for words in commands)
+        prefixes = ", ".join(json.dumps(shlex.join(words)) for words in commands)
         rule = f'toolName = "run_shell_command"\ncommandPrefix = [{prefixes}]\ndecision = "allow"\npriority = 100'
-        return f"# {ABOUT_RULES}\n[[rule]]\n{rule}\n"
+        return f"# {settings.ABOUT_RULES}\n[[rule]]\n{rule}\n"
 
-    def notes(self, settings: dict[str, Any], *, project: bool) -> list[str]:
+    def notes(self, *, project: bool) -> list[str]:
         """Which folders it runs hooks in, and whether ours is switched off."""
-        notes = [self.trusted_folder] if project else []
-        config = settings.get("hooksConfig")
-        if isinstance(config, dict):
-            if config.get("enabled") is False:
-                notes.append("hooks are switched off in this file by `hooksConfig.enabled`")
-            elif isinstance(config.get("disabled"), list) and self.label in config["disabled"]:
-                notes.append("our hook is switched off in this file by `hooksConfig.disabled`")
-        return notes
+        return [*([self.trusted_folder] if project else []), *super().notes(project=project)]
 
     def shell(self) -> tuple[str, ...]:
         """Bash, whatever the user's shell is."""
@@ -78,19 +84,3 @@ class _Gemini(Settings):
     def settings_beside(self, *, project: bool) -> list[str]:
         """The other scope's file: its switch counts, too."""
         return [self.path(project=not project)]
-
-
-SETTINGS = _Gemini(
-    "gemini",
-    "GEMINI_CLI_HOME",
-    ".gemini",
-    "settings.json",
-    "takes effect when Gemini CLI is started anew",
-    transcripts="tmp/*/chats/*.jsonl",
-    timeout=5000,  # milliseconds
-    comments=True,
-    label="joelclaw",
-    rule_file="policies/joelclaw.toml",
-    skill="skills/joelclaw/SKILL.md",
-    has_servers=True,
-)

@@ -7,7 +7,7 @@ history anew in a `$set` line; what was said stands on lines of its own before, 
 from __future__ import annotations
 
 from clients import content
-from clients.moment import ms
+from clients.content import parse_timestamp, rows, string, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,21 +35,16 @@ def files_of(tool_name: str, tool_input: object) -> list[str]:
     return content.paths(tool_input, "file_path", "absolute_path") if tool_name in _WRITES else []
 
 
-def command_of(tool_name: str, tool_input: object) -> str:
-    """The shell command of a tool call, "" for another tool."""
-    return content.string(content.table(tool_input).get("command")) if tool_name == "run_shell_command" else ""
-
-
 def items(line: object) -> list[Item]:
     """What one line says; nothing for `$set` lines, notices of the client and what is of another version."""
-    entry = content.table(line)
+    entry = table(line)
     kind = entry.get("type")
     if kind == "user":
         text = content.typed(entry.get("content"), ("text", None))
         return [_said(entry, "user", text, [])] if text else []
     if kind == "gemini":
         return _of_assistant(entry)
-    session = content.string(entry.get("sessionId"))
+    session = string(entry.get("sessionId"))
     if kind is None and session and "projectHash" in entry:
         return [{"kind": "started", "session": session, "cwd": ""}]
     return []
@@ -59,7 +54,7 @@ def context_characters(entry: dict[str, Any]) -> int:
     """About how many characters this line adds to the model's context, of a `$set` line the history that it holds."""
     if entry.get("type") in ("user", "gemini"):
         count = content.characters(entry.get("content"))
-        for call in content.rows(entry.get("toolCalls")):
+        for call in rows(entry.get("toolCalls")):
             count += content.characters(call.get("args"))  # its result follows as a message
         return count
     return content.characters([row.get("content") for row in _history(entry)])
@@ -68,40 +63,48 @@ def context_characters(entry: dict[str, Any]) -> int:
 def snapshot_of(entry: dict[str, Any]) -> str:
     """The id of the summary in a history that was compressed, "" for another line."""
     for row in _history(entry):
-        parts = content.rows(row.get("content"))
-        if any(content.string(part.get("text")).startswith("<state_snapshot>") for part in parts):
-            return content.string(row.get("id"))
+        parts = rows(row.get("content"))
+        if any(string(part.get("text")).startswith("<state_snapshot>") for part in parts):
+            return string(row.get("id"))
     return ""
 
 
 def _history(entry: dict[str, Any]) -> list[dict[str, Any]]:
-    return content.rows(content.table(entry.get("$set")).get("messages"))
+    return rows(table(entry.get("$set")).get("messages"))
 
 
 def _said(entry: dict[str, Any], role: Any, text: str, tools: list[Tool]) -> Item:
-    identifier = content.string(entry.get("id"))
+    identifier = string(entry.get("id"))
     named = f"gemini:{identifier}" if identifier else ""
-    return {"kind": "said", "id": named, "role": role, "text": text, "tools": tools, "at": ms(entry.get("timestamp"))}
+    return {
+        "kind": "said",
+        "id": named,
+        "role": role,
+        "text": text,
+        "tools": tools,
+        "at": parse_timestamp(entry.get("timestamp")),
+    }
 
 
 def _of_assistant(entry: dict[str, Any]) -> list[Item]:
     given = entry.get("content")
-    parts = [part for part in content.rows(given) if not part.get("thought")]
+    parts = [part for part in rows(given) if not part.get("thought")]
     text = content.text_of([{**part, "type": "text"} for part in parts]) if parts else content.text_of(given)
     tools: list[Tool] = []
     outcomes: list[Item] = []
     plans: list[Item] = []
-    for call in content.rows(entry.get("toolCalls")):
-        name, wanted, identifier = content.string(call.get("name")), call.get("args"), content.string(call.get("id"))
-        tools.append(content.tool(identifier, name, files_of(name, wanted), command_of(name, wanted), wanted))
+    for call in rows(entry.get("toolCalls")):
+        name, wanted, identifier = string(call.get("name")), call.get("args"), string(call.get("id"))
+        command = string(table(wanted).get("command")) if name == "run_shell_command" else ""
+        tools.append(content.tool(identifier, name, files_of(name, wanted), command, wanted))
         outcomes += _outcome(call, identifier)
-        if name == "write_todos" and (plan := content.plan(content.table(wanted).get("todos"), ("description",))):
+        if name == "write_todos" and (plan := content.plan(table(wanted).get("todos"), ("description",))):
             plans.append(plan)
     found: list[Item] = [_said(entry, "assistant", text, tools)] if text or tools else []
     found += [*outcomes, *plans]
-    tokens = content.whole(content.table(entry.get("tokens")).get("input"))
+    tokens = content.whole(table(entry.get("tokens")).get("input"))
     if tokens:
-        found.append({"kind": "usage", "tokens": tokens, "window": None, "model": content.string(entry.get("model"))})
+        found.append({"kind": "usage", "tokens": tokens, "window": None, "model": string(entry.get("model"))})
     return found
 
 
@@ -109,11 +112,11 @@ def _outcome(call: dict[str, Any], identifier: str) -> list[Item]:
     """What a call returned, nothing of one that the user did not let run. A message of the user repeats it without the
     status, and is not read. A command that failed is a success of the tool: its status stands in the text.
     """
-    answers = [content.table(content.table(row.get("functionResponse")).get("response")) for row in _results(call)]
+    answers = [table(table(row.get("functionResponse")).get("response")) for row in _results(call)]
     if not answers or call.get("status") == "cancelled":
         return []
     fault = any("error" in answer for answer in answers)
-    texts = [content.string(answer.get("output")) or content.string(answer.get("error")) for answer in answers]
+    texts = [string(answer.get("output")) or string(answer.get("error")) for answer in answers]
     text = content.without_ours("\n".join(text for text in texts if text).strip())
     text = text.removeprefix("<untrusted_context>").removesuffix("</untrusted_context>").strip()
     failed = fault or call.get("status") == "error"
@@ -125,4 +128,4 @@ def _outcome(call: dict[str, Any], identifier: str) -> list[Item]:
 
 def _results(call: dict[str, Any]) -> list[dict[str, Any]]:
     result = call.get("result")
-    return content.rows(result if isinstance(result, list) else [result])
+    return rows(result if isinstance(result, list) else [result])

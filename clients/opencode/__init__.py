@@ -1,1 +1,12 @@
-"""OpenCode."""
+"""OpenCode, in which our plugin runs (`extension.js`)."""
+
+from __future__ import annotations
+
+from clients.client import ExtensionClient
+
+
+class OpenCode(ExtensionClient):
+    """It keeps its sessions in a database of its own."""
+
+    name = "opencode"
+    title = "OpenCode"

@@ -1,1 +1,29 @@
-"""pi."""
+"""pi, in which our extension runs (`extension.js`)."""
+
+from __future__ import annotations
+
+from clients.client import ExtensionClient
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clients.client import CompactionSettings
+
+
+class Pi(ExtensionClient):
+    """Its settings say when it compacts."""
+
+    name = "pi"
+    title = "pi"
+    session_file = "session file"
+    has_entries = True
+    lists_files = True
+    whole_turns = True
+    takes_summary = True
+
+    def compaction(self, folder: str) -> CompactionSettings:
+        """What the user's settings say, and over them the project's."""
+        if not folder or "\0" in folder:
+            return super().compaction(folder)
+        from clients.pi import install
+
+        return install.compaction(self, folder)

@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from clients import tokens
-from clients.content import rows, string, table, whole
+from clients.content import parse_timestamp, rows, string, table, whole
 from clients.entry import Block, Compaction, Entry, Message, Usage, path_to
 from clients.file_operations import NONE, FileOperations, together
-from clients.moment import ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -140,14 +139,14 @@ class Reader:
 
 def messages(value: dict[str, Any], entry: Entry) -> Iterable[Message]:
     """The message of an entry."""
-    at = ms(value.get("timestamp"))
+    at = parse_timestamp(value.get("timestamp"))
     if entry.role is None:
         return
     if entry.kind in ("compaction", "branch_summary"):
         yield Message(entry.id, entry.role, (Block("text", string(value.get("summary"))),), at)
         return
     message = table(value.get("message")) if entry.kind == "message" else value
-    said_at = ms(message.get("timestamp"))
+    said_at = parse_timestamp(message.get("timestamp"))
     at = said_at if said_at is not None else at
     if entry.role == "bash":
         block = Block("text", _bash_text(message))

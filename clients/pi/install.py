@@ -1,41 +1,103 @@
-"""Where pi looks for extensions."""
+"""Where pi looks for extensions, and what its own `settings.json` says of compactions. Hot path before a compaction.
+
+A project's `settings.json` is a repository's: read within the project, and a fault in it leaves it out. It says
+numbers, and may switch compactions off; on again, against the user, only in a folder that the user trusts.
+"""
 
 from __future__ import annotations
 
 import os
 
-from clients.settings import Settings
+from clients import settings
+from core import json_text
+from core.repository import project_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from clients.client import Client, CompactionSettings
     from clients.own_settings import Obstacle
 
+_FILE = "settings.json"
+_MOST_TOKENS = 100_000_000
 
-class _Pi(Settings):
+
+class Settings(settings.Settings):
+    """Of pi."""
+
+    variable = "PI_CODING_AGENT_DIR"
+    folder = ".pi/agent"
+    local_folder = ".pi"
+    file = "extensions/joelclaw.ts"
+    applies = "takes effect in the next pi, or after /reload"
+    transcripts = "sessions/*.jsonl"
+
     def switched_off(self, *, project: bool) -> list[Obstacle]:
         """An entry of `extensions` in its settings that takes ours out (`-extensions/joelclaw.ts`, or with `!`)."""
         from clients.own_settings import Obstacle, read_json
 
-        path = self.below("settings.json", project=project)
+        path = self.below(_FILE, project=project)
         listed = read_json(path).get("extensions")
-        name = os.path.basename(self.file)
-        out = [one for one in listed if isinstance(one, str) and one[:1] in "-!" and one.endswith(name)] if isinstance(
-            listed, list
-        ) else []  # fmt: skip
+        texts = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+        out = [one for one in texts if one[:1] in "-!" and one.endswith(os.path.basename(self.file))]
         about = f"our extension is switched off by `extensions` in {path}"
         return [Obstacle(about, f"take `{out[0]}` out of `extensions` in {path}")] if out else []
 
     def settings_beside(self, *, project: bool) -> list[str]:
         """What lists the extensions that are left out."""
-        return [self.below("settings.json", project=project)]
+        return [self.below(_FILE, project=project)]
 
 
-SETTINGS = _Pi(
-    "pi",
-    "PI_CODING_AGENT_DIR",
-    ".pi/agent",
-    "extensions/joelclaw.ts",
-    "takes effect in the next pi, or after /reload",
-    local_folder=".pi",
-    transcripts="sessions/**/*.jsonl",
-)
+def compaction(client: Client, folder: str) -> CompactionSettings:
+    """The settings in force for a session in `folder`; None for what no file says, or says wrongly."""
+    about = Settings(client)
+    try:
+        with open(about.below(_FILE, project=False), "rb") as handle:
+            own = _table(handle.read(project_file.SETTINGS_BYTES + 1))
+    except (OSError, ValueError):  # it says nothing, as to pi
+        own = {}
+    root = project_file.root_of(folder)
+    path = os.path.join(folder, about.local_folder, _FILE)
+    projects: dict[str, Any] = {}
+    dropped: tuple[tuple[str, str], ...] = ()
+    try:
+        projects = _table(project_file.read(path, root, project_file.SETTINGS_BYTES))
+    except project_file.Unusable as fault:
+        dropped = ((path, fault.reason),)
+    except ValueError:
+        dropped = ((path, "is no JSON object"),)
+    enabled = own.get("enabled") is not False
+    if isinstance(projects.get("enabled"), bool) and projects["enabled"] != enabled:
+        from core.repository import trust
+
+        enabled = not enabled and trust.is_trusted(root)
+    return {
+        "reserve": _tokens(projects, own, "reserveTokens"),
+        "keep": _tokens(projects, own, "keepRecentTokens"),
+        "enabled": enabled,
+        "dropped": dropped,
+    }
+
+
+def _table(data: bytes | None) -> dict[str, Any]:
+    """The table `compaction` of a file; empty where there is none.
+
+    Raises:
+        ValueError: it is no JSON object.
+    """
+    if data is None or not data.strip():
+        return {}
+    value = json_text.loads(data.decode())
+    if not isinstance(value, dict):
+        raise ValueError(_FILE)
+    found = value.get("compaction")
+    return found if isinstance(found, dict) else {}
+
+
+def _tokens(projects: dict[str, Any], own: dict[str, Any], name: str) -> int | None:
+    """A number of tokens as the project's file has it, else the user's; what is none is passed over."""
+    for value in (projects.get(name), own.get(name)):
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS:
+            return int(value)
+    return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clients import content
-from clients.moment import ms
+from clients.content import parse_timestamp, rows, string, table
 from core import json_text
 
 TYPE_CHECKING = False
@@ -34,26 +34,21 @@ def files_of(tool_name: str, tool_input: object) -> list[str]:
     return content.paths(tool_input, "path", "file_path") if tool_name in _WRITES else []
 
 
-def command_of(tool_name: str, tool_input: object) -> str:
-    """The shell command of a tool call, "" for another tool."""
-    return content.string(content.table(tool_input).get("command")) if tool_name == "bash" else ""
-
-
 def items(line: object) -> list[Item]:
     """What one line says; nothing for our own injections, summaries of branches and what is of another version."""
-    entry = content.table(line)
+    entry = table(line)
     kind = entry.get("type")
     if kind == "session":
-        session, cwd = content.string(entry.get("id")), content.string(entry.get("cwd"))
+        session, cwd = string(entry.get("id")), string(entry.get("cwd"))
         return [{"kind": "started", "session": session, "cwd": cwd}] if session else []
     if kind == "compaction":
-        at = ms(entry.get("timestamp"))
+        at = parse_timestamp(entry.get("timestamp"))
         found: list[Item] = [{"kind": "compaction", "tokens": None, "at": at}]
-        summary = content.string(entry.get("summary"))
+        summary = string(entry.get("summary"))
         return [*found, {"kind": "summary", "text": summary, "at": at}] if summary else found
     if kind != "message":
         return []
-    message = content.table(entry.get("message"))
+    message = table(entry.get("message"))
     role = message.get("role")
     if role == "user":
         text = content.typed(message.get("content"))
@@ -73,7 +68,7 @@ def _of_result(message: dict[str, Any]) -> list[Item]:
         found.append(content.outcome(message.get("toolCallId"), text, failed))
     steps = [
         {**step, "status": step.get("status") or ("completed" if step.get("done") is True else "pending")}
-        for step in content.rows(content.table(message.get("details")).get("todos"))
+        for step in rows(table(message.get("details")).get("todos"))
     ]
     plan = content.plan(steps, ("text", "content"))
     return [*found, plan] if plan else found
@@ -83,18 +78,18 @@ def context_characters(entry: dict[str, Any]) -> int:
     """About how many characters this line adds to the model's context, summaries included."""
     kind = entry.get("type")
     if kind == "message":
-        message = content.table(entry.get("message"))
+        message = table(entry.get("message"))
         if message.get("role") == "bashExecution":
             return 0 if message.get("excludeFromContext") else content.characters([message.get("output")])
         return content.characters(message.get("content"))
     if kind == "custom_message":
         return content.characters(entry.get("content"))
-    return len(content.string(entry.get("summary"))) if kind in ("compaction", "branch_summary") else 0
+    return len(string(entry.get("summary"))) if kind in ("compaction", "branch_summary") else 0
 
 
 def first_kept(entry: dict[str, Any]) -> str:
     """The id of the oldest entry that a compaction left in the context, "" for what is none."""
-    return content.string(entry.get("firstKeptEntryId")) if entry.get("type") == "compaction" else ""
+    return string(entry.get("firstKeptEntryId")) if entry.get("type") == "compaction" else ""
 
 
 def kept_of(data: bytes, *, whole: bool = True) -> str:
@@ -119,7 +114,7 @@ def kept_of(data: bytes, *, whole: bool = True) -> str:
 
 def _entry(line: bytes) -> dict[str, Any]:
     try:
-        return content.table(json_text.loads(line))
+        return table(json_text.loads(line))
     except json_text.InvalidJSON:
         return {}
 
@@ -127,9 +122,9 @@ def _entry(line: bytes) -> dict[str, Any]:
 def _said(entry: dict[str, Any], message: dict[str, Any], role: Any, text: str, tools: list[Tool]) -> Item:
     # An id of 8 digits is unique within its session, and a line does not name that. With its time it is unique, and
     # still the same in a fork, which copies entries.
-    identifier = content.string(entry.get("id"))
-    at = ms(entry.get("timestamp"))
-    said_at = ms(message.get("timestamp"))
+    identifier = string(entry.get("id"))
+    at = parse_timestamp(entry.get("timestamp"))
+    said_at = parse_timestamp(message.get("timestamp"))
     named = f"pi:{at if at is not None else ''}:{identifier}" if identifier else ""
     return {"kind": "said", "id": named, "role": role, "text": text, "tools": tools, "at": said_at or at}
 
@@ -139,17 +134,18 @@ def _of_assistant(entry: dict[str, Any], message: dict[str, Any]) -> list[Item]:
     given = message.get("content")
     text = content.text_of(given)
     tools: list[Tool] = []
-    for part in content.rows(given):
+    for part in rows(given):
         if part.get("type") == "toolCall":
-            name, wanted = content.string(part.get("name")), part.get("arguments")
-            tools.append(content.tool(part.get("id"), name, files_of(name, wanted), command_of(name, wanted), wanted))
+            name, wanted = string(part.get("name")), part.get("arguments")
+            command = string(table(wanted).get("command")) if name == "bash" else ""
+            tools.append(content.tool(part.get("id"), name, files_of(name, wanted), command, wanted))
     if text or tools:
         found.append(_said(entry, message, "assistant", text, tools))
     if message.get("stopReason") in _UNFINISHED:
         return found
-    used = content.table(message.get("usage"))
+    used = table(message.get("usage"))
     tokens = sum(content.whole(used.get(name)) for name in ("input", "cacheRead", "cacheWrite"))
     if tokens:
-        model = content.string(message.get("model"))
+        model = string(message.get("model"))
         found.append({"kind": "usage", "tokens": tokens, "window": None, "model": model})
     return found

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     import apsw
 
+    from clients.client import Format
     from clients.event import Item
-    from clients.registry import Format
     from core.repository.switches import Silence
     from memory.archive.episode_draft import Drafting
     from memory.archive.session_archive import SessionArchive
@@ -325,10 +325,10 @@ def _told(items: Sequence[Item], silences: list[Silence]) -> Sequence[Item]:
 
 def _is_told(entry: dict[str, Any], silences: list[Silence], last: list[int]) -> bool:
     """Whether an entry of a transcript is to be kept; `last` has the time of the one before, and gets its own."""
-    from clients import moment
+    from clients.content import parse_timestamp
     from core.repository.switches import is_silent
 
-    at = moment.ms(entry.get("timestamp"))
+    at = parse_timestamp(entry.get("timestamp"))
     last[:] = last if at is None else [at]
     return not is_silent(silences, last[0] if last else None)
 

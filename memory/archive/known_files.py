@@ -151,7 +151,10 @@ def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
     if every:
         for name in [agent] if agent else registry.KEEPING_FILES:
             settings = registry.row(name).settings()
-            found.update((file.key, file) for file in _matching(settings.home(), settings.transcripts))
+            found.update(
+                (file.key, file)
+                for file in _matching(settings.home(), "/**/".join(settings.transcripts.rsplit("/", 1)))
+            )
     for path in given:
         if os.path.isdir(path):
             found.update((file.key, file) for file in _matching(path, "**/*.jsonl"))

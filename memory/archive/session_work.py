@@ -87,7 +87,7 @@ class SessionWork:
         return known
 
     def _finish(self, call: CallDraft, outcome: Outcome, prompts: int) -> None:
-        """Note what a call returned. What one returns that asks after a process came of the call that began it."""
+        """Note what a call returned."""
         process, asked = key_of(outcome.get("process", "")), self._carry.pop(_ASKS + call.key, "")
         failed = outcome["failed"]
         if asked and _RUNS + asked in self._carry:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from clients.context_window import context_window
+from clients import registry
 from clients.entry import SAID, Entry, Transcript
 from core.config import Config
 from core.errors import usage
@@ -66,7 +66,7 @@ def limits(transcript: Transcript, config: Config, *, window: int | None = None,
         "--window": window or 0,
         "the transcript": transcript.window,
         "context.window": config.whole("context.window"),
-        "the model": context_window(transcript.client, (transcript.model,), told, config),
+        "the model": registry.row(transcript.client).context_window((transcript.model,), told, config),
     }
     source, found = next((name, tokens) for name, tokens in candidates.items() if tokens)
     if reserve is None:

@@ -18,7 +18,7 @@ from session.doctor.hooks import Condition
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clients.registry import Client
+    from clients.client import Client
 
 _HEALTH: dict[str, str] = {
     "STORE": "store", "NO_VECTORS": "store", "NO_EMBEDDING": "store", "HOME": "home", "SWITCHES": "switches",

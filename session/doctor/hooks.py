@@ -20,7 +20,7 @@ from session.install.receipt import Receipt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clients.registry import Client
+    from clients.client import Client
     from clients.settings import Settings
     from core.repository.switches import Silence
     from core.store.upkeep.called_hooks import Called
@@ -178,7 +178,7 @@ def events(client: Client, calls: Sequence[Called]) -> list[dict[str, Any]]:
     """For each event that a hook is entered for, and each that was called: when it last was, and how it went."""
     known = {one.event: one for one in calls if one.agent == client.name}
     found = []
-    for name in dict.fromkeys((*client.hooks().KINDS, *known)):
+    for name in dict.fromkeys((*client.events, *known)):
         one = known.get(name)
         found.append({
             "event": name,

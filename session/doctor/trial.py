@@ -26,7 +26,7 @@ from session.install import installed_hooks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clients.registry import Client
+    from clients.client import Client
     from session.install.installed_hooks import Entry
 
 LONGEST_S = 5.0
@@ -149,7 +149,7 @@ def _run(words: list[str], client: Client, event: str, entry: Entry) -> Call:
     try:
         home = os.path.join(folder, "home")
         environment = _environment(home)
-        if client.hooks().KINDS.get(event) == "start":
+        if client.events.get(event) == "start":
             _until_over([entry.executable, "memory", "write", "--global", _SAID], environment, b"")
         given = json.dumps(hook_trial.payload(client, event, folder)).encode()
         began = time.monotonic()

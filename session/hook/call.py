@@ -17,8 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from clients.client import Client
     from clients.event import HookEvent, Text
-    from clients.registry import Client
     from core.config import Config
     from core.records import Event
     from session.context import Context
@@ -75,8 +75,7 @@ class Call:
             Failure: the agent is unknown, the payload is no JSON object, or the session's state cannot be used.
         """
         client = _client(self._agent)
-        adapter = client.hooks()
-        event = self._event = adapter.read(_payload(data), self._name)
+        event = self._event = client.read(_payload(data), self._name)
         if event["kind"] != "ignored" and event["session"].strip():
             from session.context import Context
             from session.hook import pipeline
@@ -86,11 +85,11 @@ class Call:
             self._context = Context(session_id, settings, role=role, agent=self._agent, deferred=True)
             if self._context.is_off(event["cwd"]):
                 self._is_off = True
-                return adapter.answer(event, [])
+                return client.answer(event, [])
             left = self._seconds() * _ARCHIVE_SHARE - (time.perf_counter() - self._began)
             until = time.monotonic() + left
             self._texts = pipeline.answer(event, self._context, silent=client.silent, until=until)
-        return adapter.answer(event, self._texts)
+        return client.answer(event, self._texts)
 
     def empty(self) -> str:
         """The answer that says nothing."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
 
-    from clients.registry import Format
+    from clients.client import Format
 
 _LINES_READ = 100
 _LINE_BYTES = 8_000_000

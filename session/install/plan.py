@@ -209,7 +209,7 @@ class _File:
         except Malformed as error:
             raise _refused(self.client, self.path, error) from None
         now = entries.paths(wanted)
-        notes = _of_hooks(self.client, value, ours, self.project) if ours.hooks else []
+        notes = _of_hooks(self.client, value, self.project) if ours.hooks else []
         if ours.has_foreign_server(wanted) and mcp:
             notes.append(_foreign_server())
         elif ours.server and entries.SERVER in wanted.get("mcpServers", {}):
@@ -349,10 +349,9 @@ def _written_elsewhere(client: Settings, path: str, project: bool) -> set[str]:
     }
 
 
-def _of_hooks(client: Settings, value: Any, ours: Entries, project: bool) -> list[str]:
+def _of_hooks(client: Settings, value: Any, project: bool) -> list[str]:
     """What the user still has to do after an installation, or has to know."""
-    rest = ours.take_out(value, None)
-    notes = [client.applies, *client.notes(rest, project=project)]
+    notes = [client.applies, *client.notes(project=project)]
     notes += [
         f"hooks.{event} also has a command of somebody's that calls joelclaw; it was left as it is"
         for event in entries.foreign_calls(value, client)

@@ -16,7 +16,7 @@ from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clients.context_window import context_window
+from clients import registry
 from core.config import Config
 from session import context_usage
 from session.context_usage import of_transcript
@@ -320,7 +320,7 @@ def test_what_overrules_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_the_first_model_that_is_known_tells_the_window(
     agent: str, models: tuple[str, ...], used: int, window: int
 ) -> None:
-    assert context_window(agent, models, used, Config({})) == window
+    assert registry.row(agent).context_window(models, used, Config({})) == window
 
 
 @pytest.mark.parametrize(
@@ -329,8 +329,8 @@ def test_the_first_model_that_is_known_tells_the_window(
 )
 def test_a_client_s_variable_sets_the_window(monkeypatch: pytest.MonkeyPatch, given: str, window: int) -> None:
     monkeypatch.setenv("CLAUDE_CODE_AUTO_COMPACT_WINDOW", given)
-    assert context_window("claude", (), 5, Config({})) == window
-    assert context_window("codex", (), 0, Config({})) == 272_000
+    assert registry.row("claude").context_window((), 5, Config({})) == window
+    assert registry.row("codex").context_window((), 0, Config({})) == 272_000
 
 
 def test_a_context_that_does_not_fit_has_the_long_window(tmp_path: Path) -> None:

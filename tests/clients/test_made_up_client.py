@@ -18,18 +18,18 @@ from conftest import ROOT, clean_environment
 from clients import registry
 
 ROOMS = ("cli", "clients", "core", "memory", "otel", "recall", "session")
-ROW = """
-        Client("quill", "Quill Code", session_file="scroll", has_entries=True, window=50_000),
-"""
 FOLDER = {
-    "__init__.py": '"""Quill Code, which nobody has."""\n',
-    "hooks.py": '''
-from clients import json_hooks
-from clients.quill import transcript
+    "__init__.py": '''
+from clients.client import Client
 
-KINDS = {"Opened": "start", "Asked": "prompt", "Shrinks": "before_compaction", "Closed": "end"}
-read = json_hooks.reader(KINDS, transcript.files_of)
-answer = json_hooks.answer
+
+class Quill(Client):
+    name = "quill"
+    title = "Quill Code"
+    events = {"Opened": "start", "Asked": "prompt", "Shrinks": "before_compaction", "Closed": "end"}
+    session_file = "scroll"
+    has_entries = True
+    window = 50_000
 ''',
     "transcript.py": '''
 from clients import content
@@ -94,12 +94,16 @@ def size(value, entry):
     return tokens.of_characters(len(value["says"]))
 ''',
     "install.py": '''
-from clients.settings import Settings
+from clients import settings
 
-SETTINGS = Settings(
-    "quill", "QUILL_HOME", ".quill", "quill.json", "takes effect at dawn",
-    transcripts="scrolls/*.jsonl", timeout=7,
-)
+
+class Settings(settings.Settings):
+    variable = "QUILL_HOME"
+    folder = ".quill"
+    file = "quill.json"
+    applies = "takes effect at dawn"
+    transcripts = "scrolls/*.jsonl"
+    timeout = 7
 ''',
 }  # fmt: skip
 SCROLL = [
@@ -125,8 +129,11 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__"))
     at = folder / "clients" / "registry.py"
     text = at.read_text()
-    assert text.count("    )\n}\n") == 1
-    at.write_text(text.replace("    )\n}\n", f"{ROW[1:]}    )\n}}\n"))
+    assert "OpenCode())}" in text
+    text = text.replace("OpenCode())}", "OpenCode(), Quill())}")
+    at.write_text(
+        text.replace("from clients.pi import Pi\n", "from clients.pi import Pi\nfrom clients.quill import Quill\n")
+    )
     (folder / "clients" / "quill").mkdir()
     for name, source in FOLDER.items():
         (folder / "clients" / "quill" / name).write_text(source)

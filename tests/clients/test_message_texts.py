@@ -75,7 +75,6 @@ def test_a_call_works_on_the_file_it_writes_else_on_the_one_it_names(files: list
 def test_a_call_and_its_outcome_name_a_process_only_where_there_is_one() -> None:
     made = {"call": "c", "name": "", "files": [], "command": "ls", "target": "", "given": "ls\nb"}
     assert content.tool("c", None, [], "ls", {"a": "ls", "n": 1, "l": [{"x": "b"}]}) == made
-    assert content.tool("c", 7, [], "ls", {"a": "ls", "b": "b"}, "p-1") == {**made, "process": "p-1"}
     returned = {"kind": "outcome", "call": "", "text": "x", "failed": True}
     assert content.outcome(7, f"x{OURS}", True) == returned
     assert content.outcome(None, "x", True, "p-1") == {**returned, "process": "p-1"}
@@ -114,3 +113,22 @@ def test_the_first_field_with_a_path_counts() -> None:
 )  # fmt: skip
 def test_the_characters_of_a_value_are_those_of_its_texts(value: object, count: int) -> None:
     assert content.characters(value) == count
+
+
+@pytest.mark.parametrize(
+    ("value", "ms"),
+    [
+        ("1970-01-01T00:00:00Z", 0), ("1970-01-01 00:00:00", 0), ("2024-02-29T00:00:00.1Z", 1_709_164_800_100),
+        ("1970-01-02T00:00:00+01:30", 81_000_000), ("9999-12-31T23:59:59.999Z", 253_402_300_799_999),
+        ("1969-12-31T23:59:59.999Z", None), ("2023-02-29T00:00:00Z", None),
+        ("9999-12-31T23:59:59.999-00:01", None), ("", None), ("x", None), (1.9, 1), (-1, None), (True, None),
+        (253_402_300_800_000, None), (float("nan"), None), (None, None), ([], None),
+    ],
+)  # fmt: skip
+def test_a_time_is_milliseconds_since_the_epoch(value: object, ms: int | None) -> None:
+    assert content.parse_timestamp(value) == ms
+
+
+@pytest.mark.parametrize(("value", "number"), [(1.9, 1), (10**12, 10**12), (10**12 + 1, 0), (True, 0), ("7", 0)])
+def test_a_number_of_tokens(value: object, number: int) -> None:
+    assert content.whole(value) == number

@@ -197,4 +197,4 @@ def test_a_hook_does_not_read_them_without_need(pi: Folders) -> None:
             [sys.executable, "-X", "importtime", JOELCLAW, "hook", "pi", "turn_end"],
             input=payload.encode(), capture_output=True, timeout=PATIENCE_S, env=clean_environment(pi.home, **pi.env),
         )  # fmt: skip
-        assert (b"compaction_settings" in done.stderr) is is_read
+        assert (b"clients.pi.install" in done.stderr) is is_read

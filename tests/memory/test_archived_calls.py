@@ -114,34 +114,6 @@ def test_claude_tasks_are_added_and_changed(
         transcript.path.write_text(transcript.path.read_text().replace("2026-09-20T10:00:01", "2026-09-20T10:00:00"))
 
 
-def test_claude_a_list_of_tasks_tells_what_was_done_of_the_plan(
-    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
-) -> None:
-    def returned(call: str, text: str, **result: Any) -> None:
-        part = {"type": "tool_result", "tool_use_id": call, "content": text}
-        transcript.write(transcript.entry("user", [part], toolUseResult=result))
-
-    transcript.call("t1", "TaskCreate", subject="Measure")
-    transcript.call("t2", "TaskCreate", subject="Mend")
-    transcript.call("t3", "TaskUpdate", taskId="1", status="in_progress")
-    transcript.call("t4", "TaskList")
-    tasks = [
-        {"id": "2", "subject": "Mend", "status": "pending"},
-        {"id": "1", "subject": "Measure", "status": "completed"},
-    ]
-    returned("t4", "#2 [pending] Mend\n#1 [completed] Measure", tasks=tasks)
-    run("memory", "archive", str(transcript.path))
-    session = calls.session(store(), SESSION)
-    assert session is not None
-    assert session["plan"] == [["1", "Measure", "completed"], ["2", "Mend", "pending"]]
-    transcript.call("t5", "TaskGet", taskId="2")
-    returned("t5", "Task #2: Mend\nStatus: completed", task={**tasks[0], "status": "completed"})
-    run("memory", "archive", str(transcript.path))
-    session = calls.session(store(), SESSION)
-    assert session is not None
-    assert session["plan"] == [["1", "Measure", "completed"], ["2", "Mend", "completed"]]
-
-
 def test_claude_what_the_user_said_when_he_rejected_a_call(
     run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
 ) -> None:
@@ -204,14 +176,14 @@ def test_claude_a_command_in_the_background(
     transcript.call("c1", "Bash", command="make slow_test", run_in_background=True)
     transcript.outcome("c1", "Command running in background with ID: b42. Output is being written to: /tmp/b42")
     transcript.call("c2", "TaskOutput", task_id="b42")
-    transcript.outcome("c2", "<retrieval_status>timeout</retrieval_status>\n<status>running</status>")
+    asked = "<retrieval_status>{}</retrieval_status>\n<task_id>b42</task_id>\n<status>{}</status>\n"
+    transcript.outcome("c2", asked.format("timeout", "running"))
     run("memory", "archive", str(transcript.path))
     assert [one["outcome"] for one in calls.calls(store(), SESSION)] == ["", "ok"]
     transcript.call("c3", "TaskOutput", task_id="b42")
     transcript.outcome(
         "c3",
-        "<retrieval_status>success</retrieval_status>\n<status>failed</status>\n<exit_code>1</exit_code>\n"
-        "<output>\nerror: slow_test_7 failed\n</output>",
+        asked.format("success", "failed") + "<exit_code>1</exit_code>\n<output>\nerror: slow_test_7 failed\n</output>",
     )
     transcript.call("c4", "Bash", command="make other", run_in_background=True)
     transcript.outcome("c4", "Command running in background with ID: b43. Output is being written to: /tmp/b43")

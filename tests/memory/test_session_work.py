@@ -103,17 +103,6 @@ def test_what_a_process_in_the_background_came_to_is_told_of_the_call_that_began
     assert told(db, "outcome", "error") == [("", ""), ("failed", "error: boom")]
 
 
-def test_what_a_call_that_asks_after_a_process_returns_is_the_process_s(db: apsw.Connection) -> None:
-    carry: dict[str, str] = {}
-    stored(db, said(tool("a", "serve")), outcome("a", "started", process="p"), carry=carry)
-    stored(db, said(tool("b", "ask", process="p")), outcome("b", "still at it", process="p"), carry=carry)
-    assert told(db, "outcome") == [("",), ("ok",)]
-    stored(db, said(tool("c", "ask", process="p")), outcome("c", "error: boom", failed=True), carry=carry)
-    assert told(db, "outcome", "error") == [("failed", "error: boom"), ("ok", ""), ("ok", "")]
-    stored(db, said(tool("d", "ask", process="p")), outcome("d", "error: gone", failed=True), carry=carry)
-    assert told(db, "outcome")[3] == ("failed",)
-
-
 def test_of_what_is_carried_the_oldest_goes_and_never_the_last_call(db: apsw.Connection) -> None:
     carry: dict[str, str] = {}
     items: list[Any] = []
