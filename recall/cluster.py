@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 from core.errors import Failure
-from core.store.typesense import circuit_breaker, search_client
+from core.store.typesense import connection, search_client
 from core.store.typesense.source import ClusterSource
 
 TYPE_CHECKING = False
@@ -21,15 +19,6 @@ if TYPE_CHECKING:
     Answer = TypeVar("Answer")
 
 
-# Faults of the cluster, and not of one query.
-_CLUSTER_FAULTS = (
-    "TYPESENSE_UNREACHABLE",
-    "TYPESENSE_UNAUTHORIZED",
-    "TYPESENSE_NOT_INITIALISED",
-    "TYPESENSE_API_KEY_MISSING",
-)
-
-
 def ask(
     config: Config, patience_ms: float | None, answer: Callable[[CandidateSource], Answer], db: apsw.Connection
 ) -> Answer:
@@ -42,15 +31,15 @@ def ask(
     Raises:
         Failure: there is no way to the cluster, or there was none a moment ago; what a broken answer brings with it.
     """
-    known = circuit_breaker.read(_nodes(config))
+    known = connection.recent_fault(config)
     if known is not None:
-        raise Failure(known[0], known[1], "wait some seconds")
+        raise known
     limit = config.number("store.timeout_ms") / 1000
     if patience_ms is not None:
         limit = min(limit, patience_ms / 1000)
     client = search_client.connect(config, limit_s=limit)
     try:
-        return answer(ClusterSource(client, limit_s=limit, local=db))
+        return answer(ClusterSource(client, db))
     finally:
         client.close()
 
@@ -59,13 +48,5 @@ def fallback(config: Config, error: Exception) -> Fallback:
     """What a result says of a cluster that could not be used; where no recall can, it is left alone for some time."""
     code = error.code if isinstance(error, Failure) else type(error).__name__
     message = error.message if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
-    if code in _CLUSTER_FAULTS and circuit_breaker.read(_nodes(config)) is None:
-        circuit_breaker.note(_nodes(config), code, message)
+    connection.note_fault(config, code, message)
     return {"from": "typesense", "to": "sqlite", "reason": message, "code": code}
-
-
-def _nodes(config: Config) -> str:
-    """What tells one cluster, and one key's source, from another; holds no key."""
-    keyed = "key" if os.environ.get("TYPESENSE_API_KEY") else "command"
-    given = os.environ.get("JOELCLAW_STORE_URLS") or os.environ.get("TYPESENSE_URL") or config.text("store.urls")
-    return f"{given} {config.text('store.prefix')} {keyed}"

@@ -18,7 +18,6 @@ from core.errors import Failure
 from core.repository import choices, switches
 from core.store import layout, overview, sqlite
 from core.store.replication import outbox
-from core.store.replication import status as replication_status
 from core.store.upkeep import completeness
 from otel.otlp import destination
 from recall import static_vectors
@@ -91,7 +90,7 @@ def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], overview.Ove
             completeness.compare(db)
             seen = overview.read(db, now=clock.now_ms())
             if outbox.enabled(db):
-                waiting = replication_status.waiting(db)
+                waiting = outbox.waiting(db)
             if seen["schema"] == layout.SCHEMA:  # one of an earlier version is migrated by the next write
                 export = _export(db)
     except Failure as failure:
@@ -111,7 +110,7 @@ def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], overview.Ove
     if incomplete is not None:
         problems.append({name: str(incomplete[name]) for name in ("code", "message", "fix")})
     if error is None:
-        problems += replication_status.problems(waiting, backend)
+        problems += outbox.problems(waiting, backend)
         problems += destination.problems(export) if export else []
     return (about if error is None else {**about, "error": error}), seen, export
 

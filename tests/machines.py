@@ -18,7 +18,7 @@ from conftest import JOELCLAW, PATIENCE_S, clean_environment
 from faults import Attempt, attempt
 from typesense_server import Server
 
-from core.store.typesense import connection, schema
+from core.store.typesense import schema
 from core.store.typesense.cluster import Cluster
 
 _numbers = itertools.count()
@@ -92,9 +92,7 @@ class Machine:
     def cluster(self) -> Iterator[Cluster]:
         """The cluster itself, past the commands."""
         env = self.environment
-        found = Cluster(
-            connection.Nodes(env["TYPESENSE_URL"]), env["TYPESENSE_API_KEY"], prefix=env["JOELCLAW_STORE_PREFIX"]
-        )
+        found = Cluster(env["TYPESENSE_URL"].split(","), env["TYPESENSE_API_KEY"], prefix=env["JOELCLAW_STORE_PREFIX"])
         try:
             yield found
         finally:

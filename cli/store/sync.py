@@ -13,7 +13,6 @@ from cli.answer import Answer, print_envelope, write_json
 from core import config, envelope, json_text
 from core.errors import FAILED, Failure
 from core.process import background_process
-from core.store.replication import comparison
 from core.store.replication import sync as replication
 from otel.event import search_text
 from recall.static_vectors import document_vector
@@ -21,7 +20,7 @@ from recall.static_vectors import document_vector
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_ADAPTERS = replication.Adapters(document_vector, search_text)
+_ADAPTERS = document_vector, search_text
 _VERIFY: Any = {"command": "joelclaw store verify", "description": "whether both sides hold the same"}
 _AFTER_INIT: Any = [
     {"command": "joelclaw store push", "description": "move this machine's memory to the cluster"},
@@ -49,11 +48,11 @@ def sync(options: dict[str, Any]) -> Answer | int:
     background_process.stop_in_time()
     settings = config.load()
     if background:
-        replication.in_background(settings, _ADAPTERS)
+        replication.in_background(settings, *_ADAPTERS)
         return 0
     if options["watch"]:
         return _watch(settings, options["seconds"])
-    with replication.opened(settings, _ADAPTERS) as work:
+    with replication.opened(settings, *_ADAPTERS) as work:
         return Answer(work.sync(), [_VERIFY])
 
 
@@ -63,7 +62,7 @@ def _watch(settings: config.Config, seconds: float) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         reads = show({"watching": True, "seconds": seconds})
-        for change in replication.watch(settings, _ADAPTERS, seconds) if reads else ():
+        for change in replication.watch(settings, *_ADAPTERS, seconds) if reads else ():
             if not show(change):
                 break
     except KeyboardInterrupt:
@@ -92,7 +91,7 @@ def push(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is
     Raises:
         Failure: as `sync`.
     """
-    with replication.opened(config.load(), _ADAPTERS) as work:
+    with replication.opened(config.load(), *_ADAPTERS) as work:
         return Answer(work.push(_progress), [_VERIFY])
 
 
@@ -102,7 +101,7 @@ def pull(options: dict[str, Any]) -> Answer:
     Raises:
         Failure: as `sync`.
     """
-    with replication.opened(config.load(), _ADAPTERS, enable=False) as work:
+    with replication.opened(config.load(), *_ADAPTERS, enable=False) as work:
         return Answer(work.pull(_progress, with_events=options["events"], leave=options["leave"]), [_VERIFY])
 
 
@@ -113,7 +112,7 @@ def verify(options: dict[str, Any]) -> int:  # noqa: ARG001  # every command is 
         Failure: what the cluster or the store says.
     """
     with _progress("comparing", None) as advance:
-        result = comparison.verify(config.load(), advance)
+        result = replication.verify(config.load(), advance)
     if _on_terminal():
         from cli.store import view
 

@@ -15,7 +15,6 @@ from core import project as projects
 from core.errors import Failure
 from core.store import sqlite
 from core.store.replication import outbox
-from core.store.replication import status as replication_status
 from core.store.sessions import transcripts
 from core.store.upkeep import purge as rows
 from core.store.upkeep import space
@@ -125,7 +124,7 @@ class Purge:
         """What a cluster has not got yet; None where there is none."""
         if not outbox.enabled(self._db):
             return None
-        waiting = replication_status.waiting(self._db)
+        waiting = outbox.waiting(self._db)
         return {"pending": waiting["documents"], "refused": waiting["refused"], "error": waiting["error"]}
 
     def _not_touched(self) -> list[str]:

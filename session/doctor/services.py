@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from core import VERSION, clock
 from core.errors import Failure
 from core.store.typesense import connection
-from core.store.typesense.transport import NoAnswerError, Transport
+from core.store.typesense.search_client import SearchClient
 from otel.otlp import destination
 from session import own_command
 from session.doctor.finding import Finding, error, note, warning
@@ -91,7 +91,7 @@ def cluster(settings: Config, waiting: dict[str, Any] | None) -> Examined:
     """Whether each node answers, and whether documents wait for long.
 
     Args:
-        waiting: what `core.store.replication.status` says; None where there is no outbox.
+        waiting: what `core.store.replication.outbox.waiting` says; None where there is no outbox.
     """
     used = settings.text("store.backend") == "typesense" or waiting is not None
     facts: dict[str, Any] = {"used": used, "nodes": [], "waiting": waiting}
@@ -103,8 +103,8 @@ def cluster(settings: Config, waiting: dict[str, Any] | None) -> Examined:
     except Failure as failure:
         return facts, [error(failure.code, "cluster", failure.message, failure.fix)]
     found = []
-    for url in nodes.urls:
-        why = _silence(connection.Nodes(url))
+    for url in nodes:
+        why = _silence(url)
         facts["nodes"].append({"url": url, "answers": not why})
         if why:
             about = f"{url} does not answer ({why}); what is written waits here, and recall reads the local file"
@@ -118,16 +118,16 @@ def cluster(settings: Config, waiting: dict[str, Any] | None) -> Examined:
     return facts, found
 
 
-def _silence(nodes: connection.Nodes) -> str:
+def _silence(node: str) -> str:
     """Why a node does not answer; "" where it does, healthy or not."""
-    transport = Transport(nodes, "", _LONGEST_S)
+    client = SearchClient([node], "", limit_s=_LONGEST_S)
     try:
-        status, _ = transport.request("GET", "/health")
-    except NoAnswerError as failure:
-        return str(failure)
+        client.ping()
+    except Failure as failure:
+        return failure.message.rpartition(": ")[2]
     finally:
-        transport.close()
-    return "" if status < 500 else f"status {status}"
+        client.close()
+    return ""
 
 
 def exporter(settings: Config, about: dict[str, Any] | None) -> Examined:

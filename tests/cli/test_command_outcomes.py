@@ -413,7 +413,7 @@ def test_a_comparison_ends_with_1_where_the_sides_differ(monkeypatch: pytest.Mon
     counts = {"a": {"different": 3}, "b": {"different": 4}}
     for same, code in ((True, 0), (False, 1)):
         result = {"same": same, "collections": counts, "events": {"missingThere": 2}}
-        monkeypatch.setattr(sync.comparison, "verify", lambda *_, r=result: r)
+        monkeypatch.setattr(sync.replication, "verify", lambda *_, r=result: r)
         assert sync.verify({}) == code
     assert [one["ok"] for one in printed] == [True, False]
     assert printed[1]["error"]["message"] == "the local file and the cluster differ in 7 documents and 2 events"

@@ -6,29 +6,27 @@ held against it. A document that is gone or forgotten on one side and was never 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from core.store import documents, sqlite
+from core.store import documents
 from core.store.layout import COLLECTIONS
-from core.store.replication import replica, status, sync_metadata
-from core.store.typesense import cluster, mapping, schema
+from core.store.replication import outbox, replica
+from core.store.typesense import mapping, schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     import apsw
 
-    from core.config import Config
-    from core.store.replication.replica import Side
     from core.store.typesense.cluster import Cluster
 
 ONLY_HERE, ONLY_THERE, CONTENT, COUNTERS = "only here", "only there", "content", "counters"
 _DEAD = "dead"
 _MOST_LISTED = 100
 _TABLE = (
-    "CREATE TEMP TABLE IF NOT EXISTS there (id TEXT PRIMARY KEY, state TEXT, recalls INTEGER, priority REAL)"
-    " WITHOUT ROWID; DELETE FROM temp.there"
+    "CREATE TEMP TABLE IF NOT EXISTS there (id TEXT PRIMARY KEY, state TEXT, used INTEGER, recalls INTEGER,"
+    " priority REAL) WITHOUT ROWID; DELETE FROM temp.there"
 )
 
 
@@ -62,47 +60,35 @@ def collection(
     """
     found = Compared()
     db.execute(_TABLE)
-    for side in _there(remote, name, whole):
-        state = _state(side)
-        found.there += state != _DEAD
-        counts = (side.recalls, side.priority) if state != _DEAD else (0, 0.0)
-        db.execute("INSERT OR REPLACE INTO temp.there VALUES (?, ?, ?, ?)", (side.id, state, *counts))
+    fields = {"exclude": mapping.SEARCHED} if whole else {"include": replica.HEADERS}
+    for row in remote.export(schema.COLLECTIONS[name], **fields):
+        side = replica.of_row(row, name) if whole else replica.of_headers(row, name)
+        found.there += not side.dead
+        state = _DEAD if side.dead else side.content
+        db.execute("INSERT OR REPLACE INTO temp.there VALUES (?, ?, ?, ?, ?)", (side.id, state, *side.counters))
         progress(1)
     for document in documents.every(db, forgotten=True, collection=name):
-        progress(1)
-        state = _DEAD if document["forgotten_at"] is not None else replica.content_hash(document)
-        found.here += state != _DEAD
-        row = db.execute(
-            "DELETE FROM temp.there WHERE id = ? RETURNING state, recalls, priority", (document["id"],)
+        side = replica.of_document(document)
+        found.here += not side.dead
+        known = db.execute(
+            "DELETE FROM temp.there WHERE id = ? RETURNING state, used, recalls, priority", (side.id,)
         ).fetchone()
+        there = _DEAD if known is None else known[0]
         kind = ""
-        if row is None:
-            kind = "" if state == _DEAD else ONLY_HERE
-        elif row[0] != state:
-            kind = ONLY_HERE if row[0] == _DEAD else ONLY_THERE if state == _DEAD else CONTENT
-        elif state != _DEAD and row[1:] != (document["recall_count"], document["retrieval_priority"]):
+        if side.dead or there == _DEAD:
+            kind = "" if side.dead and there == _DEAD else ONLY_THERE if side.dead else ONLY_HERE
+        elif there != side.content:
+            kind = CONTENT
+        elif known is not None and known[1:] != side.counters:
             kind = COUNTERS
         if kind:
-            found.differences.append(Difference(name, document["id"], kind))
+            found.differences.append(Difference(name, side.id, kind))
         else:
-            found.same += state != _DEAD
+            found.same += not side.dead
+        progress(1)
     for (identifier,) in db.execute("SELECT id FROM temp.there WHERE state <> ? ORDER BY id", (_DEAD,)):
         found.differences.append(Difference(name, identifier, ONLY_THERE))
     return found
-
-
-def _there(remote: Cluster, name: str, whole: bool) -> Iterator[Side]:
-    exported = schema.COLLECTIONS[name]
-    if whole:
-        for row in remote.export(exported, exclude=mapping.EXCLUDED + ",vector"):
-            yield sync_metadata.side_of(row, name)
-    else:
-        for row in remote.export(exported, include=sync_metadata.HEADERS):
-            yield sync_metadata.headers_of(row, name)
-
-
-def _state(side: Side) -> str:
-    return _DEAD if side.content == replica.GONE or side.forgotten_at is not None else side.content
 
 
 class Events(NamedTuple):
@@ -132,23 +118,14 @@ def events(db: apsw.Connection, remote: Cluster, *, progress: Callable[[int], No
     return Events(here, there, int(missing), int(first))
 
 
-def verify(config: Config, progress: Callable[[int], None]) -> dict[str, Any]:
+def verify(db: apsw.Connection, remote: Cluster, progress: Callable[[int], None]) -> dict[str, Any]:
     """Take the fingerprint of every document on both sides; what `store verify` answers.
 
     Raises:
-        Failure: what the cluster or the store says.
+        Failure: what the cluster says.
     """
-    remote = cluster.connect(config)
-    db = sqlite.open_writing(busy_ms=config.whole("store.busy_ms"), durable=False)
-    try:
-        found = {name: collection(db, remote, name, whole=True, progress=progress) for name in COLLECTIONS}
-        of_events = events(db, remote, progress=progress)
-        waiting = status.waiting(db)
-    except sqlite.StoreError as error:
-        raise sqlite.as_failure(error) from None
-    finally:
-        remote.close()
-        db.close()
+    found = {name: collection(db, remote, name, whole=True, progress=progress) for name in COLLECTIONS}
+    of_events = events(db, remote, progress=progress)
     differences = [one for compared in found.values() for one in compared.differences]
     return {
         "same": not differences and not of_events.missing,
@@ -162,8 +139,6 @@ def verify(config: Config, progress: Callable[[int], None]) -> dict[str, Any]:
             for name, compared in found.items()
         },
         "events": {"here": of_events.here, "there": of_events.there, "missingThere": of_events.missing},
-        "differences": [
-            {"collection": one.collection, "id": one.id, "kind": one.kind} for one in differences[:_MOST_LISTED]
-        ],
-        "waiting": waiting,
+        "differences": [asdict(one) for one in differences[:_MOST_LISTED]],
+        "waiting": outbox.waiting(db),
     }

@@ -4,8 +4,7 @@ The triggers are made by `enable`: a store that never saw a cluster has none. A 
 what it is: what is sent is the document as it stands then, so many changes are one row, and a resend is no harm.
 Events need no rows: their numbers rise, so a cursor is enough.
 
-The version of a document orders its edits on all machines: the time of its last edit (`updated_at`, ms), and where an
-edit does not move that forward, one more than the version it replaced.
+Of two machines' edits the newer wins, by `updated_at`. So the triggers see to it that an edit always moves it forward.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from core.store.layout import COLLECTION_SHIFT, COLLECTIONS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import TypedDict
+    from typing import Any, TypedDict
 
     import apsw
 
@@ -29,21 +28,7 @@ if TYPE_CHECKING:
         seq: int
         id: str
         collection: str
-        gone: bool
         doubt: int
-
-    class Summary(TypedDict):
-        """What waits, for `status`. Times in ms since the epoch, None where there is none."""
-
-        documents: int
-        events: int
-        refused: int
-        refusal: str
-        oldest: int | None
-        tries: int
-        error: str
-        next_try: int | None
-        synced_at: int | None
 
 
 LOCK = "outbox.lock"
@@ -63,26 +48,26 @@ _QUEUE = (
     f"{COLLECTION_SHIFT}, {{gone}}, coalesce(min(queued_at), {_TIME}), coalesce(max(doubt), 0)"
     " FROM outbox WHERE id = {row}.id;"
 )
-_OLD_VERSION = "max(OLD.updated_at, coalesce((SELECT version FROM outbox_version WHERE id = OLD.id), 0))"
 _CONTENT = (
     "text", "context", "title", "path", "category_id", "category_confidence", "category_source", "taxonomy_version",
-    "tags", "source", "session_id", "project", "observation_type", "privacy", "created_at", "updated_at",
-    "write_verdict", "write_confidence", "write_reason", "write_gate_version", "write_gate_fallback", "merged_count",
-    "superseded_by", "supersedes", "stale", "fingerprint", "history", "forgotten_at",
+    "tags", "source", "session_id", "project", "observation_type", "privacy", "created_at", "write_verdict",
+    "write_confidence", "write_reason", "write_gate_version", "write_gate_fallback", "merged_count", "superseded_by",
+    "supersedes", "stale", "fingerprint", "history", "forgotten_at",
 )  # fmt: skip
 _CHANGED = " OR ".join(f"NEW.{name} IS NOT OLD.{name}" for name in _CONTENT)
 _TRIGGERS = {
     "outbox_inserted": f"""AFTER INSERT ON document WHEN {_LIVE} BEGIN
-  UPDATE outbox_version SET version = version + 1 WHERE id = NEW.id AND version >= NEW.updated_at;
+  UPDATE document SET updated_at = (SELECT version + 1 FROM outbox_version WHERE id = NEW.id)
+    WHERE rowid = NEW.rowid AND updated_at <= (SELECT version FROM outbox_version WHERE id = NEW.id);
   {_QUEUE.format(row="NEW", gone=0)}
 END""",
     "outbox_updated": f"""AFTER UPDATE ON document WHEN {_LIVE} BEGIN
-  INSERT OR REPLACE INTO outbox_version SELECT NEW.id, {_OLD_VERSION} + 1
-    WHERE NEW.updated_at <= {_OLD_VERSION} AND ({_CHANGED});
+  UPDATE document SET updated_at = OLD.updated_at + 1
+    WHERE rowid = NEW.rowid AND NEW.updated_at <= OLD.updated_at AND ({_CHANGED});
   {_QUEUE.format(row="NEW", gone=0)}
 END""",
     "outbox_deleted": f"""AFTER DELETE ON document WHEN {_LIVE} BEGIN
-  INSERT OR REPLACE INTO outbox_version VALUES (OLD.id, {_OLD_VERSION} + 1);
+  INSERT OR REPLACE INTO outbox_version VALUES (OLD.id, OLD.updated_at + 1);
   {_QUEUE.format(row="OLD", gone=1)}
 END""",
 }
@@ -93,8 +78,8 @@ def enabled(db: apsw.Connection) -> bool:
     return bool(db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'outbox_updated'").get)
 
 
-def enable(db: apsw.Connection) -> bool:
-    """Note writes from now on, and all that was written before; whether that was new.
+def enable(db: apsw.Connection) -> None:
+    """Note writes from now on, and all that was written before.
 
     A store that was copied from another machine becomes a machine of its own.
 
@@ -102,40 +87,34 @@ def enable(db: apsw.Connection) -> bool:
         Failure: the store cannot be written.
     """
     files.touch_private(lock_path())
-    place = _place(db)
-    if enabled(db) and state(db, "place") == place:
-        return False
+    about = os.stat(db.filename)
+    place = f"{os.uname().nodename}:{about.st_dev}:{about.st_ino}"
+    wanted = {name: f"CREATE TRIGGER {name} {body}" for name, body in _TRIGGERS.items()}
+    there = dict(db.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'outbox_%'"))
+    if there == wanted and state(db, "place") == place:
+        return
     with sqlite.transaction(db):
-        fresh = not enabled(db)
-        for name, body in _TRIGGERS.items():
+        for name in wanted:
             db.execute(f"DROP TRIGGER IF EXISTS {name}")
-            db.execute(f"CREATE TRIGGER {name} {body}")
-        if fresh:
+        if there:  # earlier versions kept what an edit came to beside the document
+            db.execute(
+                "UPDATE document SET updated_at = v.version FROM outbox_version v"
+                " WHERE v.id = document.id AND v.version > updated_at"
+            )
+        for statement in wanted.values():
+            db.execute(statement)
+        if not there:
             db.execute(
                 "INSERT OR IGNORE INTO outbox (id, collection, queued_at)"
                 f" SELECT id, rowid >> {COLLECTION_SHIFT}, {_TIME} FROM document WHERE forgotten_at IS NULL"
                 " ORDER BY rowid"
             )
-        former = str(state(db, "origin") or "")
         if state(db, "place") != place:
-            if former:  # what was counted as that machine stays its share; ours begins at nothing
-                db.execute(
-                    "INSERT OR REPLACE INTO outbox_share SELECT id, ?1, ?2, recall_count - (SELECT"
-                    " coalesce(sum(recalls), 0) FROM outbox_share s WHERE s.id = d.id AND origin <> ?1),"
-                    " retrieval_priority - (SELECT"
-                    " coalesce(sum(priority), 0) FROM outbox_share s WHERE s.id = d.id AND origin <> ?1)"
-                    " FROM document d WHERE recall_count <> 0 OR retrieval_priority <> 0",
-                    (former, number(db)),
-                )
             set_state(db, origin=ids.uuid7(), place=place)
-    return True
 
 
 def disable(db: apsw.Connection) -> None:
-    """Note nothing any more, and drop what waits: the store goes back to one machine.
-
-    What other machines added to the counters is kept, so that a later `enable` adds nothing twice.
-    """
+    """Note nothing any more, and drop what waits: the store goes back to one machine."""
     with sqlite.transaction(db):
         for name in _TRIGGERS:
             db.execute(f"DROP TRIGGER IF EXISTS {name}")
@@ -152,11 +131,6 @@ def lock_path() -> str:
     return os.path.join(files.home(), LOCK)
 
 
-def _place(db: apsw.Connection) -> str:
-    status = os.stat(db.filename)
-    return f"{os.uname().nodename}:{status.st_dev}:{status.st_ino}"
-
-
 def state(db: apsw.Connection, name: str) -> str | int | float | None:
     """A value kept beside the outbox."""
     row = db.execute("SELECT value FROM outbox_state WHERE name = ?", (name,)).fetchone()
@@ -170,16 +144,6 @@ def set_state(db: apsw.Connection, **values: str | float | None) -> None:
             db.execute("DELETE FROM outbox_state WHERE name = ?", (name,))
         else:
             db.execute("INSERT OR REPLACE INTO outbox_state VALUES (?, ?)", (name, value))
-
-
-def origin(db: apsw.Connection) -> str:
-    """Which machine this store is, among those that share a cluster."""
-    return str(state(db, "origin") or "")
-
-
-def number(db: apsw.Connection) -> int:
-    """The number of the last batch that this machine sent."""
-    return int(state(db, "number") or 0)
 
 
 class quiet:  # noqa: N801  # reads as the statement it is
@@ -200,38 +164,33 @@ class quiet:  # noqa: N801  # reads as the statement it is
 def next_batch(db: apsw.Connection, *, now: int, limit: int) -> list[Waiting]:
     """The first documents that may be sent, in the order of their last change."""
     rows = db.execute(
-        "SELECT seq, id, collection, gone, doubt FROM outbox WHERE not_before <= ? ORDER BY seq LIMIT ?", (now, limit)
+        "SELECT seq, id, collection, doubt FROM outbox WHERE not_before <= ? ORDER BY seq LIMIT ?", (now, limit)
     )
     names = {code: name for name, code in COLLECTIONS.items()}
     return [
-        {"seq": seq, "id": identifier, "collection": names[collection], "gone": bool(gone), "doubt": doubt}
-        for seq, identifier, collection, gone, doubt in rows
+        {"seq": seq, "id": identifier, "collection": names[collection], "doubt": doubt}
+        for seq, identifier, collection, doubt in rows
     ]
 
 
-def pending(db: apsw.Connection, most: int) -> list[int]:
-    """Rows of the documents that the cluster has not got as they are, the newest changes first, at most so many."""
+def holds(db: apsw.Connection, identifier: str) -> bool:
+    """Whether a document changed here since the cluster got it."""
+    return db.execute("SELECT 1 FROM outbox WHERE id = ?", (identifier,)).fetchone() is not None
+
+
+def pending(db: apsw.Connection, most: int) -> tuple[list[int], set[str]]:
+    """What the cluster has not got as it is: rows of the newest changes, and ids of all that was forgotten here."""
     rows = db.execute(
-        "SELECT document.rowid FROM outbox JOIN document USING (id) WHERE forgotten_at IS NULL"
-        " ORDER BY seq DESC LIMIT ?",
-        (most,),
-    )
-    return [int(rowid) for (rowid,) in rows]
+        "SELECT document.rowid, outbox.id, forgotten_at FROM outbox LEFT JOIN document USING (id) ORDER BY seq DESC"
+    ).fetchall()
+    changed = [int(rowid) for rowid, _, forgotten in rows if rowid is not None and forgotten is None]
+    return changed[:most], {str(one) for rowid, one, forgotten in rows if rowid is None or forgotten is not None}
 
 
-def withdrawn(db: apsw.Connection) -> list[str]:
-    """Ids of what was forgotten or deleted here, and may still be found on the cluster."""
-    rows = db.execute(
-        "SELECT outbox.id FROM outbox LEFT JOIN document USING (id)"
-        " WHERE document.id IS NULL OR forgotten_at IS NOT NULL ORDER BY seq"
-    )
-    return [str(identifier) for (identifier,) in rows]
-
-
-def mark_sent(db: apsw.Connection, batch: Sequence[Waiting], *, now: int) -> int:
+def begin_batch(db: apsw.Connection, batch: Sequence[Waiting], *, now: int) -> int:
     """Note, before a batch is sent, that its outcome may stay unknown; returns the batch's number."""
     with sqlite.transaction(db):
-        following = number(db) + 1
+        following = int(state(db, "number") or 0) + 1
         set_state(db, number=following)
         db.executemany(
             "UPDATE outbox SET doubt = ? WHERE seq = ? AND doubt = 0", [(now, waiting["seq"]) for waiting in batch]
@@ -268,53 +227,35 @@ def give_back(db: apsw.Connection, batch: Iterable[Waiting]) -> None:
     db.executemany("UPDATE outbox SET doubt = ? WHERE seq = ?", [(one["doubt"], one["seq"]) for one in batch])
 
 
-def add(db: apsw.Connection, documents: Iterable[tuple[str, str]]) -> None:
-    """Queue documents by id and collection, inside the caller's transaction; those that wait keep their place."""
+def add(db: apsw.Connection, identifiers: Iterable[str], collection: str) -> None:
+    """Queue documents, inside the caller's transaction; those that wait keep their place."""
     db.executemany(
         "INSERT INTO outbox (id, collection, gone, queued_at)"
         f" SELECT ?1, ?2, NOT EXISTS (SELECT 1 FROM document WHERE id = ?1), {_TIME}"
         " WHERE true ON CONFLICT (id) DO UPDATE SET not_before = 0",
-        [(identifier, COLLECTIONS[collection]) for identifier, collection in documents],
+        [(identifier, COLLECTIONS[collection]) for identifier in identifiers],
     )
 
 
-def version(db: apsw.Connection, identifier: str, updated_at: int) -> int:
-    """The version of a document that is here, or of one that was deleted (`updated_at` 0 then)."""
-    row = db.execute("SELECT version FROM outbox_version WHERE id = ?", (identifier,)).fetchone()
-    return updated_at if row is None else max(updated_at, int(row[0]))
+def deleted_at(db: apsw.Connection, identifier: str) -> int:
+    """The version of a document that was deleted here, 0 for one that never was."""
+    return int(db.execute("SELECT max(version) FROM outbox_version WHERE id = ?", (identifier,)).get or 0)
 
 
-def set_version(db: apsw.Connection, identifier: str, value: int, updated_at: int) -> None:
-    """Keep the version that a document came with."""
-    if value > updated_at:
-        db.execute("INSERT OR REPLACE INTO outbox_version VALUES (?, ?)", (identifier, value))
-    else:
-        db.execute("DELETE FROM outbox_version WHERE id = ?", (identifier,))
-
-
-def shares(db: apsw.Connection, identifier: str) -> dict[str, tuple[int, int, float]]:
-    """What other machines add to a document's counters: by machine, (batch number, recalls, priority)."""
-    rows = db.execute("SELECT origin, number, recalls, priority FROM outbox_share WHERE id = ?", (identifier,))
-    return {machine: (count, recalls, priority) for machine, count, recalls, priority in rows}
-
-
-def set_shares(db: apsw.Connection, identifier: str, values: dict[str, tuple[int, int, float]]) -> None:
-    """Keep what other machines add."""
-    db.executemany(
-        "INSERT OR REPLACE INTO outbox_share VALUES (?, ?, ?, ?, ?)",
-        [(identifier, machine, *value) for machine, value in values.items()],
-    )
+def set_deleted(db: apsw.Connection, identifier: str, version: int) -> None:
+    """Keep that a document was deleted."""
+    db.execute("INSERT OR REPLACE INTO outbox_version VALUES (?, ?)", (identifier, version))
 
 
 def seen(db: apsw.Connection, collection: str) -> dict[str, int]:
     """By machine, the last batch that was read of it."""
-    rows = db.execute("SELECT origin, number FROM outbox_seen WHERE collection = ?", (collection,))
-    return {machine: int(count) for machine, count in rows}
+    return dict(db.execute("SELECT origin, number FROM outbox_seen WHERE collection = ?", (collection,)))
 
 
-def set_seen(db: apsw.Connection, collection: str, machine: str, count: int) -> None:
+def set_seen(db: apsw.Connection, collection: str, machine: str, number: int) -> None:
     """Keep that a machine's batches were read up to this number."""
-    db.execute("INSERT OR REPLACE INTO outbox_seen VALUES (?, ?, ?)", (collection, machine, count))
+    with sqlite.transaction(db):
+        db.execute("INSERT OR REPLACE INTO outbox_seen VALUES (?, ?, ?)", (collection, machine, number))
 
 
 def failed(db: apsw.Connection, error: str, *, now: int) -> int:
@@ -335,22 +276,56 @@ def succeeded(db: apsw.Connection, *, now: int) -> None:
         set_state(db, tries=None, error=None, next_try=None, synced_at=now)
 
 
-def summary(db: apsw.Connection, *, now: int) -> Summary:
-    """What waits and how the last try went."""
-    ((waiting, oldest),) = db.execute("SELECT count(*), min(queued_at) FROM outbox WHERE not_before <= ?", (now,))
-    ((refusals, refusal),) = db.execute("SELECT count(*), max(refusal) FROM outbox WHERE refusal <> ''")
+def next_try(db: apsw.Connection) -> int:
+    """When it makes sense to try again after a failure, ms since the epoch; 0 after none."""
+    return int(state(db, "next_try") or 0)
+
+
+def waiting(db: apsw.Connection) -> dict[str, Any]:
+    """What waits, what is refused and why, and how the last try went, as `status` and `store sync` show it."""
+    ((documents, oldest),) = db.execute(
+        "SELECT count(*), min(queued_at) FROM outbox WHERE not_before <= ?", (clock.now_ms(),)
+    )
+    ((refused, refusal),) = db.execute("SELECT count(*), max(refusal) FROM outbox WHERE refusal <> ''")
     carried = int(state(db, "events") or 0)
     ((events, first),) = db.execute("SELECT count(*), min(timestamp) FROM event WHERE seq > ?", (carried,))
-    times = [at for at in (oldest, first) if at is not None]
-    next_try, synced_at = state(db, "next_try"), state(db, "synced_at")
     return {
-        "documents": int(waiting),
-        "events": int(events),
-        "refused": int(refusals),
-        "refusal": str(refusal or ""),
-        "oldest": min(times) if times else None,
+        "documents": documents,
+        "events": events,
+        "refused": refused,
+        "refusal": refusal or "",
+        "oldest": _iso(min((at for at in (oldest, first) if at is not None), default=None)),
         "tries": int(state(db, "tries") or 0),
         "error": str(state(db, "error") or ""),
-        "next_try": None if next_try is None else int(next_try),
-        "synced_at": None if synced_at is None else int(synced_at),
+        "nextTry": _iso(state(db, "next_try")),
+        "syncedAt": _iso(state(db, "synced_at")),
     }
+
+
+def _iso(at: Any) -> str | None:
+    return None if at is None else clock.iso(int(at))
+
+
+def problems(found: dict[str, Any] | None, backend: str) -> list[dict[str, str]]:
+    """What is wrong with the way to the cluster.
+
+    Args:
+        found: `waiting`, None where this home was never given a cluster.
+        backend: the setting `store.backend`.
+    """
+    if found is None:
+        if backend != "typesense":
+            return []
+        said = 'store.backend is "typesense", but nothing is carried to a cluster yet'
+        return [{"code": "TYPESENSE_NOT_INITIALISED", "message": said, "fix": "run `joelclaw store init`"}]
+    wrong = []
+    if found["error"]:
+        code, _, message = found["error"].partition(": ")
+        said = f"{message} ({found['tries']} tries, the next at {found['nextTry']})"
+        fix = "see to the cluster, then run `joelclaw store sync`; nothing is lost meanwhile"
+        wrong.append({"code": code, "message": said, "fix": fix})
+    if found["refused"]:
+        said = f"the cluster refuses {found['refused']} documents or events: {found['refusal']}"
+        fix = "run `joelclaw store init`, then `joelclaw store push`"
+        wrong.append({"code": "TYPESENSE_REFUSED", "message": said, "fix": fix})
+    return wrong

@@ -1,14 +1,13 @@
 """One document on one side, here or on the cluster, and the merge of two sides.
 
-The rule: of two contents the one with the higher version stays, of equal versions the one with the greater hash, so
-that every machine decides alike. Counters are no contents: each machine has its share of them, and the shares are
-added up. A forgotten document is a tombstone without words on the cluster; a machine that has the words keeps them, for
-`--undo`.
+The newer write wins: of two contents that with the later `updated_at`, of equals that with the greater hash, so that
+every machine decides alike. Recalls and feedback are no edits: of these the side that was used last wins. A forgotten
+document is a tombstone without words on the cluster; a machine that has the words keeps them, for `--undo`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -16,8 +15,8 @@ import orjson
 from core import ids, words
 from core.redaction import redact
 from core.store import documents
-from core.store.documents import LIMIT
 from core.store.replication import outbox
+from core.store.typesense import mapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,15 +24,21 @@ if TYPE_CHECKING:
     import apsw
 
     from core.records import Document
+    from core.store.typesense.connection import Row
 
-    Shares = dict[str, tuple[int, int, float]]
+    Counters = tuple[int, int, float]
+    """When it was used last, how often it was recalled, its priority."""
     Embed = Callable[[str, str, str], bytes]
 
 GONE = "~gone"
 """Instead of a hash, where the row was deleted; greater than any."""
+HEADERS = (
+    "id,updated_at,forgotten_at,last_used_at,recall_count,retrieval_priority,sync_origin,sync_batch,sync_version,"
+    "sync_content"
+)
+"""Fields of a row on the cluster that tell whether two sides differ."""
 _NO_CONTENT = ("rowid", "recall_count", "retrieval_priority", "last_used_at", "updated_at")
 _TEXTS = ("text", "context", "title", "path", "source", "session_id", "project", "write_reason")
-_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -41,10 +46,9 @@ class Side:
     """A document here or on the cluster.
 
     Args:
-        document: its content; None where it is gone, and for a tombstone that has no words.
-        version: see `core.store.replication.outbox`.
+        document: its content; None where it is gone, was not read, or is a tombstone.
+        version: `updated_at`, or when it was deleted.
         content: `content_hash`, or GONE.
-        shares: by machine, (number of the batch that set it, recalls, priority).
     """
 
     id: str
@@ -52,35 +56,21 @@ class Side:
     document: Document | None
     version: int
     content: str
-    shares: Shares = field(default_factory=dict)
-    last_used_at: int | None = None
+    counters: Counters = (0, 0, 0.0)
     forgotten_at: int | None = None
-    unmet: bool = False
-    """It is here, and was never compared with the cluster."""
 
     @property
-    def recalls(self) -> int:
-        """How often it was recalled, on all machines."""
-        return max(0, sum(share[1] for share in self.shares.values()))
+    def dead(self) -> bool:
+        """Whether nothing of it may be found."""
+        return self.content == GONE or self.forgotten_at is not None
 
-    @property
-    def priority(self) -> float:
-        """What its use and disuse on all machines come to, -1..1."""
-        return max(-LIMIT, min(LIMIT, round(sum(share[2] for share in self.shares.values()), _DIGITS)))
+    def same(self, other: Side) -> bool:
+        """Whether both say the same, and count the same."""
+        return self.same_content(other) and (self.dead or self.counters == other.counters)
 
     def same_content(self, other: Side) -> bool:
-        """Whether both say the same, counters aside."""
+        """Whether both say the same."""
         return (self.version, self.content) == (other.version, other.content)
-
-    def same_counters(self, other: Side) -> bool:
-        """Whether both count the same; the numbers of the batches do not matter."""
-        if self.content == other.content == GONE:
-            return True
-        return _values(self.shares) == _values(other.shares) and self.last_used_at == other.last_used_at
-
-
-def _values(shares: Shares) -> dict[str, tuple[int, float]]:
-    return {name: share[1:] for name, share in shares.items() if any(share[1:])}
 
 
 def content_hash(document: Document) -> str:
@@ -103,58 +93,87 @@ def _plain(value: Any) -> Any:
 def here(db: apsw.Connection, identifier: str, collection: str) -> Side | None:
     """The local side; None where the document never was here."""
     document = documents.by_id(db, identifier)
-    if document is None:
-        version = outbox.version(db, identifier, 0)
-        return Side(identifier, collection, None, version, GONE, outbox.shares(db, identifier)) if version else None
-    return of_document(db, document)
+    if document is not None:
+        return of_document(document)
+    version = outbox.deleted_at(db, identifier)
+    return Side(identifier, collection, None, version, GONE) if version else None
 
 
-def of_document(db: apsw.Connection, document: Document) -> Side:
+def of_document(document: Document) -> Side:
     """The local side of a document that was read."""
-    identifier = document["id"]
-    shares = outbox.shares(db, identifier)
-    unmet = not shares
-    me = outbox.origin(db)
-    known = Side(identifier, document["collection"], None, 0, "", shares)
-    recalls = document["recall_count"] - known.recalls
-    priority = round(document["retrieval_priority"] - known.priority, _DIGITS)
-    if recalls or priority:
-        _, mine, favour = shares.get(me, (0, 0, 0.0))
-        shares[me] = (outbox.number(db) + 1, mine + recalls, round(favour + priority, _DIGITS))
     return Side(
-        identifier,
+        document["id"],
         document["collection"],
         document,
-        outbox.version(db, identifier, document["updated_at"]),
+        document["updated_at"],
         content_hash(document),
-        shares,
-        document["last_used_at"],
+        (document["last_used_at"] or 0, document["recall_count"], document["retrieval_priority"]),
         document["forgotten_at"],
-        unmet,
     )
 
 
-def merged(ours: Side, theirs: Side, me: str) -> Side:
-    """The merge of both sides; `me` is this machine, which alone knows its own share."""
-    newer = ours if (ours.version, ours.content) >= (theirs.version, theirs.content) else theirs
-    shares: Shares = dict(theirs.shares)
-    for machine, share in _attributed(ours, theirs, me).items():
-        other = shares.get(machine)
-        if other is None or machine == me or share[0] > other[0]:
-            shares[machine] = other if other is not None and other[1:] == share[1:] else share
-    used = [at for at in (ours.last_used_at, theirs.last_used_at) if at is not None]
+def of_headers(row: Row, collection: str) -> Side:
+    """The side of a row without its content, as the row says of itself."""
+    forgotten_at = row.get("forgotten_at")
     return Side(
-        newer.id, newer.collection, newer.document, newer.version, newer.content, shares,
-        max(used) if used else None, newer.forgotten_at,
-    )  # fmt: skip
+        str(row["id"]),
+        collection,
+        None,
+        max(int(row.get("updated_at") or 0), int(row.get("sync_version") or 0)),
+        str(row.get("sync_content", "")),
+        (
+            int(row.get("last_used_at") or 0),
+            int(row.get("recall_count") or 0),
+            float(row.get("retrieval_priority") or 0.0),
+        ),
+        None if forgotten_at is None else int(forgotten_at),
+    )
 
 
-def _attributed(ours: Side, theirs: Side, me: str) -> Shares:
-    """Our shares. Of a copy (an export that was imported here) only what goes beyond the original is our own."""
-    if not ours.unmet or me in theirs.shares or not theirs.recalls + abs(theirs.priority):
-        return ours.shares
-    number, recalls, _ = ours.shares.get(me, (0, 0, 0.0))
-    return {me: (number, max(0, recalls - theirs.recalls), 0.0)}
+def of_row(row: Row, collection: str) -> Side:
+    """The side of a whole row; its content is what is there, whatever the row says of it."""
+    side = of_headers(row, collection)
+    if side.content == GONE:
+        return side
+    document = mapping.from_remote(row, collection)
+    document["updated_at"] = side.version
+    return replace(side, document=document, content=content_hash(document))
+
+
+def to_row(side: Side, vector: bytes, origin: str, batch: int) -> Row:
+    """The row that carries a side to the cluster.
+
+    A machine numbers its batches: who fetches keeps the last number that it saw of each machine, and needs no clock.
+
+    Args:
+        vector: of the static space, b"" where there is none.
+        origin: which machine sends it.
+    """
+    if side.document is not None and not side.dead:
+        used_at, recalls, priority = side.counters
+        document: Document = {
+            **side.document,
+            "last_used_at": used_at or None,
+            "recall_count": recalls,
+            "retrieval_priority": priority,
+        }
+    else:
+        document = documents.blank(side.collection, side.id, "", side.version)
+        document["forgotten_at"] = side.forgotten_at or side.version
+    return {
+        **mapping.to_remote(document, vector),
+        "sync_origin": origin,
+        "sync_batch": batch,
+        "sync_content": side.content,
+    }
+
+
+def merged(db: apsw.Connection, ours: Side, theirs: Side) -> Side:
+    """The merge of both sides. Where both were used at the same moment, what changed here and was not sent counts."""
+    newer = ours if (ours.version, ours.content) >= (theirs.version, theirs.content) else theirs
+    used, used_there = ours.counters[0], theirs.counters[0]
+    mine = used > used_there or (used == used_there and outbox.holds(db, ours.id))
+    return replace(newer, counters=ours.counters if mine else theirs.counters)
 
 
 def apply(db: apsw.Connection, side: Side, ours: Side | None, *, embed: Embed, signatures: bool) -> bool:
@@ -168,46 +187,39 @@ def apply(db: apsw.Connection, side: Side, ours: Side | None, *, embed: Embed, s
     if side.content == GONE:
         if older is not None:
             documents.remove(db, older["rowid"], signatures=signatures)
-        outbox.set_version(db, side.id, side.version, 0)
+        outbox.set_deleted(db, side.id, side.version)
         return False
     changed = False
     if ours is None or not ours.same_content(side):
-        one, changed = _content(side, older)
-        if one is None:  # a tombstone of what never was here
-            return False
-        if older is None:
-            documents.insert(db, one, embed(one["text"], one["context"], one["title"]), signatures=signatures)
+        if side.document is None or side.forgotten_at is not None:
+            if older is None:  # a tombstone of what never was here
+                return False
+            one: Document = {**older, "forgotten_at": side.forgotten_at}
         else:
-            vector = embed(one["text"], one["context"], one["title"]) if one["forgotten_at"] is None else b""
+            one, changed = _clean({**side.document, "rowid": older["rowid"] if older is not None else 0})
+        one["updated_at"] = side.version + changed
+        vector = embed(one["text"], one["context"], one["title"]) if one["forgotten_at"] is None else b""
+        if older is None:
+            documents.insert(db, one, vector, signatures=signatures)
+        else:
             documents.replace(db, one, vector, signatures=signatures)
-        outbox.set_version(db, side.id, side.version + changed, one["updated_at"])
-    documents.set_counters(db, side.id, side.recalls, side.priority, side.last_used_at)
-    outbox.set_shares(db, side.id, met(side.shares, outbox.origin(db)))
+    used_at, recalls, priority = side.counters
+    documents.set_counters(db, side.id, recalls, priority, used_at or None)
     return changed
 
 
-def met(shares: Shares, me: str) -> Shares:
-    """Shares as they are kept: with our own, if only to say that both sides were compared."""
-    return {me: (0, 0, 0.0), **shares}
-
-
-def _content(side: Side, older: Document | None) -> tuple[Document | None, bool]:
-    if side.document is None or side.forgotten_at is not None:
-        if older is None:
-            return None, False
-        return {**older, "forgotten_at": side.forgotten_at, "updated_at": side.version}, False
-    one: dict[str, Any] = {**side.document, "rowid": older["rowid"] if older is not None else 0}
-    # It was redacted where it was written; but others may write to a cluster too.
+def _clean(document: Document) -> tuple[Document, bool]:
+    """The document redacted, and whether that changed it: others may write to a cluster too."""
+    one: dict[str, Any] = dict(document)
     for name in _TEXTS:
-        one[name] = _clean(one[name])
-    one["tags"] = [_clean(tag) for tag in one["tags"]]
+        one[name] = _clean_text(one[name])
+    one["tags"] = [_clean_text(tag) for tag in one["tags"]]
     one["history"] = [
-        {name: _clean(value) if isinstance(value, str) else value for name, value in was.items()}
+        {name: _clean_text(value) if isinstance(value, str) else value for name, value in was.items()}
         for was in one["history"]
     ]
-    changed = any(one[name] != side.document[name] for name in (*_TEXTS, "tags", "history"))  # type: ignore[literal-required]
-    return one, changed  # type: ignore[return-value]  # a Document with other texts
+    return one, one != document  # type: ignore[return-value]  # a Document with other texts
 
 
-def _clean(text: str) -> str:
+def _clean_text(text: str) -> str:
     return redact(words.clean(text).replace("\0", "\ufffd"))[0]

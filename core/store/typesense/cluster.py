@@ -14,52 +14,37 @@ from typesense.exceptions import TypesenseClientError
 from core import json_text
 from core.errors import Failure
 from core.store.typesense import connection
-from core.store.typesense.transport import NoAnswerError, Transport
+from core.store.typesense.search_client import SearchClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from core.config import Config
-    from core.store.typesense.connection import Nodes, Row
-
-BULK_S = 120.0
-"""How long a request that moves documents may take."""
-
-
-def connect(config: Config, *, limit_s: float = BULK_S) -> Cluster:
-    """The cluster of the settings; nothing is sent yet.
-
-    Args:
-        limit_s: seconds that the nodes may be silent in all.
-
-    Raises:
-        Failure: TYPESENSE_API_KEY_MISSING; CONFIG_INVALID.
-    """
-    return Cluster(
-        connection.nodes(config), connection.key(config), prefix=config.text("store.prefix"), limit_s=limit_s
-    )
+    from core.store.typesense.connection import Row
 
 
 class Cluster:
-    """The collections and documents of a cluster.
+    """The collections and documents of a cluster. Its methods raise Failure as `SearchClient`.
 
-    Its methods raise Failure with the codes of `search_client.SearchClient`.
+    Args:
+        nodes: see `connection.nodes`.
+        limit_s: seconds that the nodes may be silent in all.
     """
 
-    def __init__(self, nodes: Nodes, key: str, *, prefix: str = "", limit_s: float = BULK_S) -> None:
-        self.nodes = nodes
+    def __init__(self, nodes: Sequence[str], key: str, *, prefix: str = "", limit_s: float = 120.0) -> None:
+        self.nodes = list(nodes)
         self.prefix = prefix
+        self._key = key
+        self._limit_s = limit_s
         settings: Any = {
-            "nodes": nodes.urls,
+            "nodes": self.nodes,
             "api_key": key,
-            "connection_timeout_seconds": limit_s / len(nodes.urls),
-            "num_retries": len(nodes.urls) - 1,
+            "connection_timeout_seconds": limit_s / len(self.nodes),
+            "num_retries": len(self.nodes) - 1,
             "retry_interval_seconds": 0,
             "suppress_deprecation_warnings": True,
         }
         with self._faults():
             self._client: Any = typesense.Client(settings)
-        self._transport = Transport(nodes, key, limit_s)
 
     def name(self, collection: str) -> str:
         """The collection's name on the server."""
@@ -89,15 +74,20 @@ class Cluster:
             raise connection.refusal(self.nodes, int(result.get("code", 400)), str(result["error"]))
         return result
 
+    def values(self, collection: str, field: str) -> list[str]:
+        """The values that a field of a collection has now."""
+        asked = {"q": "*", "per_page": 0, "facet_by": field, "max_facet_values": 250}
+        facets = self.search(collection, asked)["facet_counts"]
+        return [count["value"] for facet in facets for count in facet["counts"]]
+
     def retrieve(self, collection: str, identifier: str) -> Row | None:
         """A document by its id, None where there is none."""
+        documents = self._client.collections[self.name(collection)].documents
         try:
             with self._faults():
-                return dict(
-                    self._client.collections[self.name(collection)].documents[quote(identifier, safe="")].retrieve()
-                )
+                return dict(documents[quote(identifier, safe="")].retrieve())
         except Failure as failure:
-            if connection.is_missing_document(failure):
+            if "Could not find a document" in failure.message:
                 return None
             raise
 
@@ -114,8 +104,6 @@ class Cluster:
             results: list[Row] = [json_text.loads(line) for line in text.split("\n") if line.strip()]
         if len(results) != len(rows):  # what became of the others is not known
             raise connection.unreachable(self.nodes, f"{len(rows)} documents were sent, and it spoke of {len(results)}")
-        for result in results:
-            result.pop("document", None)
         return results
 
     def export(self, collection: str, *, include: str = "", exclude: str = "") -> Iterator[Row]:
@@ -125,27 +113,14 @@ class Cluster:
             include, exclude: field names, comma-separated.
         """
         fields = urlencode({"include_fields": include} if include else {"exclude_fields": exclude})
-        try:
-            status, pieces = self._transport.stream(
-                "GET", f"/collections/{self.name(collection)}/documents/export?{fields}"
-            )
-            if status != 200:
-                raise connection.refusal(self.nodes, status, b"".join(pieces).decode("utf-8", "replace"))
-            rest = b""
-            for piece in pieces:
-                *lines, rest = (rest + piece).split(b"\n")
-                for line in lines:
-                    if line.strip():
-                        yield json_text.loads(line)
-            if rest.strip():
-                yield json_text.loads(rest)
-        except NoAnswerError as error:
-            raise connection.unreachable(self.nodes, str(error)) from None
+        client = SearchClient(self.nodes, self._key, limit_s=self._limit_s)
+        for line in client.lines(f"/collections/{self.name(collection)}/documents/export?{fields}"):
+            if line.strip():
+                yield json_text.loads(line)
 
     def close(self) -> None:
         """Close the connections."""
         self._client.api_call.close()
-        self._transport.close()
 
     @contextmanager
     def _faults(self) -> Iterator[None]:

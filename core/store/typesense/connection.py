@@ -1,4 +1,4 @@
-"""Where a Typesense cluster is, with which key it is asked, and what its faults mean.
+"""Where a Typesense cluster is, with which key it is asked, what its faults mean, and whether it had one a moment ago.
 
 The key comes from `TYPESENSE_API_KEY` or from the user's `store.key_command`. It goes into one header and nowhere else:
 not into a message, an event, a log or an argument.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 
+from core import clock, files, json_text
 from core.errors import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from core.config import Config
@@ -23,71 +25,47 @@ KEY_MISSING = "TYPESENSE_API_KEY_MISSING"
 UNAUTHORIZED = "TYPESENSE_UNAUTHORIZED"
 NOT_INITIALISED = "TYPESENSE_NOT_INITIALISED"
 REFUSED = "TYPESENSE_REFUSED"
+HOLDS_MS = 10_000
+"""So long a cluster with a fault is left alone: not every hook waits to find out again."""
+_OF_CLUSTER = (UNREACHABLE, UNAUTHORIZED, NOT_INITIALISED, KEY_MISSING)
 _KEY_COMMAND_S = 10.0
 _LONGEST_MESSAGE = 200
 
 
-class Node:
-    """One server of the cluster.
-
-    Args:
-        url: `http://host:port/path`; port and path may be left out.
-
-    Raises:
-        Failure: CONFIG_INVALID, a URL that is none.
-    """
-
-    __slots__ = ("host", "path", "port", "secure")
-
-    def __init__(self, url: str) -> None:
-        # By hand: urllib.parse costs .6 of a bare Python start.
-        scheme, _, rest = url.partition("://")
-        authority, slash, path = rest.partition("/")
-        if authority.startswith("["):
-            host, _, port = authority[1:].partition("]")
-            port = port.removeprefix(":") if port.startswith(":") or not port else "?"
-        else:
-            host, _, port = authority.partition(":")
-        self.secure = scheme == "https"
-        port = port or ("443" if self.secure else "80")
-        usable = host and port.isdecimal() and int(port) < 65_536 and url.isprintable()
-        if scheme not in ("http", "https") or not usable or any(sign in url for sign in "@?# "):
-            raise _bad_url(url)
-        self.host = host
-        self.port = int(port)
-        self.path = slash + path
-
-    @property
-    def address(self) -> str:
-        """Host and port."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+def given(config: Config) -> str:
+    """The nodes as they are set: JOELCLAW_STORE_URLS, TYPESENSE_URL, config.toml, the default."""
+    return os.environ.get("JOELCLAW_STORE_URLS") or os.environ.get("TYPESENSE_URL") or config.text("store.urls")
 
 
-class Nodes:
-    """The servers of the cluster.
+def nodes(config: Config) -> list[str]:
+    """The nodes of the settings, see `parse_nodes`."""
+    return parse_nodes(given(config))
 
-    Args:
-        urls: comma-separated.
+
+def parse_nodes(text: str) -> list[str]:
+    """Each of comma-separated URLs as `http://host:port/path`.
 
     Raises:
         Failure: CONFIG_INVALID, one of them is no URL, or there is none.
     """
+    found = [_node(url) for part in text.split(",") if (url := part.strip().rstrip("/"))]
+    if not found:
+        raise _bad_url(text)
+    return found
 
-    __slots__ = ("all",)
 
-    def __init__(self, urls: str) -> None:
-        self.all = [Node(url) for part in urls.split(",") if (url := part.strip().rstrip("/"))]
-        if not self.all:
-            raise _bad_url(urls)
+def _node(url: str) -> str:
+    from urllib.parse import urlsplit
 
-    @property
-    def urls(self) -> list[str]:
-        """Each node's URL, with its port."""
-        return [f"http{'s' * node.secure}://{node.address}{node.path}" for node in self.all]
-
-    def described(self) -> str:
-        """The nodes as a message names them."""
-        return ", ".join(node.address + node.path for node in self.all)
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        raise _bad_url(url) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or any(sign in url for sign in "@?# "):
+        raise _bad_url(url)
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}:{port}{parts.path}"
 
 
 def _bad_url(url: str) -> Failure:
@@ -97,16 +75,6 @@ def _bad_url(url: str) -> Failure:
         f"store.urls (TYPESENSE_URL) holds {shown!r}, which is no node's URL",
         "set it to http://host:8108, several nodes comma-separated; the key goes into TYPESENSE_API_KEY",
     )
-
-
-def nodes(config: Config) -> Nodes:
-    """The nodes of the settings: JOELCLAW_STORE_URLS, TYPESENSE_URL, config.toml, the default.
-
-    Raises:
-        Failure: CONFIG_INVALID.
-    """
-    given = os.environ.get("JOELCLAW_STORE_URLS") or os.environ.get("TYPESENSE_URL")
-    return Nodes(given or config.text("store.urls"))
 
 
 def key(config: Config) -> str:
@@ -148,16 +116,16 @@ def _no_key(why: str) -> Failure:
     return Failure(KEY_MISSING, f"store.key_command failed ({why})", "run it by hand: it must print the key, exit 0")
 
 
-def unreachable(nodes: Nodes, why: str) -> Failure:
+def unreachable(nodes: Sequence[str], why: str) -> Failure:
     """What is told where no node answers."""
     return Failure(
         UNREACHABLE,
-        f"the Typesense cluster ({nodes.described()}) cannot be reached: {why}",
+        f"the Typesense cluster ({', '.join(node.partition('://')[2] for node in nodes)}) cannot be reached: {why}",
         "check that it runs, and store.urls (TYPESENSE_URL); recall goes by the local file meanwhile",
     )
 
 
-def refusal(nodes: Nodes, status: int, message: str) -> Failure:
+def refusal(nodes: Sequence[str], status: int, message: str) -> Failure:
     """What is told where the server says no.
 
     Args:
@@ -178,6 +146,42 @@ def refusal(nodes: Nodes, status: int, message: str) -> Failure:
     )
 
 
-def is_missing_document(failure: Failure) -> bool:
-    """Whether the server said no more than that there is no document with that id."""
-    return failure.code == NOT_INITIALISED and "Could not find a document" in failure.message
+def recent_fault(config: Config) -> Failure | None:
+    """A fault of this cluster that is not `HOLDS_MS` old."""
+    try:
+        with open(_down(), "rb") as handle:
+            kept = json_text.loads(handle.read())
+        if kept["nodes"] == _asked_as(config) and 0 <= clock.now_ms() - kept["at"] < HOLDS_MS:
+            return Failure(str(kept["code"]), str(kept["message"]), "wait some seconds")
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return None
+
+
+def note_fault(config: Config, code: str, message: str) -> None:
+    """Remember a fault of the cluster itself, and not of one query."""
+    if code not in _OF_CLUSTER or recent_fault(config) is not None:
+        return
+    kept = {"nodes": _asked_as(config), "at": clock.now_ms(), "code": code, "message": message}
+    try:
+        files.write_whole(_down(), json_text.dumps(kept).encode())
+    except OSError:
+        pass  # the next one finds out again
+
+
+def forget_fault() -> None:
+    """The cluster answers."""
+    try:
+        os.unlink(_down())
+    except OSError:
+        pass
+
+
+def _down() -> str:
+    return os.path.join(files.home(), "cache", "typesense-down.json")
+
+
+def _asked_as(config: Config) -> str:
+    """What tells one cluster, and one key's source, from another; holds no key."""
+    keyed = "key" if os.environ.get("TYPESENSE_API_KEY") else "command"
+    return f"{given(config)} {config.text('store.prefix')} {keyed}"

@@ -1,23 +1,21 @@
 """Converts documents and events to the cluster's form and back. Ids are ours.
 
-A document is sent with what recall needs: its finished terms (`lexicon`), how many, and its vector of the static
-space, twice: as numbers for the server's search (the int8 themselves, since a cosine is free of scale) and as base64
-for ours, which is shorter to send back. A forgotten document goes as a tombstone: id, times, and nothing of its text.
+Server 0.24 does not stem, and folds and splits scripts in its own way. So a document is sent with its finished terms,
+as the local file's FTS5 index has them, and with its vector of the static space. A forgotten document goes as a
+tombstone: id, times, and nothing of its text.
 """
 
 from __future__ import annotations
 
-from core import json_text
+from core import json_text, words
 from core.store import documents
-from core.store.typesense import lexicon
+from core.store.sqlite import apsw
 from core.store.typesense.schema import TEXT_FIELD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
-
-    import apsw
 
     from core.records import Document, Event
     from core.store.typesense.connection import Row
@@ -30,8 +28,33 @@ _SAME = (
     "retrieval_priority", "superseded_by", "supersedes", "stale", "fingerprint",
 )  # fmt: skip
 _NULLABLE = ("last_used_at", "forgotten_at")
-EXCLUDED = "embedding,lexicon,lexicon_context,terms,chars"
-"""Fields of a document that its reader does without."""
+SEARCHED = "embedding,lexicon,lexicon_context,terms"
+"""Fields of a document that only the search needs."""
+_LONGEST_TERM = 60
+_tokenizers: list[Any] = []
+
+
+def stems(text: str) -> list[str]:
+    """The terms of a text, in order: what FTS5's `porter unicode61 remove_diacritics 2` makes of it.
+
+    One that is not ASCII, or long, goes as a code that the server leaves alone.
+    """
+    if not _tokenizers:
+        _tokenizers.append(
+            apsw.Connection(":memory:").fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
+        )
+    data = text.encode("utf-8", "replace")
+    found = _tokenizers[0](data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
+    return [term if term.isascii() and len(term) <= _LONGEST_TERM else _coded(term) for term in found]
+
+
+def _coded(term: str) -> str:
+    data = term.encode("utf-8", "replace")
+    if 2 * len(data) <= _LONGEST_TERM:
+        return "0x" + data.hex()
+    from core.ids import fingerprint
+
+    return "0x" + fingerprint(term)
 
 
 def vectors(db: apsw.Connection, rowids: Sequence[int]) -> dict[int, bytes]:
@@ -46,14 +69,17 @@ def vectors(db: apsw.Connection, rowids: Sequence[int]) -> dict[int, bytes]:
     return {int(rowid): bytes(value) for rowid, value in rows}
 
 
+def numbers(vector: bytes) -> list[int]:
+    """A vector as the server takes it: a cosine is free of scale, so the int8 themselves."""
+    return memoryview(vector).cast("b").tolist()
+
+
 def to_remote(document: Document, vector: bytes = b"") -> Row:
     """The document as the cluster's collection of that kind holds it.
 
     Args:
         vector: int8[256] of the static space (`vectors`), empty where the text has none.
     """
-    values: dict[str, Any] = document  # type: ignore[assignment]
-    text_field = TEXT_FIELD[document["collection"]]
     if document["forgotten_at"] is not None:
         return {
             "id": document["id"],
@@ -61,22 +87,21 @@ def to_remote(document: Document, vector: bytes = b"") -> Row:
             "updated_at": document["updated_at"],
             "forgotten_at": document["forgotten_at"],
         }
+    values: dict[str, Any] = document  # type: ignore[assignment]
+    text = f"{document['title']}\n{document['text']}" if document["title"] else document["text"]
+    own, context = stems(f"{text} {words.parts(text)}"), stems(document["context"])
     row: Row = {name: values[name] for name in _SAME}
     row |= {name: values[name] for name in _NULLABLE if values[name] is not None}
-    row["timestamp"] = document["created_at"]
-    row[text_field] = document["text"]
-    row["history"] = json_text.dumps(document["history"])
-    own = f"{document['title']}\n{document['text']}" if document["title"] else document["text"]
-    row["lexicon"] = lexicon.of_text(own)
-    row["lexicon_context"] = lexicon.of_context(document["context"])
-    # As `core.store.documents.traits` counts them.
-    row["chars"] = (len(document["text"]) + len(document["text"].encode("utf-8", "surrogatepass"))) // 2
-    row["terms"] = lexicon.length(row["lexicon"], row["lexicon_context"])
+    row |= {
+        "timestamp": document["created_at"],
+        TEXT_FIELD[document["collection"]]: document["text"],
+        "history": json_text.dumps(document["history"]),
+        "lexicon": " ".join(own),
+        "lexicon_context": " ".join(context),
+        "terms": len(own) + len(context),
+    }
     if vector:
-        import binascii
-
-        row["embedding"] = memoryview(vector).cast("b").tolist()
-        row["vector"] = binascii.b2a_base64(vector, newline=False).decode()
+        row["embedding"] = numbers(vector)
     return row
 
 
@@ -85,8 +110,8 @@ def from_remote(row: Row, collection: str) -> Document:
     document = documents.blank(collection, str(row["id"]), str(row.get(TEXT_FIELD[collection], "")), 0)
     values: dict[str, Any] = document  # type: ignore[assignment]
     for name in _SAME:
-        if name in row:
-            values[name] = _like(values[name], row[name])
+        if name in row:  # in the type of the field's default: the server gives 1 for 1.0
+            values[name] = row[name] if isinstance(values[name], (bool, list)) else type(values[name])(row[name])
     for name in _NULLABLE:
         if row.get(name) is not None:
             values[name] = int(row[name])
@@ -95,28 +120,13 @@ def from_remote(row: Row, collection: str) -> Document:
     return document
 
 
-def _like(default: Any, value: Any) -> Any:
-    """The value in the type of the field's default: the server gives 1 for 1.0."""
-    return value if isinstance(default, (bool, list)) else type(default)(value)
-
-
-def vector_of(row: Row) -> bytes:
-    """The static vector that a row brings, b"" where it has none."""
-    if not row.get("vector"):
-        return b""
-    import binascii
-
-    return binascii.a2b_base64(row["vector"])
-
-
 def event_to_remote(event: Event, search_text: str) -> Row:
     """An event as the cluster holds it.
 
     Args:
         search_text: the words by which it is found, as the local file has them.
     """
-    row: Row = {**event, "metadata": json_text.dumps(event["metadata"]), "search_text": search_text}
-    return row
+    return {**event, "metadata": json_text.dumps(event["metadata"]), "search_text": search_text}
 
 
 def event_from_remote(row: Row) -> Event:

@@ -55,7 +55,7 @@ def _documents(name: str, *, searchable: bool) -> Row:
             _field("title", "string") if searchable else _stored("title"),
             _field("lexicon", "string"),
             _field("lexicon_context", "string"),
-            _field("terms", "int32", facet=True),  # for its average
+            _field("terms", "int32"),
             _field("embedding", "float[]", num_dim=DIMENSIONS),
             _field("updated_at", "int64"),
             _field("session_id", "string", facet=True),
@@ -70,15 +70,13 @@ def _documents(name: str, *, searchable: bool) -> Row:
             _field("superseded_by", "string"),
             _field("stale", "bool"),
             _field("forgotten_at", "int64"),
-            *(_stored(field) for field in ("context", "vector", "history", "privacy", "taxonomy_version")),
+            *(_stored(field) for field in ("context", "history", "privacy", "taxonomy_version", "sync_content")),
             *(_stored(field) for field in ("category_source", "write_reason", "write_gate_version", "supersedes")),
             *(_stored(field, "float") for field in ("category_confidence", "write_confidence", "retrieval_priority")),
-            *(_stored(field, "int64") for field in ("recall_count", "merged_count", "last_used_at", "chars")),
+            *(_stored(field, "int64") for field in ("recall_count", "merged_count", "last_used_at")),
             _stored("write_gate_fallback", "bool"),
-            _field("sync_origin", "string", facet=True),  # what `sync_metadata` adds
+            _field("sync_origin", "string", facet=True),  # which machine sent it, and in which of its batches
             _field("sync_batch", "int64"),
-            _stored("sync_version", "int64"),
-            *(_stored(field) for field in ("sync_content", "sync_shares")),
         ],
     }
 

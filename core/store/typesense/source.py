@@ -1,17 +1,19 @@
-"""Recall's candidates from the cluster, with the raw scores that the local file would give them."""
+"""Recall's candidates from the cluster, with scores on the local file's scale. Hot path.
+
+Server 0.24 ranks by how many of a query's words match, and has vectors only for queries without words. So one
+`multi_search` asks for each word, for each with those that follow it, and for the nearest vectors; the server's ranks
+choose, and a second request brings what they chose. How many documents hold a word weighs it, as in the local file.
+"""
 
 from __future__ import annotations
 
-import time
+from math import log
 
 from core.store.layout import COLLECTION_SHIFT
 from core.store.layout import COLLECTIONS as CODES
-from core.store.replication.pending import Cosine, Pending
-from core.store.typesense import lexicon, mapping
-from core.store.typesense.bm25 import AFFORDABLE, ENOUGH, Bm25, by_rarity, selective
-from core.store.typesense.plan import Plan, by_ids
+from core.store.typesense import mapping
+from core.store.typesense.pending import Pending
 from core.store.typesense.schema import COLLECTIONS
-from core.store.typesense.statistics import Frequencies, Statistics
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,206 +25,278 @@ if TYPE_CHECKING:
     from core.store.typesense.connection import Row
     from core.store.typesense.search_client import SearchClient
 
+    Found = tuple[str, str]
+    """Collection and id."""
+
+PAGE = 250
+"""Documents of one answer, the most that the server gives."""
 _MOST_TERMS = 24
 """Each is a search of its own in every collection: of a longer query the first and the last."""
-
-
-_COUNTED_AT_ONCE = 2
-"""Terms of one request: a common one takes the server up to 80 ms in a memory of a million."""
+_CHAIN = 4
+_SMALL = 64
+_LEAST_IDF = 1e-6
+_K1, _B, _CONTEXT_WEIGHT = 1.2, 0.75, 0.5
+_MOST_OTHERS = 50
+_WORDS = {
+    "query_by": "lexicon,lexicon_context",
+    "num_typos": "0,0",
+    "prefix": "false,false",
+    "typo_tokens_threshold": 0,
+    "drop_tokens_threshold": 0,
+    "split_join_tokens": "off",
+    "prioritize_exact_match": False,
+    "enable_overrides": False,
+    "highlight_fields": "none",
+    "highlight_full_fields": "none",
+    "enable_highlight_v1": False,
+    "include_fields": "id",
+    "sort_by": "_text_match:desc,terms:asc",
+}
 
 
 class ClusterSource:
     """Candidates from a cluster, for one recall. Row numbers are of this object only: the cluster has ids.
 
-    Args:
-        limit_s: seconds that all its requests may take together.
-        local: the local file, which has what the cluster has not got yet.
+    Its methods raise Failure as `SearchClient`; for the rest see `core.records.CandidateSource`.
 
-    Its methods raise Failure as `SearchClient`.
+    Args:
+        local: the local file, which has what the cluster has not got yet.
     """
 
     backend = "typesense"
-    __slots__ = ("_average", "_client", "_counts", "_pending", "_rows", "_size", "_until")
+    semantic = True
 
-    def __init__(self, client: SearchClient, *, limit_s: float, local: apsw.Connection | None = None) -> None:
+    def __init__(self, client: SearchClient, local: apsw.Connection | None = None) -> None:
         self._client = client
         self._pending = Pending(local)
-        self._until = time.monotonic() + limit_s
-        self._rows: dict[int, tuple[str, Row]] = {}
+        self._rows: dict[int, tuple[Row, Document]] = {}
+        self._idf: dict[str, float] = {}
+        self._counts: dict[str, int] = {}
+        self._average = 1.0
         self._size = -1
-        self._average = 0.0
-        self._counts: Mapping[str, int] = {}
-
-    @property
-    def semantic(self) -> bool:
-        """See `core.records.CandidateSource`."""
-        return True
 
     def candidates(
         self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
     ) -> list[Candidate]:
-        """See `core.records.CandidateSource`.
+        """See `core.records.CandidateSource`."""
+        keys = _keys(terms)
+        wanted = list(filters["collections"]) or list(CODES)
+        narrowed = _filtered(filters)
+        words = _Words(keys, wanted, narrowed, min(lexical, PAGE))
+        near = [
+            {**_nearest(vector, semantic), **narrowed, "collection": COLLECTIONS[name]} for name in wanted if vector
+        ]
+        sizes = [{"collection": name, "q": "*", "per_page": 0} for name in COLLECTIONS.values()]
+        answers = self._client.multi_search([*words.searches, *near, *sizes])
+        self._size = sum(int(answer["out_of"]) for answer in answers[len(answers) - len(sizes) :])
+        self._counts = words.read(answers)
+        self._idf = {key: _idf(count, self._size) for key, count in self._counts.items()}
+        chosen = dict.fromkeys(words.best(self._idf, lexical))
+        distances = [
+            (float(hit["vector_distance"]), (name, str(hit["document"]["id"])))
+            for name, answer in zip(wanted, answers[len(words.searches) :], strict=False)
+            for hit in answer["hits"]
+            if vector
+        ]
+        chosen |= dict.fromkeys(found for _, found in sorted(distances)[:semantic])
+        rows = self._pending.over(self._read(list(chosen)), filters)
+        return self._scored(rows, vector)
 
-        One request; of a large memory one more for the frequencies of terms that are not known to be common.
-        """
-        keys = [key for key in (" ".join(lexicon.terms(term)) for term in _few(terms)) if key]
-        whole = Statistics.load(self._client)
-        if not whole.known:
-            whole.read(self._asked(whole.searches()))
-        counts = self._frequencies(whole, keys) if whole.documents > AFFORDABLE else None
-        plan = Plan(keys, vector, filters, lexical, semantic, counts=counts, documents=whole.documents)
-        plan.read(self._asked(plan.searches()))
-        if plan.together and plan.matched < ENOUGH:
-            keys = by_rarity(keys, plan.counts)[:1]
-            rarest = Plan(keys, b"", filters, lexical, semantic, counts=plan.counts, documents=whole.documents)
-            rarest.read(self._asked(rarest.searches()))
-            plan.add(rarest)
-        if len(plan.sizes) == len(CODES):
-            self._size = sum(plan.sizes.values())
-            if whole.outgrown(self._size):
-                whole.forget()
-        else:
-            self._size = whole.documents
-        bm25 = Bm25(keys, plan.counts, documents=self._size, average=whole.average)
-        near = Cosine(vector) if vector else None
-        self._pending.overlay(plan, filters, near)
-        self._counts, self._average = plan.counts, whole.average
-        return self._scored(plan, bm25, near, lexical, semantic)
+    def _read(self, wanted: Sequence[Found]) -> dict[Found, Row]:
+        """These documents as the cluster has them now; a second request."""
+        searches = []
+        named = []
+        rows: dict[Found, Row] = {}
+        for collection, name in COLLECTIONS.items():
+            ids = [identifier for of, identifier in wanted if of == collection]
+            for one in ids:
+                if "`" in one and (row := self._client.retrieve(name, one)) is not None:  # no filter can name it
+                    rows[collection, one] = row
+            plain = [_value(one) for one in ids if "`" not in one]
+            for start in range(0, len(plain), PAGE):
+                by_id = f"id:=[{','.join(plain[start : start + PAGE])}]"
+                searches.append({"collection": name, "q": "*", "filter_by": by_id, "per_page": PAGE})
+                named.append(collection)
+        for collection, answer in zip(named, self._client.multi_search(searches), strict=True):
+            rows |= {(collection, str(hit["document"]["id"])): hit["document"] for hit in answer["hits"]}
+        return {found: row for found, row in rows.items() if row.get("forgotten_at") is None}
 
-    def _frequencies(self, whole: Statistics, keys: Sequence[str]) -> dict[str, int]:
-        frequencies = Frequencies(whole.name, whole.documents)
-        missing = frequencies.missing(keys)
-        for start in range(0, len(missing), _COUNTED_AT_ONCE):  # what came before the time was over is kept
-            some = missing[start : start + _COUNTED_AT_ONCE]
-            frequencies.read(some, self._asked(frequencies.searches(some)))
-        return frequencies.counts
+    def _scored(self, rows: Mapping[Found, Row], vector: bytes) -> list[Candidate]:
+        """Numbered in the order in which they were written."""
+        ordered = sorted(rows, key=lambda found: (CODES[found[0]], int(rows[found]["timestamp"]), found[1]))
+        lengths = [int(row.get("terms", 0)) for row in rows.values()]
+        self._average = sum(lengths) / len(lengths) if any(lengths) else 1.0
+        asked = mapping.numbers(vector)
+        candidates: list[Candidate] = []
+        for number, found in enumerate(ordered, 1):
+            row = rows[found]
+            rowid = (CODES[found[0]] << COLLECTION_SHIFT) + number
+            document = mapping.from_remote(row, found[0])
+            document["rowid"] = rowid
+            self._rows[rowid] = row, document
+            score = sum(self._weight(key, row) for key in self._idf)
+            candidates.append({"rowid": rowid, "bm25": score, "cosine": _cosine(asked, row.get("embedding"))})
+        return candidates
 
-    def around(self, *_: object) -> dict[int, tuple[float, float]]:
-        """None: a cluster keeps no segments."""
-        return {}
+    def _weight(self, key: str, row: Row) -> float:
+        """What a word adds to the score of a document: BM25, as the local file has it."""
+        own, context = (f" {row.get(field, '')} ".count(f" {key} ") for field in ("lexicon", "lexicon_context"))
+        if self._size <= _SMALL:
+            return self._idf[key] * (1.0 if own else _CONTEXT_WEIGHT if context else 0.0)
+        count = own + _CONTEXT_WEIGHT * context
+        length = _K1 * (1 - _B + _B * int(row.get("terms", 0)) / self._average)
+        return self._idf[key] * count * (_K1 + 1) / (count + length)
 
     def weights(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[str, dict[int, float]]:
-        """See `core.records.CandidateSource`; no request."""
-        keys = {term: " ".join(lexicon.terms(term)) for term in _few(terms)}
-        chosen, _ = selective([key for key in keys.values() if key], self._counts, self._size)
+        """See `core.records.CandidateSource`."""
         found: dict[str, dict[int, float]] = {}
-        for term, key in keys.items():
-            if key not in chosen:
-                continue
-            bm25 = Bm25([key], self._counts, documents=self._size, average=self._average)
-            for rowid in rowids:
-                row = self._rows[rowid][1]
-                weight = bm25.of(row.get("lexicon", ""), row.get("lexicon_context", ""))
-                if weight > 0:
-                    found.setdefault(term, {})[rowid] = weight
+        for key, term in _keys(terms).items():
+            weights = {rowid: self._weight(key, self._rows[rowid][0]) for rowid in rowids if key in self._idf}
+            found |= {term: shown} if (shown := {rowid: one for rowid, one in weights.items() if one > 0}) else {}
         return found
 
     def absent(self, terms: Sequence[str]) -> float:
         """See `core.records.CandidateSource`; of the terms that were searched for."""
-        keys = [" ".join(lexicon.terms(term)) for term in terms if " " not in term]
-        counts = [self._counts[key] for key in keys if key in self._counts]
+        counts = [self._counts[key] for key in _keys(terms) if key in self._counts and " " not in key]
         return sum(not count for count in counts) / len(counts) if counts else 0.0
+
+    def around(self, *_: object) -> dict[int, tuple[float, float]]:
+        """None: a cluster keeps no segments."""
+        return {}
 
     def segments(self) -> int:
         """None."""
         return 0
 
     def size(self) -> int:
-        """See `core.records.CandidateSource`."""
-        if self._size < 0:
-            answers = self._asked([{"collection": name, "q": "*", "per_page": 0} for name in COLLECTIONS.values()])
-            self._size = sum(int(answer["out_of"]) for answer in answers)
+        """See `core.records.CandidateSource`; asked after `candidates`."""
         return self._size
 
     def documents(self, rowids: Sequence[int]) -> list[Document]:
-        """See `core.records.CandidateSource`; one request."""
-        wanted: dict[str, list[str]] = {}
-        found: dict[tuple[str, str], Document] = {}
-        for rowid in rowids:
-            collection, row = self._rows[rowid]
-            own = self._pending.document(collection, row["id"])
-            if own is not None:
-                found[(collection, row["id"])] = own
-            elif "`" in row["id"]:  # which no filter can name
-                whole = self._client.retrieve(COLLECTIONS[collection], row["id"])
-                found |= {(collection, row["id"]): mapping.from_remote(whole, collection)} if whole else {}
-            else:
-                wanted.setdefault(collection, []).append(row["id"])
-        searches = [
-            {
-                "collection": COLLECTIONS[collection],
-                "q": "*",
-                "filter_by": by_ids(identifiers),
-                "per_page": min(len(identifiers), 250),
-                "exclude_fields": mapping.EXCLUDED + ",vector",
-            }
-            for collection, identifiers in wanted.items()
-        ]
-        for collection, answer in zip(wanted, self._asked(searches), strict=True):
-            for hit in answer["hits"]:
-                document = mapping.from_remote(hit["document"], collection)
-                found[(collection, document["id"])] = document
-        documents = []
-        for rowid in rowids:
-            collection, row = self._rows[rowid]
-            brought = found.get((collection, row["id"]))
-            if brought is not None and brought["forgotten_at"] is None:  # it may have been forgotten meanwhile
-                brought["rowid"] = rowid
-                documents.append(brought)
-        return documents
+        """See `core.records.CandidateSource`."""
+        return [self._rows[rowid][1] for rowid in rowids]
 
     def traits(self, rowids: Sequence[int]) -> list[Traits]:
-        """See `core.records.CandidateSource`; no request."""
-        return [self._traits(rowid) for rowid in rowids]
-
-    def _asked(self, searches: Sequence[Row]) -> list[Row]:
-        if not searches:
-            return []
-        self._client.within(max(self._until - time.monotonic(), 0.001))
-        return self._client.multi_search(searches)
-
-    def _scored(self, plan: Plan, bm25: Bm25, near: Cosine | None, lexical: int, semantic: int) -> list[Candidate]:
-        """The best of each kind, numbered in the order in which they were written."""
-        scores: dict[tuple[str, str], float] = {}
-        for collection, rows in plan.found.items():
-            for identifier, row in rows.items():
-                score = bm25.of(row.get("lexicon", ""), row.get("lexicon_context", ""))
-                scores[(collection, identifier)] = score
-        best = sorted((key for key, score in scores.items() if score > 0), key=lambda key: -scores[key])
-        kept = dict.fromkeys(best if bm25.small else best[:lexical])
-        plan.distances.sort()
-        for _, collection, identifier in plan.distances[:semantic]:
-            kept.setdefault((collection, identifier))
-        ordered = sorted(kept, key=lambda key: (CODES[key[0]], int(plan.found[key[0]][key[1]]["timestamp"]), key[1]))
-        found: list[Candidate] = []
-        for number, (collection, identifier) in enumerate(ordered, 1):
-            row = plan.found[collection][identifier]
-            rowid = (CODES[collection] << COLLECTION_SHIFT) + number
-            self._rows[rowid] = (collection, row)
-            cosine = near.of(mapping.vector_of(row)) if near else None
-            found.append({"rowid": rowid, "bm25": scores[(collection, identifier)], "cosine": cosine})
-        return found
-
-    def _traits(self, rowid: int) -> Traits:
-        collection, row = self._rows[rowid]
-        return {
-            "rowid": rowid,
-            "collection": collection,
-            "chars": int(row.get("chars", 0)),
-            "confirmed_at": max(int(row["timestamp"]), int(row.get("updated_at", 0))),
-            "recall_count": int(row.get("recall_count", 0)),
-            "retrieval_priority": float(row.get("retrieval_priority", 0.0)),
-            "write_verdict": str(row.get("write_verdict", "allow")),
-            "stale": bool(row.get("stale")) or "stale" in row.get("tags", ()),
-            "pinned": "pinned" in row.get("tags", ()),
-            "superseded_by": str(row.get("superseded_by", "")),
-            "project": str(row.get("project", "")),
-            "session": str(row.get("session_id", "")),
-        }
+        """See `core.records.CandidateSource`."""
+        return [_traits(self._rows[rowid][1]) for rowid in rowids]
 
 
-def _few(terms: Sequence[str]) -> Sequence[str]:
-    if len(terms) <= _MOST_TERMS:
-        return terms
+class _Words:
+    """The searches for a query's words.
+
+    Each by itself tells how many documents hold it. With the three that follow, those that hold several come first:
+    of a common word a page has but a few.
+    """
+
+    def __init__(self, keys: Mapping[str, str], wanted: Sequence[str], narrowed: Row, page: int) -> None:
+        self.searches: list[Row] = []
+        self._asked: list[tuple[str, list[str]]] = []
+        for collection in wanted:
+            for key in keys:
+                self._ask(collection, [key], {**narrowed, "per_page": PAGE})
+            single = [key for key in keys if " " not in key]
+            for start in range(len(single) if len(single) > 2 else len(single) - 1):
+                chain = [*single[start:], *single[:start]][:_CHAIN]
+                self._ask(collection, chain, {**narrowed, "per_page": page, "drop_tokens_threshold": 1 << 30})
+        # A word weighs what it does in the whole memory, whatever the filter.
+        for collection in CODES if narrowed else [name for name in CODES if name not in wanted]:
+            for key in keys:
+                self._ask(collection, [key], {"per_page": 0})
+        self._counted = [not narrowed or "filter_by" not in search for search in self.searches]
+
+    def _ask(self, collection: str, keys: list[str], more: Row) -> None:
+        said = " ".join(f'"{key}"' if " " in key else key for key in keys)
+        self.searches.append({**_WORDS, **more, "collection": COLLECTIONS[collection], "q": said})
+        self._asked.append((collection, keys))
+
+    def read(self, answers: Sequence[Row]) -> dict[str, int]:
+        """Take the answers to the searches in; how many documents hold each word."""
+        counts: dict[str, int] = {}
+        self._found: dict[Found, list[tuple[list[str], int]]] = {}
+        for (collection, keys), counted, answer in zip(self._asked, self._counted, answers, strict=False):
+            if len(keys) == 1 and counted:
+                counts[keys[0]] = counts.get(keys[0], 0) + int(answer["found"])
+            for hit in answer.get("hits", ()):
+                matched = int(hit["text_match_info"]["tokens_matched"])
+                self._found.setdefault((collection, str(hit["document"]["id"])), []).append((keys, matched))
+        return counts
+
+    def best(self, idf: Mapping[str, float], most: int) -> list[Found]:
+        """The documents with the most of the query's weight."""
+
+        def weight(found: Found) -> float:
+            alone = sum(idf[keys[0]] for keys, _ in self._found[found] if len(keys) == 1)
+            together = (sum(map(idf.__getitem__, keys)) * n / len(keys) for keys, n in self._found[found] if keys[1:])
+            return max(alone, *together, 0.0)
+
+        return sorted(self._found, key=weight, reverse=True)[:most]
+
+
+def _keys(terms: Sequence[str]) -> dict[str, str]:
+    """The server's form of each term → the term."""
     half = _MOST_TERMS // 2
-    return [*terms[:half], *terms[-half:]]
+    few = terms if len(terms) <= _MOST_TERMS else [*terms[:half], *terms[-half:]]
+    return {key: term for term in few if (key := " ".join(mapping.stems(term)))}
+
+
+def _idf(count: int, documents: int) -> float:
+    ratio = (max(documents - count, 0) + 0.5) / (count + 0.5)
+    if documents <= _SMALL:
+        return log(1 + ratio)
+    return max(log(ratio), _LEAST_IDF)
+
+
+def _cosine(one: Sequence[int], other: Sequence[float] | None) -> float | None:
+    if not one or not other:
+        return None
+    lengths = (sum(map(int.__mul__, one, one)) * sum(number * number for number in other)) ** 0.5
+    return sum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else None
+
+
+def _nearest(vector: bytes, count: int) -> Row:
+    return {
+        "q": "*",
+        "vector_query": f"embedding:({mapping.numbers(vector)}, k:{min(count, PAGE)})",
+        "per_page": min(count, PAGE),
+        "include_fields": "id",
+    }
+
+
+def _filtered(filters: Filters) -> Row:
+    """The filters but for the collection, in the server's notation."""
+    parts = [
+        f"{field}:={_value(value)}"
+        for field, value in (("session_id", filters["session"]), ("category_id", filters["category"]))
+        if value
+    ]
+    parts += [f"tags:={_value(tag)}" for tag in filters.get("tags", ())]
+    if filters["projects"] and "" not in filters["projects"]:
+        parts.append(f"project:=[{','.join(map(_value, filters['projects']))}]")
+    elif filters["others"]:  # the server cannot ask for an empty field, and what is of no project has one
+        parts.append(f"project:!=[{','.join(map(_value, filters['others'][:_MOST_OTHERS]))}]")
+    if filters["verdicts"]:
+        parts.append(f"write_verdict:=[{','.join(map(_value, filters['verdicts']))}]")
+    return {"filter_by": " && ".join(parts)} if parts else {}
+
+
+def _value(value: str) -> str:
+    # A backtick ends the value, and has no escape: such a value is compared without it, which finds nothing else.
+    return "`" + value.replace("`", "") + "`"
+
+
+def _traits(document: Document) -> Traits:
+    text = document["text"]
+    return {
+        "rowid": document["rowid"],
+        "collection": document["collection"],
+        "chars": (len(text) + len(text.encode("utf-8", "surrogatepass"))) // 2,  # as `core.store.documents.traits`
+        "confirmed_at": max(document["created_at"], document["updated_at"]),
+        "recall_count": document["recall_count"],
+        "retrieval_priority": document["retrieval_priority"],
+        "write_verdict": document["write_verdict"],
+        "stale": document["stale"] or "stale" in document["tags"],
+        "pinned": "pinned" in document["tags"],
+        "superseded_by": document["superseded_by"],
+        "project": document["project"],
+        "session": document["session_id"],
+    }

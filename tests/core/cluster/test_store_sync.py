@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,7 @@ from faults import SLOWEST_S, paused, stopped
 from machines import Machine, eventually, joined, new_prefix
 from typesense_server import Server, needs_server
 
-from core.process import background_jobs
-from core.store.replication import outbox
-from core.store.typesense import circuit_breaker, schema
+from core.store.typesense import schema
 
 pytestmark = needs_server
 MANY = 80
@@ -220,11 +219,6 @@ def test_a_second_sync_waits_for_the_first(machine: Machine) -> None:
     assert sorted(sent) == [0, 1]
 
 
-def test_the_lock_is_the_one_that_the_background_holds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    assert outbox.lock_path() == background_jobs.sync_lock()
-
-
 @pytest.mark.parametrize("words", [("store", "sync"), ("store", "push"), ("store", "pull"), ("store", "verify")])
 def test_without_collections_it_says_what_to_do(
     server: Server, home: Path, words: tuple[str, ...], request: pytest.FixtureRequest
@@ -249,11 +243,12 @@ def test_the_key_is_in_no_file_and_no_answer(machine: Machine, server: Server) -
             assert b"another-key-77" not in data
 
 
-def test_recall_asks_a_cluster_again_that_a_sync_has_reached(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recall_asks_a_cluster_again_that_a_sync_has_reached(machine: Machine) -> None:
     machine.write(FACTS[0])
-    monkeypatch.setenv("JOELCLAW_HOME", str(machine.home))
+    mark = machine.home / "cache" / "typesense-down.json"
     nodes = f"{machine.environment['TYPESENSE_URL']} {machine.environment['JOELCLAW_STORE_PREFIX']} key"
-    circuit_breaker.note(nodes, "TYPESENSE_UNREACHABLE", "it did not answer")
+    fault = {"nodes": nodes, "at": int(time.time() * 1000), "code": "TYPESENSE_UNREACHABLE", "message": "no answer"}
+    mark.write_text(json.dumps(fault))
     assert machine.result("recall", FACTS[0])["fallback"]["code"] == "TYPESENSE_UNREACHABLE"
     machine.sync()
     answered = machine.result("recall", FACTS[0])

@@ -131,52 +131,20 @@ def test_edits_of_the_same_moment_come_to_the_same(two: tuple[Machine, Machine])
     assert desk.verify()["same"] is laptop.verify()["same"] is True
 
 
-def test_recalls_on_both_machines_are_added_up(two: tuple[Machine, Machine]) -> None:
+def test_the_later_use_of_a_memory_counts(two: tuple[Machine, Machine]) -> None:
     desk, laptop = two
-    name = desk.write(FACT)
-    local(desk, "staging queue drains")
+    name = desk.write(FACT, **at(0))
     settle(desk, laptop)
-    assert shown(laptop, name)["recallCount"] == 1
-    for machine, times in ((desk, 2), (laptop, 3)):
-        for _ in range(times):
-            local(machine, "staging queue drains")
-    settle(desk, laptop)
-    assert (shown(desk, name)["recallCount"], shown(laptop, name)["recallCount"]) == (6, 6)
-    settle(desk, laptop)
-    assert shown(desk, name)["recallCount"] == 6, "a sync counts nothing twice"
-    assert desk.verify()["same"] is laptop.verify()["same"] is True
-
-
-def test_a_copy_of_a_memory_counts_nothing_twice(two: tuple[Machine, Machine]) -> None:
-    desk, laptop = two
-    name = desk.write(FACT)
-    for _ in range(3):
-        local(desk, "staging queue drains")
-    laptop.result("memory", "import", "-", stdin=desk.run("memory", "export").out.encode())
-    settle(desk, laptop)
-    assert (shown(desk, name)["recallCount"], shown(laptop, name)["recallCount"]) == (3, 3)
-    local(laptop, "staging queue drains")
-    laptop.result("store", "pull", "--leave")
-    laptop.sync()
-    desk.sync()
-    assert (shown(desk, name)["recallCount"], shown(laptop, name)["recallCount"]) == (4, 4)
-    assert desk.verify()["collections"] == laptop.verify()["collections"]
-
-
-def test_priorities_of_both_are_added_up_and_clamped(two: tuple[Machine, Machine]) -> None:
-    desk, laptop = two
-    name = desk.write(FACT)
-    settle(desk, laptop)
-    imported(desk, id=name, text=FACT, retrieval_priority=0.3)
-    imported(laptop, id=name, text=FACT, retrieval_priority=-0.1)
-    settle(desk, laptop)
-    assert shown(desk, name)["retrievalPriority"] == shown(laptop, name)["retrievalPriority"] == 0.2
-    imported(desk, id=name, text=FACT, retrieval_priority=0.9)
-    imported(laptop, id=name, text=FACT, retrieval_priority=0.9)
-    settle(desk, laptop)
+    for machine, when in ((desk, 1_000), (desk, 2_000), (laptop, 3_000)):
+        machine.result("recall", "staging queue drains", JOELCLAW_STORE_BACKEND="sqlite", **at(when))
     for _ in range(2):
-        assert shown(desk, name)["retrievalPriority"] == shown(laptop, name)["retrievalPriority"] == 1.0
         settle(desk, laptop)
+        assert shown(desk, name)["recallCount"] == shown(laptop, name)["recallCount"] == 1
+    assert desk.verify()["same"] is laptop.verify()["same"] is True
+    desk.result("recall", "staging queue drains", JOELCLAW_STORE_BACKEND="sqlite", **at(4_000))
+    imported(desk, id=name, text=FACT, retrieval_priority=0.3)
+    settle(desk, laptop)
+    assert (shown(laptop, name)["recallCount"], shown(laptop, name)["retrievalPriority"]) == (2, 0.3)
 
 
 def test_what_comes_from_the_cluster_is_redacted_and_sent_back(two: tuple[Machine, Machine]) -> None:
@@ -188,7 +156,7 @@ def test_what_comes_from_the_cluster_is_redacted_and_sent_back(two: tuple[Machin
         (row,) = cluster.export("memory_observations")
         row["observation"] = f"the token is {secret}"
         row["sync_content"] = "another"
-        row["sync_version"] += 10
+        row["updated_at"] += 10
         row["sync_origin"] = "a careless program"
         cluster.import_("memory_observations", [row])
     laptop.sync()

@@ -13,7 +13,7 @@ from typesense_server import Server, needs_server
 
 from core.records import Document
 from core.store import documents
-from core.store.typesense import lexicon, mapping, schema
+from core.store.typesense import mapping, schema
 
 NAMES = ("memory_observations", "episodes", "system_knowledge", "otel_events", "joelclaw_notes")
 GATE_FIELDS = (
@@ -123,7 +123,7 @@ def any_document(draw: st.DrawFn) -> Document:
 def test_a_document_comes_back_as_it_went(document: Document, vector: bytes) -> None:
     row = mapping.to_remote(document, vector)
     assert mapping.from_remote(row, document["collection"]) == {**document, "rowid": 0}
-    assert mapping.vector_of(row) == vector
+    assert row.get("embedding", []) == mapping.numbers(vector)
 
 
 def test_a_forgotten_document_takes_nothing_of_its_text_along() -> None:
@@ -147,7 +147,7 @@ def test_the_server_keeps_every_value(run: Run, server: Server) -> None:
         server.send("POST", path + "?action=upsert", row)
         kept = server.get(path + "/id-1")
         assert mapping.from_remote(kept, document["collection"]) == {**document, "rowid": 0}
-        assert mapping.vector_of(kept) == vector
+        assert kept.get("embedding", []) == mapping.numbers(vector)
 
     holds()
 
@@ -159,7 +159,7 @@ def test_terms_are_those_of_the_local_index(text: str) -> None:
     db.execute("CREATE VIRTUAL TABLE v USING fts5vocab(t, instance)")
     db.execute("INSERT INTO t VALUES (?)", (text.encode("utf-8", "replace").decode(),))
     indexed = [term for (term,) in db.execute("SELECT term FROM v ORDER BY offset")]
-    ours = lexicon.terms(text)
+    ours = mapping.stems(text)
     assert [term for term in ours if term.isascii()] == ours  # what the server neither folds nor splits
     assert len(ours) == len(indexed)
     for coded, term in zip(ours, indexed, strict=True):
@@ -175,7 +175,7 @@ def test_the_server_finds_each_term_as_it_was_sent(text: str, run: Run, server: 
     document = documents.blank("observations", f"t{len(text)}{ord(text[0])}", text, 5)
     row = mapping.to_remote(document)
     server.send("POST", "/collections/terms_memory_observations/documents?action=upsert", row)
-    for term in lexicon.terms(text):
+    for term in mapping.stems(text):
         search = {"collection": "terms_memory_observations", "q": term, "query_by": "lexicon", "num_typos": 0}
         answer = server.send("POST", "/multi_search", {"searches": [{**search, "prefix": False}]})["results"][0]
         assert row["id"] in [hit["document"]["id"] for hit in answer["hits"]]

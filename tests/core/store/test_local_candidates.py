@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import apsw
@@ -16,8 +15,8 @@ from core.store import candidates, documents, sqlite
 from core.store.candidates import LocalCandidates
 from core.store.layout import COLLECTIONS
 from core.store.replication import outbox
-from core.store.replication.pending import Pending
 from core.store.sessions import calls
+from core.store.typesense.pending import Pending
 
 ALL: Any = {"collections": [], "session": "", "projects": (), "others": (), "category": "", "verdicts": []}
 OF_P: Any = {"projects": ("p",), "others": ("q",)}
@@ -275,6 +274,5 @@ def test_what_waits_for_a_cluster_follows_the_project_of_its_session(db: apsw.Co
     outbox.enable(db)
     for session in ("theirs", "unknown"):
         add(db, session, "the queue", session_id=session)
-    plan: Any = SimpleNamespace(found={}, distances=[])
-    Pending(db).overlay(plan, {**ALL, "projects": ("p", ""), "others": ("q",)}, None)
-    assert set(plan.found["observations"]) == {"unknown"}
+    waiting = Pending(db).over({}, {**ALL, "projects": ("p", ""), "others": ("q",)})
+    assert set(waiting) == {("observations", "unknown")}
