@@ -63,7 +63,8 @@ _TRIGGERS = {
 END""",
     "outbox_updated": f"""AFTER UPDATE ON document WHEN {_LIVE} BEGIN
   UPDATE document SET updated_at = OLD.updated_at + 1
-    WHERE rowid = NEW.rowid AND NEW.updated_at <= OLD.updated_at AND ({_CHANGED});
+    WHERE rowid = NEW.rowid
+      AND (NEW.updated_at < OLD.updated_at OR (NEW.updated_at = OLD.updated_at AND ({_CHANGED})));
   {_QUEUE.format(row="NEW", gone=0)}
 END""",
     "outbox_deleted": f"""AFTER DELETE ON document WHEN {_LIVE} BEGIN

@@ -54,10 +54,10 @@ class Pending:
 
 def _passes(document: Document, filters: Filters, project: str) -> bool:
     return (
-        (not filters["collections"] or document["collection"] in filters["collections"])
-        and filters["session"] in ("", document["session_id"])
-        and (not filters["projects"] or project in filters["projects"])
+        (not filters.get("collections") or document["collection"] in filters["collections"])
+        and filters.get("session", "") in ("", document["session_id"])
+        and (not filters.get("projects") or project in filters["projects"])
         and all(tag in document["tags"] for tag in filters.get("tags", ()))
-        and filters["category"] in ("", document["category_id"])
-        and (not filters["verdicts"] or document["write_verdict"] in filters["verdicts"])
+        and filters.get("category", "") in ("", document["category_id"])
+        and (not filters.get("verdicts") or document["write_verdict"] in filters["verdicts"])
     )

@@ -80,7 +80,7 @@ class ClusterSource:
     ) -> list[Candidate]:
         """See `core.records.CandidateSource`."""
         keys = _keys(terms)
-        wanted = list(filters["collections"]) or list(CODES)
+        wanted = list(filters.get("collections", ())) or list(CODES)
         narrowed = _filtered(filters)
         words = _Words(keys, wanted, narrowed, min(lexical, PAGE))
         near = [
@@ -266,15 +266,15 @@ def _filtered(filters: Filters) -> Row:
     """The filters but for the collection, in the server's notation."""
     parts = [
         f"{field}:={_value(value)}"
-        for field, value in (("session_id", filters["session"]), ("category_id", filters["category"]))
+        for field, value in (("session_id", filters.get("session")), ("category_id", filters.get("category")))
         if value
     ]
     parts += [f"tags:={_value(tag)}" for tag in filters.get("tags", ())]
-    if filters["projects"] and "" not in filters["projects"]:
+    if filters.get("projects") and "" not in filters["projects"]:
         parts.append(f"project:=[{','.join(map(_value, filters['projects']))}]")
-    elif filters["others"]:  # the server cannot ask for an empty field, and what is of no project has one
+    elif filters.get("others"):  # the server cannot ask for an empty field, and what is of no project has one
         parts.append(f"project:!=[{','.join(map(_value, filters['others'][:_MOST_OTHERS]))}]")
-    if filters["verdicts"]:
+    if filters.get("verdicts"):
         parts.append(f"write_verdict:=[{','.join(map(_value, filters['verdicts']))}]")
     return {"filter_by": " && ".join(parts)} if parts else {}
 
