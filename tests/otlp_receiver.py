@@ -13,10 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest, ExportLogsServiceResponse
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
-    ExportMetricsServiceRequest,
-    ExportMetricsServiceResponse,
-)
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
@@ -25,7 +21,6 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 FORMS: dict[str, tuple[type[Any], type[Any], str]] = {
     "/v1/logs": (ExportLogsServiceRequest, ExportLogsServiceResponse, "rejected_log_records"),
     "/v1/traces": (ExportTraceServiceRequest, ExportTraceServiceResponse, "rejected_spans"),
-    "/v1/metrics": (ExportMetricsServiceRequest, ExportMetricsServiceResponse, "rejected_data_points"),
 }
 
 
@@ -124,16 +119,6 @@ class Receiver:
             for scope in group.scope_spans
             for span in scope.spans
         ]
-
-    def metrics(self) -> dict[str, Any]:
-        """The metrics of the last request, by name."""
-        last = self.bodies("/v1/metrics")[-1]
-        return {
-            metric.name: metric
-            for group in last.resource_metrics
-            for scope in group.scope_metrics
-            for metric in scope.metrics
-        }
 
 
 def attributes(entries: Any) -> dict[str, Any]:

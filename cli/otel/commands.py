@@ -108,7 +108,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "otel export",
         "cli.otel.export:run",
-        "Send what waits to an OTLP collector (the OTEL_* variables): logs, traces and metrics.",
+        "Send what waits to an OTLP collector (the OTEL_* variables): logs and traces.",
         (
             P("follow", ("--follow", "-f"), "go on sending what comes, until Ctrl-C", kind="flag"),
             P("status", ("--status",), "only say what waits and how the last attempts went", kind="flag"),

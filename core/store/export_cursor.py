@@ -44,7 +44,7 @@ class Cursor:
         endpoint: for people.
         reached: number of the last event that needs not be sent again, 0 at the start.
         exported, rejected: log records, spans, or events that the metrics count, since the first export.
-        totals: JSON, what the metrics count up to.
+        totals: of an earlier version, which sent metrics; kept as it is.
         exported_at, failed_at, next_try_at: ms since the epoch.
         failures: attempts that failed since the last one that did not.
     """

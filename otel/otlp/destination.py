@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from core.config import Config
 
-SIGNALS = ("logs", "traces", "metrics")
+SIGNALS = ("logs", "traces")
 DEFAULT = "http://localhost:4318"
 CODE = "OTEL_EXPORT_CONFIG"
 _BASE = "OTEL_EXPORTER_OTLP"
@@ -55,8 +55,8 @@ class Delivered:
     """One destination's share.
 
     Args:
-        sent: what was taken: log records, spans, or the events that the metrics count.
-        rejected: items (log records, spans, data points) that the receiver dropped.
+        sent: log records or spans that were taken.
+        rejected: those that the receiver dropped.
         waiting: how many events are left.
         error: why it ended early; empty where it did not.
         warning: what a receiver said that took a batch.
@@ -126,7 +126,8 @@ def status(db: apsw.Connection | None, config: Config) -> dict[str, Any]:
         current = every()
     except Failure as failure:
         about["problem"] = {"code": failure.code, "message": failure.message, "fix": failure.fix}
-    cursors = {cursor.destination: cursor for cursor in (export_cursor.every(db) if db is not None else ())}
+    known = export_cursor.every(db) if db is not None else ()
+    cursors = {cursor.destination: cursor for cursor in known if cursor.signal in SIGNALS}
     for place in current:
         cursor = cursors.pop(place.key, None) or export_cursor.Cursor(place.key, place.signal, place.shown)
         about["destinations"].append({**_cursor_row(db, cursor), "current": True})

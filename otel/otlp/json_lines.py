@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from core import clock, files
+from core import files
 from core.store import events as stored
 from core.store import export_cursor, sqlite
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import apsw
 
     from core.records import Event
-    from otel.otlp.metrics import Totals
 
 _BUFFER_BYTES = 4 * 1024 * 1024
 _IDS = ("traceId", "spanId", "parentSpanId")
@@ -57,31 +56,26 @@ def write_file(db: apsw.Connection | None, path: str) -> Written:
 
 
 def every_line(db: apsw.Connection | None, written: Written) -> Iterator[bytes]:
-    """The lines of all events, those of their metrics last; counted in `written`. The export's cursors do not move.
+    """The lines of all events, counted in `written`. The export's cursors do not move.
 
     Raises:
         Failure: the store cannot be read.
     """
     if db is None:
         return
-    from otel.otlp.metrics import Totals
     from otel.otlp.transfer import BATCH, BATCH_BYTES
 
     try:
         upto = stored.last_seq(db)
-        totals, at = Totals(), 0
+        at = 0
         while True:
             events, at = export_cursor.batch(db, at, upto, BATCH, BATCH_BYTES)
             if not events:
                 break
-            totals.add(events)
             written.events += len(events)
             for line in lines(events):
                 written.lines += 1
                 yield line
-        if written.events:
-            written.lines += 1
-            yield metrics_line(totals, clock.now_ms())
     except sqlite.StoreError as error:
         raise sqlite.as_failure(error) from None
 
@@ -97,13 +91,6 @@ def lines(events: Sequence[Event]) -> Iterator[bytes]:
     found = records.spans(events)
     if found:
         yield _line(encode_spans(found))
-
-
-def metrics_line(totals: Totals, now: int) -> bytes:
-    """A line of metrics."""
-    from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics
-
-    return _line(encode_metrics(totals.data(now)))
 
 
 def _line(request: Any) -> bytes:

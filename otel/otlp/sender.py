@@ -126,37 +126,28 @@ def _exporter(destination: Destination, session: requests.Session) -> Any:
     made: type[Any]
     if destination.signal == "logs":
         from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter as made  # noqa: N813
-    elif destination.signal == "traces":
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as made  # noqa: N813
     else:
-        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter as made  # noqa: N813
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as made  # noqa: N813
     return made(endpoint=destination.url, session=session)
 
 
 def _partial(signal: str, answer: requests.Response) -> tuple[int, str]:
     """How much a receiver dropped of a batch that it took, and what it says of it."""
+    from google.protobuf import json_format  # type: ignore[import-untyped]
     from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
-    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-    forms: dict[str, tuple[type[Any], str]] = {
-        "logs": (ExportLogsServiceResponse, "rejected_log_records"),
-        "traces": (ExportTraceServiceResponse, "rejected_spans"),
-        "metrics": (ExportMetricsServiceResponse, "rejected_data_points"),
-    }
-    form, name = forms[signal]
-    reply = form()
+    reply: Any = ExportLogsServiceResponse() if signal == "logs" else ExportTraceServiceResponse()
     try:
-        if _is_json(answer):
-            from google.protobuf import json_format  # type: ignore[import-untyped]
-
+        if "json" in str(answer.headers.get("content-type", "")).lower():
             json_format.Parse(answer.content, reply, ignore_unknown_fields=True)
         else:
             reply.ParseFromString(answer.content)
     except Exception:
         return 0, "the receiver's answer is no OTLP, though its status is 2xx"
     partial = reply.partial_success
-    return max(0, int(getattr(partial, name))), str(partial.error_message)
+    rejected = partial.rejected_log_records if signal == "logs" else partial.rejected_spans
+    return max(0, int(rejected)), str(partial.error_message)
 
 
 def _refusal_text(answer: requests.Response) -> str:
@@ -171,10 +162,6 @@ def _refusal_text(answer: requests.Response) -> str:
             return ""
         return str(status.message)
     return answer.content[: _SHOWN * 4].decode("utf-8", "replace")
-
-
-def _is_json(answer: requests.Response) -> bool:
-    return "json" in str(answer.headers.get("content-type", "")).lower()
 
 
 def _retry_after(answer: requests.Response) -> float:

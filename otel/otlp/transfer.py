@@ -1,8 +1,7 @@
 """Taking events to their OTLP destinations: in batches, each signal with a cursor of its own.
 
-A cursor moves when its receiver has answered 2xx to the whole batch, in one transaction with what the metrics count
-up to. So a process that dies at any moment skips nothing; what it had sent without noting is sent again, with the same
-ids (`log.record.uid`, span ids, cumulative totals).
+A cursor moves when its receiver has answered 2xx to the whole batch. A process that dies at any moment skips nothing;
+what it had sent without recording it is sent again, with the same ids (`log.record.uid`, span ids).
 """
 
 from __future__ import annotations
@@ -105,10 +104,7 @@ class _Transfer:
 
     def run(self) -> Delivered:
         try:
-            if self._destination.signal == "metrics":
-                self._totals()
-            else:
-                self._batches()
+            self._batches()
         finally:
             if self._sender is not None:
                 self._sender.close()
@@ -154,27 +150,6 @@ class _Transfer:
             at = last
         self._failed = refusal
 
-    def _totals(self) -> None:
-        from otel.otlp.metrics import Totals
-
-        totals = Totals(self._cursor.totals)
-        at = self._cursor.reached
-        count = 0
-        while True:
-            events, at = export_cursor.batch(self._db, at, self._upto, BATCH, BATCH_BYTES)
-            if not events:
-                break
-            totals.add(events)
-            count += len(events)
-        if not count:
-            return
-        now = self._now()
-        outcome = self._send(totals.data(now))
-        if outcome.kind in (FAILED, REFUSED):
-            self._failed = outcome
-        else:
-            self._advance(count, at, outcome, totals.kept(now))
-
     def _items(self, events: Sequence[Event]) -> Sequence[Any]:
         from otel.otlp import records
 
@@ -187,7 +162,7 @@ class _Transfer:
             self._sender = Sender(self._destination)
         return self._sender.send(batch)
 
-    def _advance(self, count: int, reached: int, outcome: Outcome, totals: str = "") -> None:
+    def _advance(self, count: int, reached: int, outcome: Outcome) -> None:
         """Move the cursor: the one moment at which events count as exported."""
         if outcome is _NOTHING:
             self._write(replace(self._cursor, reached=reached))
@@ -199,9 +174,8 @@ class _Transfer:
             replace(
                 self._cursor,
                 reached=reached,
-                exported=self._cursor.exported + count - (0 if totals else min(count, outcome.rejected)),
+                exported=self._cursor.exported + count - min(count, outcome.rejected),
                 rejected=self._cursor.rejected + rejected,
-                totals=totals or self._cursor.totals,
                 exported_at=self._now(),
                 failures=0,
                 error=f"rejected {rejected}: {outcome.message or 'refused alone'}" if rejected else "",

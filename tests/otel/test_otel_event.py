@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -102,30 +101,6 @@ def test_an_event_with_nothing_but_an_action(plain: pytest.MonkeyPatch) -> None:
     assert made(id="")["id"] != made(id="")["id"]
 
 
-@pytest.mark.parametrize(
-    ("given_ms", "kept"),
-    [
-        (0, 0), (0.5, 0.5), (2.0, 2), (-0.001, None), (1e15, None), (999_999_999_999_999.0, 999_999_999_999_999),
-        (float("nan"), None), (float("inf"), None), (None, None),
-    ],
-)  # fmt: skip
-def test_how_long_it_took_is_a_number_of_ms_or_nothing(given_ms: float | None, kept: float | None) -> None:
-    found = made(duration_ms=given_ms).get("duration_ms")
-    assert found == kept and type(found) is type(kept)
-
-
-@pytest.mark.parametrize(
-    ("said", "success", "error"),
-    [
-        ("  bad  ", True, "bad"), ("", True, None), (None, True, None), (" ", True, None),
-        ("", False, "operation_failed"),
-        (" ", False, "operation_failed"), ("e" * 8_000, True, "e" * 8_000), ("e" * 8_001, True, "e" * 7_999 + "…"),
-    ],
-)  # fmt: skip
-def test_an_error_is_told_up_to_its_length(said: str | None, success: bool, error: str | None) -> None:
-    assert made(error=said, success=success).get("error") == error
-
-
 def test_a_name_has_one_line_of_200_characters() -> None:
     for name, kept in (
         ("n" * 200, "n" * 200),
@@ -168,22 +143,6 @@ def test_session_and_system_are_given_or_of_the_environment_or_of_the_role(plain
 
 
 @pytest.mark.parametrize(
-    ("node", "name"),
-    [
-        (" Box ", "box"), ("Box.local", "box"), ("box.localdomain", "box"), ("box.local.localdomain", "box"),
-        ("box.localdomain.local", "box.localdomain"), ("local.example", "local.example"),
-    ],
-)  # fmt: skip
-def test_the_name_of_a_machine(monkeypatch: pytest.MonkeyPatch, node: str, name: str) -> None:
-    monkeypatch.setattr("os.uname", lambda: SimpleNamespace(nodename=node))
-    assert event.host() == name
-    monkeypatch.setattr(event, "_first", lambda names: "")
-    assert made()["systemId"] == name
-    monkeypatch.setattr("os.uname", lambda: SimpleNamespace(nodename=" "))
-    assert made()["systemId"] == "unknown"
-
-
-@pytest.mark.parametrize(
     ("value", "kept"),
     [
         (None, None), (True, True), (False, False), (0, 0), (1.5, 1.5), (-0.5, -0.5), ("t", "t"), ([], []), ({}, {}),
@@ -207,34 +166,6 @@ def test_an_object_that_cannot_be_told_is_its_type() -> None:
     assert made(metadata={"k": Mute()})["metadata"] == {"k": "[Mute]"}
 
 
-def test_values_are_kept_24_levels_deep() -> None:
-    value: Any = "end"
-    for _ in range(23):
-        value = [value]
-    for above, innermost in (("end", "end"), (["end"], "[cut: too deep]")):
-        found = made(metadata={"k": value if above == "end" else [value]})["metadata"]["k"]
-        while isinstance(found, list):
-            [found] = found
-        assert found == innermost
-
-
-def test_of_very_many_values_the_first_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event, "_MAX_NODES", 20)
-    for count, kept in ((18, [1] * 18), (19, [*[1] * 18, CUT]), (25, [*[1] * 18, CUT])):
-        assert made(metadata={"k": [1] * count})["metadata"] == {"k": kept}
-    assert made(metadata={"k": [1] * 30, "after": 1})["metadata"] == {"k": [*[1] * 18, CUT]}
-    many = {str(number): number for number in range(25)}
-    assert made(metadata=many)["metadata"] == {**dict(list(many.items())[:19]), "19": CUT}
-
-
-def test_metadata_is_cut_only_beyond_its_size() -> None:
-    around = len('{"k": ""}')
-    for more in (0, 1):
-        text = "é" * ((MAX_METADATA_BYTES - around) // 2) + "x" * ((MAX_METADATA_BYTES - around) % 2 + more)
-        cut = f"{text[:1000]}… [cut: {len(text)} characters]"
-        assert made(metadata={"k": text})["metadata"] == {"k": cut if more else text}
-
-
 def test_of_large_metadata_long_texts_go_first_then_large_entries() -> None:
     long = {"t": "x" * 1_000, "u": ["y" * 1_001], "v": {"w": "z" * 70_000}, "n": 7}
     assert made(metadata=long)["metadata"] == {
@@ -252,11 +183,6 @@ def test_of_large_metadata_long_texts_go_first_then_large_entries() -> None:
         **dict.fromkeys(names[71:95], "[cut: 911 bytes]"),
         "_cut": "5 more entries",
     }
-
-
-def test_a_query_is_shown_by_its_first_200_characters() -> None:
-    assert event.query_excerpt("q" * 201) == "q" * 200
-    assert event.query_excerpt("q") == "q"
 
 
 def test_an_event_is_found_by_the_words_of_its_fields() -> None:

@@ -46,7 +46,7 @@ def test_an_event_goes_out_as_a_log_record(run: Run, receiver: Receiver) -> None
     ).result
     done = run("otel", "export", env=receiver.env).result
     assert [(one["signal"], one["sent"]) for one in done["destinations"]] == [
-        ("logs", 1), ("traces", 0), ("metrics", 1)
+        ("logs", 1), ("traces", 0)
     ]  # fmt: skip
     ((resource, record),) = receiver.records()
     assert record.event_name == "build.broke"
@@ -81,7 +81,6 @@ def test_each_event_goes_out_once(run: Run, receiver: Receiver) -> None:
     again = run("otel", "export", env=receiver.env).result
     assert [record.event_name for _, record in receiver.records()] == ["a", "b", "c"]
     assert {one["sent"] for one in again["destinations"]} == {0}
-    assert len(receiver.bodies("/v1/metrics")) == 2
 
 
 def test_another_endpoint_gets_everything(run: Run, receiver: Receiver) -> None:
@@ -107,7 +106,6 @@ def test_the_standard_variables_hold(run: Run, receiver: Receiver) -> None:
             "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=test,host.name=other,service.name=no",
             "OTEL_SERVICE_NAME": "my-agents",
             "OTEL_TRACES_EXPORTER": "none",
-            "OTEL_METRICS_EXPORTER": "none",
         },
     )  # fmt: skip
     (request,) = receiver.seen
@@ -166,7 +164,7 @@ def test_variables_that_mean_nothing_here_are_named(run: Run, variables: dict[st
 def test_without_an_endpoint_it_is_the_standard_one_and_named(run: Run) -> None:
     about = run("otel", "export", "--status").result
     assert [one["endpoint"] for one in about["destinations"]] == [
-        f"http://localhost:4318/v1/{signal}" for signal in ("logs", "traces", "metrics")
+        f"http://localhost:4318/v1/{signal}" for signal in ("logs", "traces")
     ]
 
 
@@ -264,10 +262,8 @@ def test_follow_sends_what_comes_until_it_is_ended(
     run("otel", "emit", "before")
     following = follow()
     until(lambda: len(receiver.ids()) == 1)
-    until(lambda: len(receiver.bodies("/v1/metrics")) == 1)  # or it would count what comes after, too
     run("otel", "emit", "after")
     until(lambda: len(receiver.ids()) == 2)
-    until(lambda: len(receiver.bodies("/v1/metrics")) == 2)
     lines = following.end(number)
     assert lines[0]["destinations"][0]["endpoint"] == receiver.url + "/v1/logs"
     assert [record.event_name for _, record in receiver.records()] == ["before", "after"]
@@ -328,7 +324,6 @@ def test_follow_comes_back_when_its_receiver_does(
     assert lines[1]["error"] == "connection refused"
     receiver.start()
     until(receiver.ids)
-    until(lambda: receiver.asked.get("/v1/metrics"))
     following.end(signal.SIGINT)
     assert len(receiver.ids()) == 1
 
@@ -392,7 +387,7 @@ def test_auto_keeps_its_errors_and_waits_longer_each_time(run: Run, receiver: Re
     rest(home)
     about = run("otel", "export", "--status", env=receiver.env).result["destinations"]
     assert "429" in about[0]["lastError"]
-    assert [one["failures"] for one in about] == [1, 0, 1]
+    assert [one["failures"] for one in about] == [1, 0]
     assert due(home, receiver, now=NOW_MS + 100_000, **ON)[0] == "False"
     receiver.plan = lambda *_: Do()
     assert due(home, receiver, now=NOW_MS + 301_000, **ON)[0] == "True"
