@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 from cli.answer import Answer, quoted, step
 from cli.parameter import session_of
-from core import config
+from core import clock, config
 from core.errors import usage
 from session.idle import timers
+from session.state import state_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,8 +33,8 @@ def schedule(options: dict[str, Any]) -> Answer:
         tokens=None if options["percent"] is not None else tokens,
         window=window,
         minutes=options["minutes"] or 0,
-        agent=_agent(options["agent"]),
-        cwd=_folder(options["cwd"]),
+        agent=state_file.role_name(options["agent"] or ""),
+        cwd=os.path.abspath(options["cwd"]) if options["cwd"] else "",
     )
     actions: list[NextAction] = []
     if result["scheduled"]:
@@ -49,20 +52,23 @@ def cancel(options: dict[str, Any]) -> Answer:
 
 def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
     """`joelclaw idle list`: all timers, the soonest first."""
-    listed = timers.every(config.load())
-    actions: list[NextAction] = []
-    if listed:
-        actions.append(step("joelclaw idle run", "compact what comes due, until Ctrl-C"))
-    return Answer({"count": len(listed), "timers": listed}, actions)
+    return _listed(_timers(), "joelclaw idle run", "compact what comes due, until Ctrl-C")
 
 
 def due(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
-    """`joelclaw idle due`: those that have come due."""
-    listed = timers.every(config.load(), due=True)
-    actions: list[NextAction] = []
-    if listed:
-        actions.append(step("joelclaw idle run --once", "compact them now"))
-    return Answer({"count": len(listed), "timers": listed}, actions)
+    """`joelclaw idle due`: those that have come due, a running turn or not."""
+    found = [one for one in _timers() if one["standing"] != "waiting"]
+    return _listed(found, "joelclaw idle run --once", "compact them now")
+
+
+def _timers() -> list[dict[str, Any]]:
+    from session.idle import run
+
+    return run.listed(run.Timers().states(), config.load(), clock.now_ms())
+
+
+def _listed(found: list[dict[str, Any]], command: str, description: str) -> Answer:
+    return Answer({"count": len(found), "timers": found}, [step(command, description)] if found else [])
 
 
 def run(options: dict[str, Any]) -> Answer:
@@ -75,28 +81,12 @@ def run(options: dict[str, Any]) -> Answer:
     settings = config.load()
     with Interrupts() as interrupts:
         outcome = run.run(settings, interrupts, _tell(), once=options["once"], until_empty=options["until_empty"])
-    left = timers.every(settings)
-    result = {**outcome.counts, "stopped": outcome.stopped, "timersLeft": len(left), "sessions": outcome.sessions}
+    result = {**outcome.counts, "stopped": outcome.stopped, "timersLeft": len(_timers()), "sessions": outcome.sessions}
     actions: list[NextAction] = []
     if outcome.counts["failed"]:
         command = "joelclaw otel search compaction.idle.failed"
         actions.append(step(command, "what went wrong"))
     return Answer(result, actions)
-
-
-def _agent(agent: str | None) -> str:
-    """An agent's name as the state keeps it."""
-    from session.state import state_file
-
-    return state_file.role_name(agent or "")
-
-
-def _folder(given: str | None) -> str:
-    if not given:
-        return ""
-    import os
-
-    return os.path.abspath(given)
 
 
 def _tell() -> Any:

@@ -1,4 +1,4 @@
-"""The rules of idle compaction (OpenClaw's idle trigger), as functions from session state to session state.
+"""The rules of idle compaction (OpenClaw's idle trigger), as functions from session state to session state. Hot path.
 
 The end of a turn sets the session's only timer; a message or a compaction removes it. A timer that is due is run once,
 whether the compaction succeeds or not.
@@ -9,11 +9,8 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Literal
 
     from session.state.schema import SessionState
-
-    Status = Literal["none", "waiting", "due", "turn-running", "in-progress"]
 
 SCHEDULED, OFF, UNKNOWN, BELOW = "scheduled", "off", "percent-unknown", "below-threshold"
 SWITCHED_OFF = "switched-off"
@@ -24,8 +21,6 @@ STALE_MS = 60 * MINUTE_MS
 """A turn without a sign of life for so long is over: its agent was killed."""
 MARGIN_MS = MINUTE_MS
 """Added to the command's time limit: after that, the mark of a running compaction no longer counts."""
-LONGEST_PAUSE_S = 1.0
-_SHORTEST_PAUSE_S = 0.02
 _ROUNDING = 1e-9
 
 
@@ -53,7 +48,6 @@ def schedule(
         used: share of the context window in use, None where it is not known.
         minutes: silence after which the timer is due; 0 switches timers off.
         least: the smallest share for which a timer is set.
-        now: ms since the epoch.
         enabled: the client may be compacted unasked.
     """
     if not minutes:
@@ -61,7 +55,7 @@ def schedule(
     if not enabled:
         return cancel(state), SWITCHED_OFF
     if used is None or used + _ROUNDING < least:
-        return {**state, "idleTimer": None}, UNKNOWN if used is None else BELOW
+        return cancel(state), UNKNOWN if used is None else BELOW
     timer = {
         "scheduledAt": now,
         "dueAt": now + minutes * MINUTE_MS,
@@ -82,41 +76,30 @@ def turn_began(state: SessionState, now: int) -> SessionState:
     return {**cancel(state), "turnBeganAt": now}
 
 
-def turn_ended(state: SessionState) -> SessionState:
-    """The state after the end of a turn."""
-    return {**state, "turnBeganAt": None}
-
-
 def is_running(state: SessionState, now: int) -> bool:
     """Whether a turn runs; one without a sign of life for STALE_MS does not."""
     began = state["turnBeganAt"]
     return began is not None and now - max(began, state["updatedAt"]) < STALE_MS
 
 
-def status(state: SessionState, now: int, alive: Callable[[int], bool], longest_ms: int) -> Status:
-    """The status of the session's timer.
+def status(state: SessionState, now: int, alive: Callable[[int], bool], longest_ms: int) -> str:
+    """The status of the session's timer: NONE, WAITING, DUE, TURN_RUNNING or IN_PROGRESS.
 
     Args:
         alive: says whether a process runs.
         longest_ms: how long a compaction may take.
     """
-    timer = state["idleTimer"]
+    timer, mark = state["idleTimer"], state["idleInFlight"]
     if timer is None:
-        return "none"
+        return NONE
     for happened in (state["lastMessageAt"], state["lastCompactionAt"]):
         if happened is not None and happened > timer["scheduledAt"]:
-            return "none"  # told by an agent whose hooks know no timers
+            return NONE  # told by an agent whose hooks know no timers
     if now < timer["dueAt"]:
-        return "waiting"
-    if is_busy(state, now, alive, longest_ms):
-        return "in-progress"
-    return "turn-running" if is_running(state, now) else "due"
-
-
-def is_busy(state: SessionState, now: int, alive: Callable[[int], bool], longest_ms: int) -> bool:
-    """Whether a live process is compacting this session, within the time that it may take."""
-    mark = state["idleInFlight"]
-    return mark is not None and 0 <= now - mark["startedAt"] < longest_ms + MARGIN_MS and alive(mark["pid"])
+        return WAITING
+    if mark is not None and 0 <= now - mark["startedAt"] < longest_ms + MARGIN_MS and alive(mark["pid"]):
+        return IN_PROGRESS
+    return TURN_RUNNING if is_running(state, now) else DUE
 
 
 def claim(state: SessionState, pid: int, now: int) -> SessionState:
@@ -130,29 +113,15 @@ def is_claimed(state: SessionState, pid: int, scheduled_at: int) -> bool:
     return mark is not None and mark["pid"] == pid and timer is not None and timer["scheduledAt"] == scheduled_at
 
 
-def finish(state: SessionState, pids: Iterable[int], scheduled_at: int, *, again: bool = False) -> SessionState:
-    """The state after a compaction: without its mark and its timer. A newer timer stays.
-
-    Args:
-        pids: the processes under which the compaction was marked.
-        again: it was not made; the timer stays due.
-    """
+def finish(state: SessionState, pids: Iterable[int], scheduled_at: int, *, again: bool) -> SessionState:
+    """The state after a compaction under one of these processes: without its mark and its timer. A newer timer stays,
+    and so does its own where it is to be run `again`."""
     mark, timer = state["idleInFlight"], state["idleTimer"]
     if mark is not None and mark["pid"] in pids:
         mark = None
     if timer is not None and timer["scheduledAt"] == scheduled_at and not again:
         timer = None
     return {**state, "idleInFlight": mark, "idleTimer": timer}
-
-
-def pause(due: Iterable[int], now: int) -> float:
-    """How many seconds to wait: until the first timer is due, at most one, since another may be set meanwhile.
-
-    Args:
-        due: when the timers are due, in ms since the epoch, like `now`.
-    """
-    left = min((at - now for at in due), default=MINUTE_MS) / 1000
-    return min(LONGEST_PAUSE_S, max(_SHORTEST_PAUSE_S, left))
 
 
 def words(template: str, values: Mapping[str, str]) -> list[str]:

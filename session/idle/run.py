@@ -1,16 +1,20 @@
-"""Compacts the sessions whose timers are due, one after the other, with their agent's command (`joelclaw idle run`)."""
+"""Lists the timers of idle compaction, and compacts the sessions whose timers are due with their agent's command."""
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from clients import registry
-from core import clock, files
+from core import clock, files, json_text
+from core.config import Config
 from core.errors import Failure
 from core.process import process_group
+from core.process.process_group import Ended, Interrupts
+from core.repository import switches
 from otel import spool
 from otel.event import new_event
 from session import session_event
@@ -19,24 +23,21 @@ from session.context import work_lock
 from session.idle import rules, timers, transcript_check
 from session.session_store import SessionStore
 from session.state import schema, state_file
+from session.state.field import Damaged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from core.config import Config
-    from core.process.process_group import Ended, Interrupts
     from session.state.schema import IdleTimer, SessionState
 
-    Report = Callable[[str, dict[str, Any]], None]
-
-
-class NotNow(Exception):
-    """The timer is not run: it was removed, is no longer due, or another process runs it. `args[0]` is its status."""
-
-
+Report = Callable[[str, dict[str, Any]], None]
+_STATE_BYTES = 1_000_000
 _KEPT = 100
 _RETRY_MS = 60_000
 """How long a session is left alone after a try, in case its state could not be written."""
+_LONGEST_PAUSE_S, _SHORTEST_PAUSE_S = 1.0, 0.02
+
+
+class NotNow(Exception):
+    """The timer is not run: it was removed, is no longer due, or another process runs it."""
 
 
 @dataclass
@@ -53,6 +54,80 @@ class Outcome:
         self.sessions = [*self.sessions, result][-_KEPT:]
 
 
+class Timers:
+    """Finds the sessions that have a timer. Later looks read only the files that changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[tuple[int, int, int], SessionState | None]] = {}
+
+    def states(self) -> list[SessionState]:
+        """Their states, the soonest timer first; files that cannot be read are left out.
+
+        Raises:
+            Failure: STATE_UNREADABLE, when the folder cannot be listed.
+        """
+        before, self._known = self._known, {}
+        try:
+            names = os.listdir(state_file.folder())
+        except FileNotFoundError:
+            names = []
+        except OSError as error:
+            raise state_file.failure_of(error) from None
+        for name in names:
+            path = os.path.join(state_file.folder(), name)
+            try:
+                status = os.stat(path)
+            except OSError:
+                continue  # replaced just now; the next look sees it
+            stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
+            if name.endswith(".json") and (name not in before or before[name][0] != stamp):
+                self._known[name] = stamp, _with_timer(path, name.removesuffix(".json"))
+            elif name in before:
+                self._known[name] = before[name]
+        timed = [one for _, one in self._known.values() if one is not None]
+        return sorted(timed, key=lambda one: (one["idleTimer"]["dueAt"] if one["idleTimer"] else 0, one["sessionId"]))
+
+
+def _with_timer(path: str, name: str) -> SessionState | None:
+    """The state in a file, None where it has no timer or cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            value = json_text.loads(file.read(_STATE_BYTES + 1).decode())
+        identifier = value.get("sessionId") if isinstance(value, dict) else None
+        if not isinstance(identifier, str) or files.safe_name(identifier) != name:
+            return None
+        known = schema.read(value, identifier)
+    except (OSError, json_text.InvalidJSON, UnicodeDecodeError, Damaged, schema.TooNew):
+        return None
+    return known if known["idleTimer"] is not None else None
+
+
+def listed(states: Sequence[SessionState], config: Config, now: int) -> list[dict[str, Any]]:
+    """The timers of sessions as lists show them; without those that a message or a compaction has removed."""
+    found = []
+    for one in states:
+        timer = one["idleTimer"]
+        standing = rules.status(one, now, state_file.is_alive, _longest_ms(config))
+        if timer is not None and standing != rules.NONE:
+            found.append(
+                {
+                    "sessionId": one["sessionId"],
+                    "agent": one["agent"],
+                    "cwd": timer["cwd"],
+                    "percent": round(timer["ratio"] * 100, 2),
+                    "scheduledAt": timer["scheduledAt"],
+                    "dueAt": timer["dueAt"],
+                    "dueInSeconds": max(0, -(-(timer["dueAt"] - now) // 1000)),
+                    "standing": standing,
+                }
+            )
+    return found
+
+
+def _longest_ms(config: Config) -> int:
+    return config.whole("idle.timeout_seconds") * 1000
+
+
 def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, until_empty: bool) -> Outcome:
     """Wait for timers and compact what is due, until interrupted.
 
@@ -65,27 +140,28 @@ def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, u
         Failure: the folder of the sessions cannot be read.
     """
     outcome = Outcome()
-    sessions = timers.Timers()
+    sessions = Timers()
     retry_at: dict[str, int] = {}
     while not interrupts.came():
         now = clock.now_ms()
-        found = [timers.listed(one, config, now) for one in _on(sessions.states())]
-        listed = [timer for timer in found if timer is not None]
-        for timer in listed:
+        found = listed(_on(sessions.states()), config, now)
+        for timer in found:
+            session, standing = timer["sessionId"], timer["standing"]
             if interrupts.came():
                 break
-            if timer["standing"] == rules.DUE and retry_at.get(timer["sessionId"], 0) <= now:
-                result = compact(timer["sessionId"], config, interrupts, report)
+            if standing == rules.DUE and retry_at.get(session, 0) <= now:
+                result = compact(session, config, interrupts, report)
                 if result is not None:
                     outcome.add(result)
-                    retry_at[timer["sessionId"]] = now + _RETRY_MS
-            elif once and timer["standing"] in (rules.TURN_RUNNING, rules.IN_PROGRESS):
-                about = {"sessionId": timer["sessionId"], "agent": timer["agent"]}
-                outcome.add({**about, "outcome": "skipped", "reason": timer["standing"]})
-        if once or (until_empty and not listed):
+                    retry_at[session] = now + _RETRY_MS
+            elif once and standing in (rules.TURN_RUNNING, rules.IN_PROGRESS):
+                about = {"sessionId": session, "agent": timer["agent"]}
+                outcome.add({**about, "outcome": "skipped", "reason": standing})
+        if once or (until_empty and not found):
             break
-        waiting = [one["dueAt"] for one in listed if one["standing"] == rules.WAITING]
-        interrupts.wait(rules.pause(waiting, clock.now_ms()))
+        due = [one["dueAt"] for one in found if one["standing"] == rules.WAITING]
+        left = (min(due) - clock.now_ms()) / 1000 if due else _LONGEST_PAUSE_S
+        interrupts.wait(min(_LONGEST_PAUSE_S, max(_SHORTEST_PAUSE_S, left)))  # another may be set meanwhile
     outcome.stopped = interrupts.came()
     return outcome
 
@@ -94,8 +170,6 @@ def _on(states: Sequence[SessionState]) -> list[SessionState]:
     """Without those of sessions that are switched off."""
     if not files.has_switches():
         return list(states)
-    from core.repository import switches
-
     known = switches.sound()[0]
     return [one for one in states if switches.off(known, one["sessionId"], one["cwd"]) is None]
 
@@ -149,7 +223,7 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, report: Rep
     about |= {"exitStatus": result["exitStatus"], "messageMeanwhile": result["messageMeanwhile"]}
     if error:
         result |= {"outcome": "failed", "error": error}
-    _record(store, "failed" if error else "completed", current, about, error=error, took=result["ms"])
+    _record(store, result["outcome"], current, about, error=error, took=result["ms"])
     report("finished", result)
     return result
 
@@ -175,29 +249,25 @@ class _Attempt:
         try:
             self._lock.__enter__()
         except files.LockTimeout:
-            raise NotNow(rules.IN_PROGRESS) from None
+            raise NotNow from None
         except OSError as error:
             raise state_file.failure_of(error) from None
         try:
-            return self._claim()
+            now = clock.now_ms()
+            with state_file.locked(self._session_id):
+                known, _ = state_file.load(self._session_id)
+                timer = known["idleTimer"] if known is not None else None
+                if known is None or timer is None:
+                    raise NotNow
+                if rules.status(known, now, state_file.is_alive, _longest_ms(self._config)) != rules.DUE:
+                    raise NotNow
+                self._scheduled_at = timer["scheduledAt"]
+                claimed = rules.claim(known, os.getpid(), now)
+                state_file.write(claimed)
+            return claimed, timer
         except BaseException:
             self._release()
             raise
-
-    def _claim(self) -> tuple[SessionState, IdleTimer]:
-        now = clock.now_ms()
-        with state_file.locked(self._session_id):
-            known, _ = state_file.load(self._session_id)
-            timer = known["idleTimer"] if known is not None else None
-            if known is None or timer is None:
-                raise NotNow(rules.NONE)
-            status = rules.status(known, now, state_file.is_alive, timers.longest_ms(self._config))
-            if status != rules.DUE:
-                raise NotNow(status)
-            self._scheduled_at = timer["scheduledAt"]
-            claimed = rules.claim(known, os.getpid(), now)
-            state_file.write(claimed)
-        return claimed, timer
 
     def confirm(self) -> None:
         """Check the claim again, just before the command is started.
@@ -207,9 +277,9 @@ class _Attempt:
         """
         known = state_file.peek(self._session_id)
         if known is None or not rules.is_claimed(known, os.getpid(), self._scheduled_at):
-            raise NotNow(rules.NONE)
+            raise NotNow
         if rules.is_running(known, clock.now_ms()):
-            raise NotNow(rules.TURN_RUNNING)
+            raise NotNow
 
     def hand_over(self, pid: int) -> None:
         """Put the command's process into the mark: if we are killed, nobody starts a second one while it runs."""
@@ -248,9 +318,8 @@ class _Attempt:
             return False  # the mark does not count once its process is gone
         finally:
             self._release()
-        at = known["lastMessageAt"]
-        began = known["turnBeganAt"]
-        return any(one is not None and one > self._scheduled_at for one in (at, began))
+        came = known["lastMessageAt"], known["turnBeganAt"]
+        return any(at is not None and at > self._scheduled_at for at in came)
 
     def _release(self) -> None:
         self._lock.__exit__(None, None, None)
@@ -272,17 +341,16 @@ def _command(current: SessionState, timer: IdleTimer, config: Config) -> tuple[l
         raise Failure("IDLE_NO_ID", f"{session_id[:80]!r} is no id that a command could be given", "set none for it")
     folder = timer["cwd"] or current["cwd"]
     if not registry.row(agent).compaction(folder)["enabled"]:
-        raise NotNow(rules.SWITCHED_OFF)
+        raise NotNow
     # Claude Code finds a session by the folder where it began, and tells its hooks the one where its shell is.
     folder = transcript_check.begun_in(timer["transcript"], agent) or folder
     if not folder or not os.path.isdir(folder):
         raise Failure("IDLE_NO_FOLDER", f"{folder[:200]!r} is no folder", "a session is compacted where it ran")
     values = {"session": session_id, "cwd": folder, "transcript": timer["transcript"], "agent": agent}
     try:
-        words = rules.words(template, values)
+        return rules.words(template, values), folder
     except ValueError as error:
         raise Failure("CONFIG_INVALID", f"idle.command: {error}", "correct idle.command") from None
-    return words, folder
 
 
 def _error_text(fault: Exception) -> str:

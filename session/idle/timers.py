@@ -1,4 +1,4 @@
-"""Sets, removes and lists the timers of idle compaction, which lie in the state of their sessions.
+"""Sets and removes the timers of idle compaction, which lie in the state of their sessions. Hot path.
 
 Hooks import this only where `compaction.idle_trigger_minutes` is set.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 
 from clients import registry
-from core import clock, files, json_text
+from core import clock, files
 from session.faults import fault_boundary
 from session.idle import rules
-from session.state import field, schema, state_file
+from session.state import schema, state_file
 from session.step import Step
 
 TYPE_CHECKING = False
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 RUNNING = "JOELCLAW_IDLE_RUN"
 """Set in the environment of a compaction command: hooks that run inside it report no turn of the user."""
-_MAX_BYTES = 1_000_000
 
 
 class IdleTimer(Step):
@@ -46,7 +45,7 @@ class IdleTimer(Step):
         event, usage, now = self._event, self._usage, self._context.now
         if event["kind"] == "prompt":
             return rules.turn_began(state, now)
-        state = rules.turn_ended(state)
+        state = {**state, "turnBeganAt": None}
         if event["kind"] == "turn" and usage is not None:
             with fault_boundary(self._context.faults, self.name):
                 used = rules.ratio(usage["percent"], usage["tokens"], usage["window"])
@@ -119,11 +118,6 @@ def cancel(session_id: str) -> dict[str, Any]:
     return result
 
 
-def longest_ms(config: Config) -> int:
-    """How long a compaction may take."""
-    return config.whole("idle.timeout_seconds") * 1000
-
-
 def _scheduled(
     current: SessionState,
     used: float | None,
@@ -153,85 +147,3 @@ def _path(path: str) -> str:
     from core.words import clean
 
     return redact(clean(path))[0][: schema.PATH_CHARS]
-
-
-class Timers:
-    """Finds the sessions that have a timer. Later calls read only the files that changed."""
-
-    __slots__ = ("_known",)
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[tuple[int, int, int], SessionState | None]] = {}
-
-    def states(self) -> list[SessionState]:
-        """Their states, the soonest timer first; files that cannot be read are left out.
-
-        Raises:
-            Failure: STATE_UNREADABLE, when the folder cannot be listed.
-        """
-        found: dict[str, tuple[tuple[int, int, int], SessionState | None]] = {}
-        try:
-            with os.scandir(state_file.folder()) as entries:
-                for entry in entries:
-                    if not entry.name.endswith(".json"):
-                        continue
-                    try:
-                        status = entry.stat()
-                    except OSError:
-                        continue  # replaced just now; the next look sees it
-                    key = (status.st_ino, status.st_mtime_ns, status.st_size)
-                    known = self._known.get(entry.name)
-                    if known is None or known[0] != key:
-                        known = (key, _with_timer(entry.path, entry.name.removesuffix(".json")))
-                    found[entry.name] = known
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise state_file.failure_of(error) from None
-        self._known = found
-        timed = [one for _, one in found.values() if one is not None]
-        return sorted(timed, key=lambda one: (one["idleTimer"]["dueAt"] if one["idleTimer"] else 0, one["sessionId"]))
-
-
-def _with_timer(path: str, name: str) -> SessionState | None:
-    """The state in a file, None where it has no timer or cannot be read."""
-    try:
-        with open(path, "rb") as handle:
-            data = handle.read(_MAX_BYTES + 1)
-        value = json_text.loads(data.decode())
-        identifier = value.get("sessionId") if isinstance(value, dict) else None
-        if not isinstance(identifier, str) or files.safe_name(identifier) != name:
-            return None
-        known = schema.read(value, identifier)
-    except (OSError, json_text.InvalidJSON, UnicodeDecodeError, field.Damaged, schema.TooNew):
-        return None
-    return known if known["idleTimer"] is not None else None
-
-
-def listed(current: SessionState, config: Config, now: int) -> dict[str, Any] | None:
-    """A session's timer as lists show it; None where a message or a compaction has removed it."""
-    timer = current["idleTimer"]
-    status = rules.status(current, now, state_file.is_alive, longest_ms(config))
-    if timer is None or status == rules.NONE:
-        return None
-    return {
-        "sessionId": current["sessionId"],
-        "agent": current["agent"],
-        "cwd": timer["cwd"],
-        "percent": round(timer["ratio"] * 100, 2),
-        "scheduledAt": timer["scheduledAt"],
-        "dueAt": timer["dueAt"],
-        "dueInSeconds": max(0, -(-(timer["dueAt"] - now) // 1000)),
-        "standing": status,
-    }
-
-
-def every(config: Config, *, due: bool = False) -> list[dict[str, Any]]:
-    """All timers, the soonest first; with `due` those that are due, a running turn or not.
-
-    Raises:
-        Failure: STATE_UNREADABLE, when the folder cannot be listed.
-    """
-    now = clock.now_ms()
-    found = [listed(one, config, now) for one in Timers().states()]
-    return [one for one in found if one is not None and not (due and one["standing"] == rules.WAITING)]

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
 
 from clients import registry
 from core import json_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import BinaryIO
-
-    from clients.client import Format
 
 _LINES_READ = 100
 _LINE_BYTES = 8_000_000
@@ -21,20 +17,11 @@ _MOST_BYTES = 64_000_000
 
 def begun_in(path: str, agent: str) -> str:
     """The folder in which the session began, from the first lines of its transcript; "" where it is unknown or gone."""
-    if not registry.row(agent).file_tells_compaction or not os.path.isfile(path):
-        return ""
-    form = registry.row(agent).transcript()
+    found = (item["cwd"] for item in islice(_items(path, agent), _LINES_READ) if item["kind"] == "started")
     try:
-        with open(path, "rb") as file:
-            for number, entry in enumerate(_entries(file)):
-                for item in form.items(entry):
-                    if item["kind"] == "started" and os.path.isdir(item["cwd"]):
-                        return item["cwd"]
-                if number >= _LINES_READ:
-                    break
+        return next((folder for folder in found if os.path.isdir(folder)), "")
     except OSError:
-        pass
-    return ""
+        return ""
 
 
 def size(path: str) -> int:
@@ -49,32 +36,32 @@ def was_compacted(path: str, agent: str, since: int) -> bool | None:
     """Whether the transcript holds a compaction after its first `since` bytes; None where it cannot be known."""
     if not registry.row(agent).file_tells_compaction or not os.path.isfile(path):
         return None
-    form = registry.row(agent).transcript()
     try:
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size >= since:
-                file.seek(since)
-            return any(_is_compaction(form, entry) for entry in _entries(file, form.CONTEXT_MARKS))
+        return any(item["kind"] == "compaction" for item in _items(path, agent, since))
     except OSError:
         return None
 
 
-def _is_compaction(form: Format, entry: dict[str, Any]) -> bool:
-    return any(item["kind"] == "compaction" for item in form.items(entry))
+def _items(path: str, agent: str, since: int = -1) -> Iterator[Any]:
+    """What a transcript says; with `since` only lines behind it that may tell of a context's size.
 
-
-def _entries(file: BinaryIO, marks: tuple[bytes, ...] = ()) -> Iterator[dict[str, Any]]:
-    left = _MOST_BYTES
-    while left > 0:
-        line = file.readline(_LINE_BYTES)
-        if not line:
-            return
-        left -= len(line)
-        if marks and not any(mark in line for mark in marks):
-            continue
-        try:
-            entry = json_text.loads(line.decode("utf-8", "replace"))
-        except json_text.InvalidJSON:
-            continue
-        if isinstance(entry, dict):
-            yield entry
+    Raises:
+        OSError: it cannot be read.
+    """
+    if not registry.row(agent).file_tells_compaction or not os.path.isfile(path):
+        return
+    form = registry.row(agent).transcript()
+    with open(path, "rb") as file:
+        if 0 <= since <= os.fstat(file.fileno()).st_size:
+            file.seek(since)
+        left = _MOST_BYTES
+        while left > 0 and (line := file.readline(_LINE_BYTES)):
+            left -= len(line)
+            if since >= 0 and not any(mark in line for mark in form.CONTEXT_MARKS):
+                continue
+            try:
+                entry = json_text.loads(line.decode("utf-8", "replace"))
+            except json_text.InvalidJSON:
+                continue
+            if isinstance(entry, dict):
+                yield from form.items(entry)

@@ -51,15 +51,6 @@ def test_with_minutes_one_is_made_and_listed(run: Run, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("size", "listed"), [(1_000_001, 1), (1_000_002, 0)])
-def test_a_state_that_is_too_large_to_be_one_is_passed_over(run: Run, home: Path, size: int, listed: int) -> None:
-    schedule(run, "--percent", "70", "--minutes", "5")
-    path = home / "sessions" / "s.json"
-    text = path.read_text().rstrip()
-    path.write_text(text[:-1] + " " * (size - len(text.encode())) + "}")
-    assert len(run("idle", "list", env=at()).result["timers"]) == listed
-
-
 @pytest.mark.parametrize(
     ("words", "env", "scheduled"),
     [
@@ -110,11 +101,6 @@ def test_a_new_one_replaces_it_and_cancel_takes_it_away(run: Run, home: Path) ->
     assert state(home)["idleTimer"] is None
 
 
-def test_cancel_of_an_unknown_session_is_no_fault(run: Run, home: Path) -> None:
-    assert run("idle", "cancel", "--session", "x").result == {"sessionId": "x", "known": False, "cancelled": False}
-    assert not home.exists()
-
-
 def test_a_session_that_is_known_keeps_all_else(run: Run, home: Path) -> None:
     run("checkpoint", "save", "--session", "s", "--percent", "75", "-m", "sort the tide tables", env=at())
     before = state(home)
@@ -126,11 +112,7 @@ def test_a_session_that_is_known_keeps_all_else(run: Run, home: Path) -> None:
     "words",
     [
         ("schedule", "--session", "s", "--minutes", "0"),
-        ("schedule", "--session", "s", "--minutes", "1.5"),
-        ("schedule", "--session", "s", "--minutes", "-1"),
         ("schedule", "--session", "s", "--tokens", "5"),
-        ("schedule", "--session", "s", "--window", "5"),
-        ("schedule",),
         ("cancel",),
         ("run", "--once", "--until-empty"),
     ],
@@ -162,12 +144,6 @@ def test_a_turns_end_schedules_and_the_next_message_cancels(run: Run, home: Path
     assert run("idle", "due", env=at(NOW_MS + 30 * MINUTE)).result["count"] == 0
     hook(run, "session_end", NOW_MS + 5 * MINUTE)  # interrupted: no turn runs any more
     assert state(home)["turnBeganAt"] is None
-
-
-def test_a_turn_below_the_threshold_leaves_none(run: Run, home: Path) -> None:
-    hook(run, "turn_end", messages=["sort the tide tables"], percent=80)
-    hook(run, "turn_end", messages=["sort the tide tables"], percent=69)
-    assert state(home)["idleTimer"] is None
 
 
 def test_a_compaction_clears_it(run: Run, home: Path) -> None:
@@ -217,10 +193,9 @@ def test_a_path_with_a_secret_does_not_reach_the_disk(run: Run, home: Path) -> N
 @pytest.mark.parametrize(
     ("key", "value", "wanted"),
     [
-        *(("idleTriggerMinutes", value, "a whole number from 1 to 525600") for value in ("0", "-1", "1.5", "true")),
-        *(("idleTriggerPercent", value, "a number from 0.1 to 0.95") for value in ("0.05", "0.96", '"much"', "true")),
-        *(("notifyOnStart", value, "true or false") for value in ('"true"', "1", '"yes"')),
-        *(("notifyOnStartText", value, "text") for value in ("5", "true")),
+        ("idleTriggerMinutes", "0", "a whole number from 1 to 525600"),
+        ("idleTriggerPercent", "0.96", "a number from 0.1 to 0.95"),
+        ("notifyOnStart", "1", "true or false"),
     ],
 )
 def test_a_value_out_of_bounds_is_told_with_file_key_and_range(
@@ -233,25 +208,6 @@ def test_a_value_out_of_bounds_is_told_with_file_key_and_range(
     assert str(home / "config.toml") in failed.json["error"]["message"]
     assert f"compaction.{key}" in failed.json["error"]["message"]
     assert failed.json["fix"] == f"set compaction.{key} to {wanted}"
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["idleTriggerMinutes = 1", "idleTriggerPercent = 0.1", "idleTriggerPercent = 0.95", "notifyOnStart = true",
-     "notifyOnStart = false", 'notifyOnStartText = "ein Moment…"'],
-)  # fmt: skip
-def test_a_value_at_its_bound_is_taken(run: Run, home: Path, line: str) -> None:
-    home.mkdir(mode=0o700)
-    (home / "config.toml").write_text(f"[compaction]\n{line}\n")
-    run("idle", "list")
-
-
-def test_bad_values_of_the_environment_are_told_too(run: Run) -> None:
-    for name, value in (("IDLETRIGGERMINUTES", "0"), ("IDLETRIGGERPERCENT", "0.96"), ("NOTIFYONSTART", "maybe")):
-        failed = run("idle", "list", ok=False, env={f"JOELCLAW_COMPACTION_{name}": value})
-        assert failed.json["error"]["code"] == "CONFIG_INVALID"
-    for value in ("true", "0", "Yes", "off"):
-        run("idle", "list", env={"JOELCLAW_COMPACTION_NOTIFYONSTART": value})
 
 
 def test_a_person_sees_when_a_session_is_compacted(run: Run, home: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from clients import registry
 from session.idle import rules
-from session.state import field, schema, zones
+from session.state import schema, zones
 
 if TYPE_CHECKING:
     from session.state.schema import SessionState
@@ -57,41 +57,10 @@ def test_a_timer_is_made_from_the_threshold_on(used: float | None, minutes: int,
     assert (state["idleTimer"] is not None) == (reason == "scheduled")
 
 
-@given(st.integers(1000, 9500))
-def test_exactly_at_any_threshold_is_enough(hundredths: int) -> None:
-    percent = hundredths / 100
-    _, why = rules.schedule(
-        blank(), used=rules.ratio(percent, None, None), minutes=1, least=hundredths / 10_000, now=NOW_MS
-    )
-    assert why == "scheduled"
-
-
 def test_tokens_beat_a_percentage_that_may_be_rounded() -> None:
     assert rules.ratio(70.0, 139_990, 200_000) == 0.69995
     assert rules.ratio(70.0, 139_990, None) == 0.7
     assert rules.ratio(None, 5, 0) is None
-
-
-def test_it_is_due_when_the_minutes_are_over_and_not_before() -> None:
-    state = scheduled(minutes=10)
-    assert status(state, NOW_MS + 10 * MINUTE - 1) == "waiting"
-    assert status(state, NOW_MS + 10 * MINUTE) == "due"
-
-
-def test_a_new_message_takes_it_away_and_a_turn_runs() -> None:
-    state = rules.turn_began(scheduled(), NOW_MS + 1)
-    assert state["idleTimer"] is None
-    assert status(state, NOW_MS + 10 * MINUTE) == "none"
-    assert rules.is_running(state, NOW_MS + 2)
-    assert not rules.is_running(rules.turn_ended(state), NOW_MS + 2)
-
-
-def test_another_schedule_replaces_it() -> None:
-    later, _ = rules.schedule(scheduled(), used=0.8, minutes=10, least=LEAST, now=NOW_MS + MINUTE)
-    assert status(later, NOW_MS + 10 * MINUTE) == "waiting"
-    assert status(later, NOW_MS + 11 * MINUTE) == "due"
-    below, _ = rules.schedule(later, used=0.2, minutes=10, least=LEAST, now=NOW_MS + MINUTE)
-    assert below["idleTimer"] is None
 
 
 def test_while_a_turn_runs_it_waits_and_a_dead_agent_does_not_hold_it_up_for_ever() -> None:
@@ -109,10 +78,6 @@ def test_a_message_or_a_compaction_that_nobody_reported_makes_it_void(field: str
     assert status({**scheduled(), field: NOW_MS + 1}, due) == "none"  # type: ignore[arg-type,misc]
 
 
-def test_a_compaction_clears_it() -> None:
-    assert zones.compact(scheduled(), NOW_MS)["idleTimer"] is None
-
-
 def test_a_claim_keeps_others_away_until_its_process_is_gone() -> None:
     due = NOW_MS + 10 * MINUTE
     state = rules.claim(scheduled(), 7, due)
@@ -127,58 +92,15 @@ def test_a_claim_keeps_others_away_until_its_process_is_gone() -> None:
     assert status(newer, due) == "in-progress"
 
 
-def test_a_timer_keeps_what_it_was_made_of() -> None:
-    state, _ = rules.schedule(blank(), used=0.123456, minutes=3, least=0.1, now=NOW_MS, cwd="/p", transcript="/t")
-    assert state["idleTimer"] == {
-        "scheduledAt": NOW_MS, "dueAt": NOW_MS + 3 * MINUTE, "ratio": 0.1235, "cwd": "/p", "transcript": "/t",
-    }  # fmt: skip
-    kept, why = rules.schedule(state, used=0.9, minutes=0, least=0.1, now=NOW_MS + 1)
-    assert (kept, why) == (state, "off"), "where timers are switched off none is taken away"
-    gone, why = rules.schedule(state, used=0.9, minutes=3, least=0.1, now=NOW_MS + 1, enabled=False)
-    assert (gone["idleTimer"], why) == (None, "switched-off")
-
-
-@pytest.mark.parametrize(
-    ("after", "alive", "busy"),
-    [(0, True, True), (-1, True, False), (LONGEST + MINUTE - 1, True, True), (LONGEST + MINUTE, True, False),
-     (0, False, False)],
-)  # fmt: skip
-def test_a_mark_counts_while_its_process_lives_and_within_its_time(after: int, alive: bool, busy: bool) -> None:
-    state = rules.claim(blank(), 7, NOW_MS)
-    asked: list[int] = []
-    assert rules.is_busy(state, NOW_MS + after, lambda pid: asked.append(pid) or alive, LONGEST) is busy
-    assert asked in ([], [7])
-    assert not rules.is_busy(blank(), NOW_MS, lambda _: True, LONGEST)
-
-
-def test_a_claim_is_of_one_process_on_one_timer() -> None:
-    state = rules.claim(scheduled(), 7, NOW_MS)
-    assert not rules.is_claimed(state, 7, NOW_MS + 1)
-    assert not rules.is_claimed(scheduled(), 7, NOW_MS)
-    other = rules.finish(state, [8], NOW_MS)
-    assert (other["idleTimer"], other["idleInFlight"]) == (None, state["idleInFlight"])
-    newer = rules.finish(state, [7], NOW_MS - 1)
-    assert (newer["idleTimer"], newer["idleInFlight"]) == (state["idleTimer"], None)
-
-
 def test_after_an_attempt_its_timer_is_gone_and_a_newer_one_stays() -> None:
     state = rules.claim(scheduled(), 7, NOW_MS)
-    over = rules.finish(state, [6, 7], NOW_MS)
+    over = rules.finish(state, [6, 7], NOW_MS, again=False)
     assert (over["idleTimer"], over["idleInFlight"]) == (None, None)
     again = rules.finish(state, [7], NOW_MS, again=True)
     assert again["idleTimer"] is not None
     assert again["idleInFlight"] is None
     newer = rules.claim(scheduled(now=NOW_MS + 5), 9, NOW_MS)
-    assert rules.finish(newer, [7], NOW_MS) == newer
-
-
-def test_the_next_look_is_when_a_timer_comes_due_and_within_a_second() -> None:
-    assert rules.pause([], NOW_MS) == 1
-    assert rules.pause([NOW_MS + 3_600_000], NOW_MS) == 1
-    assert rules.pause([NOW_MS + 3_600_000, NOW_MS + 250], NOW_MS) == 0.25
-    assert rules.pause([NOW_MS + 1000], NOW_MS) == 1
-    assert rules.pause([NOW_MS + 999], NOW_MS) == 0.999
-    assert rules.pause([NOW_MS - 5], NOW_MS) == rules.pause([NOW_MS + 20], NOW_MS) == 0.02
+    assert rules.finish(newer, [7], NOW_MS, again=False) == newer
 
 
 def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
@@ -196,20 +118,6 @@ def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
         rules.words("run 'x", {})
 
 
-def test_an_older_state_file_is_read_and_a_newer_one_is_bounded() -> None:
-    known = dict(blank())
-    for name in ("idleTimer", "idleInFlight", "turnBeganAt"):
-        del known[name]
-    assert schema.read(known, "s") == blank()
-    timer = {"scheduledAt": 1, "dueAt": 2, "ratio": 1, "cwd": "/" + "x" * 9_000, "transcript": "/" + "y" * 9_000}
-    read = schema.read({**known, "idleTimer": timer}, "s")["idleTimer"]
-    assert read is not None
-    assert len(read["cwd"]) == len(read["transcript"]) == schema.PATH_CHARS
-    for wrong in (1, {"scheduledAt": 1}, {**timer, "dueAt": "soon"}, {**timer, "cwd": None}):
-        with pytest.raises(field.Damaged):
-            schema.read({**known, "idleTimer": wrong}, "s")
-
-
 steps = st.sampled_from(["schedule", "below", "prompt", "turn", "compaction", "claim", "finish", "die", "wait"])
 
 
@@ -221,15 +129,15 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
     for step in happened:
         now += 20_000
         if step == "schedule":
-            state, _ = rules.schedule(rules.turn_ended(state), used=0.9, minutes=1, least=LEAST, now=now)
+            state, _ = rules.schedule({**state, "turnBeganAt": None}, used=0.9, minutes=1, least=LEAST, now=now)
             silent_since = now
         elif step == "below":
-            state, _ = rules.schedule(rules.turn_ended(state), used=0.1, minutes=1, least=LEAST, now=now)
+            state, _ = rules.schedule({**state, "turnBeganAt": None}, used=0.1, minutes=1, least=LEAST, now=now)
             silent_since = None
         elif step == "prompt":
             state, silent_since = rules.turn_began(state, now), None
         elif step == "turn":
-            state = rules.turn_ended(state)
+            state = {**state, "turnBeganAt": None}
         elif step == "compaction":
             state, silent_since = zones.compact(state, now), None
         elif step == "claim" and status(state, now, alive) == "due":
@@ -239,7 +147,7 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
             assert timer is not None
             at_work = timer["scheduledAt"]
         elif step == "finish" and at_work is not None and alive:
-            state = rules.finish(state, [7], at_work)
+            state = rules.finish(state, [7], at_work, again=False)
             silent_since = None if silent_since == at_work else silent_since
             at_work = None
         elif step == "die":

@@ -121,15 +121,6 @@ def test_nothing_happens_before_its_time_or_after_a_message(idle: Idle) -> None:
     assert idle.lines() == []
 
 
-def test_of_two_timers_of_a_session_the_latest_counts(idle: Idle) -> None:
-    idle.command(idle.logging())
-    idle.schedule(ms=NOW_MS)
-    idle.schedule(ms=NOW_MS + MINUTE)
-    assert idle.once()["timersLeft"] == 1
-    assert idle.once(JOELCLAW_NOW_MS=str(NOW_MS + 11 * MINUTE))["completed"] == 1
-    assert idle.lines() == [f"s {idle.project} pi"]
-
-
 def test_a_command_that_fails_is_noted_and_the_next_session_is_compacted(idle: Idle) -> None:
     idle.command(f'{idle.logging()}; [ "$1" = b ] || {{ echo "no such session" >&2; exit 3; }}')
     idle.schedule("a")
@@ -163,45 +154,11 @@ def test_what_cannot_be_run_is_an_event(idle: Idle, template: str, session: str,
     assert says in error
 
 
-def test_a_folder_that_is_gone_is_told(idle: Idle) -> None:
-    idle.command(idle.logging())
-    idle.schedule()
-    idle.project.rmdir()
-    assert "is no folder" in idle.once()["sessions"][0]["error"]
-    assert idle.lines() == []
-
-
 def test_a_project_may_not_say_what_is_run(idle: Idle, tmp_path: Path) -> None:
     (tmp_path / ".joelclaw").mkdir()
     (tmp_path / ".joelclaw" / "config.toml").write_text('[idle]\ncommand = "touch /tmp/never"\n')
     idle.schedule()
     assert "no command is known" in idle.once()["sessions"][0]["error"]
-
-
-def test_a_running_turn_is_left_alone(idle: Idle) -> None:
-    idle.command(idle.logging(), compaction__idleTriggerMinutes=10)
-    prompt = {"session_id": "s", "prompt": "sort the tide tables", "percent": 80, "cwd": str(idle.project)}
-    idle.run("hook", "pi", "prompt", stdin=json.dumps(prompt), env={"JOELCLAW_NOW_MS": str(NOW_MS)})
-    idle.schedule()
-    result = idle.once()
-    assert [(one["outcome"], one["reason"]) for one in result["sessions"]] == [("skipped", "turn-running")]
-    assert (result["timersLeft"], idle.lines()) == (1, [])
-
-
-def test_a_command_that_has_ended_is_not_run_again_before_that_is_noted(
-    idle: Idle, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    idle.command(idle.logging())
-    idle.schedule()
-    told = []
-
-    def meanwhile(*_: object) -> None:  # the command has ended, and the mark with its process id still stands
-        told.append(json.loads(idle.begin("--once", **DUE).communicate(timeout=WAIT_S)[0])["result"])
-
-    monkeypatch.setattr("session.idle.run._Attempt.was_compacted", meanwhile)
-    assert idle.once()["completed"] == 1
-    assert [one["completed"] for one in told] == [0] and len(idle.lines()) == 1
-    assert idle.state()["idleInFlight"] is None
 
 
 def test_two_at_once_compact_a_session_once(idle: Idle) -> None:

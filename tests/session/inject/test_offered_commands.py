@@ -10,7 +10,6 @@ import pytest
 from cli import answer as answers
 from cli.archived import read as archived
 from cli.commands import every
-from cli.idle import timers as idle
 from cli.knowledge import note, vault_listing
 from cli.memory import curate, reports
 from cli.otel import search as otel
@@ -386,14 +385,6 @@ def test_the_entries_of_a_vault(monkeypatch: pytest.MonkeyPatch, items: list[Any
     assert answer.result == {"vault_root": "/v", "section": "projects", "count": len(items), "items": items}
     assert commands(answer) == offered
     assert refused(vault_listing.ls, {"section": "x" * 81}) == f"there is no section {'x' * 80!r}"
-
-
-def test_timers(monkeypatch: pytest.MonkeyPatch) -> None:
-    due: list[bool] = []
-    for listed, run, once in (([], [], []), ([{}], ["joelclaw idle run"], ["joelclaw idle run --once"])):
-        monkeypatch.setattr(idle.timers, "every", lambda *_, n=listed, **told: due.append(told.get("due", False)) or n)
-        assert (commands(idle.list_({})), commands(idle.due({}))) == (run, once)
-    assert due == [False, True] * 2
 
 
 def test_a_restored_backup(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
