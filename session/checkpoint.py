@@ -6,26 +6,21 @@ is written to memory too. The store is not opened below the warm zone.
 
 from __future__ import annotations
 
-import time
-
 from core.quoting import clip_path, one_line
 from session import session_event
-from session.context import Context
-from session.faults import errors_of
 from session.state import schema, state_file, task, zones
-from session.step import Step, run
+from session.step import Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from core.config import Config
     from core.records import Event
+    from session.context import Context
     from session.state.schema import SessionState
     from session.state.zones import Outcome, Plan, Turn
 
-_EXCLUDED = "excluded"
 _MESSAGES_READ = 12
 """Of a whole conversation handed over, the end is enough to see what is new."""
 
@@ -63,42 +58,38 @@ class Checkpoint(Step):
     Args:
         turn: None where nothing has happened, and only what a turn has left is to be done.
         flush: a compaction comes next.
-        leave_work: recall and writing are left to the task job (`session.task_job`) or to the next turn.
+        leave_work: recall and writing are left to the task job (`session.checkpoint_run`) or to the next turn.
     """
 
     name = "task"
 
     def __init__(self, context: Context, turn: Turn | None, *, flush: bool = False, leave_work: bool = False) -> None:
-        self._context = context
-        self._turn = turn
+        self.context = context
+        self.turn = turn
+        self.is_busy_elsewhere = False
+        self.hits: int | None = None
+        """How many memories the recall returned; None where there was none."""
+        self.memory_id: str | None = None
+        self.plan: Plan
         self._flush = flush
         self._leave_work = leave_work
-        self._busy = False
-        self._recalled = False
-        self._hits = 0
-        self._memory_id: str | None = None
         self._outcome: Outcome | None = None
-        self.plan: Plan
 
     def change(self, state: SessionState) -> SessionState:
         """The turn, its zone and how often that happened."""
         percent = state["checkpoint"]["contextPercentAtCapture"]
-        if self._turn is not None:
-            percent = self._turn["percent"]
-            counted = "flushes" if self._flush else "saves"
-            state = zones.record_turn(state, self._turn)
-            counts = {**state["counts"], counted: state["counts"][counted] + 1}  # type: ignore[literal-required]
-            state = {**state, "counts": counts, "updatedAt": self._context.now}  # type: ignore[typeddict-item]
-        config = self._context.config
+        if self.turn is not None:
+            percent = self.turn["percent"]
+            state = zones.record_turn(state, self.turn)
+            counts = state["counts"].copy()
+            counts["flushes" if self._flush else "saves"] += 1
+            state = {**state, "counts": counts, "updatedAt": self.context.now}
+        config = self.context.config
         decide = zones.plan_flush if self._flush else zones.plan_save
-        self.plan = decide(
-            state,
-            percent,
-            warm=config.number("checkpoint.warm_percent"),
-            hot=config.number("checkpoint.hot_percent"),
-        )
-        if self.plan["write"] and self._context.is_excluded(state["cwd"]):
-            self.plan = {**self.plan, "write": False, "writeReason": _EXCLUDED}
+        warm, hot = config.number("checkpoint.warm_percent"), config.number("checkpoint.hot_percent")
+        self.plan = decide(state, percent, warm=warm, hot=hot)
+        if self.plan["write"] and self.context.is_excluded(state["cwd"]):
+            self.plan = {**self.plan, "write": False, "writeReason": "excluded"}
         return zones.enter(state, self.plan)
 
     @property
@@ -112,168 +103,78 @@ class Checkpoint(Step):
 
     def is_busy(self) -> None:
         """Another process recalls for this task, or writes it."""
-        self._busy = True
+        self.is_busy_elsewhere = True
 
     def work(self, state: SessionState) -> None:
         """Recall for the task, and write it to memory."""
-        plan, store = self.plan, self._context.store
+        plan, context = self.plan, self.context
+        project = context.project_of(state)
         hits = None
         if plan["recall"]:
-            context = self._context
-            found = store.recall(plan["query"], project=context.project_of(state), everywhere=context.serves_all(state))
+            found = context.store.recall(plan["query"], project=project, everywhere=context.serves_all(state))
             if found is not None:
                 from session.inject.selection import select
 
                 hits = select(found, state)
-                self._recalled, self._hits = True, len(hits)
+                self.hits = len(hits)
         if plan["write"]:
             checkpoint = state["checkpoint"]
             text = task.memory_of(checkpoint["currentTask"], checkpoint["filesModified"][::-1])
-            project = self._context.project_of(state)
-            self._memory_id = store.write_task(
+            self.memory_id = context.store.write_task(
                 text, source=state["role"], session=state["sessionId"], project=project, known=state["taskMemoryIds"]
             )
-        self._outcome = {"hash": plan["hash"], "query": plan["query"], "hits": hits, "memoryId": self._memory_id}
+        self._outcome = {"hash": plan["hash"], "query": plan["query"], "hits": hits, "memoryId": self.memory_id}
 
     def apply(self, state: SessionState) -> SessionState:
         """The state with what was recalled and written."""
-        return zones.finish(state, self._outcome, now=self._context.now) if self._outcome else state
+        return zones.finish(state, self._outcome, now=self.context.now) if self._outcome else state
 
-    def follow_up(self, state: SessionState) -> None:
+    def follow_up(self, state: SessionState, *, late: bool = False) -> None:  # noqa: ARG002  # late or not
         """The events."""
         events = self._events(state)
         if events:
-            self._context.note(events)
-
-    def follow_up_late(self, state: SessionState) -> None:
-        """The events, whether its work was done or not."""
-        self.follow_up(state)
+            self.context.note(events)
 
     def _events(self, state: SessionState) -> list[Event]:
-        context, plan, checkpoint = self._context, self.plan, state["checkpoint"]
-        percent = self._turn["percent"] if self._turn else checkpoint["contextPercentAtCapture"]
-        now = context.now
-        events: list[Event] = []
-        if self._recalled:
-            found = {"query": plan["query"], "returned": self._hits, "written": self._memory_id is not None}
+        context, plan, checkpoint = self.context, self.plan, state["checkpoint"]
+        percent = self.turn["percent"] if self.turn else checkpoint["contextPercentAtCapture"]
+        written = self.memory_id is not None
+        totals = {"recallHits": len(checkpoint["recallHits"]), "filesCount": len(checkpoint["filesModified"])}
+        events: list[tuple[str, dict[str, Any]]] = []
+        if self.hits is not None:
+            found = {"query": plan["query"], "returned": self.hits, "written": written}
             if context.is_excluded(state["cwd"]):  # it is what the user said
                 del found["query"]
-            events.append(session_event.of_state("task.recalled", state, found, now))
+            events.append(("task.recalled", found))
         if "warm" in plan["entered"]:
-            events.append(session_event.of_state("compaction.extract.warm", state, {"percent": percent}, now))
-        totals = {"recallHits": len(checkpoint["recallHits"]), "filesCount": len(checkpoint["filesModified"])}
-        written = self._memory_id is not None
+            events.append(("compaction.extract.warm", {"percent": percent}))
         if plan["zone"] == "hot" and not self._flush and ("hot" in plan["entered"] or written):
-            hot = {"percent": percent, **totals}
-            events.append(session_event.of_state("compaction.extract.hot", state, hot, now))
+            events.append(("compaction.extract.hot", {"percent": percent, **totals}))
         if self._flush:
-            events.append(session_event.of_state("compaction.before", state, _before_compaction(state, now), now))
             about = {
                 **session_event.compaction_count(state),
                 "contextPercent": checkpoint["contextPercentAtCapture"],
                 **totals,
+            }
+            last, now = state["lastCompactionAt"], context.now
+            before = {
+                **about,
+                "contextTokens": state["contextTokens"],
+                "contextLimit": state["contextLimit"],
+                "recallCacheSize": len(state["recallCache"]),
+                "userMessageCount": state["counts"]["userMessages"],
+                "timeSinceLastCompactionMs": None if last is None else max(0, now - last),
+                "timeSinceSessionStartMs": max(0, now - state["startedAt"]),
+            }
+            done = {
+                **about,
                 "queriesCount": len(checkpoint["recallQueries"]),
                 "taskChars": len(checkpoint["currentTask"]),
                 "written": written,
-                "memoryId": self._memory_id,
+                "memoryId": self.memory_id,
             }
-            events.append(session_event.of_state("compaction.checkpoint", state, about, now))
-        return events
-
-    def result(self, state: SessionState) -> dict[str, Any]:
-        """What was done, for `checkpoint save` and `flush`."""
-        plan, checkpoint = self.plan, state["checkpoint"]
-        written = self._memory_id is not None
-        recall_reason, write_reason = plan["recallReason"], plan["writeReason"]
-        if plan["recall"] and not self._recalled:
-            recall_reason = "in-flight" if self._busy else "failed"
-        if plan["write"] and not written:
-            write_reason = "in-flight" if self._busy else "failed"
-        result: dict[str, Any] = {
-            "sessionId": state["sessionId"],
-            "role": state["role"],
-            "zone": plan["zone"],
-            "percent": self._turn["percent"] if self._turn else checkpoint["contextPercentAtCapture"],
-            "entered": plan["entered"],
-            "recalled": self._recalled,
-            "recallReason": recall_reason,
-            "recallQuery": plan["query"],
-            "hits": self._hits,
-            "cachedHits": len(checkpoint["recallHits"]),
-            "written": written,
-            "writeReason": write_reason,
-            "memoryId": self._memory_id,
-            "currentTask": checkpoint["currentTask"],
-            "filesModified": checkpoint["filesModified"],
-            "taskHash": state["taskHash"],
-            "compactionCount": checkpoint["compactionCount"],
-            **errors_of(self._context.faults),
-        }
-        if self._context.set_aside:
-            result["setAside"] = self._context.set_aside
-        return result
-
-
-def save(session_id: str, turn: Turn, config: Config) -> dict[str, Any]:
-    """Write down the end of a turn and do what its zone calls for; the result tells what was done.
-
-    Raises:
-        Failure: the state cannot be read or written (STATE_...).
-    """
-    context = Context(session_id, config, role=turn["role"])
-    return _run(context, Checkpoint(context, turn))
-
-
-def flush(session_id: str, turn: Turn, config: Config) -> dict[str, Any]:
-    """The last checkpoint before a compaction: also the queries of the signpost, and the events.
-
-    Raises:
-        Failure: as `save`.
-    """
-    from session.inject.query_selection import QuerySelection
-
-    context = Context(session_id, config, role=turn["role"])
-    return _run(context, Checkpoint(context, turn, flush=True), QuerySelection(context))
-
-
-def catch_up(context: Context, *, holds_lock: bool = False) -> dict[str, Any]:
-    """Do what a hook has left to do for the task, by the context usage that it wrote down.
-
-    Args:
-        holds_lock: this process was started with the lock of that work.
-
-    Raises:
-        Failure: SESSION_NOT_FOUND; else as `save`.
-    """
-    if context.previous is None and not state_file.exists(context.session_id):
-        raise state_file.unknown_session(context.session_id)
-    step = Checkpoint(context, None)
-    step.takes_lock = not holds_lock
-    return _run(context, step)
-
-
-def _run(context: Context, checkpoint: Checkpoint, *more: Step) -> dict[str, Any]:
-    began = time.perf_counter()
-    state = run(context, (checkpoint, *more))
-    return {**checkpoint.result(state), "ms": round((time.perf_counter() - began) * 1000, 2)}
-
-
-def _before_compaction(state: SessionState, now: int) -> dict[str, Any]:
-    """The metadata of `compaction.before`."""
-    checkpoint = state["checkpoint"]
-    last = state["lastCompactionAt"]
-    return {
-        **session_event.compaction_count(state),
-        "contextPercent": checkpoint["contextPercentAtCapture"],
-        "contextTokens": state["contextTokens"],
-        "contextLimit": state["contextLimit"],
-        "recallCacheSize": len(state["recallCache"]),
-        "recallHits": len(checkpoint["recallHits"]),
-        "filesCount": len(checkpoint["filesModified"]),
-        "userMessageCount": state["counts"]["userMessages"],
-        "timeSinceLastCompactionMs": None if last is None else max(0, now - last),
-        "timeSinceSessionStartMs": max(0, now - state["startedAt"]),
-    }
+            events += [("compaction.before", before), ("compaction.checkpoint", done)]
+        return [session_event.of_state(name, state, about, context.now) for name, about in events]
 
 
 def _path(path: str) -> str:

@@ -10,7 +10,6 @@ import os
 import stat
 
 from core import clock, files
-from core.errors import Failure
 from core.quoting import clip, one_line
 
 TYPE_CHECKING = False
@@ -27,16 +26,14 @@ _FILES = "- Files modified: "
 _PROJECT = "- Project: "
 
 
-def path_of(now: int, config: Config | None = None) -> str:
+def path_of(now: int, config: Config) -> str:
     """The file of the day of `now` (ms since the epoch)."""
-    folder = (config or _settings()).text("workspace.folder").strip()
+    folder = config.text("workspace.folder").strip()
     folder = os.path.join(files.home(), os.path.expanduser(folder) or "workspace")
     return os.path.join(folder, "memory", clock.iso(now)[:10] + ".md")
 
 
-def flush(
-    state: SessionState, now: int, *, project: str = "", trigger: str = "compaction", config: Config | None = None
-) -> bool:
+def flush(state: SessionState, now: int, config: Config, *, project: str = "") -> bool:
     """Append what the session is doing; whether it was written.
 
     Not where nothing is known of it, nor where the session's last section of the day says the same. A file or
@@ -44,26 +41,21 @@ def flush(
 
     Args:
         project: what the session works on, "" where that is not known.
-        trigger: what made us write, one of our own words.
-        config: the settings in force, None to read them.
     """
     body = _body(state, project)
     if not body:
         return False
-    heading = (
-        f"{_HEAD}{clock.iso(now)[11:16]} UTC{_MARK}{_short(state['sessionId'])} · {_plain(state['role'])} · {trigger}"
-    )
+    session, role = _short(state["sessionId"]), _plain(state["role"])
+    heading = f"{_HEAD}{clock.iso(now)[11:16]} UTC{_MARK}{session} · {role} · compaction"
     try:
         where = path_of(now, config)
         before = _read(where)
-        for known in reversed(_sections(before)):
-            if is_of_session(known[0], state["sessionId"]):
-                if known[1:] == body:
-                    return False
-                break
+        own = [known for known in _sections(before) if is_of_session(known[0], state["sessionId"])]
+        if own and own[-1][1:] == body:
+            return False
         start = "" if not before else "\n" if before.endswith("\n") else "\n\n"
         _append(where, start + "\n".join((heading, *body)) + "\n")
-    except (OSError, Failure, ValueError):
+    except (OSError, ValueError):
         return False
     return True
 
@@ -71,13 +63,13 @@ def flush(
 def today(
     now: int,
     most: int,
+    config: Config,
     *,
     without: str = "",
     project: str = "",
     apart: bool = False,
     since: int = 0,
     notes: bool = True,
-    config: Config | None = None,
 ) -> list[str]:
     """The last entries of today's log, oldest first, a line each; [] where it cannot be read.
 
@@ -88,27 +80,21 @@ def today(
         apart: "" for none.
         since: they are not older (ms since the epoch).
         notes: what people wrote is told of the whole day.
-        config: the settings in force, None to read them.
     """
     try:
         sections = _sections(_read(path_of(now, config)))
-    except (OSError, Failure, ValueError):
+    except (OSError, ValueError):
         return []
-    found: list[str] = []
     after = clock.iso(since)[11:16] if since and clock.iso(since)[:10] == clock.iso(now)[:10] else ""
-    for lines in reversed(sections):
-        if len(found) == most:
-            break
-        if without and is_of_session(lines[0], without):
+    found: list[str] = []
+    for lines in sections:
+        ours = _MARK in lines[0]
+        if ours and ((without and is_of_session(lines[0], without)) or _is_of_others(lines, project, apart=apart)):
             continue
-        if (project or apart) and _MARK in lines[0] and not _is_of_project(lines, project):
+        if (ours or not notes) and _time_of(lines[0]) < after:
             continue
-        if (_MARK in lines[0] or not notes) and _time_of(lines[0]) < after:
-            continue
-        line = _entry(lines)
-        if line:
-            found.append(line)
-    return found[::-1]
+        found.append(_entry(lines))
+    return [line for line in found if line][-most:]
 
 
 def _time_of(heading: str) -> str:
@@ -117,12 +103,12 @@ def _time_of(heading: str) -> str:
     return stamp if len(stamp) == 5 and stamp[2] == ":" and (stamp[:2] + stamp[3:]).isdigit() else ""
 
 
-def _is_of_project(lines: list[str], project: str) -> bool:
-    """Whether a session's section is of a project; one that names none is of another day's form, or of a gateway."""
+def _is_of_others(lines: list[str], project: str, *, apart: bool) -> bool:
+    """Whether a session's section is not of a project; one that names none is of another day's form, or a gateway's."""
     from core.project import own_names
 
     named = next((line[len(_PROJECT) :] for line in lines if line.startswith(_PROJECT)), "")
-    return bool(named) and named in own_names(project, (named,))
+    return bool(project or apart) and not (named and named in own_names(project, (named,)))
 
 
 def _body(state: SessionState, project: str) -> list[str]:
@@ -225,9 +211,3 @@ def _size(descriptor: int, where: str) -> int:
     if not stat.S_ISREG(status.st_mode):
         raise OSError(f"{where} is no file")
     return status.st_size
-
-
-def _settings() -> Config:
-    from core import config
-
-    return config.load()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from core.config import Config
     from core.records import Session
 
-LOST_KINDS = ("words", "decisions", "errors", "names")
+LOST_KINDS = ("words", "errors", "names")
 _NAMES, _TEXTS, _TEXT_CHARS = 24, 3, 200
 
 
@@ -67,7 +67,7 @@ def _dropped(db: apsw.Connection, about: Session) -> list[str]:
     except apsw.Error as error:
         raise as_failure(error) from None
     told: list[str] = []
-    for kind in ("words", "decisions", "errors"):
+    for kind in ("words", "errors"):
         texts = [str(getattr(one, "text", "") or getattr(one, "error", "")) for one in found.get(kind, [])[:_TEXTS]]
         told += [f"- {kind}: {clip(line, _TEXT_CHARS)}" for line in map(one_line, texts) if line]
     names = " ".join(one_line(str(getattr(one, "name", ""))) for one in found.get("names", [])[:_NAMES])

@@ -1,10 +1,11 @@
 """What an event calls for, as steps, and the one runner of them: look, recall, then one write of the state.
 
     previous state → every step's change → which steps are due → each takes its lock and works (recalls, composes)
-    → lock the state → change again, due again → apply → write once → what follows (events)
+    → lock the state → change again where another process has written → apply → write once → what follows (events)
 
-Nothing is recalled while the state is locked, and a second process that comes meanwhile finds the step's lock taken, or
-the step no longer due. The kernel frees the lock of a process that dies.
+Nothing is recalled while the state is locked. A step is asked whether it is due at most twice: before it takes its
+lock, and once more where the state was written meanwhile. While it holds the lock nobody else does its work. The kernel
+frees the lock of a process that dies.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Step:
         return False
 
     def work(self, state: SessionState) -> None:
-        """The work, such as a recall; no lock of the state is held."""
+        """The work, such as a recall; the state is not locked."""
 
     def apply(self, state: SessionState) -> SessionState:
         """The state with what came of the work."""
@@ -49,14 +50,12 @@ class Step:
     def is_busy(self) -> None:
         """Called where another process is at the same work."""
 
-    def is_overtaken(self) -> None:
-        """Called where another process has done the work meanwhile."""
+    def follow_up(self, state: SessionState, *, late: bool = False) -> None:
+        """What is done once the state is written.
 
-    def follow_up(self, state: SessionState) -> None:
-        """What is done once the state is written."""
-
-    def follow_up_late(self, state: SessionState) -> None:
-        """The same where the deadline came before the work was done, and only its change is written."""
+        Args:
+            late: the deadline came before the work was done, and only its change is written.
+        """
 
 
 def run(context: Context, steps: Sequence[Step]) -> SessionState:
@@ -72,47 +71,42 @@ def run(context: Context, steps: Sequence[Step]) -> SessionState:
     worked: list[Step] = []
     held: list[FileLock] = []
     try:
-        ahead = _changed(context, context.previous, steps)
-        claimed = [step for step in steps if _claimed(context, step, ahead, held)]
+        asked = context.previous
+        ahead = _changed(context, asked, steps)
+        claimed = [step for step in steps if _is_due(context, step, ahead) and _claim(context, step, held)]
         if claimed:
             context.on_deadline = lambda: _write_late(context, steps)
             with state_file.locked(context.session_id):  # what cannot be written is not worked for
                 pass
-            context.read_previous()  # a process that has just freed a lock has written
-            ahead = _changed(context, context.previous, steps)
+            context.read_previous()
+            if context.previous is not asked:  # a process that has just freed a lock has written
+                ahead = _changed(context, context.previous, steps)
+                claimed = [step for step in claimed if _is_due(context, step, ahead)]
         for step in claimed:
             with fault_boundary(context.faults, step.name):
-                if not step.is_due(ahead):
-                    step.is_overtaken()
-                    continue
                 step.work(ahead)
                 worked.append(step)
                 ahead = step.apply(ahead)
-        if (
-            context.previous is None
-            and not worked
-            and ahead == _blank(context)
-            and not state_file.exists(context.session_id)
-        ):
-            return ahead  # nothing is known of the session, and nothing came to be
+        if _is_nothing(context, ahead, worked):
+            return ahead
         state = _write(context, steps, worked, ahead)
     finally:
         for lock in held:
             lock.__exit__(None, None, None)
-    _note_set_aside(context, state, aside)
-    for step in steps:
-        with fault_boundary(context.faults, step.name):
-            step.follow_up(state)
+    _finish(context, steps, state, aside, late=False)
     return state
 
 
-def _claimed(context: Context, step: Step, ahead: SessionState, held: list[FileLock]) -> bool:
-    """Whether the step is due, and no other process is at it."""
-    is_due = False
+def _is_due(context: Context, step: Step, state: SessionState) -> bool:
     with fault_boundary(context.faults, step.name):
-        is_due = step.is_due(ahead)
-    if not is_due or not step.takes_lock:
-        return is_due
+        return step.is_due(state)
+    return False
+
+
+def _claim(context: Context, step: Step, held: list[FileLock]) -> bool:
+    """Whether no other process is at the step."""
+    if not step.takes_lock:
+        return True
     lock = files.FileLock(context.work_lock(step.name), 0)
     try:
         lock.__enter__()
@@ -139,9 +133,13 @@ def _blank(context: Context) -> SessionState:
     return schema.blank(context.session_id, context.role or "interactive", context.now)
 
 
-def _write(
-    context: Context, steps: Sequence[Step], worked: Sequence[Step], ahead: SessionState | None = None
-) -> SessionState:
+def _is_nothing(context: Context, ahead: SessionState, worked: Sequence[Step]) -> bool:
+    """Whether nothing is known of the session, and nothing came to be."""
+    known = context.previous is not None or worked or state_file.exists(context.session_id)
+    return not known and ahead == _blank(context)
+
+
+def _write(context: Context, steps: Sequence[Step], worked: Sequence[Step], ahead: SessionState) -> SessionState:
     """Apply what was worked out to the state as it is on disk now, and write it if that changes it.
 
     Args:
@@ -152,14 +150,12 @@ def _write(
         found, set_aside = context.load()
         context.set_aside = set_aside or context.set_aside
         was_cleared = found is None and not set_aside and context.previous is not None
-        is_same = ahead is not None and found is not None and found is context.previous
-        current = ahead if ahead is not None and is_same else _changed(context, found, steps)
-        for step in worked if not (was_cleared or is_same) else ():
-            with fault_boundary(context.faults, step.name):
-                if step.is_due(current):
+        current = ahead
+        if found is not context.previous:
+            current = _changed(context, found, steps)
+            for step in () if was_cleared else worked:
+                with fault_boundary(context.faults, step.name):
                     current = step.apply(current)
-                else:
-                    step.is_overtaken()
         if current != (found or _blank(context)) or (found is None and worked and not was_cleared):
             state_file.write(current)
     return current
@@ -168,14 +164,14 @@ def _write(
 def _write_late(context: Context, steps: Sequence[Step]) -> None:
     """The deadline is over: write what the steps change, without the work that is not done."""
     aside, context.is_late = context.set_aside, True
-    state = _write(context, steps, ())
-    _note_set_aside(context, state, aside)
-    for step in steps:
-        with fault_boundary(context.faults, step.name):
-            step.follow_up_late(state)
+    state = _write(context, steps, (), _changed(context, context.previous, steps))
+    _finish(context, steps, state, aside, late=True)
 
 
-def _note_set_aside(context: Context, state: SessionState, before: str) -> None:
-    if context.set_aside != before:
+def _finish(context: Context, steps: Sequence[Step], state: SessionState, aside: str, *, late: bool) -> None:
+    if context.set_aside != aside:
         about = state["role"], context.session_id, context.set_aside, context.now
         context.note([session_event.set_aside_event(*about)])
+    for step in steps:
+        with fault_boundary(context.faults, step.name):
+            step.follow_up(state, late=late)

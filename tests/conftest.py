@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import in_process
@@ -21,7 +20,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from core.store import migrate, sqlite
-from session.inject import recovery_queries
 
 if TYPE_CHECKING:
     import apsw
@@ -32,9 +30,6 @@ if TYPE_CHECKING:
 settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("any"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "any")
-
-# The signpost's queries are tried for a quarter of a second, in which a slow machine finds less.
-recovery_queries.time = SimpleNamespace(process_time=lambda: 0.0, perf_counter=lambda: 0.0)  # type: ignore[assignment]
 
 # Which session of a client the tests themselves are run in.
 for variable in ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"):

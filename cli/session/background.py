@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-JOBS = ("task", "queries", "notice", "observe")
+JOBS = ("task", "notice", "observe")
 _OF_NO_SESSION = ("notice", "observe")
 
 
@@ -15,7 +15,7 @@ def run(words: Sequence[str]) -> dict[str, Any] | None:
     """Do a job; None where the words name none.
 
     Args:
-        words: the job, and for `task` and `queries` the session.
+        words: the job, and for `task` the session.
 
     Raises:
         Failure: SESSION_NOT_FOUND, or what the session's state says.
@@ -37,17 +37,11 @@ def run(words: Sequence[str]) -> dict[str, Any] | None:
         from session.observation import run as observation
 
         return observation.observe_waiting(settings, alone=holds_lock)
+    from session import checkpoint_run
     from session.context import Context
     from session.state import state_file
 
-    context = Context(state_file.identity(words[1]), settings)
-    if words[0] == "task":
-        from session import task_job
-
-        return task_job.run(context, holds_lock=holds_lock)
-    from session.inject import query_selection
-
-    return query_selection.run_in_background(context, holds_lock=holds_lock)
+    return checkpoint_run.task_job(Context(state_file.identity(words[1]), settings), holds_lock=holds_lock)
 
 
 def _leave_project() -> None:

@@ -6,7 +6,7 @@ from cli.answer import Answer, quoted
 from cli.parameter import session_of
 from core import config, json_text
 from core.errors import Failure, usage
-from session import checkpoint
+from session import checkpoint, checkpoint_run
 from session.state import state_file
 
 TYPE_CHECKING = False
@@ -29,18 +29,18 @@ def save(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint save`: the end of a turn."""
     given = _from_stdin() if options["stdin"] else {}
     session_id = session_of(options["session"] or _text(given, "session", "sessionId"), CODE)
-    result = checkpoint.save(session_id, _turn(_overlaid(given, options)), config.load())
+    result = checkpoint_run.save(session_id, _turn(_overlaid(given, options)), config.load())
     return Answer(result, _next_actions(result))
 
 
 def flush(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint flush`: before a compaction."""
     session_id = session_of(options["session"], CODE)
-    result = checkpoint.flush(session_id, _turn(options), config.load())
+    result = checkpoint_run.save(session_id, _turn(options), config.load(), flush=True)
     actions: list[NextAction] = [
         {
             "command": f"joelclaw inject recovery --session {quoted(session_id)}",
-            "description": "after the compaction: the signpost for the agent",
+            "description": "after the compaction: the recovery note for the agent",
         }
     ]
     return Answer(result, actions)

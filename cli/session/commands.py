@@ -11,7 +11,7 @@ _NAMED_SESSION = P("id", (), "session id", required=True, metavar="ID")
 _PERCENT = P("percent", ("--percent",), "context usage, 0 to 100", kind="number", low=0, high=1000, metavar="P")
 _USAGE = (_PERCENT, TOKENS, WINDOW)
 
-_KINDS = ("files", "names", "commands", "errors", "words", "decisions")
+_KINDS = ("files", "names", "commands", "errors", "words")
 
 COMMANDS: tuple[Command, ...] = (
     Command(
@@ -109,7 +109,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "inject recovery",
         "cli.session.inject:recovery",
-        "Call it after a compaction: the signpost to hand to the agent.",
+        "Call it after a compaction: the recovery note to hand to the agent.",
         (SESSION, _ROLE, RAW),
         hot=True,
         code="INJECT_INVALID_ARGS",

@@ -8,7 +8,7 @@ from core import config
 from core.errors import usage
 from session.context import Context
 from session.inject import runner
-from session.inject.runner import Moment
+from session.inject.runner import Situation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,10 +20,9 @@ CODE = "INJECT_INVALID_ARGS"
 def recovery(options: dict[str, Any]) -> Answer:
     """`joelclaw inject recovery`: after a compaction."""
     context = _context(options)
-    from session.inject import query_selection, recovery
+    from session.inject import recovery
 
-    query_selection.wait(context.session_id)
-    return _answer(runner.inject(recovery, Moment(context), recovery.Compaction(context)), options)
+    return _answer(runner.inject(recovery, Situation(context), recovery.Compaction(context)), options)
 
 
 def memory(options: dict[str, Any]) -> Answer:
@@ -31,8 +30,8 @@ def memory(options: dict[str, Any]) -> Answer:
     context = _context(options)
     from session.inject import startup
 
-    moment = Moment(context, query=(options["query"] or "").strip(), project=options["project"] or "")
-    return _answer(runner.inject(startup, moment), options)
+    situation = Situation(context, query=(options["query"] or "").strip(), project=options["project"] or "")
+    return _answer(runner.inject(startup, situation), options)
 
 
 def refresh(options: dict[str, Any]) -> Answer:
@@ -40,8 +39,8 @@ def refresh(options: dict[str, Any]) -> Answer:
     context = _context(options)
     from session.inject import refresh
 
-    moment = Moment(context, message=options["message"] or "", percent=options["percent"])
-    return _answer(runner.inject(refresh, moment), options)
+    situation = Situation(context, message=options["message"] or "", percent=options["percent"])
+    return _answer(runner.inject(refresh, situation), options)
 
 
 def project(options: dict[str, Any]) -> Answer:
@@ -51,8 +50,8 @@ def project(options: dict[str, Any]) -> Answer:
         raise usage(CODE, "no file is named", "give --file PATH, the file that is edited")
     from session.inject import project_context
 
-    moment = Moment(context, files=options["file"], cwd=options["cwd"] or "")
-    return _answer(runner.inject(project_context, moment), options)
+    situation = Situation(context, files=options["file"], cwd=options["cwd"] or "")
+    return _answer(runner.inject(project_context, situation), options)
 
 
 def _context(options: dict[str, Any]) -> Context:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from core.envelope import NextAction
     from session.lost.entry import Entry
 
-SHOWN = {"files": 8, "names": 40, "commands": 6, "errors": 5, "words": 6, "decisions": 6}
+SHOWN = {"files": 8, "names": 40, "commands": 6, "errors": 5, "words": 6}
 """How many of a kind are shown by default: as much as fits on two screens."""
 MOST = 1000
 _CAMEL = {"prompts_before": "promptsBefore", "calls_before": "callsBefore"}

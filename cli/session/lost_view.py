@@ -24,7 +24,6 @@ _ABOUT = {
     "commands": "to be run again as they stand",
     "errors": "first those that no later success has answered",
     "words": "of the user",
-    "decisions": "with their reason",
 }
 _CHOSEN = {
     "project": "It is the session that was compacted last in this folder's project; another: joelclaw lost ID",
@@ -70,7 +69,7 @@ def _section(screen: Console, kind: str, part: Any) -> None:
     screen.print()
     screen.print(Text.assemble((kind, "bold cyan"), (f"  {more}{_ABOUT[kind]}", "dim")))
     screen.print(Padding(_DRAWN[kind](entries), (0, 0, 0, 2)))
-    if kind not in ("words", "decisions"):
+    if kind != "words":
         likewise = "  and so on" if len(entries) > 1 else ""
         line = Text.assemble(("  → ", "dim"), safe(entries[0]["get"], "dim cyan"), (likewise, "dim"))
         screen.print(line, soft_wrap=True)  # a command that is broken cannot be copied
@@ -124,9 +123,7 @@ def _words(entries: Any) -> RenderableType:
     return table
 
 
-_DRAWN = {
-    "files": _files, "names": _names, "commands": _commands, "errors": _errors, "words": _words, "decisions": _words,
-}  # fmt: skip
+_DRAWN = {"files": _files, "names": _names, "commands": _commands, "errors": _errors, "words": _words}
 
 
 def _grid() -> Table:

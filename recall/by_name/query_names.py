@@ -8,7 +8,7 @@ from __future__ import annotations
 from core import words
 from core.names import is_file
 
-COMMANDS, DECISIONS = "commands", "decisions"
+COMMANDS = "commands"
 """What a query may ask for beside files, folders and programs."""
 _EDGES = "\"'`“”‘’.,;:!?()[]{}<>*#$=|&…"
 _LEAST = 3
@@ -58,7 +58,7 @@ def units_of(query: str) -> list[str]:
     units: list[str] = []
     program: list[str] = []
     for token in query.replace(",", " ").split():
-        if is_anchor(token) or token in (COMMANDS, DECISIONS):
+        if is_anchor(token) or token == COMMANDS:
             if program:
                 units.append(" ".join(program))
             program = []

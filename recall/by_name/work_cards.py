@@ -13,10 +13,10 @@ from core import clock, ids, shell_command
 from core.names import is_file, names_in
 from core.project import same
 from core.store.history import injections
-from core.store.sessions import call_search, transcripts
+from core.store.sessions import call_search
 from core.store.sessions import calls as store
 from recall import hit as hits
-from recall.by_name.query_names import COMMANDS, DECISIONS, is_anchor
+from recall.by_name.query_names import COMMANDS, is_anchor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,12 +42,9 @@ FADED = 0.01
 """A name that weighs less is told by no card."""
 LEAN_CHARS, ONE_CHARS, MOST_CHARS = 1000, 600, 3900
 """Of an answer: with a lean budget, to a single file's name, otherwise."""
-COMMAND_CHARS, COMMANDS_CHARS, DECISIONS_CHARS = 200, 1300, 1300
+COMMAND_CHARS, COMMANDS_CHARS = 200, 1300
 _TOLD = 0.25
 """What the client's own summary has is told last."""
-_FIRST, _LAST, _TURN_CHARS, _PROMPT_CHARS = 10, 110, 1500, 12_000
-"""Turns that are looked at for what was decided; of a prompt more, for its writer may have pasted first."""
-_USER = "user: "
 _LEFT_OUT = "[redacted:"
 _SIGNPOSTS = 20
 """Signposts that are looked into for a query."""
@@ -99,7 +96,9 @@ def ranked_commands(calls: Sequence[Call], longest: int) -> list[Call]:
             continue
         weights[command] = weights.get(command, 0.0) + exp((call["number"] - total) / store.FADING_CALLS)
         last[command] = call
-    done = [one for one in weights if any(map(shell_command.does, shell_command.steps(one)))]
+    done = [
+        one for one in weights if any(step["verb"] or shell_command.does(step) for step in shell_command.steps(one))
+    ]
     return [last[one] for one in sorted(done, key=lambda one: -weights[one] / len(one) ** 0.5)]
 
 
@@ -163,10 +162,6 @@ def text_of(db: apsw.Connection, about: Session, names: Sequence[Name], units: S
     if COMMANDS in units:
         lines += _command_lines(db, about["id"], min(COMMANDS_CHARS, room // 2))
         room -= sum(len(line) + 1 for line in lines[1:])
-    if DECISIONS in units:
-        said = decision_lines(db, about["id"], min(DECISIONS_CHARS, room // 2))
-        room -= sum(len(line) + 1 for line in said)
-        lines += said
     here = names_at(names, units)
     left = room - sum(len(place) + 3 for place in {name["place"] for name in here})
     dealt = deal_names(here, about["calls"], told_by(db, about["id"]), left) or _deal_faded(here, room)
@@ -177,17 +172,6 @@ def text_of(db: apsw.Connection, about: Session, names: Sequence[Name], units: S
             inside.append(name["name"])
     lines += [f"{place}: {' '.join(inside)}" if inside else place for place, inside in places.items()]
     return "\n".join(lines)
-
-
-def decision_lines(db: apsw.Connection, session: str, room: int) -> list[str]:
-    """What was decided, warned of and asked for in a session, and the last summary has not; a sentence a line."""
-    from core.speech import decisive, own_words
-
-    compactions = store.compactions(db, session)
-    told = " ".join(compactions[-1]["summary"].lower().split()) if compactions else ""
-    turns = transcripts.turns(db, session, first=_FIRST, last=_LAST, characters=_PROMPT_CHARS)
-    texts = [_USER + own_words.said(text[len(_USER) :]) if text.startswith(_USER) else text for _, text in turns]
-    return decisive.lines_of([text[:_TURN_CHARS] for text in texts], told, room)
 
 
 def deal_names(names: Sequence[Name], total: int, told: Container[str], room: int) -> list[Name]:

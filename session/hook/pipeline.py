@@ -1,7 +1,7 @@
 """What happens at a hook's event, the same for every client, in this order:
 
-archive what was said → read the state → look which injections are due → recall for them → lock the state, look again,
-apply, write once → what follows: events, background processes. The runner of the steps is `session.step.run`.
+archive what was said → read the state → look which injections are due → recall for them → lock the state, apply, write
+once → what follows: events, background processes. The runner of the steps is `session.step.run`.
 
 The archive comes first: what was said is in the store before anything is recalled, and before a compaction drops it.
 """
@@ -13,7 +13,7 @@ import os
 from clients import registry
 from session import checkpoint
 from session.faults import fault_boundary
-from session.inject.runner import InjectionStep, Moment
+from session.inject.runner import InjectionStep, Situation
 from session.step import run
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ _KEPT_BYTES = 8_000_000
 _KEPT_CHARS = 200_000
 _IN_A_TURN = ("prompt", "tool", "turn")
 _OWED = "owed"
-"""Source of an event after a compaction: a process that ended meanwhile may have taken the signpost along."""
+"""Source of an event after a compaction: a process that ended meanwhile may have taken the recovery note along."""
 _REACHING = ("prompt", "tool")
 """Those of them in which context reaches the model, in every client."""
 _UNKNOWN: ContextUsage = {"tokens": None, "window": None, "percent": None, "source": "none"}
@@ -85,7 +85,7 @@ def _turn(event: HookEvent, context: Context, items: Sequence[Item], *, silent: 
     if silent and before is not None:
         was_compacted = _has_shrunk(before, usage)
         if was_compacted and kind in _REACHING:
-            _flush(event, context, _UNKNOWN, [], in_background=False)
+            _flush(event, context, _UNKNOWN, [])
             texts += _recover(event, context, [])
             context.read_previous()
         elif was_compacted or usage["source"] != "usage":
@@ -97,10 +97,10 @@ def _turn(event: HookEvent, context: Context, items: Sequence[Item], *, silent: 
     injections = _injections(event, context, usage, before) if kind in _REACHING else []
     run(context, [*steps, *injections])
     if turn.has_work and kind != "prompt":
-        from session import task_job
+        from session import checkpoint_run
 
         with fault_boundary(context.faults, "task"):
-            task_job.begin(context)
+            checkpoint_run.begin_task_job(context)
     for injection in injections:
         texts += injection.message()
     return texts
@@ -117,37 +117,35 @@ def _injections(
         from session.inject import project_context
 
         cwd = event["cwd"] or (before["cwd"] if before else "")
-        found.append(InjectionStep(project_context, Moment(context, files=event["files"], cwd=cwd)))
+        found.append(InjectionStep(project_context, Situation(context, files=event["files"], cwd=cwd)))
     message = event["messages"][-1] if event["kind"] == "prompt" and event["messages"] else ""
     active_at = before["updatedAt"] if before is not None else None
-    moment = Moment(context, message=message, percent=usage["percent"], active_at=active_at)
-    return [*found, InjectionStep(refresh, moment)]
+    situation = Situation(context, message=message, percent=usage["percent"], active_at=active_at)
+    return [*found, InjectionStep(refresh, situation)]
 
 
 def _start(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
-    from session.inject import recovery, startup
+    from session.inject import startup
 
-    memories = InjectionStep(startup, Moment(context, cwd=event["cwd"]))
+    memories = InjectionStep(startup, Situation(context, cwd=event["cwd"]))
     run(context, [*steps, memories])
     texts = memories.message()
-    if event["source"] == "compact":  # an earlier process of the client had the signpost, and took it along
+    if event["source"] == "compact":  # an earlier process of the client had the note, and took it along
+        from session.inject import recovery
+
         texts += recovery.repeat(context)
     return texts
 
 
 def _recover(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
-    from session.inject import query_selection, recovery
+    from session.inject import recovery
 
-    query_selection.wait(context.session_id)
-    moment = Moment(context)
-    moment.kept = _kept(event, context)
     before = context.previous
     if event["source"] == _OWED and before is not None and recovery.is_recent(before, context):
         return recovery.repeat(context)
-    signpost = InjectionStep(recovery, moment)
-    compaction = recovery.Compaction(context, recovery.left_in_context(context, moment.kept))
-    run(context, [*steps, compaction, signpost])
-    return signpost.message()
+    note = InjectionStep(recovery, Situation(context, kept=_kept(event, context)))
+    run(context, [*steps, recovery.Compaction(context), note])
+    return note.message()
 
 
 def _kept(event: HookEvent, context: Context) -> str:
@@ -165,36 +163,34 @@ def _kept(event: HookEvent, context: Context) -> str:
 
 
 def _before_compaction(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
-    from session.compaction import client_compaction
+    texts: list[Text] = []
+    announces = context.config.flag("compaction.notify_on_start")
+    if announces or registry.row(context.agent).takes_summary:
+        from session.compaction import client_compaction
 
-    texts = client_compaction.cancelled(event, context)
-    if texts:
-        if steps:
-            run(context, steps)
-        return texts
-    with fault_boundary(context.faults, "summary"):
-        texts = client_compaction.summary(event, context)
-    if context.config.flag("compaction.notify_on_start"):
-        with fault_boundary(context.faults, "notify"):
-            texts += client_compaction.announce(context.agent, context.config)
+        texts = client_compaction.cancelled(event, context)
+        if texts:
+            if steps:
+                run(context, steps)
+            return texts
+        with fault_boundary(context.faults, "summary"):
+            texts = client_compaction.summary(event, context)
+        if announces:
+            with fault_boundary(context.faults, "notify"):
+                texts += client_compaction.announce(context.agent, context.config)
     context.usage = _usage(event, context)
-    _flush(event, context, context.usage, steps, in_background=True)
+    _flush(event, context, context.usage, steps)
     return texts
 
 
-def _flush(event: HookEvent, context: Context, usage: ContextUsage, steps: list[Step], *, in_background: bool) -> None:
-    """The last checkpoint, and the queries of the signpost."""
+def _flush(event: HookEvent, context: Context, usage: ContextUsage, steps: list[Step]) -> None:
+    """The last checkpoint."""
     from session import daily_log
-    from session.inject import query_selection, work_signpost
 
     last = checkpoint.Checkpoint(context, _turn_of(event, context, usage), flush=True)
-    has_work = context.store.calls(context.session_id) >= work_signpost.LEAST_CALLS
-    more = [] if in_background or has_work else [query_selection.QuerySelection(context)]
-    state = run(context, [last, *steps, *more])
+    state = run(context, [last, *steps])
     if not context.is_excluded(state["cwd"]):
-        daily_log.flush(state, context.now, project=context.project_of(state), config=context.config)
-    if in_background and not has_work and not query_selection.begin(context.session_id):
-        run(context, [query_selection.QuerySelection(context)])
+        daily_log.flush(state, context.now, context.config, project=context.project_of(state))
     _observe(event, context, "compaction")
 
 

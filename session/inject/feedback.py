@@ -7,10 +7,10 @@ fizzled. Either is judged once (the mirrored CLI: +.1 and -.05 of priority).
 
 from __future__ import annotations
 
+from core import words
 from core.quoting import DELIMITER
 from memory.noise import is_own
 from session.faults import fault_boundary
-from session.inject import distinctive_words
 from session.state import schema
 from session.step import Step
 
@@ -26,6 +26,32 @@ if TYPE_CHECKING:
 
 TURNS = 3
 TERMS_LEAST = 3
+_READ_CHARS = 50_000
+_LONGEST = 40  # as the state keeps them
+_LONG = 8
+_SHORTEST = 5
+# Words of any talk about work: that the agent says them shows nothing.
+_COMMON = frozenset(
+    "about above according actually added adding after again agreed allow allowed along already although always among"
+    " another answer anything approach around asked asking available because become before begin behavior behaviour"
+    " being below better between branch bring broken called calls cannot cause caused causes change changed changes"
+    " changing check checked checking checkpoint checks choose clear clearly close code command commit common complete"
+    " completed confirm correct correctly could create created current currently decide decided decision default"
+    " delete different directory document during either enough ensure error errors every everything exactly example"
+    " existing expected explain failed failing fails failure feature figure figures final finally finding finished"
+    " first fixed fixes folder follow following found function further given going handle happen happens having helper"
+    " implement implementation important include including inside insight instead issue issues itself keeps known"
+    " later leave likely listed little longer looked looking looks makes making matter maybe means memory method might"
+    " missing module moment needed needs never nothing number observation often other otherwise output parts passed"
+    " passes pending people place please point possible prefer preferred prefers present previous probably problem"
+    " problems project properly question quickly rather reading ready really reason recall related relevant remember"
+    " remove removed request requires result results retry return returned right running safely second section should"
+    " similar simple simply since single small solution something special specific start started starting state stays"
+    " still stops summary support system takes tasks testing tests their there therefore these thing things think"
+    " those though three through together total tried tries trying under understand unless until update updated usage"
+    " using usually value values version wanted wants whether which while whole without worked working works would"
+    " write writing written wrong".split()
+)
 
 
 class Feedback(Step):
@@ -52,27 +78,27 @@ class Feedback(Step):
                 state, self._verdicts = judge(state, self._items, ended=self._ended)
         return state
 
-    def follow_up(self, state: SessionState) -> None:
+    def follow_up(self, state: SessionState, *, late: bool = False) -> None:
         """Move the priorities of what was judged."""
-        if self._verdicts:
+        if self._verdicts and not late:
             self._context.store.move_priorities(self._verdicts, role=state["role"], session=state["sessionId"])
 
 
-def remember(state: SessionState, memories: Sequence[Memory], known_words: Collection[str]) -> SessionState:
+def remember(state: SessionState, memories: Sequence[Memory], query: str) -> SessionState:
     """The state with memories that are handed to the agent now; one that was pending is judged anew.
 
     A memory with fewer than three distinctive words is left out: nothing could be said of it.
 
     Args:
-        known_words: what else the agent has before it, such as the query's words (`core.words.split`).
+        query: with which they were recalled: its words are nothing by which a memory shows.
     """
-    known = {*known_words, *distinctive_words.spoken(state["checkpoint"]["currentTask"])}
+    known = {*words.split(query), *_spoken(state["checkpoint"]["currentTask"])}
     for text in (*(entry["text"] for entry in state["messages"]), *state["files"]):
-        known.update(distinctive_words.spoken(text))
+        known.update(_spoken(text))
     given = {memory["id"]: memory for memory in memories}
     pending = [entry for entry in state["pendingFeedback"] if entry["id"] not in given]
     for memory in given.values():
-        telling = distinctive_words.distinctive(memory["text"], known)[: schema.TERMS_KEPT]
+        telling = _distinctive(memory["text"], known)[: schema.TERMS_KEPT]
         if len(telling) >= TERMS_LEAST:
             pending.append({"id": memory["id"], "terms": telling, "used": 0, "asked": False, "turns": 0})
     return schema.bounded({**state, "pendingFeedback": pending})
@@ -96,7 +122,7 @@ def judge(state: SessionState, items: Sequence[Item], *, ended: bool = True) -> 
             continue
         if item["role"] == "user":
             if not is_own(item["text"]):
-                pending = _asked(pending, distinctive_words.spoken(item["text"]), verdicts)
+                pending = _asked(pending, _spoken(item["text"]), verdicts)
         else:
             pending = _answered(pending, _shown(item), verdicts)
     if ended:
@@ -135,10 +161,52 @@ def _without_fizzled(pending: list[Pending], verdicts: list[Verdict]) -> list[Pe
 
 def _shown(said: Said) -> set[str]:
     """The words of what the assistant said and did; looking a memory up, or quoting our frame, is no use of it."""
-    found: set[str] = set() if DELIMITER in said["text"] else distinctive_words.spoken(said["text"])
+    found: set[str] = set() if DELIMITER in said["text"] else _spoken(said["text"])
     for tool in said["tools"]:
         if "joelclaw" not in tool["command"]:
-            found |= distinctive_words.spoken(tool["command"])
+            found |= _spoken(tool["command"])
         for path in tool["files"]:
-            found |= distinctive_words.spoken(path)
+            found |= _spoken(path)
     return found
+
+
+def _distinctive(text: str, known: Collection[str]) -> list[str]:
+    """The words by which a text is recognised: numbers and parts of names and paths first, then long words."""
+    weights: dict[str, int] = {}
+    for chunk in text.split():
+        named = _is_name(chunk)
+        for word in sorted(_spoken(chunk)):
+            if word in known or word in words.STOP_WORDS or word in _COMMON or len(word) > _LONGEST:
+                continue
+            weight = _weight(word, named)
+            if weight:
+                weights[word] = max(weight, weights.get(word, 0))
+    return sorted(weights, key=lambda word: -weights[word])
+
+
+def _spoken(text: str) -> set[str]:
+    """The words of a text; of a run in a script without spaces its pairs."""
+    text = text[:_READ_CHARS]
+    found = set(words.split(text))
+    if not text.isascii():
+        found.update(words.parts(text).split())
+    return found
+
+
+def _is_name(chunk: str) -> bool:
+    """Whether a chunk is a path, an identifier or the like: signs within it, or capitals within a word."""
+    inner = chunk.strip("\"'`.,;:!?()[]{}<>*_-‹›")
+    if any(not sign.isalnum() and sign not in "'’" for sign in inner):
+        return True
+    return not (inner.islower() or inner.istitle()) and any(map(str.isalpha, inner))
+
+
+def _weight(word: str, named: bool) -> int:
+    """How well a word tells a memory from others, 0 where it tells nothing."""
+    if not word.isascii() and words.parts(word):  # a script without spaces: its pairs stand for words
+        return 1 if len(word) == 2 else 0
+    if any(map(str.isdigit, word)):
+        return 3 if len(word) > 1 else 0
+    if named and len(word) > 2:
+        return 3 if len(word) >= _SHORTEST else 2
+    return 2 if len(word) >= _LONG else 1 if len(word) >= _SHORTEST else 0

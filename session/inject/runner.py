@@ -1,6 +1,6 @@
 """The one runner of injections: asks whether a text is due, recalls, lets it be composed, and says what came of it.
 
-An injection is a module with four small functions (`Injection` below). Hooks and `joelclaw inject …` run them alike.
+An injection is a module with three small functions (`Injection` below). Hooks and `joelclaw inject …` run them alike.
 """
 
 from __future__ import annotations
@@ -15,19 +15,13 @@ from session.step import Step, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any, NotRequired, Protocol, TypedDict
 
     from clients.event import Text as InjectedText
     from core.records import Hit
     from session.context import Context
     from session.state.schema import Memory, SessionState
-
-    class Composed(TypedDict):
-        """A text and the memories in it."""
-
-        content: str
-        memories: list[Memory]
 
     class Text(TypedDict):
         """A composed text."""
@@ -49,19 +43,18 @@ if TYPE_CHECKING:
         NAME: str
         LEAST: str
         """The setting with the least score of a memory."""
-        NEEDS_RECALL: bool
-        """Nothing is said where the store does not answer; it stays due."""
 
-        def due(self, state: SessionState, moment: Moment) -> str:
-            """Why it is not due, "" where it is; fills in `moment.about` and `moment.subject`."""
+        def due(self, state: SessionState, situation: Situation) -> Decision:
+            """Whether it is due; changes nothing."""
 
-        def query(self, state: SessionState, moment: Moment) -> str:
-            """What to recall for it, "" for nothing."""
-
-        def compose(self, state: SessionState, moment: Moment, hits: Sequence[Hit]) -> Text | None:
+        def compose(
+            self, state: SessionState, situation: Situation, decision: Decision, hits: Sequence[Hit]
+        ) -> Text | None:
             """The text, None where there is nothing to say."""
 
-        def apply(self, state: SessionState, moment: Moment, text: Text | None) -> SessionState:
+        def apply(
+            self, state: SessionState, situation: Situation, decision: Decision, text: Text | None
+        ) -> SessionState:
             """What the state is to know of it, beside what holds for all injections."""
 
 
@@ -69,8 +62,8 @@ IN_FLIGHT, ALREADY, FAILED, NO_RESULTS = "in-flight", "already-injected", "faile
 NO_CHECKPOINT, OFF = "no-checkpoint", "off"
 
 
-class Moment:
-    """What the caller knows of the moment; each injection reads its own part.
+class Situation:
+    """What the caller knows when it asks for an injection; each injection reads its own part.
 
     Args:
         message: what the user just said, as typed; "" where they said nothing.
@@ -80,12 +73,10 @@ class Moment:
         cwd: where the agent works; "" for what the state knows, else the current folder.
         query: "" for the injection's own.
         project: whose memories are recalled, with those of no project; "" for that of `cwd`.
+        kept: what the client has left in the context word for word, beside its summary.
     """
 
-    __slots__ = (
-        *("about", "active_at", "context", "cwd", "files"),
-        *("foreign", "kept", "message", "percent", "project", "query", "skipped_event", "subject"),
-    )
+    __slots__ = ("active_at", "context", "cwd", "files", "kept", "message", "percent", "project", "query")
 
     def __init__(
         self,
@@ -98,6 +89,7 @@ class Moment:
         cwd: str = "",
         query: str = "",
         project: str = "",
+        kept: str = "",
     ) -> None:
         self.context = context
         self.message = message.strip()
@@ -107,16 +99,7 @@ class Moment:
         self.cwd = cwd
         self.query = query
         self.project = project
-        self.kept = ""
-        """What the client has left in the context word for word, beside its summary."""
-        self.subject = ""
-        """What the text is on, where an injection has several; what was composed on one is not injected for another."""
-        self.foreign = False
-        """The query is somebody else's: it is asked of the project's own memories alone."""
-        self.about: dict[str, Any] = {}
-        """What result and event say of the occasion."""
-        self.skipped_event = ""
-        """The event that tells why it is not due, "" for none."""
+        self.kept = kept
 
     def project_of(self, state: SessionState) -> str:
         """The project that the session works on; "" where it is not known, and for a gateway, which serves all."""
@@ -127,61 +110,85 @@ class Moment:
         return self.context.directory(state, self.cwd)
 
 
+class Decision:
+    """Whether an injection is due.
+
+    Args:
+        reason: why it is not, "" where it is.
+        query: what to recall for it; "" for nothing.
+        subject: what the text is on, where an injection has several.
+        strictly: the query is somebody else's: it is asked of the project's own memories alone.
+        event: the event that tells why it is not due, "" for none.
+        about: what result and event say of the occasion.
+        unusable: files of the project that could not be read for it, and why.
+    """
+
+    __slots__ = ("about", "event", "query", "reason", "strictly", "subject", "unusable")
+
+    def __init__(
+        self,
+        reason: str = "",
+        *,
+        query: str = "",
+        subject: str = "",
+        strictly: bool = False,
+        event: str = "",
+        about: Mapping[str, Any] | None = None,
+        unusable: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        self.unusable = unusable
+        self.reason = reason
+        self.query = query
+        self.subject = subject
+        self.strictly = strictly
+        self.event = event
+        self.about = about or {}
+
+
 class InjectionStep(Step):
     """One injection as a step of an event."""
 
-    def __init__(self, injection: Injection, moment: Moment) -> None:
+    def __init__(self, injection: Injection, situation: Situation) -> None:
         self.name = injection.NAME
         self._injection = injection
-        self._moment = moment
+        self._situation = situation
+        self._decision = Decision()
         self._reason = ""
         """Why nothing is injected."""
-        self._query = ""
         self._text: Text | None = None
         self._began = time.perf_counter()
         self._took = 0.0
 
     def change(self, state: SessionState) -> SessionState:
         """When the user last said something."""
-        return {**state, "lastMessageAt": self._moment.context.now} if self._moment.message else state
+        return {**state, "lastMessageAt": self._situation.context.now} if self._situation.message else state
 
     def is_due(self, state: SessionState) -> bool:
-        """As the injection says, and for the same subject where its text is composed already."""
-        moment = self._moment
-        composed = (moment.subject, moment.about) if self._text is not None else None
-        reason = self._injection.due(state, moment)
-        if composed is not None:
-            if not reason and moment.subject != composed[0]:
-                reason = ALREADY
-            moment.subject, moment.about = composed
-        self._reason = reason or self._reason
-        return not reason
+        """As the injection decides."""
+        self._decision = self._injection.due(state, self._situation)
+        self._reason = self._decision.reason
+        return not self._reason
 
     def is_busy(self) -> None:
         """Another process has it in hand."""
         self._reason = IN_FLIGHT
 
-    def is_overtaken(self) -> None:
-        """Another process has injected it, or what made it due is over."""
-        self._text = None
-
     def work(self, state: SessionState) -> None:
-        """Recall and compose."""
-        moment = self._moment
+        """Recall and compose; nothing is said where the store does not answer, and it stays due."""
+        decision, situation = self._decision, self._situation
         self._reason = FAILED
-        self._query = self._injection.query(state, moment)
-        found = None
-        if self._query:
-            project = moment.project_of(state)
-            found = moment.context.store.recall(
-                self._query,
+        found: Sequence[Hit] | None = ()
+        if decision.query:
+            project = situation.project_of(state)
+            found = situation.context.store.recall(
+                decision.query,
                 project=project,
-                everywhere=not project and moment.context.serves_all(state),
+                everywhere=not project and situation.context.serves_all(state),
                 least=self._injection.LEAST,
-                strictly=moment.foreign,
+                strictly=decision.strictly,
             )
-        if found is not None or not self._query or not self._injection.NEEDS_RECALL:
-            self._text = self._injection.compose(state, moment, found or ())
+        if found is not None:
+            self._text = self._injection.compose(state, situation, decision, found)
             self._reason = "" if self._text is not None else NO_RESULTS
         self._took = time.perf_counter() - self._began
 
@@ -190,7 +197,7 @@ class InjectionStep(Step):
         if self._reason == FAILED:
             return state
         text = self._text
-        state = self._injection.apply(state, self._moment, text)
+        state = self._injection.apply(state, self._situation, self._decision, text)
         if text is None:
             return state
         state = {**state, "counts": {**state["counts"], "injections": state["counts"]["injections"] + 1}}
@@ -198,28 +205,32 @@ class InjectionStep(Step):
             return state
         given = [memory["id"] for memory in text["memories"]]
         state = {**state, "injectedMemories": [*state["injectedMemories"], *given]}
-        from core import words
         from session.inject import feedback
 
-        return feedback.remember(state, text["memories"], words.split(self._query))
+        return feedback.remember(state, text["memories"], self._decision.query)
 
-    def follow_up(self, state: SessionState) -> None:
+    def follow_up(self, state: SessionState, *, late: bool = False) -> None:
         """The event of an injection, and that its memories were handed to the agent."""
-        text, moment = self._text, self._moment
-        name, component, identifiers = moment.skipped_event, session_event.COMPONENT, []
-        about = {**moment.about, "reason": self._reason}
+        text, decision, context = self._text, self._decision, self._situation.context
+        if decision.unusable:
+            from session import settings_faults
+
+            context.note(settings_faults.events(decision.unusable, (), context.now))
+        if late or not (text or decision.event):
+            return
+        name, component = decision.event, session_event.COMPONENT
+        about, identifiers = {**decision.about, "reason": self._reason}, []
         if text is not None:
             name, component = text["event"], text.get("component") or component
             about = {**self._about(text), **text.get("eventAbout", {})}
             identifiers = about["memoryIds"]
-        if name:
-            now, is_kept = moment.context.now, not moment.context.is_excluded(state["cwd"])
-            if not is_kept:  # it is what the user said
-                about.pop("query", None)
-            event = session_event.event(name, state["role"], state["sessionId"], about, now, component=component)
-            if text is not None and is_kept:
-                event["injected"] = session_event.injected(text["customType"], text["content"])
-            moment.context.note([event], recalled=identifiers)
+        is_kept = not context.is_excluded(state["cwd"])
+        if not is_kept:  # it is what the user said
+            about.pop("query", None)
+        event = session_event.event(name, state["role"], state["sessionId"], about, context.now, component=component)
+        if text is not None and is_kept:
+            event["injected"] = session_event.injected(text["customType"], text["content"])
+        context.note([event], recalled=identifiers)
 
     def message(self) -> list[InjectedText]:
         """The text for the model, empty without one."""
@@ -228,13 +239,13 @@ class InjectionStep(Step):
 
     def result(self, state: SessionState) -> dict[str, Any]:
         """The result of `joelclaw inject …`."""
-        if self._text is None:
-            return result_of(self._moment.context, state, self._reason, None, self._moment.about)
-        return result_of(self._moment.context, state, "injected", self._text, self._about(self._text))
+        about = self._about(self._text) if self._text is not None else self._decision.about
+        reason = self._reason if self._text is None else "injected"
+        return result_of(self._situation.context, state, reason, self._text, about)
 
     def _about(self, text: Text) -> dict[str, Any]:
         return {
-            **self._moment.about,
+            **self._decision.about,
             **text["about"],
             "memoryIds": [memory["id"] for memory in text["memories"]],
             "contentChars": len(text["content"]),
@@ -243,7 +254,7 @@ class InjectionStep(Step):
         }
 
 
-def inject(injection: Injection, moment: Moment, *before: Step) -> dict[str, Any]:
+def inject(injection: Injection, situation: Situation, *before: Step) -> dict[str, Any]:
     """One injection on its own; the result says what is injected, or why nothing is.
 
     Args:
@@ -252,17 +263,16 @@ def inject(injection: Injection, moment: Moment, *before: Step) -> dict[str, Any
     Raises:
         Failure: the state cannot be read or written (STATE_...).
     """
-    context = moment.context
-    if context.is_off(moment.cwd):
+    context = situation.context
+    if context.is_off(situation.cwd):
         nothing = schema.blank(context.session_id, context.role or "interactive", context.now)
         return result_of(context, context.previous or nothing, OFF, None, {})
-    step = InjectionStep(injection, moment)
-    state = run(moment.context, (*before, step))
-    return step.result(state)
+    step = InjectionStep(injection, situation)
+    return step.result(run(context, (*before, step)))
 
 
 def result_of(
-    context: Context, state: SessionState, reason: str, text: Text | None, about: dict[str, Any]
+    context: Context, state: SessionState, reason: str, text: Text | None, about: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What a command answers of an injection, or of one that was left out."""
     content = text["content"] if text is not None else ""

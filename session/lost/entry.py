@@ -74,12 +74,11 @@ class Error:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What was said: words of the user, or a decision."""
+    """What the user said."""
 
     text: str
     """One line, cut."""
     by: str
-    """user or assistant."""
     id: str
     prompts_before: int
     get: str

@@ -12,8 +12,8 @@ from core.errors import Failure
 from core.project import names_of as project_names
 from core.store import documents
 from core.store.sessions import calls, transcripts
-from session.lost.talk import Said, Talk, said_in
-from session.lost.told import Told
+from session.lost.summary_coverage import SummaryCoverage
+from session.lost.words import Said, lost_words, said_in
 from session.lost.work import Work
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from core.records import Call, Session
     from session.lost.entry import Entry
 
-KINDS = ("files", "names", "commands", "errors", "words", "decisions")
+KINDS = ("files", "names", "commands", "errors", "words")
 GIVEN, PROJECT, LAST = "given", "project", "last"
 MOST_CALLS = 5_000
 MOST_TURNS = 5_000
@@ -120,28 +120,31 @@ def of(db: apsw.Connection, about: Session, kinds: Sequence[str]) -> Lost:
     said = _said_before(db, session, last["at"], before)
     prompts = max(said[-1].prompt if said else 0, before[-1]["prompt"] if before else 0)
     names = Counter(file.rpartition("/")[2] for file in {call["file"] for call in before})
-    told = Told(last["summary"], frozenset(base for base, files in names.items() if files > 1))
+    summary = SummaryCoverage(last["summary"], frozenset(base for base, files in names.items() if files > 1))
     work = Work(
-        session=session, folder=about["folder"], told=told, before=before,
+        session=session, folder=about["folder"], summary=summary, before=before,
         after=[call for call in every if call["number"] > last["call"]],
         names=calls.names(db, session, every=True), call=last["call"], prompts=prompts,
     )  # fmt: skip
-    talk = Talk(told, said, lambda identifier: _shortest(db, identifier))
-    readers: dict[str, Callable[[], Sequence[Entry]]] = dict(
-        zip(KINDS, (work.files, work.found_names, work.commands, work.errors, talk.words, talk.decisions), strict=True)
-    )
+    readers: dict[str, Callable[[], Sequence[Entry]]] = {
+        "files": work.files,
+        "names": work.found_names,
+        "commands": work.commands,
+        "errors": work.errors,
+        "words": lambda: lost_words(said, summary, lambda identifier: _shortest(db, identifier)),
+    }
     return Lost(
         session=session, client=about["client"], project=about["project"], folder=about["folder"], at=last["at"],
         compactions=len(compactions), calls_before=last["call"],
         calls_since=max(0, about["calls"] - last["call"]), prompts_before=prompts,
         summary_chars=len(last["summary"]),
-        kinds={kind: list(read()) for kind, read in readers.items() if kind in kinds},
+        kinds={kind: list(readers[kind]()) for kind in KINDS if kind in kinds},
     )  # fmt: skip
 
 
 def _said_before(db: apsw.Connection, session: str, at: int, before: Sequence[Call]) -> list[Said]:
     """The messages before the compaction; where the client gives no time, up to the prompt of the last call."""
-    said = list(said_in(transcripts.said(db, session, until=at or _FOREVER, last=MOST_TURNS)))
+    said = said_in(transcripts.said(db, session, until=at or _FOREVER, last=MOST_TURNS))
     if at or not before:
         return said
     return [one for one in said if one.prompt <= before[-1]["prompt"]]

@@ -12,41 +12,31 @@ from core import shell_command
 from core.names import ENDINGS
 from core.places import place_of, relative
 from core.store.sessions.calls import FADING_CALLS
+from session.inject.work import is_failure
 from session.lost.entry import Command, Error, File, Name, by_name
-from session.lost.shell_command import is_worth_running, key_of, steps, worth_of
-from session.lost.told import Told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from core.records import Call
-    from core.records import Name as NameRow
+    from core import records
+    from session.lost.summary_coverage import SummaryCoverage
 
 EDIT_WEIGHT, READ_WEIGHT = 3.0, 1.0
 MOST_ALIKE = 2
 """Of names that always came together, such as the fields of a listing, two weigh in full, and each further one less."""
 ERROR_CHARS = 200
+LONGEST_COMMAND = 200
+"""A longer one is a script that somebody wrote for one look."""
+_CHECKS = ("test", "lint", "check", "build", "fmt", "format", "vet", "tsc", "pytest", "make", "verify", "bench", "e2e")
+_CHECK_WEIGHT = 4.0
 _WRITERS = ("edit", "write", "patch", "replace", "create_file")
-# What a tool says when it was used wrongly or stopped: it tells nothing of the work.
-_TOOL_NOISE = (
-    "<tool_use_error>", "the user doesn't want to", "could not find the exact text", "file content (",
-    "command aborted", "[request interrupted", "exit code", "error: exit code", "file has not been read",
-    "string to replace not found", "no changes to make", "inputvalidationerror", "file has been modified since read",
-    "command timed out", "permission to use", "cancelled", "process exited with code", "found 0 occurrences",
-    "file does not exist", "old_string", "no such tool", "[redacted", "error task failed",
-    "request failed with status code", "(eval):cd",
-)  # fmt: skip
 _DULL_NAMES = frozenset(
     "in_progress node_modules tool_use_error files_with_matches replace_all old_string new_string".split()
 )
 _LEAST_LETTERS = 3
-_ESCAPED = re.compile(r"[nt][A-Z][a-z]+$")  # the rest of a line break or a tab in a quoted text
 _RANDOM = re.compile(r"(?=.{8})[A-Za-z\d]*[A-Za-z]\d+[A-Za-z][A-Za-z\d]*$")
-_NUMBERED = re.compile(r"\d{5}")
-_WORD = re.compile(r"[a-z]{4}")
-_HASHED = re.compile(r"-(?=[A-Z]*\d)[A-Z0-9]{8}\.|[0-9a-f]{8}-[0-9a-f]{4}-")
-_LABEL = re.compile(r"^\[[\w:.-]+\] ")
-_LISTING = re.compile(r"\d+\s*[│|→]")
+# The rest of a line break or a tab in a quoted text, numbers, hashes.
+_NO_NAME = re.compile(r"[nt][A-Z][a-z]+$|.*(?:\d{5}|-(?=[A-Z]*\d)[A-Z0-9]{8}\.|[0-9a-f]{8}-[0-9a-f]{4}-)|_test\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +46,7 @@ class Work:
     Args:
         session: its id.
         folder: to which files are relative.
-        told: what the summary tells.
+        summary: what it tells.
         before, after: the calls before the compaction and after it, oldest first.
         names: of the whole session.
         call: number of the last call before the compaction.
@@ -65,36 +55,33 @@ class Work:
 
     session: str
     folder: str
-    told: Told
-    before: Sequence[Call]
-    after: Sequence[Call]
-    names: Sequence[NameRow]
+    summary: SummaryCoverage
+    before: Sequence[records.Call]
+    after: Sequence[records.Call]
+    names: Sequence[records.Name]
     call: int
     prompts: int
 
     def files(self) -> list[File]:
         """Files, those that weigh most first: edits more than reads, and each fading with the calls after it."""
         again = {file for call in self.after for file, _ in self._touched(call)}
-        reads: dict[str, int] = {}
-        edits: dict[str, int] = {}
-        last: dict[str, Call] = {}
+        uses: dict[str, list[int]] = {}
+        last: dict[str, records.Call] = {}
         weights: dict[str, float] = {}
         for call in self.before:
             for file, edited in self._touched(call):
-                count = edits if edited else reads
-                count[file] = count.get(file, 0) + 1
+                uses.setdefault(file, [0, 0])[edited] += 1
                 last[file] = call
-                weights[file] = weights.get(file, 0.0) + self._faded(
-                    EDIT_WEIGHT if edited else READ_WEIGHT, call["number"]
-                )
+                weight = self._faded(EDIT_WEIGHT if edited else READ_WEIGHT, call["number"])
+                weights[file] = weights.get(file, 0.0) + weight
         found = [
             File(
-                file=file, reads=reads.get(file, 0), edits=edits.get(file, 0),
+                file=file, reads=uses[file][False], edits=uses[file][True],
                 prompts_before=self._prompts_before(call["prompt"]), calls_before=self.call - call["number"],
                 again=file in again, get=by_name(file, self.session),
             )
             for file, call in last.items()
-            if not self.told.file(file)
+            if not self.summary.file(file)
         ]  # fmt: skip
         return sorted(found, key=lambda one: (one.again, -weights[one.file]))
 
@@ -106,85 +93,81 @@ class Work:
         listed = {one.file.rpartition("/")[2] for one in self.files()}
         listed |= {call["tool"] for call in (*self.before, *self.after)} | set(self.folder.split("/")) | _DULL_NAMES
         prompts = {call["number"]: call["prompt"] for call in self.before}
-        ranked: list[tuple[bool, float, Name]] = []
-        alike: dict[str, tuple[int, int, int, str]] = {}
+        ranked: list[tuple[bool, float, Name, tuple[int, int, int, str]]] = []
         known = {row["name"] for row in self.names}
         for row in self.names:
             name = row["name"]
-            if row["first"] > self.call or name in listed or not is_telling(name) or self.told.name(name):
+            if row["first"] > self.call or name in listed or not is_telling(name) or self.summary.name(name):
                 continue
             if name[0] in "nt" and name[1:] in known:
                 continue
-            again = row["last"] > self.call
-            last = min(row["last"], self.call)
+            again, last = row["last"] > self.call, min(row["last"], self.call)
             place = relative(row["place"], self.folder).removeprefix("./")
             one = Name(
                 name=name, place=place if place.rpartition("/")[2] != name else "", uses=row["calls"],
                 prompts_before=self._prompts_before(prompts.get(last, 0)), calls_before=self.call - last, again=again,
                 get=by_name(name, self.session),
             )  # fmt: skip
-            ranked.append((again, -self._faded(row["weight"], row["last"]), one))
-            alike[one.name] = (row["first"], row["last"], row["calls"], place)
+            alike = (row["first"], row["last"], row["calls"], place)
+            ranked.append((again, -self._faded(row["weight"], row["last"]), one, alike))
         ranked.sort(key=lambda entry: (*entry[:2], entry[2].name))
         counted: dict[tuple[int, int, int, str], int] = {}
         spread: list[tuple[bool, float, Name]] = []
-        for again, weight, one in ranked:
-            seen = counted[alike[one.name]] = counted.get(alike[one.name], 0) + 1
-            spread.append((again, weight * min(1.0, MOST_ALIKE / seen), one))
+        for again, weight, one, alike in ranked:
+            counted[alike] = counted.get(alike, 0) + 1
+            spread.append((again, weight * min(1.0, MOST_ALIKE / counted[alike]), one))
         return [one for _, _, one in sorted(spread, key=lambda entry: entry[:2])]
 
     def commands(self) -> list[Command]:
         """Commands as they were run last, by how often and how lately; not what looks around or is done once."""
-        again = {key_of(call["command"]) for call in self.after}
-        runs: dict[str, int] = {}
-        last: dict[str, Call] = {}
-        weights: dict[str, float] = {}
+        again = {shell_command.without_filters(call["command"]) for call in self.after}
+        runs: dict[tuple[str, ...], int] = {}
+        last: dict[tuple[str, ...], records.Call] = {}
+        weights: dict[tuple[str, ...], float] = {}
         for call in self.before:
-            key = key_of(call["command"])
-            if key and is_worth_running(call["command"]):
+            if self._is_worth_running(call["command"]):
+                key = shell_command.without_filters(self._here(call["command"]))
+                checks = any(word.rpartition("/")[2].startswith(_CHECKS) for word in call["command"].split())
                 runs[key] = runs.get(key, 0) + 1
                 last[key] = call
-                weights[key] = weights.get(key, 0.0) + self._faded(worth_of(call["command"]), call["number"])
-        found = [
-            Command(
-                command=self._here(call["command"]), outcome=shell_command.told(call["command"], call["outcome"]),
-                error=_telling_error(call["error"]), runs=runs[key],
-                prompts_before=self._prompts_before(call["prompt"]), calls_before=self.call - call["number"],
-                again=key in again, get=by_name(next(iter(steps(call["command"]))), self.session),
-            )
-            for key, call in last.items()
-            if not self.told.line(self._here(call["command"]))
-        ]  # fmt: skip
-        return sorted(found, key=lambda one: (one.again, -weights[key_of(one.command)]))
+                weight = self._faded(_CHECK_WEIGHT if checks else 1.0, call["number"])
+                weights[key] = weights.get(key, 0.0) + weight
+        found = []
+        for key, call in sorted(last.items(), key=lambda entry: -weights[entry[0]]):
+            command = self._here(call["command"])
+            if not self.summary.line(command):
+                found.append(Command(
+                    command=command, outcome=shell_command.told(call["command"], call["outcome"]),
+                    error=_telling_error(call["error"]), runs=runs[key],
+                    prompts_before=self._prompts_before(call["prompt"]), calls_before=self.call - call["number"],
+                    again=key in again, get=by_name(_done(call["command"])[0], self.session),
+                ))  # fmt: skip
+        return sorted(found, key=lambda one: one.again)
 
     def errors(self) -> list[Error]:
         """What failed: first what no later success has answered, each the latest first and once."""
         found: dict[str, Error] = {}
         done: set[str] = set()
-        for call in reversed(self.after):
+        for call in reversed([*self.before, *self.after]):
+            kinds = _done(call["command"])
             if call["outcome"] == "ok":
-                done |= steps(call["command"]).keys()
-        for call in reversed(self.before):
-            keys = steps(call["command"]).keys()
-            error = _telling_error(call["error"])
-            if call["outcome"] == "ok":
-                done |= keys
+                done.update(kinds if shell_command.tells(call["command"]) else ())
                 continue
-            looked_around = call["command"] and not keys
-            if call["outcome"] == "failed" and error and not looked_around and not self.told.line(error):
+            error = _telling_error(call["error"])
+            looked_around = call["command"] and shell_command.only_looks(call["command"])
+            if call["number"] > self.call or call["outcome"] != "failed" or looked_around:
+                continue
+            if error and not self.summary.line(error):
                 shape = "".join("0" if c.isdigit() else c for c in error)
                 doing = " ".join(self._here(call["command"]).split()) or f"{call['tool']} {call['file']}".strip()
-                found.setdefault(
-                    shape,
-                    Error(
-                        error=error, doing=doing[:ERROR_CHARS], answered=not keys.isdisjoint(done),
-                        prompts_before=self._prompts_before(call["prompt"]),
-                        calls_before=self.call - call["number"], get=by_name(error, self.session),
-                    ),
-                )  # fmt: skip
+                found.setdefault(shape, Error(
+                    error=error, doing=doing[:ERROR_CHARS], answered=not done.isdisjoint(kinds),
+                    prompts_before=self._prompts_before(call["prompt"]), calls_before=self.call - call["number"],
+                    get=by_name(error, self.session),
+                ))  # fmt: skip
         return sorted(found.values(), key=lambda one: one.answered)
 
-    def _touched(self, call: Call) -> Iterator[tuple[str, bool]]:
+    def _touched(self, call: records.Call) -> Iterator[tuple[str, bool]]:
         """The file that a call worked on, and whether it wrote it; of a command the one that it names."""
         tool = call["tool"].lower()
         if call["file"]:
@@ -202,6 +185,14 @@ class Work:
                 return command[len(start) :].lstrip()
         return command
 
+    @staticmethod
+    def _is_worth_running(command: str) -> bool:
+        """Whether a command may be wanted again as it stands; what git is asked for is done once."""
+        if len(command) > LONGEST_COMMAND or "\n" in command or "<<" in command:
+            return False
+        steps = shell_command.steps(command)
+        return any(shell_command.does(step) and step["program"] not in ("git", "gh") for step in steps)
+
     def _faded(self, weight: float, number: int) -> float:
         return weight * exp(min(0, number - self.call) / FADING_CALLS)
 
@@ -211,15 +202,19 @@ class Work:
 
 def is_telling(name: str) -> bool:
     """Whether a name says something by itself: it is no random token, no end of a name, no `\\nWord`."""
-    if _ESCAPED.match(name) or _HASHED.search(name) or _NUMBERED.search(name) or name.startswith("_test."):
+    if _NO_NAME.match(name):
         return False
-    if any(_RANDOM.match(part) and not _WORD.search(part) for part in re.split(r"[._]", name)):
+    if any(_RANDOM.match(part) and not re.search(r"[a-z]{4}", part) for part in re.split(r"[._]", name)):
         return False
     return sum(map(str.isalpha, name.rpartition(".")[0] or name)) >= _LEAST_LETTERS
+
+
+def _done(command: str) -> list[str]:
+    """What a command does: each step that does not only look, as it is run."""
+    return [" ".join(step["words"]) for step in shell_command.steps(command) if not step["looks"]]
 
 
 def _telling_error(error: str) -> str:
     """The line of a failure, "" where it says nothing of the work."""
     line = " ".join(error.split())
-    bare = _LABEL.sub("", line.lower())
-    return "" if bare.startswith(_TOOL_NOISE) or _LISTING.match(line) else line[:ERROR_CHARS]
+    return line[:ERROR_CHARS] if is_failure(line) and not re.match(r"\d+\s*[│|→]", line) else ""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from core.ids import fingerprint
 from core.quoting import clip, one_line
 from core.redaction import redact
-from core.speech import own_words
 from core.words import clean
 from memory.noise import is_own
 from session.state.schema import MESSAGE_CHARS, MESSAGES_KEPT, TASK_CHARS
@@ -24,8 +23,6 @@ MESSAGES_ASKED = 2
 """Of the user's messages, in a recall query."""
 QUERY_CHARS = 120
 QUERY_LEAST = 5
-_SHOWN = 20
-"""So many characters of somebody's own words tell whether they stand in what is shown."""
 _READ_CHARS = 4_000
 JOINT = " | "
 _MARK = "[redacted:"
@@ -34,28 +31,15 @@ _UNSAFE = {ord(character): " " for character in '"$\\!'}
 
 
 def message(text: str) -> Message | None:
-    """A user message as the state keeps it, redacted; None for an empty one and for an injection come back.
-
-    It is kept as it begins, and where that is only what was pasted, as its writer's own words begin.
-    """
+    """A user message as the state keeps it, as it begins and redacted; None for an empty one and for an injection come
+    back."""
     text = clean(text).strip()
     if not text or is_own(text):
         return None
     # Of a pasted page the start and the length tell it from another.
     known = redact(text[:_READ_CHARS])[0]
     line = one_line(known)
-    if not line:
-        return None
-    return {"text": clip(_behind_pasted(text, line), MESSAGE_CHARS), "hash": fingerprint(f"{len(text)}:{known}")}
-
-
-def _behind_pasted(text: str, line: str) -> str:
-    """The line that shows a message."""
-    own = own_words.of(text).strip()
-    if not own or own == text:
-        return line
-    said = one_line(redact(own[:_READ_CHARS])[0])
-    return said if said and said[:_SHOWN] not in line[:MESSAGE_CHARS] else line
+    return {"text": clip(line, MESSAGE_CHARS), "hash": fingerprint(f"{len(text)}:{known}")} if line else None
 
 
 def added(known: Sequence[Message], given: Sequence[Message]) -> list[Message]:

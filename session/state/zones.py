@@ -6,9 +6,8 @@ is written to memory too, once per task, which its hash tells. A compaction star
 
 from __future__ import annotations
 
-from core import words
 from session.state import task
-from session.state.schema import CACHE_KEPT, FILES_KEPT, HITS_KEPT, MESSAGES_KEPT, bounded
+from session.state.schema import FILES_KEPT, HITS_KEPT, MESSAGES_KEPT, bounded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ def finish(state: SessionState, outcome: Outcome, *, now: int) -> SessionState:
                 "at": now,
             }
             cache = [known for known in cache if known["query"] != entry["query"]]
-            cache = _spread([*cache, entry])
+            cache = [*cache, entry]
     if outcome["memoryId"] is not None:
         counts["writes"] += 1
         written_hash = outcome["hash"]
@@ -172,23 +171,6 @@ def is_rapid(state: SessionState, now: int, cooldown_ms: float) -> bool:
     """Whether the last injection is so recent that its text is still in the context; not after the clock went back."""
     last = state["lastInjectionAt"]
     return last is not None and 0 <= now - last < cooldown_ms
-
-
-def _spread(cache: list[Recalled]) -> list[Recalled]:
-    """The cache with at most three recalls, the newest among them, that tell most of the session.
-
-    Each query is the last two messages, so the recalls of neighbouring turns overlap. The one goes whose words
-    the others have most of, the oldest of several.
-    """
-    while len(cache) > CACHE_KEPT:
-        spoken = [frozenset(words.split(recalled["query"])) for recalled in cache]
-        shares = []
-        for at, own in enumerate(spoken[:-1]):
-            others = frozenset().union(*(said for other, said in enumerate(spoken) if other != at))
-            shares.append(len(own & others) / max(len(own), 1))
-        evicted = shares.index(max(shares))
-        cache = [recalled for at, recalled in enumerate(cache) if at != evicted]
-    return cache
 
 
 def is_own_task(state: SessionState, identifier: str, session: str, tags: Sequence[str], text: str) -> bool:

@@ -12,12 +12,10 @@ from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
+from session.lost.told import Told
 from terminal import on_terminal, without_style
 
-from session.lost import talk
 from session.lost.entry import by_id, by_name
-from session.lost.shell_command import is_worth_running, key_of, steps, worth_of
-from session.lost.told import Told
 from session.lost.work import Work, is_telling
 
 CODEX = "0199d1b2-7c3e-7a11-b2c3-00000000c0de"
@@ -350,135 +348,11 @@ def test_a_printed_command_is_one_line_and_names_what_it_asks_for(name: str, ses
     assert words[2].isprintable()
 
 
-@pytest.mark.parametrize(
-    ("command", "wanted"),
-    [
-        ("cd /w && go test ./... 2>&1 | tail -5", {"go test ./...": True}),
-        ('rg "a|b; make" src', {}),
-        ("git commit -m 'x'", {"git commit": False}),
-        ("git status && make", {"make": True}),
-        ("rm -rf build", {"rm -rf build": False}),
-        ("FOO=1 sudo make install", {"make install": True}),
-        ("bd create --help", {"bd create --help": False}),
-        ("BASE=$(git merge-base main HEAD) && echo $BASE", {}),
-        ("git -C /w status", {}),
-        ("gh api repos/o/r/replies -f body=done", {"gh api repos/o/r/replies -f body=done": False}),
-        ("make -f other.mk", {"make -f other.mk": True}),
-        ("for f in *; do cat $f; done", {}),
-        ("", {}),
-    ],
-)
-def test_the_steps_of_a_command(command: str, wanted: dict[str, bool]) -> None:
-    assert steps(command) == wanted
-
-
-@pytest.mark.parametrize(
-    ("command", "again", "worth", "key"),
-    [
-        ("make " + "x" * 195, True, 4.0, "make " + "x" * 195),
-        ("make " + "x" * 196, False, 4.0, "make " + "x" * 196),
-        ("run a\nrun b", False, 1.0, "run a && run b"),
-        ("cat <<E", False, 1.0, ""),
-        ("python -c x", False, 1.0, "python -c x"),
-        ("npm test; ls", True, 4.0, "npm test"),
-        ("curl -d x y", False, 1.0, "curl -d x y"),
-        ("curl y", True, 1.0, "curl y"),
-        ("npm run add", False, 1.0, "npm run add"),
-        ("npm a b c add", True, 1.0, "npm a b c add"),
-        ("/usr/bin/make all", True, 4.0, "/usr/bin/make all"),
-        ("git -C web push", False, 1.0, "git push"),
-        ("sudo env go run all", True, 1.0, "go run all"),
-        ("gh run view --json x", True, 1.0, "gh run view"),
-        ("go run 'a && b' && go vet", True, 4.0, "go run 'a && b' && go vet"),
-        ("for f in *; do go run it; done", True, 1.0, "go run it"),
-    ],
-)
-def test_which_commands_may_be_wanted_again(command: str, again: bool, worth: float, key: str) -> None:
-    assert (is_worth_running(command), worth_of(command), key_of(command)) == (again, worth, key)
-
-
 TOLD = Told(
     "The lease is in src/renew.py and web/lease.py. `make lint` passes: LEASE_SECONDS stays at 45. "
     "We never raise it since billing depends on it",
     frozenset({"lease.py"}),
 )
-
-
-def test_what_a_summary_tells() -> None:
-    files = ["src/renew.py", "renew.py", "lib/renew.py", "web/lease.py", "lease.py", "src/lease.py", "make.py"]
-    assert [TOLD.file(file) for file in files] == [True] * 5 + [False] * 2
-    assert [TOLD.name(name) for name in ("LEASE_SECONDS", "renew.py", "SECONDS")] == [True, True, False]
-    assert [TOLD.line(line) for line in ("LEASE_SECONDS  stays\nat 45", "make lint passes")] == [True, False]
-
-
-@pytest.mark.parametrize(
-    ("sentence", "share"),
-    [
-        ("Billing depends on it", 1.0),
-        ("never raise billing depends", 1.0),
-        ("raise billing zebra kiwi", 0.5),
-        ("raise billing make lint", 0.5),  # one sentence must have them
-        ("raise zebra", 0.0),  # of two words nothing can be told
-        ("zebra giraffe kiwi", 0.0),
-        ("", 1.0),
-    ],
-)
-def test_which_share_of_a_sentence_a_summary_has(sentence: str, share: float) -> None:
-    assert TOLD.share(sentence) == share
-
-
-@pytest.mark.parametrize(
-    ("said", "decides"),
-    [
-        ("We chose a jitter because they all renew", True),
-        ("We chose a jitter because they all rene", False),
-        ("We chose a jitter because " + "x" * 294, True),
-        ("We chose a jitter because " + "x" * 295, False),
-        ("- **We chose a jitter because all of them renewed.**", True),
-        ("Let me use a jitter because all gateways renewed at once.", False),
-        ("Okay, now I’ll use a jitter because all gateways renewed.", False),
-        ("Shall we choose a jitter because all gateways renewed at once?", False),
-        ("We chose a jitter because all gateways renewed at once:", False),
-        ("We chose a jitter and all gateways renewed at once.", False),
-        ("A jitter because all gateways renewed at this very one.", False),
-        ("if (jitter) { use(it) } // because all gateways renewed at once;", False),
-    ],
-)
-def test_which_sentences_decide_something_and_say_why(said: str, decides: bool) -> None:
-    assert bool(talk.decisions_in(said)) is decides
-    assert bool(talk.decisions_in(f"It is done.\n{said}\nAll is well.")) is decides
-
-
-def test_a_sentence_that_decides_nothing_hides_none_behind_it() -> None:
-    decided = "We chose a jitter because all gateways renewed at once."
-    assert talk.decisions_in(f"Which one? Let me look at each gateway, because that says it. {decided}") == [decided]
-
-
-def test_only_what_the_user_and_the_agent_said_is_said() -> None:
-    rows = [("1", "user: go on"), ("2", "tool: ls"), ("3", "assistant: done"), ("4", "user:  "), ("5", "user: thanks")]
-    assert [(one.id, one.by, one.text, one.prompt) for one in talk.said_in(rows)] == [
-        ("1", "user", "go on", 1), ("3", "assistant", "done", 1), ("5", "user", "thanks", 3),
-    ]  # fmt: skip
-
-
-def test_code_decides_nothing() -> None:
-    chosen = "We chose a pause because all gateways renewed."
-    fenced = "```\nWe chose a jitter because all of them renewed.\n```"
-    assert talk.decisions_in(f"{fenced}\n{chosen}\n{fenced}") == [chosen]
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("x" * 300, "x" * 300),
-        ("x" * 301, "x" * 299 + "…"),
-        ("word " * 80, "word " * 59 + "word…"),
-        ("a" * 298 + ", " + "b" * 9, "a" * 298 + "…"),
-        ("two\n  lines", "two lines"),
-    ],
-)
-def test_what_was_said_is_one_line_and_cut_between_words(text: str, shown: str) -> None:
-    assert talk.cut(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -520,126 +394,8 @@ def worked(*before: Any, after: tuple[Any, ...] = (), names: tuple[Any, ...] = (
     )
 
 
-def test_edits_weigh_three_reads_and_files_fade() -> None:
-    read, edit = [call(n, "Read", file="read.py") for n in (1, 2)], call(3, "MultiEdit", file="edited.py")
-    found = worked(*read, edit).files()
-    assert [(one.file, one.reads, one.edits) for one in found] == [("edited.py", 0, 1), ("read.py", 2, 0)]
-    assert [(one.calls_before, one.prompts_before, one.again) for one in found] == [(0, 6, False), (1, 7, False)]
-    many = [call(n, "Read", file="read.py") for n in (2, 3, 4, 5)]
-    assert [one.file for one in worked(call(1, "Write", file="edited.py"), *many).files()] == ["read.py", "edited.py"]
-    long_ago = [call(n, file="other.py" if n > 1 else "old.py") for n in range(1, 81)]
-    assert [one.file for one in worked(*long_ago).files()] == ["other.py", "old.py"]
-    again = worked(edit, call(4, "Read", file="b.py"), after=(call(5, "Read", file="edited.py"),)).files()
-    assert [(one.file, one.again) for one in again] == [("b.py", False), ("edited.py", True)]
-
-
-@pytest.mark.parametrize(
-    ("command", "file"),
-    [
-        ("pytest tests/test_a.py", "tests/test_a.py"),
-        ("pytest /w/tests/test_a.py", "tests/test_a.py"),
-        ("pytest ./tests/test_a.py", "tests/test_a.py"),
-        ("pytest test_a.py", ""),
-        ("git add tests/test_a.py", ""),
-        ("make tests/{a,b}.py", ""),
-    ],
-)
-def test_the_file_that_a_command_names_was_read(command: str, file: str) -> None:
-    found = worked(call(1, command=command)).files()
-    assert [(one.file, one.reads, one.edits) for one in found] == ([(file, 1, 0)] if file else [])
-    assert worked(call(1, command=command, outcome="failed")).files() == []
-
-
 def named(name: str, *, first: int = 1, last: int = 2, uses: int = 1, weight: float = 1.0, place: str = "a.py") -> Any:
     return {"name": name, "first": first, "last": last, "calls": uses, "weight": weight, "place": place, "written": 0}
-
-
-def test_names_by_their_fading_weight_and_those_that_came_back_last() -> None:
-    before = [call(number) for number in range(1, 42)]
-    names = (
-        named("oldLease", weight=2.0, last=1),
-        named("newLease", weight=1.0, last=41),
-        named("backLease", weight=9.0, last=43),
-        named("laterLease", first=42, last=42, weight=9.0),
-        named("in_progress", weight=9.0, last=41),
-        named("nnewLease", weight=9.0, last=41),
-        named("Bash", weight=9.0, last=41),
-    )
-    found = worked(*before, after=(call(42), call(43)), names=names).found_names()
-    assert [(one.name, one.calls_before, one.again) for one in found] == [
-        ("newLease", 0, False),
-        ("oldLease", 40, False),
-        ("backLease", 0, True),
-    ]
-    assert [one.prompts_before for one in found] == [0, 8, 0]
-
-
-def test_of_names_that_always_come_together_two_weigh_in_full() -> None:
-    fields = tuple(named(f"field_{letter}xyz", weight=6.0) for letter in "abc")
-    other = named("otherName", uses=5, weight=5.0)
-    found = worked(call(1), call(2), names=(*fields, other)).found_names()
-    assert [one.name for one in found] == ["field_axyz", "field_bxyz", "otherName", "field_cxyz"]
-
-
-def test_the_place_of_a_name_is_not_its_own_file() -> None:
-    names = (named("src/lease.py", place="/w/src/lease.py"), named("lease.py", place="./src/lease.py", weight=0.5))
-    assert [(one.name, one.place) for one in worked(call(1), call(2), names=names).found_names()] == [
-        ("src/lease.py", "src/lease.py"),
-        ("lease.py", ""),
-    ]
-
-
-def test_commands_as_they_were_run_last_checks_before_the_rest() -> None:
-    runs = [
-        call(1, command="cd /w && npm run dev"),
-        call(2, command="npm run dev"),
-        call(3, command="make test 2>&1 | tail", outcome="failed", error="E: it   broke"),
-        call(4, command='cd "/w" && go run it', outcome="failed", error="command timed out"),
-    ]
-    found = worked(*runs, after=(call(5, command="npm run dev"),)).commands()
-    assert [(one.command, one.runs, one.outcome, one.error, one.again) for one in found] == [
-        ("make test 2>&1 | tail", 1, "failed", "E: it broke", False),
-        ("go run it", 1, "failed", "", False),
-        ("npm run dev", 2, "ok", "", True),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("error", "shown"),
-    [
-        ("TypeError: x", "TypeError: x"),
-        ("x" * 300, "x" * 200),
-        ("[test] FAIL: x", "[test] FAIL: x"),
-        ("[test] ERROR task failed", ""),
-        ("<tool_use_error>x", ""),
-        ("12│ code", ""),
-        ("12 | code", ""),
-        ("12 files failed", "12 files failed"),
-    ],
-)
-def test_which_errors_tell_of_the_work(error: str, shown: str) -> None:
-    found = worked(call(1, "Edit", file="a.py", outcome="failed", error=error)).errors()
-    assert [(one.error, one.doing) for one in found] == ([(shown, "Edit a.py")] if shown else [])
-
-
-def test_errors_that_no_success_has_answered_stand_first_and_each_once() -> None:
-    def failed(number: int, command: str, error: str) -> Any:
-        return call(number, command=command, outcome="failed", error=error)
-
-    found = worked(
-        failed(1, "make test", "E: 3 of 7 failed"),
-        failed(2, "make lint", "E: a line is long"),
-        failed(3, "make test", "E: 2 of 9 failed"),
-        call(4, command="make lint"),
-        failed(5, "ls gone", "ls: cannot access gone"),
-        failed(6, "make docs", "E: no page"),
-        after=(call(7, command="make docs && make all"),),
-    ).errors()
-    assert [(one.error, one.answered, one.calls_before) for one in found] == [
-        ("E: 2 of 9 failed", False, 3),
-        ("E: no page", True, 0),
-        ("E: a line is long", True, 4),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core import quoting
-from core.names import names_in
-from recall.by_name import query_names, work_cards
+from recall.by_name import work_cards
 from session.inject import work, work_queries
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -220,60 +219,6 @@ def name(text: str, place: str, *, last: int = 10, weight: float = 3.0, calls: i
     }  # fmt: skip
 
 
-def test_what_was_at_work_last_and_most_stands_first() -> None:
-    names = [name("oldName", "a.py", last=1), name("newName", "a.py"), name("strongName", "b.py", weight=30.0)]
-    assert work.working_set(names, 10, without=(), characters=200) == [
-        ("b.py", ["strongName"]),
-        ("a.py", ["newName", "oldName"]),
-    ]
-    assert work.working_set(names, 10, without={"newName"}, characters=200)[1] == ("a.py", ["oldName"])
-    assert work.working_set([name("a_b", "a.py", last=1)], 400, without=(), characters=200) == [], "faded"
-
-
-def test_outside_of_files_names_that_the_agent_was_only_shown_come_last() -> None:
-    fields = [name(f"field_{letter}", "gh api", weight=9.0, written=letter in "bd") for letter in "abcdef"]
-    fields += [name("tideTable", "a.py", weight=9.0), name("tideGauge", "a.py", weight=9.0)]
-    assert work.working_set(fields, 10, without=(), characters=52) == [
-        ("a.py", ["tideGauge", "tideTable"]),
-        ("", ["field_b", "field_d"]),
-    ]
-    assert len(work.working_set(fields, 10, without=(), characters=500)[1][1]) == 6
-
-
-def test_what_the_agent_wrote_counts_half_as_much_again() -> None:
-    for weight, first in ((2.9, "wroteIt"), (3.1, "readIt")):
-        names = [name("wroteIt", "a.py", weight=2.0, written=3), name("readIt", "a.py", weight=weight)]
-        names[1]["name"] = "readIt_"  # of the same length
-        shown = work.working_set(names, 10, without=(), characters=200)
-        assert shown[0][1][0].rstrip("_") == first
-
-
-@pytest.mark.parametrize(
-    ("known", "shown"),
-    [
-        ("", ["src/deep/tide.py", "src/gauge.py", "test/gauge.py"]),
-        ("in /home/a/src/deep/tide.py and src/gauge.py", ["tide.py", "src/gauge.py", "test/gauge.py"]),
-        ("in deep/tide.py", ["src/deep/tide.py", "src/gauge.py", "test/gauge.py"]),
-        ("see `src/deep/tide.py:12`.", ["tide.py", "src/gauge.py", "test/gauge.py"]),
-        ("in src/deep/tide.pyi, another", ["src/deep/tide.py", "src/gauge.py", "test/gauge.py"]),
-        ("in oldsrc/deep/tide.py, another", ["src/deep/tide.py", "src/gauge.py", "test/gauge.py"]),
-        ("in src/deep/tide.py and lib/tide.py", ["src/deep/tide.py", "src/gauge.py", "test/gauge.py"]),
-    ],
-)
-def test_of_a_path_that_the_reader_knows_the_name_of_the_file_will_do(known: str, shown: list[str]) -> None:
-    places = ("src/deep/tide.py", "src/gauge.py", "test/gauge.py")
-    names = [name(f"nameOf{at}", place) for at, place in enumerate(places)]
-    found = work.working_set(names, 10, without=(), characters=200, known=names_in(known)[1])
-    assert sorted(place for place, _ in found) == sorted(shown)
-
-
-def test_a_known_path_leaves_room_for_names() -> None:
-    names = [name("nameOfIt", "src/very/deep/down/tide.py")]
-    for room, known, shown in ((42, "", True), (41, "", False), (20, "src/very/deep/down/tide.py", True)):
-        found = work.working_set(names, 10, without=(), characters=room, known=[known])
-        assert bool(found) is shown
-
-
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     st.lists(st.tuples(st.text("abXY_", min_size=4, max_size=12), st.sampled_from(["a/b.py", "a/c.py", "make x", ""]))),
@@ -291,40 +236,9 @@ def test_queries_name_places_that_a_reader_knows() -> None:
     names += [name(f"secondName{n}", "docs/a b.md", weight=1.0) for n in range(9)]
     asked = work_queries.queries(names, 10, told=(), shown=(), extras=["commands"])
     assert asked[0] == "cli/strategy/ go test commands"
-    assert all(len(query) <= work_queries.QUERY_CHARS and query_names.units_of(query) for query in asked)
+    assert all(len(query) <= work_queries.QUERY_CHARS and work_cards.units_of(query) for query in asked)
     assert work_queries.queries(names, 10, told={one["name"] for one in names}, shown=(), extras=[]) == []
     assert work_queries.queries([], 0, told=(), shown=(), extras=["commands"]) == []
-
-
-@pytest.mark.parametrize(
-    ("query", "units"),
-    [
-        ("cli/strategy/ go test commands", ["cli/strategy/", "go test", "commands"]),
-        ("go test hooks.go, phase.go", ["go test", "hooks.go", "phase.go"]),
-        ("why did we raise the lease", []),
-        ("commands", []),
-        ("/", []),
-    ],
-)
-def test_a_query_is_made_of_units_or_it_is_none(query: str, units: list[str]) -> None:
-    assert query_names.units_of(query) == units
-
-
-@pytest.mark.parametrize(
-    ("place", "unit", "there"),
-    [
-        ("cmd/cli/strategy/hooks.go", "strategy/", True),
-        ("cmd/cli/strategy/hooks.go", "cli/strategy/", True),
-        ("cmd/cli/strategy/hooks.go", "li/strategy/", False),
-        ("cmd/cli/strategy/hooks.go", "cmd/", False),
-        ("cmd/cli/strategy/hooks.go", "hooks.go", True),
-        ("cmd/cli/strategy/webhooks.go", "hooks.go", False),
-        ("go test", "go test", True),
-        ("go test", "go", False),
-    ],
-)
-def test_a_unit_means_its_places(place: str, unit: str, there: bool) -> None:
-    assert work_cards.is_at(place, unit) is there
 
 
 @pytest.mark.parametrize("letter", ["w", "潮"])
@@ -359,17 +273,6 @@ def test_a_file_s_name_stays_a_name(run: Run, tmp_path: Path) -> None:
     assert "\n## Do" not in text
     assert "$(touch" not in text.partition("**More, ")[2]
     assert "`id`" not in text
-
-
-def test_files_that_only_tests_make_up_are_not_shown() -> None:
-    names = [
-        name("a.go", "x/real.go"),
-        name("file1.txt", "x/real.go"),
-        name("real.go", "x/real.go"),
-        name("committed.go", "make x"),
-    ]
-    shown = work.working_set(names, 10, without=(), characters=300)
-    assert shown == [("x/real.go", []), ("", ["committed.go"])]
 
 
 @pytest.mark.parametrize(
@@ -411,46 +314,6 @@ def test_four_calls_are_no_work_to_point_to(run: Run, tmp_path: Path, count: int
     assert ("**At work, by file:**" in compacted(run, made.path)) is (count == 5)
 
 
-def test_the_working_set_takes_its_room_to_the_letter() -> None:
-    names = [name("highWater", "src/tide.py"), name("lowWater", "src/tide.py", weight=2.0)]
-    first = len("highWater") + 1 + len("tide.py") + 4 + len("src") + 4
-    both = first + len("lowWater") + 1
-    for room, shown in (
-        (first - 1, ["lowWater"]),
-        (first, ["highWater"]),
-        (both - 1, ["highWater"]),
-        (both, ["highWater", "lowWater"]),
-    ):
-        found = work.working_set(names, 10, without=(), characters=room)
-        assert [one for _, inside in found for one in inside] == shown, room
-
-
-def test_the_working_set_has_so_many_files_and_names() -> None:
-    names = [
-        name(f"{letter}Name{number}", f"src/{letter}.py", weight=40.0 - 10 * at - number)
-        for at, letter in enumerate("abc")
-        for number in range(3)
-    ]
-    names += [name("lateName", "src/b.py", weight=0.5), name("nowhereName", "", weight=0.4)]
-    found = work.working_set(names, 10, without=(), characters=900, most_files=2, most_names=4)
-    assert found == [
-        ("src/a.py", ["aName0", "aName1", "aName2"]),
-        ("src/b.py", ["bName0", "bName1", "bName2", "lateName"]),
-        ("", ["nowhereName"]),
-    ]
-    del names[-2:]
-    found = work.working_set(names, 10, without=(), characters=900, most_files=2, most_names=2)
-    assert found == [("src/a.py", ["aName0", "aName1"]), ("src/b.py", ["bName0", "bName1"])]
-    every = work.working_set(names, 10, without=(), characters=900)
-    assert [place for place, _ in every] == ["src/a.py", "src/b.py", "src/c.py"]
-    assert {len(inside) for _, inside in every} == {3}
-
-
-def test_what_stands_in_a_longer_name_is_not_repeated() -> None:
-    names = [name("tideTable", "src/a.py", weight=9.0), name("tideTab", "src/b.py"), name("Table", "src/a.py")]
-    assert work.working_set(names, 10, without=(), characters=900) == [("src/a.py", ["tideTable"])]
-
-
 @pytest.mark.parametrize(
     ("place", "shown"),
     [
@@ -471,80 +334,6 @@ def test_what_stands_in_a_longer_name_is_not_repeated() -> None:
 )
 def test_names_stand_below_files_of_the_project(place: str, shown: str) -> None:
     assert work.working_set([name("tideTable", place)], 10, without=(), characters=900) == [(shown, ["tideTable"])]
-
-
-def test_names_at_work_no_more_are_not_shown() -> None:
-    for last, shown in ((10, True), (-110, False)):
-        found = work.working_set([name("tideTable", "a.py", last=last, weight=1.0)], 10, without=(), characters=99)
-        assert bool(found) is shown
-
-
-@pytest.mark.parametrize(
-    ("places", "asked"),
-    [
-        (["src/deep/tide.py"], ["tide.py"]),
-        (["src/deep/tide.py", "src/deep/gauge.py"], ["src/deep/"]),
-        (["tide.py", "make test"], ["tide.py make test"]),
-        (["make test", "make test", "tide.py"], ["tide.py make test"]),
-        (["make test"], []),
-        (["src/ti de.py"], []),
-        (["odd dir/tide.py"], ["tide.py"]),
-        (["x" * 29 + ".py"], ["x" * 29 + ".py"]),
-        (["x" * 30 + ".py"], []),
-        (["a.py", "b.py", "c.py", "d.py", "e.py"], ["a.py b.py c.py", "d.py e.py"]),
-        ([f"{letter * 10}.py" for letter in "abcdefghijkl"], 3),
-    ],
-)
-def test_what_the_queries_of_a_signpost_are_made_of(places: list[str], asked: list[str] | int) -> None:
-    names = [name(f"name{at}{number}Of", place) for at, place in enumerate(places) for number in range(4)]
-    found = work_queries.queries(names, 10, told=(), shown=(), extras=[])
-    assert found == asked or len(found) == asked
-    assert all(len(query.split()) <= 4 for query in found)
-
-
-@pytest.mark.parametrize(
-    ("place", "units"),
-    [
-        ("", []),
-        ("go test", ["go test"]),
-        ("mise-run", ["mise-run"]),
-        ("a|b", []),
-        ("tide.py", ["tide.py"]),
-        ("/tide.py", ["tide.py"]),
-        ("src/tide.py", ["tide.py", "src/"]),
-        ("/a/b_1/c.d/tide@2.py", ["tide@2.py", "b_1/c.d/"]),
-        ("odd dir/tide.py", ["tide.py"]),
-        ("odd dir/a/b/tide.py", ["tide.py", "a/b/"]),
-        ("src/ti de.py", []),
-        ("src/潮.py", []),
-    ],
-)
-def test_what_a_place_can_be_asked_for_by(place: str, units: list[str]) -> None:
-    assert work_queries._units(place) == units
-
-
-def test_commands_and_decisions_are_asked_for_though_no_name_is_missing() -> None:
-    names = [name("tideTable", "src/tide.py"), name("gaugeTable", "lib/gauge.py", weight=9.0)]
-    shown = {one["name"] for one in names}
-    assert work_queries.queries(names, 10, told=(), shown=shown, extras=["commands", "decisions"]) == [
-        "gauge.py commands decisions"
-    ]
-    long = [name("tideTable", f"src/{'x' * 22}.py", weight=9.0), name("otherTable", "src/b.py")]
-    assert work_queries.queries(long, 10, told=(), shown={"tideTable", "otherTable"}, extras=["commands"]) == [
-        "src/ commands"
-    ]
-    assert work_queries.queries(names, 10, told=(), shown=shown, extras=[]) == []
-
-
-@pytest.mark.parametrize("extras", [[], ["commands"], ["commands", "decisions"]])
-def test_a_place_too_long_to_stand_beside_the_words_is_asked_for_all_the_same(extras: list[str]) -> None:
-    place = "harbour-gauge/tables-of-each-year/tide_table_importer_test.py"
-    names = [name(f"name{number}Of", place) for number in range(4)]
-    asked = " ".join(["tide_table_importer_test.py", *extras])
-    assert work_queries.queries(names, 10, told=(), shown=(), extras=extras) == [asked]
-    names.append(name("otherTable", "b.py", weight=9.0))
-    found = work_queries.queries(names, 10, told=(), shown=(), extras=extras)
-    assert {*extras, "b.py", "tide_table_importer_test.py"} == set(" ".join(found).split())
 
 
 def test_a_process_of_pi_that_comes_after_gets_the_signpost_that_the_ended_one_took_along(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""The commands that a signpost prints: recalls by file, folder and program that bring back most of what is missing.
+"""The queries that a recovery note prints: by file, folder and program, those that bring back most of what is missing.
 
 What each would answer is known exactly, since the cards are dealt here as `recall.by_name.work_cards` deals them. Hot
 path.
@@ -20,32 +20,28 @@ QUERY_CHARS = 32
 _MOST_UNITS = 3
 _MOST_TRIED = 16
 _LEAST_GAIN = 0.5
-_EXTRAS = (query_names.COMMANDS, query_names.DECISIONS)
 _SHORTNESS = 0.6
 _LINE_CHARS = 40
 """About what the places themselves take of an answer, a line each."""
 
 
 def queries(
-    names: Sequence[Name], total: int, *, told: Container[str], shown: Container[str], extras: Sequence[str]
+    names: Sequence[Name], total: int, *, told: Container[str], shown: Container[str], commands: bool
 ) -> list[str]:
     """Up to three queries, the one that brings back most first.
 
     Args:
         total: calls of the session so far.
         told: names in the client's summary.
-        shown: the text of the signpost, or its names.
-        extras: the words `commands` and `decisions`, where there are any to bring back.
+        shown: the text of the note, or its names.
+        commands: whether one of them asks for commands, too.
     """
     weights = work_cards.weights_of(names, total, told)
-    by_place: dict[str, list[Name]] = {}
+    by_unit: dict[str, list[Name]] = {}
     for name in names:
         if name["name"] in weights:
-            by_place.setdefault(name["place"], []).append(name)
-    by_unit: dict[str, list[Name]] = {}
-    for place, inside in by_place.items():
-        for unit in _units(place):
-            by_unit.setdefault(unit, []).extend(inside)
+            for unit in _units(name["place"]):
+                by_unit.setdefault(unit, []).append(name)
     seen = {name for name in weights if name in told or name in shown}
     missing = {
         unit: sum(weights[name["name"]] for name in inside if name["name"] not in seen)
@@ -54,28 +50,27 @@ def queries(
     likely = sorted(missing, key=lambda unit: -missing[unit])[:_MOST_TRIED]
     dealt = {unit: work_cards.deal(by_unit[unit], weights, work_cards.MOST_CHARS) for unit in likely}
     chosen: list[list[str]] = []
-    waiting = list(extras)
     for _ in range(MOST_QUERIES):
         used = {unit for query in chosen for unit in query}
-        units = _query(dealt, weights, seen, used, waiting[:1])
+        units = _query(dealt, weights, seen, used, [query_names.COMMANDS] if commands else [])
         if units:
-            waiting = waiting[1:]
-        elif waiting:  # no place is short enough to stand beside the word
-            units = _query(dealt, weights, seen, used, ())
+            commands = False
+        elif commands:  # no place is short enough to stand beside the word
+            units = _query(dealt, weights, seen, used, [])
         if not units:
             break
         chosen.append(units)
-    if waiting and not chosen:  # nothing is missing by name; they are asked for with the place that was most at work
+    if commands and not chosen:  # no name is missing; they are asked for with the place that was most at work
         known = [unit for unit in by_unit if query_names.is_anchor(unit) and len(unit) <= QUERY_CHARS // 2]
         chosen = [[max(known, key=lambda unit: sum(weights[name["name"]] for name in by_unit[unit]))]] if known else []
-    if chosen:
-        chosen[-1] += waiting
+    if commands and chosen:
+        chosen[-1].append(query_names.COMMANDS)
     return [" ".join(sorted(units, key=_order)) for units in chosen]
 
 
 def _order(unit: str) -> tuple[bool, bool]:
-    """Files and folders, then programs, then the words."""
-    return unit in _EXTRAS, not query_names.is_anchor(unit)
+    """Files and folders, then programs, then the word."""
+    return unit == query_names.COMMANDS, not query_names.is_anchor(unit)
 
 
 def _query(
@@ -83,11 +78,11 @@ def _query(
     weights: Mapping[str, float],
     seen: set[str],
     used: Container[str],
-    extra: Sequence[str],
+    given: Sequence[str],
 ) -> list[str]:
     """The units of one query, greedily; what they bring back is added to `seen`."""
-    units = list(extra)
-    room = work_cards.MOST_CHARS - (work_cards.COMMANDS_CHARS if extra else 0)
+    units = list(given)
+    room = work_cards.MOST_CHARS - (work_cards.COMMANDS_CHARS if given else 0)
     characters = QUERY_CHARS - sum(len(unit) + 1 for unit in units)
     brought: set[str] = set()
     while len(units) < _MOST_UNITS:
@@ -99,11 +94,10 @@ def _query(
                 continue
             found, left = _within(names, room)
             gain = sum(weights[name] for name in found if name not in seen and name not in brought)
-            gain /= (len(unit) + 6) ** _SHORTNESS
-            if gain > best[0]:
-                best = (gain, unit, found, left)
-        gain, unit, found, left = best
-        if gain * (len(unit) + 6) ** _SHORTNESS < _LEAST_GAIN:
+            if gain >= _LEAST_GAIN:
+                best = max(best, (gain / (len(unit) + 6) ** _SHORTNESS, unit, found, left), key=lambda one: one[0])
+        _, unit, found, left = best
+        if not unit:
             break
         units.append(unit)
         brought.update(found)

@@ -1,0 +1,168 @@
+"""The recovery note: where the work of a session stands after a compaction, and how to get the rest back. Hot path.
+
+It is made of what the session did, spends nothing on what the client's own summary has, and stays within its budget.
+"""
+
+from __future__ import annotations
+
+from core import shell_command
+from core.names import names_in
+from core.quoting import as_code, clip, cost, enclose, one_line
+from core.store.sessions import calls as store
+from recall.by_name import work_cards
+from session import own_command
+from session.inject import note_queries, work
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypedDict
+
+    import apsw
+
+    from core.records import Call, Session
+    from session.state.schema import Memory
+
+    class Note(TypedDict):
+        """A text and what went into it; "" where the summary leaves nothing to say."""
+
+        content: str
+        files: int
+        queries: list[str]
+        memories: list[Memory]
+
+
+HEADING = "## Session Recovery"
+SOURCE = "session-recovery"
+LEAST_CALLS = 5
+"""With fewer calls there is no work to tell of."""
+TASK_CHARS, STEP_CHARS, ERROR_CHARS = 150, 100, 90
+COMMAND_CHARS, MOST_COMMANDS, COMMANDS_CHARS = 90, 3, 110
+_PROMPTS, _PROMPT_CHARS = 12, 12_000
+_SAME = 40
+"""So many of a text's first characters tell whether a summary has it."""
+_LEAST_ROOM = 80
+_QUERIES_ROOM = note_queries.MOST_QUERIES * note_queries.QUERY_CHARS + 90
+_FIRST_TO_GO = ("commands", "failure", "step", "task")
+"""Where the lines leave no room for the working set, in this order."""
+
+
+def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int, agent: str) -> Note | None:
+    """The note of a session within `max_tokens` estimated tokens; None where it did too little to tell of.
+
+    Of the path by which its commands name us, `own_command.uncounted` tokens do not count.
+
+    Args:
+        kept: what the client still has before it beside the summary that the store knows.
+        agent: the client.
+    """
+    about = store.session(db, session)
+    if about is None or about["calls"] < LEAST_CALLS:
+        return None
+    compactions = store.compactions(db, session)
+    summary = f"{compactions[-1]['summary'] if compactions else ''}\n{kept}"
+    calls = store.calls(db, session)
+    commands = [
+        call
+        for call in work.standing(work_cards.ranked_commands(calls, work_cards.COMMAND_CHARS))
+        if call["command"] not in summary
+    ]
+    prompts = [text[:_PROMPT_CHARS] for text in store.prompts(db, session, _PROMPTS)]
+    lines = _standing(about, calls, prompts, summary) | _run_before(commands)
+    names = store.names(db, session)
+    told = names_in(summary)[0]
+    most = own_command.most(note_queries.MOST_QUERIES, agent)
+    for dropped in ("", *_FIRST_TO_GO):
+        lines.pop(dropped, None)
+        fixed = list(lines.values())
+        # The queries are chosen for what the rest leaves out; so their room is guessed at first.
+        room = (max_tokens - cost(enclose(SOURCE, [HEADING, *fixed]))) * 4 - _QUERIES_ROOM
+        asked: list[str] | None = None
+        while room >= _LEAST_ROOM:
+            shown = work.working_set(names, about["calls"], without=told, characters=room)
+            text = [*fixed, *_working_set(shown)]
+            if asked is None:
+                asked = note_queries.queries(
+                    names, about["calls"], told=told, shown="\n".join(text), commands=len(commands) > 1
+                )[:most]
+                left = max_tokens + own_command.uncounted(len(asked), agent)
+                room = (left - cost(enclose(SOURCE, [HEADING, *fixed, *_more(asked, agent)]))) * 4
+                continue
+            text += _more(asked, agent)
+            content = enclose(SOURCE, [HEADING, *text]) if text else ""
+            over = cost(content) - left
+            if over <= 0:
+                files = sum(bool(place) for place, _ in shown)
+                return {"content": content, "files": files, "queries": asked, "memories": []}
+            room -= over * 4 + 4
+    return None
+
+
+def _standing(about: Session, calls: Sequence[Call], prompts: Sequence[str], summary: str) -> dict[str, str]:
+    """Task, open step, open failure: each where the summary has it not."""
+    lines: dict[str, str] = {}
+    plain = _plain(summary)
+    task = one_line(work.last_task(prompts))
+    if task and _plain(task)[:_SAME] not in plain:
+        lines["task"] = f'**Task:** "{clip(task, TASK_CHARS, TASK_CHARS // 2)}"'
+    step = one_line(work.open_step(about, prompts))
+    if step and _plain(step)[:_SAME] not in plain:
+        lines["step"] = f"**Open step:** {clip(step, STEP_CHARS, STEP_CHARS // 2)}"
+    failure = work.open_failure(calls)
+    if failure is not None and failure["error"] not in summary:
+        command = as_code(failure["command"]) if len(failure["command"]) <= COMMAND_CHARS * 2 else ""
+        error = clip(one_line(failure["error"]), ERROR_CHARS, ERROR_CHARS // 2)
+        lines["failure"] = f"**Failed last:** {command + ': ' if command else ''}{error}"
+    return lines
+
+
+def _run_before(commands: Sequence[Call]) -> dict[str, str]:
+    """The commands that check the work, as they stand, with their outcome."""
+    shown: list[str] = []
+    room = COMMANDS_CHARS
+    for call in commands:
+        code, came = as_code(call["command"]), shell_command.told(call["command"], call["outcome"])
+        entry = f"{code} {came}".rstrip()
+        is_short = len(call["command"]) <= COMMAND_CHARS and len(entry) + 2 <= room
+        if code and is_short and len(shown) < MOST_COMMANDS and _is_check(call["command"]):
+            room -= len(entry) + 2
+            shown.append(entry)
+    return {"commands": f"**Run before:** {', '.join(shown)}"} if shown else {}
+
+
+def _is_check(command: str) -> bool:
+    """Whether a command does something that its outcome tells of: a test, a build; not what git is asked for."""
+    steps = shell_command.steps(command)
+    return any(shell_command.does(step) and step["program"] not in ("git", "gh") for step in steps)
+
+
+def _working_set(shown: Sequence[tuple[str, list[str]]]) -> list[str]:
+    """A line a file, files of one folder under it."""
+    folders: dict[str, list[str]] = {}
+    elsewhere = ""
+    for place, inside in shown:
+        folder, _, file = place.rpartition("/")
+        if place:
+            names = ": " + " ".join(inside) if inside else ""
+            folders.setdefault(one_line(folder), []).append(one_line(file) + names)
+        else:
+            elsewhere = " ".join(inside)
+    lines: list[str] = []
+    for folder, files in folders.items():
+        if len(files) > 1 and folder:
+            lines += [f"- {folder}/", *(f"  {file}" for file in files)]
+        else:
+            lines += [f"- {folder + '/' if folder else ''}{file}" for file in files]
+    if elsewhere:
+        lines.append(f"- elsewhere: {elsewhere}")
+    return ["**At work, by file:**", *lines] if lines else []
+
+
+def _more(queries: Sequence[str], agent: str) -> list[str]:
+    printed = [f"`{own_command.recall(query, agent)}`" for query in queries if as_code(query)]
+    return ["**More, by place:** " + ", ".join(printed)] if printed else []
+
+
+def _plain(text: str) -> str:
+    """The text in lower case, its white space as one space: as summaries repeat it."""
+    return " ".join(text.lower().split())
