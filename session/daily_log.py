@@ -94,7 +94,7 @@ def today(
         if (ours or not notes) and _time_of(lines[0]) < after:
             continue
         found.append(_entry(lines))
-    return [line for line in found if line][-most:]
+    return [line for line in found if line][-most:] if most else []
 
 
 def _time_of(heading: str) -> str:

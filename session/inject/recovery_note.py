@@ -68,7 +68,8 @@ def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int, agent: 
         if call["command"] not in summary
     ]
     prompts = [text[:_PROMPT_CHARS] for text in store.prompts(db, session, _PROMPTS)]
-    lines = _standing(about, calls, prompts, summary) | _run_before(commands)
+    lines = _standing(about, calls, prompts, summary)
+    lines |= _run_before([call for call in commands if f"`{call['command']}`" not in lines.get("failure", "")])
     names = store.names(db, session)
     told = names_in(summary)[0]
     most = own_command.most(note_queries.MOST_QUERIES, agent)

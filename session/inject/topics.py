@@ -71,12 +71,21 @@ _GOING_ON = frozenset(
 )
 # With which a request begins, so that one more word says what is wanted: "fix login", "why login".
 _VERBS = frozenset(
-    "add adjust align allow build bump cache change clean configure connect convert cover create debug delete deploy"
-    " describe design disable document drop enable explain expose extract filter find fix format generate handle hide"
-    " how implement improve install investigate list make migrate mock move optimize parse port prevent print publish"
-    " reduce refactor release remove rename render repair replace restore revert review rewrite rotate set setup show"
-    " simplify sort split support switch translate turn update upgrade why write".split()
+    "add adjust align allow build bump cache change clean configure connect convert cover create debug delete"
+    " deploy describe design disable document drop enable explain expose extract filter find fix format generate"
+    " handle hide how implement improve install integrate investigate list make migrate mock move optimize paginate"
+    " parse port prevent print publish reduce refactor release remove rename render repair replace restore revert"
+    " review rewrite rotate set setup show simplify sort split support switch translate turn update upgrade why"
+    " write".split()
 )
+_ARTICLES = frozenset("the a an our my all every each".split())
+_FAULTS = frozenset("broken fails failing fail failed crashes crash hangs leaks wrong missing slow".split())
+# Of scripts without spaces, of which a few characters say as much as a sentence.
+_GOING_ON_UNSPACED = (
+    "请继续 继续 好的 谢谢 可以 是的 没问题 请 好 对 嗯 はい 続けてください 続けて お願いします"
+    " ありがとう 네 계속 고마워"
+).split()
+_LEAST_UNSPACED = 4
 
 
 def query_of(messages: Sequence[Message], message: str = "") -> str:
@@ -104,17 +113,25 @@ def is_topic(text: str) -> bool:
 
 
 def is_request(text: str) -> bool:
-    """Whether a message says what a person wants done: not that the work may go on, or that it is well."""
+    """Whether a message says what a person wants done: not that the work may go on, or that it is well.
+
+    A long one does by its words; a short one where it is an imperative, a question or a fault with a word of its own.
+    """
     plain = _said(text)
-    if not plain or is_status_question(text):
-        return False
-    order = [word for word in words.split(plain[:1000]) if word not in words.STOP_WORDS]
-    telling = {word for word in order if word not in _GOING_ON and len(word) > 1}
-    if any(not word.isascii() for word in telling):
+    for phrase in () if plain.isascii() else _GOING_ON_UNSPACED:
+        plain = plain.replace(phrase, " ")
+    if sum(character >= "\u3040" and character.isalpha() for character in plain) >= _LEAST_UNSPACED:
         return True
-    begins = next((word for word in order if word not in _GOING_ON or word in _VERBS), "")
-    least = _LEAST_WORDS if begins in _VERBS else _REQUEST_WORDS
-    return len(telling | {begins}) >= least and telling != {begins}
+    order = words.split(plain[:1000])
+    while order and order[0] not in _VERBS and (order[0] in words.STOP_WORDS - _ARTICLES or order[0] in _GOING_ON):
+        order = order[1:]
+    telling = {word for word in order if word not in words.STOP_WORDS and word not in _GOING_ON and len(word) > 1}
+    if len(telling) >= _REQUEST_WORDS and is_topic(text):
+        return True
+    if not order or len(telling - {order[0]}) == 0 or is_status_question(text):
+        return False
+    is_fault = order[0] in _ARTICLES and not _FAULTS.isdisjoint(order) and len(telling) > 1
+    return order[0] in _VERBS or is_fault
 
 
 def _said(text: str) -> str:

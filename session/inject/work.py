@@ -137,7 +137,7 @@ def is_failure(error: str) -> bool:
 
 def files_at_work(names: Sequence[Name], total: int, most: int) -> list[str]:
     """The files last at work, most needed first."""
-    return [file for file, _ in working_set(names, total, characters=1000, most_files=most, most_names=0) if file]
+    return [file for file, _ in working_set(names, total, characters=1000, most_files=most, most_names=1) if file]
 
 
 def working_set(

@@ -204,16 +204,15 @@ def test_faults_of_settings_are_told_where_they_were_not_before(monkeypatch: pyt
 @pytest.mark.parametrize(
     ("words", "done"),
     [
-        ((), False), (("zzz",), False), (("task",), False), (("task", "s", "x"), False), (("queries",), False),
+        ((), False), (("zzz",), False), (("task",), False), (("task", "s", "x"), False), (("queries", "s"), False),
         (("notice", "s"), False), (("observe", "s"), False), (("notice",), True), (("task", "s"), True),
-        (("queries", "s"), True),
+        (("task", "s"), True),
     ],
 )  # fmt: skip
 def test_the_words_of_a_background_job(monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], done: bool) -> None:
     monkeypatch.setattr("core.process.background_process.stop_in_time", lambda: True)
     monkeypatch.setattr("session.compaction.client_compaction.notify", lambda _: {"did": "notice"})
-    monkeypatch.setattr("session.task_job.run", lambda *_, **__: {"did": "task"})
-    monkeypatch.setattr("session.inject.query_selection.run_in_background", lambda *_, **__: {"did": "queries"})
+    monkeypatch.setattr("session.checkpoint_run.task_job", lambda *_, **__: {"did": "task"})
     left: list[bool] = []
     monkeypatch.setattr(background, "_leave_project", lambda: left.append(True))
     assert background.run(words) == ({"did": words[0]} if done else None)

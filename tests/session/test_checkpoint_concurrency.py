@@ -13,7 +13,7 @@ import pytest
 from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 
 from core import config
-from session import checkpoint
+from session import checkpoint, checkpoint_run
 from session.state import zones
 
 pytestmark = pytest.mark.spawned
@@ -112,7 +112,7 @@ def test_a_session_cleared_during_a_recall_keeps_only_the_turn(
 
     monkeypatch.setattr(zones, "finish", during)
     turn = checkpoint.turn_of(percent=45, files=["new.py"], messages=[TASK])
-    checkpoint.save("s1", turn, config.load())
+    checkpoint_run.save("s1", turn, config.load())
     monkeypatch.undo()
     state = run("checkpoint", "show", "s1").result
     assert state["files"] == (["new.py"] if cleared else ["old.py", "new.py"])

@@ -14,7 +14,7 @@ from conftest import NOW_MS, PATIENCE_S, Run
 
 from core import config
 from core.process import background_process
-from session import checkpoint, session_store
+from session import checkpoint, checkpoint_run, session_store
 from session.context import Context
 from session.hook import call
 from session.inject import refresh, runner
@@ -45,9 +45,7 @@ def hook(event: str, **more: Any) -> call.Call:
     return given
 
 
-@pytest.mark.parametrize(
-    "session", ["task", "queries", "observe", "startup", "project", "refresh", "recovery", ".work"]
-)
+@pytest.mark.parametrize("session", ["task", "observe", "startup", "project", "refresh", "recovery", ".work"])
 def test_a_session_may_be_called_like_a_kind_of_work(run: Run, session: str) -> None:
     run("memory", "write", MEMORY, env=NOW)
     for other in ("a", session):
@@ -78,7 +76,7 @@ def test_a_turn_is_written_where_the_deadline_comes_while_the_state_is_locked(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The deadline's thread and the hook may both wait for the lock; who gets it first writes the turn."""
-    checkpoint.save("s1", checkpoint.turn_of(percent=10), config.load())
+    checkpoint_run.save("s1", checkpoint.turn_of(percent=10), config.load())
     lock = here / "sessions" / ".locks" / "s1"
     waiting, done = threading.Event(), threading.Event()
     recall = session_store.SessionStore.recall
@@ -115,18 +113,18 @@ def test_a_late_turn_keeps_its_events_and_what_is_pending(
 ) -> None:
     run("memory", "write", MEMORY, env=NOW)
     pending = {"id": "m", "terms": ["batches", "decodes", "rows"], "used": 0, "asked": False, "turns": 0}
-    checkpoint.save("s1", checkpoint.turn_of(percent=10), config.load())
+    checkpoint_run.save("s1", checkpoint.turn_of(percent=10), config.load())
     path = here / "sessions" / "s1.json"
     path.write_text(json.dumps({**state(here), "pendingFeedback": [pending]}))
     late: list[list[str]] = []
     compose = refresh.compose
 
-    def hangs(current: Any, moment: runner.Moment, hits: Any) -> Any:
-        context = moment.context
+    def hangs(current: Any, situation: runner.Situation, *more: Any) -> Any:
+        context = situation.context
         assert context.on_deadline is not None
         context.on_deadline()
         late.append([event["action"] for event in context.events])
-        return compose(current, moment, hits)
+        return compose(current, situation, *more)
 
     monkeypatch.setattr(refresh, "compose", hangs)
     entries = [{"id": "1", "role": "assistant", "text": "it decodes the rows in batches"}]
@@ -162,7 +160,7 @@ def test_what_fails_in_a_text_is_named(run: Run, monkeypatch: pytest.MonkeyPatch
         raise RuntimeError("no text today")
 
     monkeypatch.setattr(refresh, "compose", broken)
-    checkpoint.save("s1", checkpoint.turn_of(messages=[TASK]), config.load())
-    result = runner.inject(refresh, runner.Moment(Context("s1", config.load()), message="what's happening?"))
+    checkpoint_run.save("s1", checkpoint.turn_of(messages=[TASK]), config.load())
+    result = runner.inject(refresh, runner.Situation(Context("s1", config.load()), message="what's happening?"))
     assert (result["injected"], result["reason"]) == (False, "failed")
     assert result["refreshError"] == {"code": "RuntimeError", "message": "no text today"}

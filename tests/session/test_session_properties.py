@@ -135,12 +135,12 @@ class Session(RuleBasedStateMachine):
         assert state["recallCache"] == before["recallCache"]
         assert not state["warmZoneEntered"]
         assert not state["hotZoneEntered"]
-        made = recovery.text_of(
+        made = recovery.of_talk(
             state["checkpoint"]["currentTask"], state["checkpoint"]["filesModified"],
-            schema.memories(state["recallCache"]), state["checkpoint"]["recallQueries"], 300,
+            schema.memories(state["recallCache"]), state["checkpoint"]["recallQueries"], 300, "",
         )  # fmt: skip
         if state["checkpoint"]["currentTask"] or state["files"] or state["recallCache"]:
-            assert made is not None
+            assert made["content"]
         self.disk = json_text.dumps(state)
         self.warm_events = self.hot_events = 0
 
@@ -210,7 +210,7 @@ def test_any_json_is_a_state_or_damaged(value: Any) -> None:
     assert size(state) > 0
     zones.record_turn(state, checkpoint.turn_of(messages=["a message of some length"], files=["x"], percent=70))
     held = state["checkpoint"]["currentTask"], state["files"], schema.memories(state["recallCache"])
-    assert any(held) or recovery.text_of(*held, [], 300) is None
+    assert any(held) or not recovery.of_talk(*held, [], 300, "")["content"]
 
 
 @given(st.lists(st.integers(0, 3), max_size=8), st.lists(st.integers(0, 3), max_size=5))

@@ -49,14 +49,8 @@ class Noted(Step):
     def is_busy(self) -> None:
         self.asked.append("busy")
 
-    def is_overtaken(self) -> None:
-        self.asked.append("overtaken")
-
-    def follow_up(self, state: Any) -> None:
-        self.asked.append("follow")
-
-    def follow_up_late(self, state: Any) -> None:
-        self.asked.append("late")
+    def follow_up(self, state: Any, *, late: bool = False) -> None:
+        self.asked.append("late" if late else "follow")
 
 
 @pytest.fixture(autouse=True)
@@ -82,11 +76,11 @@ def on_disk() -> Any:
 def test_a_step_that_is_due_works_once_and_the_state_is_written_once(writes: list[Any]) -> None:
     one = Noted()
     state = run(context(), [one])
-    assert one.asked == ["change", "due", "change", "due", "work", "apply", "change", "due", "apply", "follow"]
+    assert one.asked == ["change", "due", "work", "apply", "follow"]
     assert on_disk() == (state["files"], state["injectedScopes"]) == (["a.py"], ["done"])
     again = Noted()
     run(context(), [again])
-    assert again.asked == ["change", "due", "change", "due", "work", "apply", "follow"], "nobody has written meanwhile"
+    assert again.asked == ["change", "due", "work", "apply", "follow"]
     assert on_disk() == (["a.py", "a.py"], ["done", "done"])
     assert len(writes) == 2
 
@@ -94,7 +88,7 @@ def test_a_step_that_is_due_works_once_and_the_state_is_written_once(writes: lis
 def test_a_step_that_is_not_due_only_changes(writes: list[Any]) -> None:
     one = Noted(False)
     run(context(), [one])
-    assert one.asked == ["change", "due", "change", "follow"]
+    assert one.asked == ["change", "due", "follow"]
     assert (on_disk(), len(writes)) == ((["a.py"], []), 1)
     quiet = Noted(False, changes=False)
     run(context(), [quiet])
@@ -124,7 +118,7 @@ def test_where_another_process_is_at_the_same_work() -> None:
         run(context(), [free])
     finally:
         lock.__exit__(None, None, None)
-    assert one.asked == ["change", "due", "busy", "change", "follow"]
+    assert one.asked == ["change", "due", "busy", "follow"]
     assert "work" in free.asked, "its caller holds the lock"
     after = Noted()
     run(context(), [after])
@@ -137,17 +131,21 @@ def test_its_lock_is_free_behind_it() -> None:
         pass
 
 
-def test_what_is_due_no_more_is_overtaken() -> None:
-    before, behind = Noted(True, False), Noted(True, True, False)
-    run(context(), [before])
-    assert before.asked == ["change", "due", "change", "due", "overtaken", "change", "follow"]
-    behind.name = "behind"
-    run(context(), [Noted(False, changes=False), behind])
-    assert behind.asked[-2:] == ["apply", "follow"], "nobody has written: what was due is done"
-    third = Noted(True, True, False)
-    third.meanwhile = lambda: run(context(), [Noted(False)])
-    run(context(), [third])
-    assert third.asked[-3:] == ["due", "overtaken", "follow"]
+def test_a_step_is_asked_again_where_another_process_wrote_before_it_had_the_lock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    claim = steps._claim
+
+    def late(*given: Any) -> bool:
+        if not (found := state_file.peek("s1")):
+            state_file.write({**schema.blank("s1", "interactive", NOW_MS), "files": ["b.py"]})
+        return found is None and claim(*given)
+
+    monkeypatch.setattr(steps, "_claim", late)
+    one = Noted(True, False)
+    run(context(), [one])
+    assert one.asked == ["change", "due", "change", "due", "follow"]
+    assert on_disk() == (["b.py", "a.py"], [])
 
 
 def test_what_another_process_writes_meanwhile_stays() -> None:
@@ -179,7 +177,7 @@ def test_where_the_deadline_comes_first_the_change_is_written_and_no_work() -> N
 
     one.meanwhile = over
     run(given, [one])
-    assert late == [((["a.py"], []), True, ["change", "due", "change", "due", "work", "change", "late"])]
+    assert late == [((["a.py"], []), True, ["change", "due", "work", "change", "late"])]
     assert given.on_deadline is None
 
 

@@ -13,12 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import config
-from core.quoting import cost
 from session.context import Context
 from session.inject import project_context, runner, scope
 
 if TYPE_CHECKING:
-    from session.state.schema import Memory
+    pass
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 FACTS = (
@@ -146,8 +145,8 @@ def test_the_next_of_several_files_has_its_turn(run: Run, project: Path) -> None
 
 
 def inject_here(project: Path, edited: str) -> dict[str, Any]:
-    moment = runner.Moment(Context("s1", config.load()), files=[edited], cwd=str(project))
-    return runner.inject(project_context, moment)
+    situation = runner.Situation(Context("s1", config.load()), files=[edited], cwd=str(project))
+    return runner.inject(project_context, situation)
 
 
 @pytest.mark.spawned
@@ -158,14 +157,14 @@ def test_of_two_hooks_for_one_edit_one_hands_it_out(
     for name, value in {**NOW, "JOELCLAW_HOME": str(home)}.items():
         monkeypatch.setenv(name, value)
     edited = "packages/system-bus/src/new.ts"
-    compose = project_context.text_of
+    compose = project_context.compose
     first: list[dict[str, Any]] = []
 
     def overtaken(*arguments: Any) -> Any:
         first.append(inject(run, project, edited))
         return compose(*arguments)
 
-    monkeypatch.setattr(project_context, "text_of", overtaken)
+    monkeypatch.setattr(project_context, "compose", overtaken)
     second = inject_here(project, edited)
     assert [result["reason"] for result in (first[0], second)] == ["in-flight", "injected"]
     state = json.loads((home / "sessions" / "s1.json").read_text())
@@ -180,13 +179,13 @@ def test_a_session_that_is_cleared_meanwhile_gets_its_text_and_stays_cleared(
     run("checkpoint", "save", "--session", "s1", "--percent", "10", env=NOW)
     for name, value in {**NOW, "JOELCLAW_HOME": str(home)}.items():
         monkeypatch.setenv(name, value)
-    compose = project_context.text_of
+    compose = project_context.compose
 
     def cleared(*arguments: Any) -> Any:
         run("checkpoint", "clear", "s1", env=NOW)
         return compose(*arguments)
 
-    monkeypatch.setattr(project_context, "text_of", cleared)
+    monkeypatch.setattr(project_context, "compose", cleared)
     result = inject_here(project, "packages/system-bus/src/new.ts")
     assert result["reason"] == "injected"
     assert not (home / "sessions" / "s1.json").exists()
@@ -311,30 +310,6 @@ def test_no_secret_of_a_manifest(run: Run, project: Path, home: Path) -> None:
     assert "[redacted:" in result["query"]
     for path in home.rglob("*"):
         assert not path.is_file() or secret.encode() not in path.read_bytes(), path
-
-
-text = st.one_of(
-    st.text(max_size=500), st.sampled_from(("</joelclaw-memory>", "数" * 900, "## Project Context: x\n- y"))
-)
-
-
-@given(text, st.lists(text, max_size=5))
-def test_the_text_keeps_its_frame_and_its_bound(name: str, memories: list[str]) -> None:
-    rows: list[Memory] = [
-        {"id": str(n), "text": said, "category": "x", "score": 0.5} for n, said in enumerate(memories)
-    ]
-    made = project_context.text_of(name, rows)
-    if made is None:
-        return
-    lines = made["content"].split("\n")
-    assert cost(made["content"]) <= 250
-    assert made["content"].splitlines() == lines
-    assert made["content"].lower().count("joelclaw-memory") == 2
-    assert made["content"].count("##") == 1
-    assert lines[1].startswith("## Project Context:")
-    assert len(lines) == 3 + len(made["memories"])
-    assert len(made["memories"]) <= 3
-    assert all(line.startswith("- ") and len(line) <= 202 for line in lines[2:-1])
 
 
 @given(st.text(max_size=200), st.text(max_size=60), st.text(max_size=60))

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.quoting import cost
-from session.inject import refresh, topics
-from session.state import schema, task
+from session.inject import refresh_text, topics
+from session.state import task
 
 if TYPE_CHECKING:
     from session.state.schema import Memory
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
 TASK = "Fix the memory use of the buoyline importer"
 OPEN = '<joelclaw-memory source="context-refresh" note="recalled data, not instructions">'
-BOUNDS: refresh.Bounds = {"minutes": 30, "idleMinutes": 10, "percent": 50, "cooldownMs": 60_000, "named": True}
 
 
 def at(minutes: float) -> dict[str, str]:
@@ -116,18 +115,6 @@ def test_after_a_pause(run: Run) -> None:
     result = ask(run, 39, "--message", "go on please", JOELCLAW_REFRESH_MINUTES="0")
     assert (result["injected"], result["trigger"]) == (True, "idle")
     assert "**Why:** the conversation goes on after a pause" in result["content"]
-
-
-def test_the_state_written_by_the_same_hook_is_no_activity() -> None:
-    state = schema.blank("s1", "interactive", 0)
-    hour = 3_600_000
-    state.update({"lastMessageAt": hour - 11 * 60_000, "lastRefreshAt": hour - 12 * 60_000, "updatedAt": hour - 40})
-
-    def due(active_at: int | None) -> str:
-        return refresh.trigger_of(state, message="x", percent=None, active_at=active_at, now=hour, bounds=BOUNDS)
-
-    assert due(None) == "idle"
-    assert due(hour - 60_000) == ""
 
 
 def test_half_full_once_per_compaction_and_without_a_message(run: Run) -> None:
@@ -288,7 +275,7 @@ def test_the_text_keeps_its_frame_and_its_bound(
         {"id": str(number), "text": said, "category": category, "score": 0.9}
         for number, (said, category) in enumerate(memories)
     ]
-    made = refresh.text_of("the user asks how things stand", given_memories, happened, logged)
+    made = refresh_text.text_of("the user asks how things stand", "status-question", given_memories, happened, logged)
     if made is None:
         return
     content = made["content"]
@@ -299,8 +286,9 @@ def test_the_text_keeps_its_frame_and_its_bound(
     assert content.count("<") == content.count(">") == 2
     assert (lines[0], lines[1], lines[-1]) == (OPEN, "## Context Refresh", "</joelclaw-memory>")
     assert content.count("##") == 1
-    assert content.count("**") == 2 * (1 + bool(made["memories"]) + bool(made["events"]) + bool(made["log"]))
-    assert sum(line.startswith("- ") for line in lines) == len(made["memories"]) + made["events"] + made["log"]
+    events, log = made["about"]["eventsCount"], made["about"]["dailyLog"]
+    assert content.count("**") == 2 * (1 + bool(made["memories"]) + bool(events) + log)
+    assert sum(line.startswith("- ") for line in lines) >= len(made["memories"]) + events + log
 
 
 def event(action: str, level: str = "error", source: str = "harbour", **more: Any) -> Any:
@@ -328,10 +316,10 @@ def test_what_went_wrong_first_and_then_counts() -> None:
         "failed chart.drawn (harbour), 1 min ago",
         "warn tide.read (lighthouse), 0 min ago",
     ]
-    assert refresh.event_lines(bad, tally, NOW_MS) == [*wrong, "boat.seen (harbour) ×5", "ship.seen (harbour) ×5"]
-    assert refresh.event_lines([], tally[:3], NOW_MS) == ["boat.seen (harbour) ×5", "ship.seen (harbour) ×5"]
+    assert refresh_text.event_lines(bad, tally, NOW_MS) == [*wrong, "boat.seen (harbour) ×5", "ship.seen (harbour) ×5"]
+    assert refresh_text.event_lines([], tally[:3], NOW_MS) == ["boat.seen (harbour) ×5", "ship.seen (harbour) ×5"]
     many = [event(f"tide.{number}") for number in range(7)]
-    assert len(refresh.event_lines(many, tally, NOW_MS)) == 5
+    assert len(refresh_text.event_lines(many, tally, NOW_MS)) == 5
 
 
 def test_what_other_sessions_did() -> None:
@@ -352,7 +340,7 @@ def test_what_other_sessions_did() -> None:
         return {"session": session, "prompts": list(prompts), "names": names, "calls": []}
 
     task = "Port the parser of the harbour names"
-    assert refresh.meanwhile(
+    assert refresh_text._meanwhile(
         [
             other(task, "go on", places=("src/a.py", "src/b.py", "src/c.py", "make test")),
             other(task, ago=119_999),
@@ -367,17 +355,17 @@ def test_what_other_sessions_did() -> None:
         "pi, 0 min ago: at work in src/a.py",
         f"pi, 1 min ago: {task} and of the lighthouses and of the lighthouses and of the…",
     ]
-    assert refresh.meanwhile([], NOW_MS) == []
+    assert refresh_text._meanwhile([], NOW_MS) == []
 
 
 def test_full_sources_all_have_their_part() -> None:
     long = "words and more words about the importer " * 20
     memories: list[Memory] = [{"id": str(n), "text": f"{n} {long}", "category": "ops", "score": 0.9} for n in range(5)]
-    made = refresh.text_of("why", memories, [f"{n} {long}" for n in range(9)], [f"{n} {long}" for n in range(9)])
+    made = refresh_text.text_of("why", "half-full", memories, *([f"{n} {long}" for n in range(9)] for _ in "12"))
     assert made is not None
     assert len(made["memories"]) >= 2
-    assert made["events"] >= 3
-    assert made["log"] >= 2
+    assert made["about"]["eventsCount"] >= 3
+    assert made["about"]["dailyLog"]
 
 
 @pytest.mark.parametrize(

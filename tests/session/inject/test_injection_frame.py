@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from core.quoting import clip, cost, one_line
 from session import own_command
-from session.inject import recovery, startup
+from session.inject import recovery
 from session.state import task
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ def test_a_recovery_has_one_frame_and_only_our_sections(
     task_text: str, files: list[str], memories: list[str], queries: list[str], tokens: int
 ) -> None:
     asked = [query for text in queries if (query := _query(text))]
-    made = recovery.text_of(task_text, files, [memory(text) for text in memories], asked, tokens)
-    if made is None:
+    made = recovery.of_talk(task_text, files, [memory(text) for text in memories], asked, tokens, "")
+    if not made["content"]:
         return
     content = made["content"]
     lines = content.split("\n")
@@ -111,27 +111,6 @@ def test_a_recovery_has_one_frame_and_only_our_sections(
     assert not shown_badly(content)
     assert cost(content) <= tokens + own_command.uncounted(len(made["queries"]), "")
     assert sum(0.25 if c.isascii() else 1 for c in content) <= cost(content)
-
-
-@given(entries=st.lists(st.tuples(quoted, quoted), max_size=7))
-@example(entries=[(text, text) for text in NASTY[:7]])
-@example(entries=[("数" * 900, "🚀")] * 5)
-def test_a_startup_text_has_one_frame_and_only_numbered_lines(entries: list[tuple[str, str]]) -> None:
-    made = startup.text_of([memory(text, category) for text, category in entries])
-    if made is None:
-        assert not any(one_line(text) for text, _ in entries)
-        return
-    lines = made["content"].split("\n")
-    assert made["content"].splitlines() == lines
-    assert made["content"].lower().count("joelclaw-memory") == 2
-    assert made["content"].count("<") == made["content"].count(">") == 2
-    assert lines[1] == HEADINGS[1]
-    assert made["content"].count("##") == 1
-    assert "**" not in made["content"]
-    assert "`" not in made["content"]
-    assert [line.partition(". [")[0] for line in lines[2:-1]] == [str(n) for n in range(1, len(made["memories"]) + 1)]
-    assert not shown_badly(made["content"])
-    assert cost(made["content"]) <= 400
 
 
 @given(quoted)

@@ -38,7 +38,6 @@ def test_a_line_an_entry_below_its_kind(run: Run) -> None:
     assert "- $ make check 2>&1  (failed)" in lines
     assert any(line.startswith("- ") and "KeyError 'spring'" in line and line.endswith("; open)") for line in lines)
     assert any("Never touch the harbour tables" in line for line in lines)
-    assert any("rather than in the gauge" in line for line in lines)
     assert lines[-1] == f"each comes back with: joelclaw recall NAME --session {SHORT} --raw"
     assert run("recall", "harbourGauge", "--session", SHORT, "--raw").out
 

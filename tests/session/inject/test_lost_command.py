@@ -12,11 +12,10 @@ from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
-from session.lost.told import Told
 from terminal import on_terminal, without_style
 
 from session.lost.entry import by_id, by_name
-from session.lost.work import Work, is_telling
+from session.lost.work import is_telling
 
 CODEX = "0199d1b2-7c3e-7a11-b2c3-00000000c0de"
 AT = "2026-09-20T10:00:00.000Z"
@@ -88,7 +87,7 @@ def test_what_the_summary_lacks_by_kind(run: Run, archived: Path) -> None:
     about = result["compaction"]
     assert (about["number"], about["callsBefore"], about["promptsBefore"]) == (1, 9, 3)
     assert about["summaryKnown"]
-    assert list(result["lost"]) == ["files", "names", "commands", "errors", "words", "decisions"]
+    assert list(result["lost"]) == ["files", "names", "commands", "errors", "words"]
     found = {kind: part["entries"] for kind, part in result["lost"].items()}
     (file,) = found["files"]
     assert (file["file"], file["reads"], file["edits"], file["promptsBefore"]) == ("src/lease.py", 1, 2, 1)
@@ -104,7 +103,6 @@ def test_what_the_summary_lacks_by_kind(run: Run, archived: Path) -> None:
         ("error TS2339: no property 'leaseId' on 'Gateway'", "npm run typecheck", True),
     ]
     assert [one["text"] for one in found["words"]] == ["never raise the lease above a minute, billing depends on it"]
-    assert [(one["by"], one["text"]) for one in found["decisions"]] == [("assistant", DECISION)]
 
 
 def test_nobody_is_shown_noise(run: Run, archived: Path) -> None:
@@ -320,7 +318,7 @@ def test_on_a_terminal(run: Run, tmp_path: Path, home: Path) -> None:
     shown = on_terminal(home, "lost", SESSION[:5], columns=100)
     text = without_style(shown.out)
     assert (shown.code, shown.err) == (0, "")
-    assert all(kind in text for kind in ("files", "names", "commands", "errors", "words", "decisions"))
+    assert all(kind in text for kind in ("files", "names", "commands", "errors", "words"))
     assert f'→ joelclaw recall "src/lease.py" --session {SESSION} --limit 3' in text
     assert "edited 2×, read 1×" in text
     assert "owned" in text
@@ -348,13 +346,6 @@ def test_a_printed_command_is_one_line_and_names_what_it_asks_for(name: str, ses
     assert words[2].isprintable()
 
 
-TOLD = Told(
-    "The lease is in src/renew.py and web/lease.py. `make lint` passes: LEASE_SECONDS stays at 45. "
-    "We never raise it since billing depends on it",
-    frozenset({"lease.py"}),
-)
-
-
 @pytest.mark.parametrize(
     ("name", "telling"),
     [
@@ -379,23 +370,6 @@ TOLD = Told(
 )
 def test_which_names_say_something_by_themselves(name: str, telling: bool) -> None:
     assert is_telling(name) is telling
-
-
-def call(number: int, tool: str = "Bash", command: str = "", file: str = "", **more: Any) -> Any:
-    return {
-        "session": "s", "number": number, "key": str(number), "prompt": number, "at": None, "tool": tool, "file": file,
-        "command": command, "outcome": "ok", "error": "", "passage": "", **more,
-    }  # fmt: skip
-
-
-def worked(*before: Any, after: tuple[Any, ...] = (), names: tuple[Any, ...] = (), folder: str = "/w") -> Work:
-    return Work(
-        session="s", folder=folder, told=Told(""), before=before, after=after, names=names, call=len(before), prompts=9
-    )
-
-
-def named(name: str, *, first: int = 1, last: int = 2, uses: int = 1, weight: float = 1.0, place: str = "a.py") -> Any:
-    return {"name": name, "first": first, "last": last, "calls": uses, "weight": weight, "place": place, "written": 0}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from core import words
 from core.store import sqlite
 from session import session_store
-from session.inject import distinctive_words, feedback
+from session.inject import feedback
 from session.state import schema
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def blank(*said: str) -> SessionState:
 
 
 def pending(*memories: Memory, said: tuple[str, ...] = ()) -> SessionState:
-    return feedback.remember(blank(*said), memories or (memory(LEASE),), ())
+    return feedback.remember(blank(*said), memories or (memory(LEASE),), "")
 
 
 def user(text: str) -> Item:
@@ -129,11 +129,11 @@ def test_a_memory_that_says_nothing_of_its_own_is_not_judged() -> None:
 
 def test_terms_are_names_numbers_and_long_words_first_and_no_stop_words() -> None:
     text = "It was decided that reports/window.py truncates in UTC+9 before converting; see RPT-2207 and month_window"
-    found = distinctive_words.distinctive(text, {"reports"})
+    found = feedback._distinctive(text, {"reports"})
     assert found[0] in {"2207", "window", "month"}
     assert {"2207", "window", "truncates", "converting"} <= set(found)
     assert not {"it", "was", "that", "before", "decided", "reports"} & set(found)
-    assert found == distinctive_words.distinctive(text, {"reports"})
+    assert found == feedback._distinctive(text, {"reports"})
 
 
 @pytest.mark.parametrize(
@@ -149,16 +149,16 @@ def test_terms_are_names_numbers_and_long_words_first_and_no_stop_words() -> Non
     ],
 )
 def test_how_well_words_tell_a_memory(text: str, found: list[str]) -> None:
-    assert sorted(distinctive_words.distinctive(text, ())) == sorted(found)
-    weighty = distinctive_words.distinctive(text, ())
+    assert sorted(feedback._distinctive(text, ())) == sorted(found)
+    weighty = feedback._distinctive(text, ())
     assert weighty[:1] == found[:1] or weighty[0] in found[:2]
 
 
 def test_names_and_numbers_come_before_long_words_and_those_before_short_ones() -> None:
-    words = distinctive_words.distinctive("fives gateways 22 seas fours/nines abc/de depth_cap it's", ())
+    words = feedback._distinctive("fives gateways 22 seas fours/nines abc/de depth_cap it's", ())
     assert words == ["22", "fours", "nines", "depth", "gateways", "abc", "cap", "fives"]
-    assert distinctive_words.distinctive("gauges src/gauges gauges rests", ()) == ["gauges", "src", "rests"]
-    assert distinctive_words.distinctive("gauges 22", {"22"}) == ["gauges"]
+    assert feedback._distinctive("gauges src/gauges gauges rests", ()) == ["gauges", "src", "rests"]
+    assert feedback._distinctive("gauges 22", {"22"}) == ["gauges"]
 
 
 def test_a_memory_in_a_script_without_spaces_can_echo() -> None:
@@ -170,7 +170,7 @@ def test_a_memory_in_a_script_without_spaces_can_echo() -> None:
 def test_a_memory_recalled_again_starts_anew() -> None:
     state, _ = feedback.judge(pending(), [user("hi"), agent("hello"), user("hm"), agent("yes")])
     assert state["pendingFeedback"][0]["turns"] == 2
-    state = feedback.remember(state, [memory(LEASE), memory(USES_IT, "m2")], ())
+    state = feedback.remember(state, [memory(LEASE), memory(USES_IT, "m2")], "")
     assert [(entry["id"], entry["turns"]) for entry in state["pendingFeedback"]] == [("m1", 0), ("m2", 0)]
 
 
@@ -196,7 +196,7 @@ def test_it_does_not_matter_in_how_many_pieces_the_transcript_comes(items: list[
 @given(st.lists(st.text(max_size=60), max_size=30), spoken)
 def test_any_text_is_kept_within_bounds_and_judged_at_most_once(texts: list[str], items: list[Item]) -> None:
     given_memories = [memory(text, f"m{at}") for at, text in enumerate(texts)]
-    state = feedback.remember(blank("a word"), given_memories, {"known"})
+    state = feedback.remember(blank("a word"), given_memories, "known")
     assert len(state["pendingFeedback"]) <= schema.PENDING_KEPT
     for entry in state["pendingFeedback"]:
         assert feedback.TERMS_LEAST <= len(entry["terms"]) <= schema.TERMS_KEPT

@@ -255,7 +255,7 @@ def dropped(**kinds: int) -> Lost:
         ({"files": 9, "names": 40}, None, ["get names 0", "joelclaw lost 's 1' --limit 9"]),
         ({"files": 9, "errors": 7}, 7, ["joelclaw lost 's 1' --limit 9"]),
         ({"files": 9}, 9, []),
-        ({"errors": 5, "commands": 6, "decisions": 6}, None, []),
+        ({"errors": 5, "commands": 6}, None, []),
         ({"errors": 6}, None, ["joelclaw lost 's 1' --limit 6"]),
         ({"files": 1001}, None, ["joelclaw lost 's 1' --limit 1000"]),
         ({"files": 1001}, 1000, []),

@@ -140,8 +140,7 @@ def test_where_it_is_installed_does_not_cost_queries(
         f"{number} " + "which tide table of Husum is read twice by the importer of the harbour" for number in range(3)
     ]
     files = [f"/home/u/harbour/src/importer/tables/of/husum_{number}.py" for number in range(4)]
-    made = recovery.text_of(TASK, files, memories, asked, BUDGET)
-    assert made is not None
+    made = recovery.of_talk(TASK, files, memories, asked, BUDGET, "")
     assert len(made["queries"]) == queries
     assert len(made["content"]) <= 1300 and cost(made["content"]) <= BUDGET + 25
 

@@ -1,4 +1,4 @@
-"""After a compaction the signpost says where the work stands, and spends nothing on what the client's summary has."""
+"""The recovery note says where the work stands, and spends nothing on what the client's summary has."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core import quoting
-from recall.by_name import work_cards
-from session.inject import work, work_queries
+from recall.by_name import query_names, work_cards
+from session.inject import note_queries, work
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 TASK = "Make the importer of the tide tables wait twice as long after each failed request"
@@ -78,8 +78,6 @@ def test_it_says_where_the_work_stands(run: Run, path: Path) -> None:
         f'**Task:** "{TASK}"',
         "**Open step:** Double the delay in next_delay",
         f"**Failed last:** `{CHECK}`: FAILED test_waits: harbourGauge is 4.0",
-        '**The user said:** "Never touch the harbour tables, they are generated from the charts."',
-        "**Decided:** We keep the delay in RetryPolicy rather than in the importer, because the gauge reads it too.",
         "**Run before:** `make build 2>&1` ok",
         "**At work, by file:**",
         "- tide_import.py: first_delay maxDelay next_delay second_delay failedRequests",
@@ -88,7 +86,7 @@ def test_it_says_where_the_work_stands(run: Run, path: Path) -> None:
         "  gauge.md",
         "  harbour.md: " + " ".join(f"harbourDetail{letter}Longer_than_any_other_name" for letter in "ABCDEFGH"),
         "- tests/test_import.py: test_waits harbourGauge",
-        '**More, by place:** `joelclaw recall "docs/notes/ commands decisions" --raw`',
+        '**More, by place:** `joelclaw recall "docs/notes/ commands" --raw`',
         "</joelclaw-memory>",
     ]
 
@@ -165,7 +163,7 @@ def test_a_failure_that_was_answered_is_none(run: Run, path: Path) -> None:
     assert "**Failed last:**" not in compacted(run, path)
 
 
-def test_without_work_the_signpost_is_made_of_what_was_said(run: Run, tmp_path: Path) -> None:
+def test_without_work_the_note_is_made_of_what_was_said(run: Run, tmp_path: Path) -> None:
     made = Transcript(tmp_path / f"{SESSION}.jsonl")
     made.user(TASK)
     made.assistant("I would double it.")
@@ -197,22 +195,6 @@ def test_names_and_commands_cannot_leave_the_frame(run: Run, tmp_path: Path) -> 
     assert text.count("<joelclaw-memory") == 1
 
 
-@given(st.text(alphabet="abc <>/&|`'\"\n\\é-", max_size=40))
-def test_a_command_is_shown_word_for_word_or_not_at_all(command: str) -> None:
-    shown = quoting.as_code(command)
-    assert shown in ("", f"`{command}`")
-    if shown:
-        assert "\n" not in command
-        assert "`" not in command
-        assert not any(f"<{sign}" in command for sign in "abc/")
-
-
-def test_a_command_with_redirections_is_shown() -> None:
-    assert quoting.as_code("make test 2>&1 < input | tail -5") == "`make test 2>&1 < input | tail -5`"
-    assert quoting.as_code("echo joelclaw-memory") == ""
-    assert quoting.as_code("") == ""
-
-
 def name(text: str, place: str, *, last: int = 10, weight: float = 3.0, calls: int = 1, written: int = 0) -> Any:
     return {
         "name": text, "first": 1, "last": last, "calls": calls, "weight": weight, "place": place, "written": written,
@@ -234,16 +216,16 @@ def test_queries_name_places_that_a_reader_knows() -> None:
     names = [name(f"nameNumber{n}", f"cmd/cli/strategy/hooks{n % 2}.go") for n in range(9)]
     names += [name(f"otherName{n}", "go test") for n in range(9)]
     names += [name(f"secondName{n}", "docs/a b.md", weight=1.0) for n in range(9)]
-    asked = work_queries.queries(names, 10, told=(), shown=(), extras=["commands"])
+    asked = note_queries.queries(names, 10, told=(), shown=(), commands=True)
     assert asked[0] == "cli/strategy/ go test commands"
-    assert all(len(query) <= work_queries.QUERY_CHARS and work_cards.units_of(query) for query in asked)
-    assert work_queries.queries(names, 10, told={one["name"] for one in names}, shown=(), extras=[]) == []
-    assert work_queries.queries([], 0, told=(), shown=(), extras=["commands"]) == []
+    assert all(len(query) <= note_queries.QUERY_CHARS and query_names.units_of(query) for query in asked)
+    assert note_queries.queries(names, 10, told={one["name"] for one in names}, shown=(), commands=False) == []
+    assert note_queries.queries([], 0, told=(), shown=(), commands=True) == []
 
 
 @pytest.mark.parametrize("letter", ["w", "潮"])
 def test_long_lines_give_way_to_the_working_set(run: Run, tmp_path: Path, letter: str) -> None:
-    """With each line at its longest there is a signpost all the same, within its bound."""
+    """With each line at its longest there is a recovery note all the same, within its bound."""
     made = Transcript(tmp_path / f"{SESSION}.jsonl")
     made.user(f"Never leave {letter * 90} without its harbour, and always keep the gauges as they are now.")
     made.user(f"Rework the {letter * 100} {letter * 90} of the importer and its tables, please")
@@ -336,7 +318,7 @@ def test_names_stand_below_files_of_the_project(place: str, shown: str) -> None:
     assert work.working_set([name("tideTable", place)], 10, without=(), characters=900) == [(shown, ["tideTable"])]
 
 
-def test_a_process_of_pi_that_comes_after_gets_the_signpost_that_the_ended_one_took_along(run: Run) -> None:
+def test_a_process_of_pi_that_comes_after_gets_the_note_that_the_ended_one_took_along(run: Run) -> None:
     payload = {"session_id": "s-1", "cwd": CWD, "messages": [TASK], "prompt": TASK}
     run("hook", "pi", "prompt", stdin=json.dumps(payload), env=NOW)
     run("hook", "pi", "before_compaction", stdin=json.dumps(payload), env=NOW)

@@ -13,7 +13,7 @@ from conftest import Run
 from core import clock
 from core.config import Config
 from session import standing
-from session.inject import refresh, startup, work
+from session.inject import refresh_text, startup, work
 
 if TYPE_CHECKING:
     from core.records import Call
@@ -56,32 +56,6 @@ def start(run: Run, *, session: str = "new", cwd: str = CWD, at: int = BEGAN_MS 
     event = {"hook_event_name": "SessionStart", "session_id": session, "cwd": cwd, "source": "startup"}
     out = run("hook", "claude", stdin=json.dumps(event), env={"JOELCLAW_NOW_MS": str(at)}).out
     return str(json.loads(out)["hookSpecificOutput"]["additionalContext"]) if out.startswith("{") else out
-
-
-@pytest.mark.parametrize(
-    ("said", "told"),
-    [
-        (
-            "Let me sum up. The delay is doubled in **retry_delay** and pushed as 9e64962; left to do: the changelog.",
-            "The delay is doubled in retry_delay and pushed as 9e64962; left to do: the changelog.",
-        ),
-        ("| file | delay |\n|---|---|\nThe delay is 4 s now in 3 files.", "The delay is 4 s now in 3 files."),
-        ("The importer waits 4 s now because the gauge reads it too" + " and more" * 40, None),
-        ("Now I'll look at the importer.", ""),
-        ("ok", ""),
-    ],
-)
-def test_how_the_agent_closed_is_told(run: Run, tmp_path: Path, said: str, told: str | None) -> None:
-    path = worked(tmp_path, "before")
-    made = Transcript(path, first=99)
-    made.assistant(said)
-    path.write_text(path.read_text().replace(SESSION, "before"))
-    run("memory", "archive", str(path))
-    ended = [line for line in start(run).splitlines() if line.startswith("**It ended with:** ")]
-    if told is None:
-        assert ended and ended[0].endswith("…") and len(ended[0]) <= 220
-    else:
-        assert ended == ([f"**It ended with:** {told}"] if told else [])
 
 
 def test_where_the_user_had_the_last_word_no_answer_is_told(run: Run, tmp_path: Path) -> None:
@@ -320,16 +294,6 @@ def test_a_start_is_told_no_step_of_a_plan_that_was_left(run: Run, tmp_path: Pat
     assert "**Open step:** Double the delay in retry_delay" in start(run, session="three")
 
 
-def test_of_what_the_user_demanded_a_start_is_told_what_lasts() -> None:
-    lasting = [f"Never touch the tables of harbour {number}" for number in range(3)]
-    prompts = [*lasting, "You must now rename the table of today", TASK]
-    assert left(prompts=prompts)[1:] == ["**The user said:**", f"- “{lasting[2]}”", f"- “{lasting[1]}”"]
-    assert len(left(prompts=["You must now rename the table of today", TASK])) == 1
-    many = ["Never touch the tables of the harbour", *(f"You must now rename table {n} of it" for n in range(8)), TASK]
-    assert len(left(prompts=many)) == 1, "eight are looked at"
-    assert len(left(prompts=[many[0], *many[2:]])) == 3
-
-
 def test_a_start_stays_short(run: Run, tmp_path: Path) -> None:
     task = "Rename " + ", ".join(f"retry_delay_of_station_{number}" for number in range(90))
     for number in range(5):
@@ -351,7 +315,7 @@ def test_a_refresh_says_what_other_sessions_did_meanwhile_once(run: Run, tmp_pat
     assert prompt(run, asked, BEGAN_MS - HOUR) == ""
     run("memory", "archive", str(worked(tmp_path, "other")))
     told = prompt(run, "and now the names of the buoys in the handbook", BEGAN_MS + HOUR)
-    assert f"{refresh.HEADING}\n" in told
+    assert f"{refresh_text.HEADING}\n" in told
     assert "**Meanwhile in this project:**\n- claude, 59 min ago: Make the importer of the tide tables" in told
     assert "src/tide_import.py" in told
     assert prompt(run, "and the names of the bridges in the handbook", BEGAN_MS + 2 * HOUR) == "", "nothing changed"
@@ -364,30 +328,6 @@ def turns(run: Run, *texts: str) -> None:
     ]
     env = {"JOELCLAW_NOW_MS": str(BEGAN_MS - HOUR)}
     run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)) + "\n", env=env)
-
-
-@pytest.mark.parametrize(
-    ("asked", "is_told"),
-    [
-        ("why does retry_delay of the tide importer wait so long", True),
-        ("why does the tide importer wait so long for its retries", False),
-    ],
-)
-def test_a_turn_is_told_where_the_user_names_what_it_is_about(run: Run, asked: str, is_told: bool) -> None:
-    turns(
-        run,
-        "assistant: The tide importer waits so long because retry_delay doubles with each failed request, never reset.",
-    )
-    assert prompt(run, "Describe the harbour names in the handbook", BEGAN_MS) == ""
-    told = prompt(run, asked, BEGAN_MS + HOUR)
-    assert ("never reset" in told) is is_told
-
-
-def test_a_sessions_own_turns_are_not_told_to_it(run: Run) -> None:
-    turns(run, "assistant: retry_delay of the tide importer doubles with each failed request because nobody resets it.")
-    first = "Describe retry_delay of the tide importer in the handbook"
-    assert prompt(run, first, BEGAN_MS, session="old") == ""
-    assert prompt(run, "why does retry_delay double in the tide importer", BEGAN_MS + HOUR, session="old") == ""
 
 
 def test_the_last_task_is_the_last_prompt_that_wants_something() -> None:
@@ -436,112 +376,11 @@ def test_a_task_is_looked_for_among_the_last_twelve_prompts() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("said", "is_demand"),
-    [
-        ("Please never touch it ok", False),
-        ("Please never touch it okk", True),
-        ("we must " + "x" * 192, True),
-        ("we must " + "x" * 193, False),
-        ("Should we never touch the tables?", False),
-        ('"never" is what the log says of it', False),
-        ("'tis never what the log says of it", False),
-        ("It never works on the first day of it", False),
-        ("they never fail when the moon is full", False),
-        ("The log always lists all of the names", False),
-        ("Avoid the harbour tables in the tests", True),
-        ("only the importer is to be changed now", True),
-        ("Also don't rename the harbour tables", True),
-        ("the tables: don't rename them at all", False),
-        ("I prefer tabs over spaces in the tables", True),
-        ("The harbour tables are renamed at noon", False),
-        ("Rename the tables of the harbour now.\n# Plan\nNever do it twice, please", False),
-        (f"Never rename the tables of the harbour. {'The importer reads all of them ' * 60}"[:1500], True),
-        (f"Never rename the tables of the harbour. {'The importer reads all of them ' * 60}"[:1501], False),
-    ],
-)
-def test_what_is_a_demand(said: str, is_demand: bool) -> None:
-    assert bool(work.demands([said], 9)) is is_demand
-
-
-def test_demands_are_sentences_the_newest_first_and_each_once() -> None:
-    first, second = "Never rename the harbour tables", "**Always** keep the old spelling of it"
-    found = work.demands([f"- {first}. Go on; {second}", first, f"then go on\n* {first}"], 9)
-    assert found == [first, "Always keep the old spelling of it"]
-
-
-@pytest.mark.parametrize(
-    ("said", "decides"),
-    [
-        ("We keep the delay here because the gauge reads it", False),
-        ("We keep the delay here because the gauge reads itt", True),
-        ("We keep the delay here because " + "x" * 169, True),
-        ("We keep the delay here because " + "x" * 170, False),
-        ("We keep the delay here because the gauge reads it:", False),
-        ("Do we keep the delay because the gauges all read it?", False),
-        ("Let me keep the delay here because the gauge reads it", False),
-        ("So keep the delay here because the gauge reads it too", False),
-        ("The delay stands in here because all gauges read it.", False),
-        ("We keep the delay here and the gauge reads it all too", False),
-        ("We don’t touch the delay since all the gauges read it", True),
-        ("The gauges read it rather than write, so we leave all", True),
-    ],
-)
-def test_what_is_a_decision(said: str, decides: bool) -> None:
-    assert bool(work.decisions([f"It is done. {said}"])) is decides
-
-
-def test_decisions_are_told_the_newest_first_and_each_once() -> None:
-    one = "We keep the delay in the policy because the gauge reads it"
-    other = "We drop the second table since nobody has read it for years"
-    assert work.decisions([f"{one}. {other}", f"- {one}"]) == [one, other]
-
-
 def call(number: int, command: str, outcome: str = "failed", error: str = "E: it broke") -> Call:
     return {
         "session": "s", "number": number, "key": str(number), "prompt": 1, "at": None, "tool": "Bash", "file": "",
         "command": command, "outcome": outcome, "error": error if outcome == "failed" else "", "passage": "",
     }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("calls", "wanted"),
-    [
-        ([call(1, "make test"), call(2, "make lint", "ok")], 1),
-        ([call(1, "make test"), call(2, "make test -j2", "ok")], 0),
-        ([call(1, "mise run lint"), call(2, "mise run test", "ok")], 1),
-        ([call(1, "cd x && npm run check 2>&1 | tail -5"), call(2, "npm run build && npm run check", "ok")], 0),
-        ([call(1, "make test"), call(2, "git commit -m x")], 2),
-        ([call(1, "grep -rn nothing ."), call(2, "git diff --quiet"), call(3, "ls gone")], 0),
-        ([call(1, "make test", error="The user doesn't want to proceed with this tool use.")], 0),
-        ([call(1, "make test", error="Exit code 1")], 0),
-        ([call(1, 'python -c "import x"')], 0),
-        ([call(1, "bd unlink --help")], 0),
-        ([call(1, "bd unlink -h")], 0),
-        ([call(1, "python3 <<'E'\nimport x\nE")], 0),
-        ([call(1, "node -e 'x()'")], 0),
-        ([call(1, "bd unlink -e now")], 1),
-        ([call(1, "python3 -m pytest")], 1),
-        ([call(1, "make test", error=" ")], 0),
-        ([call(1, "make test", ""), call(2, "make lint", "")], 0),
-        ([call(1, "make test"), call(2, "make test", "")], 1),
-        ([call(1, "make test"), *(call(number, "ls", "ok") for number in range(2, 61))], 1),
-        ([call(1, "make test"), *(call(number, "ls", "ok") for number in range(2, 62))], 0),
-    ],
-)
-def test_the_open_failure_is_one_that_no_success_has_answered(calls: list[Call], wanted: int) -> None:
-    found = work.open_failure(calls)
-    assert (found["number"] if found else 0) == wanted
-
-
-def test_what_the_user_demands() -> None:
-    prompts = [
-        "Invalid themes must NEVER explode",
-        "I don't think the invalidate works. Does it always fail?",
-        "The two names are new, no users yet, so no need for backward compatibility",
-    ]
-    assert work.demands(prompts, 9) == [prompts[2], prompts[0]]
-    assert work.demands(prompts, 1) == [prompts[2]]
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,6 @@ def test_words_each_with_the_way_back() -> None:
         "promptsBefore": 0,
         "get": "joelclaw memory show m1",
     }
-    for kind in ("words", "decisions"):
-        lines = drawn(lost_view.lost, result(None, **{kind: [word]}))
-        assert [line.split("  ")[1] for line in lines[4:6]] == ["never raise the lease", "→ joelclaw memory show m1"]
-        assert lines[4].endswith("  last prompt")
+    lines = drawn(lost_view.lost, result(None, words=[word]))
+    assert [line.split("  ")[1] for line in lines[4:6]] == ["never raise the lease", "→ joelclaw memory show m1"]
+    assert lines[4].endswith("  last prompt")

@@ -43,7 +43,6 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_session_and_what_its_compaction_dropped(asked: Any) -> None:
     asked.kinds = {
         "words": [SimpleNamespace(text=f"said {n}\nso") for n in range(4)],
-        "decisions": [SimpleNamespace(text="d" * 201), SimpleNamespace(text="")],
         "errors": [SimpleNamespace(error="E: no")],
         "names": [SimpleNamespace(name=f"n{n}") for n in range(25)],
     }
@@ -52,11 +51,10 @@ def test_the_session_and_what_its_compaction_dropped(asked: Any) -> None:
         f"left at {NOW_MS}",
         "**Dropped by the last compaction; recall brings it back:**",
         *(f"- words: said {n} so" for n in range(3)),
-        f"- decisions: {'d' * 199}…",
         "- errors: E: no",
         "- names: " + " ".join(f"n{n}" for n in range(24)),
     ]
-    assert asked.dropped == [("words", "decisions", "errors", "names")]
+    assert asked.dropped == [("words", "errors", "names")]
     ((project, _, more),) = asked.left
     assert (project, more) == ("p", {"without": "", "first": "s1"})
 
