@@ -125,18 +125,15 @@ def test_how_much_is_told(run: Run, tmp_path: Path, query: str, words: tuple[str
 
 def test_a_card_to_the_letter(run: Run, tmp_path: Path) -> None:
     made = Work(tmp_path / "a", OLD, 12, "harbour")
-    made.assistant("I keep the shoal depth at 3 m because the pilots asked for it.")
     made.edit("charts/depth.py", "shoalDepth = lowWater")
     made.bash("cd charts && make test", "E: shoalDepth is 4", failed=True)
     made.bash("make lint")
     made.bash("ls charts")
     run("memory", "archive", str(tmp_path / "a"), env=NOW)
-    assert run("recall", "charts/ commands decisions", "--raw").out.splitlines()[:6] == [
+    assert run("recall", "charts/ commands", "--raw").out.splitlines()[:4] == [
         "session 0b5e7c11 of harbour, 4 calls:",
         "$ make lint  (ok)",
         "$ cd charts && make test  (failed: E: shoalDepth is 4)",
-        f"user: Please look after the harbour, as {OLD} does.",
-        "assistant: I keep the shoal depth at 3 m because the pilots asked for it.",
         "charts/depth.py: shoalDepth lowWater",
     ]
 

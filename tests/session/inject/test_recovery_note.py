@@ -80,7 +80,7 @@ def test_it_says_where_the_work_stands(run: Run, path: Path) -> None:
         f"**Failed last:** `{CHECK}`: FAILED test_waits: harbourGauge is 4.0",
         "**Run before:** `make build 2>&1` ok",
         "**At work, by file:**",
-        "- tide_import.py: first_delay maxDelay next_delay second_delay failedRequests",
+        "- src/tide_import.py: first_delay maxDelay next_delay second_delay failedRequests",
         "- docs/notes/",
         "  chart.md",
         "  gauge.md",
