@@ -4,8 +4,9 @@
 
 Detection: the share of texts with secrets of which no `STRETCH` characters of a secret in a row are left. False
 positives: the share of harmless texts that are changed at all. Both of the half that rules were made with (`work`), of
-the half that was kept apart while they were made (`held out`), and of what was written and kept apart when that half
-had shown a fault (`held out later`). Exit 1 where a bound is not kept.
+the half that was kept apart while they were made (`held out`), of what was written and kept apart when that half had
+shown a fault (`held out later`), and of each further form that docs/security.md promises (`promised`). Exit 1 where a
+bound is not kept.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ DETECTION = 0.95
 FALSE_POSITIVES = 0.01
 MS_A_MB = 1_000
 MEGABYTE = 1_000_000
-PARTS = ("work", "held out", "held out later")
+PARTS = ("work", "held out", "held out later", "promised")
+FILES = {"held out later": 2, "promised": 3}
 HOSTILE = (
     "a", '"\\', "'\"`", "\n", " ", "=", "password: ", "password:\n", "password=", "--token ", "key=", "://", "a:b@",
     "https://a@", "the password is ", "password changed to ", "identified by ", "<key>password</key>", "machine ",
@@ -54,8 +56,8 @@ def is_changed(item: Item) -> bool:
 
 def wrong(part: str) -> tuple[list[Item], list[Item], list[Item], list[Item]]:
     """Of a part: all items with secrets, those that keep one, all harmless ones, those that are changed."""
-    if part == PARTS[2]:
-        secrets, harmless = items("secrets-2.txt"), items("harmless-2.txt")
+    if part in FILES:
+        secrets, harmless = (items(f"{name}-{FILES[part]}.txt") for name in ("secrets", "harmless"))
     else:
         side = PARTS.index(part)
         secrets, harmless = halves(items("secrets.txt"))[side], halves(items("harmless.txt"))[side]
@@ -101,7 +103,7 @@ def ms_a_mb(text: str) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--misses", action="store_true", help="show the items of the work half that went wrong")
+    parser.add_argument("--misses", action="store_true", help="show the items that went wrong")
     parser.add_argument("--part", choices=PARTS, help="this part alone, and no times")
     parser.add_argument("--json", type=Path, help="write the figures here too")
     options = parser.parse_args()
@@ -117,7 +119,7 @@ def main() -> int:
         for label, every, bad in (("detected", secrets, missed), ("left alone", harmless, changed)):
             total, failed = Counter(item.kind for item in every), Counter(item.kind for item in bad)
             print(f"  {label}: " + ", ".join(f"{kind} {n - failed[kind]}/{n}" for kind, n in sorted(total.items())))
-        if options.misses and part == PARTS[0]:
+        if options.misses:
             for item in (*missed, *changed):
                 print(f"--- {item.kind}\n{item.text}\n>>>\n{redact(item.text)[0]}")
     costs = {name: ms_a_mb(text) for name, text in ({} if options.part else texts()).items()}

@@ -9,18 +9,20 @@ Secrets known by their own form (`forms`, from the table `shapes`), values of a 
 from __future__ import annotations
 
 from core.redaction.assignments import Name, Span, find_assigned, find_names
-from core.redaction.coverings import find_covered, is_covered
 from core.redaction.forms import find_formed
 from core.redaction.names import MARK
+from core.redaction.obfuscation import find_obfuscated, is_obfuscated
 from core.redaction.shapes import CALLS, COMMANDS
 from core.redaction.tokens import MIN_TOKEN, find_random
 
 _PASSES = 6
 _SHORT = 4_000
 _LOGINS = (
-    *("creds", "credentials", "login", "log in ", "logged in ", "sign in ", "user/pass", "username/pass", "user:pass"),
-    *(" pass ", " pw ", " passwd ", " password ", "net use"),
+    *("creds", "credentials", "login:", "login =", "login is ", "login with", "logins ", "log in ", "logged in "),
+    *("sign in ", "/pass", ":pass", "net use"),
 )
+_PASSES_OF = (" pass ", " pw ", " passwd ", " password ")
+_USERS = ("user", "login", " as ", "usr", "account", "uid")
 _NAMED = ("password", "secret", "token", "api-key", "private-key", "authorization", "url-password", "cookie")
 
 
@@ -59,7 +61,7 @@ def redact_value(value: object) -> object:
 
 def find_secrets(text: str) -> list[Span]:
     """The (start, end, kind) of each secret, in order and disjoint."""
-    return _merged(find_covered(text, _spans) if is_covered(text, text.lower()) else _spans(text))
+    return _merged(find_obfuscated(text, _spans) if is_obfuscated(text, text.lower()) else _spans(text))
 
 
 def _spans(text: str) -> list[Span]:
@@ -98,15 +100,17 @@ def _spans(text: str) -> list[Span]:
 def _of_larger(text: str, lower: str, names: list[Name]) -> list[Span]:
     """What is a secret by the table, the manifest or the login that it is part of."""
     spans: list[Span] = []
-    if names and "\n" in text:
+    if "\n" in text and any(_is_in_header(text, end) for _, end, _ in names):
         from core.redaction.tables import find_columns
 
         spans += find_columns(text, names)
     if "into " in lower and "values" in lower:
         from core.redaction.tables import find_inserted
 
-        spans += find_inserted(text, lower)
-    if any(word in lower for word in _LOGINS):
+        spans += find_inserted(text)
+    if any(word in lower for word in _LOGINS) or (
+        any(word in lower for word in _PASSES_OF) and any(word in lower for word in _USERS)
+    ):
         from core.redaction.logins import find_logins
 
         spans += find_logins(text, lower)
@@ -115,6 +119,14 @@ def _of_larger(text: str, lower: str, names: list[Name]) -> list[Span]:
 
         spans += find_in_manifests(text)
     return spans
+
+
+def _is_in_header(text: str, end: int) -> bool:
+    """Whether the name that ends there may be the cell of a table's header."""
+    if text[end : end + 3].lstrip(" \"'`*]")[:1] not in ("|", "\t", ";", ",", "\n", "\r"):
+        return False
+    line = text[max(0, text.rfind("\n", 0, end) + 1, end - 400) : end + 400].partition("\n")[0]
+    return len(line.split()) <= 4 * max(map(line.count, "|\t;,"))
 
 
 def _merged(spans: list[Span]) -> list[Span]:

@@ -5,7 +5,6 @@ Two fields of YAML, JSON, HCL, XML and plist, `--name X --value Y`, and calls th
 
 from __future__ import annotations
 
-from core.redaction.commands import value_at
 from core.redaction.names import is_placeholder
 from core.redaction.shapes import CALLS
 
@@ -151,3 +150,19 @@ def _identified(text: str, lower: str) -> list[Span]:
                 spans.append((start, start + len(value), "password"))
         at = lower.find("identified ", at)
     return spans
+
+
+def value_at(text: str, at: int) -> tuple[int, int]:
+    """Where the value that begins at `at` stands, without its quotes; (0, 0) for none."""
+    slashes = 0
+    while slashes < 3 and text[at + slashes : at + slashes + 1] == "\\":
+        slashes += 1
+    mark = text[at + slashes : at + slashes + 1]
+    if mark in ("'", '"', "`"):
+        stop = text.find(text[at : at + slashes] + mark, at + slashes + 1, at + _TAIL)
+        return (at + slashes + 1, stop) if stop > 0 and "\n" not in text[at:stop] else (0, 0)
+    stop = at
+    limit = min(len(text), at + _TAIL)
+    while stop < limit and not text[stop].isspace() and text[stop] not in "\"'<>,}\\":
+        stop += 1
+    return (at, stop) if stop > at and text[stop - 1 : stop] not in "({[" else (0, 0)

@@ -1,9 +1,11 @@
-"""Finds secrets in a column of their own: of an SQL `INSERT`, a markdown table, a CSV, what `psql` prints. Hot path.
+"""Finds secrets in a column of their own: of an SQL `INSERT`, a markdown table, a CSV, what `psql` prints.
 
 A header is a line whose cells are names, one of them a secret's; the lines below with as many cells are its rows.
 """
 
 from __future__ import annotations
+
+import re
 
 from core.redaction.names import family, is_placeholder
 from core.redaction.prose import is_bare_secret
@@ -12,15 +14,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from core.redaction.assignments import Name, Span
 
-_LINE = 1_000
-_CELL = 40
-_COLUMNS = 2_000
-_DELIMITERS = ("|", "\t", ";", ",")
-_RULER = frozenset("|+-: \t=")
-_AROUND = " \t\"'`*[]\r"
 _LOOSE = frozenset(["password", "pw", "pass"])
-_INSERTS = ("insert into ", "replace into ", "insert ignore into ")
-_VALUE = r"'((?:[^'\\]|\\.|'')*+)'|\"((?:[^\"\\]|\\.|\"\")*+)\"|[(),;]|[^'\"(),;]++|['\"]"
+_AROUND = " \t\"'`*[]\r"
+_HEADER = re.compile(r"[\w \t\"'`*.|,;+-]{3,400}\Z")
+_RULER = frozenset("|+-: \t=")
+_INSERT = re.compile(
+    r"(?i)\b(?:insert|replace)(?:\s+ignore)?\s+into\s[^(\n]{1,120}\(([^()]{1,2000})\)(?:\s|\\[nr]){0,16}values"
+)
+_VALUE = re.compile(r"'((?:[^'\\]|\\.|'')*+)'|\"((?:[^\"\\]|\\.|\"\")*+)\"|[(),;]|[^'\"(),;]++|['\"]", re.S)
 
 
 def find_columns(text: str, names: list[Name]) -> list[Span]:
@@ -28,42 +29,26 @@ def find_columns(text: str, names: list[Name]) -> list[Span]:
     spans: list[Span] = []
     done = 0
     for start, _, _ in sorted(names):
-        if start < done:
-            continue
-        begin = text.rfind("\n", max(done, start - _LINE), start) + 1
-        end = text.find("\n", start, start + _LINE)
-        if end < 0:
-            done = start + _LINE
+        begin, end = text.rfind("\n", max(0, start - 400), start) + 1, text.find("\n", start, start + 400)
+        if begin < done or end < 0:
             continue
         done = end
-        begin = max(begin, done if begin == 0 and start > _LINE else begin)
-        line = text[begin:end]
-        for delimiter in _DELIMITERS:
-            if delimiter in line:
-                kinds = _kinds(line, delimiter)
-                if any(kinds):
-                    done = _rows(text, end + 1, delimiter, kinds, spans)
-                break
+        header = _unnumbered(text[begin:end])
+        delimiter = next((sign for sign in "|\t;," if sign in header), "")
+        if not delimiter or not _HEADER.match(header):
+            continue
+        cells = [cell.strip(_AROUND) for cell in header.split(delimiter)]
+        kinds = [family(cell) if cell else "" for cell in cells]
+        named = [cell for cell in cells if cell]
+        if len(named) > 1 and any(kinds) and all(len(cell.split()) < 4 and len(cell) <= 40 for cell in named):
+            done = _rows(text, end + 1, delimiter, kinds, spans)
     return spans
-
-
-def _kinds(line: str, delimiter: str) -> list[str]:
-    """The family of each cell of a header; none where it is a sentence or has no second cell."""
-    cells = [cell.strip(_AROUND) for cell in _unnumbered(line).split(delimiter)]
-    named = [cell for cell in cells if cell]
-    if len(named) < 2 or any(len(cell) > _CELL or len(cell.split()) > 3 for cell in named):
-        return []
-    if not all(
-        cell.replace("_", "a").replace("-", "a").replace(".", "a").replace(" ", "a").isalnum() for cell in named
-    ):
-        return []
-    return [family(cell) if cell else "" for cell in cells]
 
 
 def _unnumbered(line: str) -> str:
     """The line without the number that an agent's Read puts before it."""
-    rest = line.lstrip(" ").lstrip("0123456789")
-    return rest[1:] if rest[:1] == "→" else line
+    number, arrow, rest = line.partition("→")
+    return rest if arrow and number.strip().isdigit() else line
 
 
 def _rows(text: str, at: int, delimiter: str, kinds: list[str], spans: list[Span]) -> int:
@@ -72,14 +57,12 @@ def _rows(text: str, at: int, delimiter: str, kinds: list[str], spans: list[Span
         end = text.find("\n", at)
         end = len(text) if end < 0 else end
         line = text[at:end]
-        if _RULER.issuperset(line.strip()) and line.strip():
-            at = end + 1
-            continue
         cells = line.split(delimiter)
-        if len(cells) != len(kinds):
+        is_ruler = bool(line.strip()) and _RULER.issuperset(line)
+        if not is_ruler and len(cells) != len(kinds):
             return at
-        for cell, kind in zip(cells, kinds, strict=True):
-            value = _unnumbered(cell).strip(_AROUND) if kind else ""
+        for cell, kind in zip(cells, kinds, strict=False):
+            value = _unnumbered(cell).strip(_AROUND) if kind and not is_ruler else ""
             if value and is_bare_secret(value, kind in _LOOSE, True, False):
                 start = at + cell.index(value)
                 spans.append((start, start + len(value), _label(kind)))
@@ -88,27 +71,13 @@ def _rows(text: str, at: int, delimiter: str, kinds: list[str], spans: list[Span
     return at
 
 
-def find_inserted(text: str, lower: str) -> list[Span]:
+def find_inserted(text: str) -> list[Span]:
     """The (start, end, kind) of each quoted value that an `INSERT` puts into a secret's column."""
-    import re
-
-    value = re.compile(_VALUE, re.S)
     spans: list[Span] = []
-    done = 0
-    for begin in sorted(_places(lower)):
-        if begin < done:
-            continue
-        opened = text.find("(", begin, begin + _CELL * 4)
-        closed = text.find(")", opened, opened + _COLUMNS) if opened > 0 else -1
-        if closed < 0 or not lower[closed + 1 : closed + 64].lstrip(" \t\n\\nr").startswith("values"):
-            continue
-        kinds = [family(name.strip(" \t\r\n`\"'[]\\")) for name in text[opened + 1 : closed].split(",")]
-        done = closed
-        if not any(kinds):
-            continue
-        at = lower.index("values", closed) + 6
+    for insert in _INSERT.finditer(text):
+        kinds = [family(name.strip(" \t\r\n`\"'[]\\")) for name in insert.group(1).split(",")]
         depth = column = 0
-        for match in value.finditer(text, at):
+        for match in _VALUE.finditer(text, insert.end()) if any(kinds) else ():
             sign = match.group()
             if sign == "(":
                 depth += 1
@@ -123,18 +92,7 @@ def find_inserted(text: str, lower: str) -> list[Span]:
                 given = match.group(match.lastindex)
                 if given and not is_placeholder(given):
                     spans.append((*match.span(match.lastindex), _label(kinds[column])))
-            done = match.end()
     return spans
-
-
-def _places(lower: str) -> list[int]:
-    found = []
-    for insert in _INSERTS:
-        at = lower.find(insert)
-        while at >= 0:
-            found.append(at + len(insert))
-            at = lower.find(insert, at + len(insert))
-    return found
 
 
 def _label(kind: str) -> str:

@@ -37,7 +37,6 @@ smbclient //h/s -U 'ann%«pin tail»'
 http --auth ann:«pintail» GET h
 htpasswd -cb /h ann «x1y2z3»
 htpasswd -b /h htpasswd «x1y2z3»\nhtpasswd -b /h ann «x1y2z4»
-htpasswd -b x htpasswd; htpasswd -b /h ann «x1y2z4»
 docker run -p8080:80 mysql; mysql -p«hunter22»
 foo -p"«hunter22x»" bar
 foo -p'«hunter22x»' bar
@@ -144,16 +143,3 @@ def test_the_value_vanishes_and_nothing_else(line: str) -> None:
 @pytest.mark.parametrize("text", lines(KEPT_WORDS, KEPT_PIPED, KEPT_PRINTED))
 def test_what_only_looks_like_it_stays(text: str) -> None:
     assert redact(text) == (text, ())
-
-
-@pytest.mark.parametrize(
-    ("before", "size", "behind", "secret"),
-    [
-        ("docker login ", 36 * 2, "-p ", "x1y2z3"),  # forty words
-        ("echo x1y2z3 | ", 225, " sudo -S", ""),  # 240 characters before the pipe
-        ("base64 -d secret", 383, "\n", "ab12cd"),  # a line of 399
-    ],
-)
-def test_how_far_a_command_reaches(before: str, size: int, behind: str, secret: str) -> None:
-    assert len(redact(before + ("a " * size)[:size] + behind + secret)[1]) == 1
-    assert not redact(before + ("a " * size)[: size + 2 - size % 2] + " " * (size % 2) + behind + secret)[1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from core.redaction import redact
-from core.redaction.coverings import _word_begin, _word_end, is_covered
+from core.redaction.obfuscation import is_obfuscated as is_covered
 
 HIDDEN = r"""
 \x1b[33m«AKIA⟦⟧Y34FZKBOKMUTVV7A»\x1b[0m
@@ -75,15 +75,6 @@ def test_what_is_coloured_and_no_secret_stays(text: str) -> None:
 )  # fmt: skip
 def test_whether_anything_might_cover_a_secret(text: str, covered: bool) -> None:
     assert is_covered(text, text.lower()) is covered
-
-
-def test_what_is_looked_at_around_a_covering_begins_and_ends_with_a_word() -> None:
-    assert _word_begin("x" * 10 + " " + "y" * 500, 405) == 10
-    assert _word_begin("x" * 10 + " " + "y" * 500, 400) == 0
-    assert _word_begin("x" * 10 + " " * 500, 415) == 15
-    assert _word_end("y" * 790 + " " + "x" * 20, 0) == 791
-    assert _word_end("y" * 790 + " " + "x" * 9, 0) == 800
-    assert _word_end("y" + " " * 900, 2) == 802
 
 
 def test_each_of_many_coverings_is_lifted() -> None:

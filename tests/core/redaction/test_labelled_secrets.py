@@ -74,7 +74,6 @@ name,token\nann,«abcdefghij12»\nbob,«abcdefghij34»\n
 name;password\nann;«hunter22»\nbob;x;hunter33
 name\tpassword\nann\t«hunter22»
 password,a,b\n«hunter22»,c,d\n\nx,y\nz,hunter33
-pass_word_1,password 2\nx,«hunter22»
 a note on this password here\nname,password\nann,«hunter22»
 insert ignore into u (a, password) values ('x', '«y»')
 replace into u (password) values ("«y»"); insert into u (a) values ('z')

@@ -161,7 +161,7 @@ def test_what_only_looks_like_it_stays(text: str) -> None:
     assert redact(text) == (text, ())
 
 
-@pytest.mark.parametrize("size", [3, 580, 590, 591, 592, 700, 1400])
+@pytest.mark.parametrize("size", [3, 580, 590, 591, 592, 700])
 def test_a_long_value_is_not_cut(size: int) -> None:
     assert redact(f"sshpass -p {'ab1' * size} ssh h") == ("sshpass -p [redacted:password] ssh h", ("password",))
 

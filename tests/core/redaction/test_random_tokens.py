@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from core.redaction import _merged, redact
-from core.redaction.commands import _has_attached
 from core.redaction.forms import _has_tail, _has_userinfo, _is_credential, _is_filled, _is_made
 from core.redaction.tokens import (
     _in_temporary,
@@ -157,14 +156,6 @@ def test_spans_that_overlap_become_one_of_the_kind_found_first() -> None:
     assert _merged([(0, 5, "a"), (5, 9, "b")]) == [(0, 5, "a"), (5, 9, "b")]
     assert _merged([(0, 9, "a"), (2, 3, "b")]) == [(0, 9, "a")]
     assert _merged([(8, 12, "c"), (5, 9, "b"), (0, 6, "a")]) == [(0, 12, "c")]
-
-
-@pytest.mark.parametrize(
-    ("text", "has"),
-    [("mkdir -p x", False), ("mysql -px", True), ("a -p\nb", False), ("a -p", False), ("a -p\tb", False)],
-)
-def test_whether_a_word_is_attached_to_p(text: str, has: bool) -> None:
-    assert _has_attached(text) is has
 
 
 @pytest.mark.parametrize(
