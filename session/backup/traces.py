@@ -19,7 +19,7 @@ from otel import spool
 from session import daily_log
 from session.backup import members
 from session.state import schema, state_file
-from session.state.field import Damaged
+from session.state.schema import Damaged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

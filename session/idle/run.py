@@ -23,7 +23,7 @@ from session.context import work_lock
 from session.idle import rules, timers, transcript_check
 from session.session_store import SessionStore
 from session.state import schema, state_file
-from session.state.field import Damaged
+from session.state.schema import Damaged
 
 if TYPE_CHECKING:
     from session.state.schema import IdleTimer, SessionState

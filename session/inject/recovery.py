@@ -83,7 +83,7 @@ def apply(state: SessionState, situation: Situation, decision: Decision, text: T
     if text is None:
         return state
     identifiers = [memory["id"] for memory in text["memories"]]
-    note: schema.Signpost = {"text": text["content"], "memoryIds": identifiers}
+    note: schema.RecoveryNote = {"text": text["content"], "memoryIds": identifiers}
     return {**state, "lastInjectionAt": situation.context.now, "signpost": note}
 
 

@@ -1,31 +1,18 @@
 """The JSON state of one session: its fields, declared once, with their bounds; a file that does not fit is damaged.
 
-Every list and text is bounded, so that the file stays below 64 KB whatever comes in. FIELDS makes `docs/state.md`.
+Every list and text is bounded, so that the file stays below 64 KB whatever comes in. `docs/state.md` says what each
+field means.
 """
 
 from __future__ import annotations
 
-from session.state.field import (
-    Damaged,
-    flag,
-    many,
-    maybe_number,
-    maybe_one,
-    number,
-    one,
-    read_object,
-    text,
-    texts,
-    times,
-    whole,
-)
-from session.state.field import (
-    blank as _blank,
-)
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from typing import Any, TypedDict
+
+    Fields = Mapping[str, tuple[Any, Callable[[Any], Any]]]
+    """By name what a field holds where nothing is known, and what keeps a value within its bound, or raises Damaged."""
 
     class Message(TypedDict):
         """A user message: its first 200 characters as one line, and what tells it from others."""
@@ -54,11 +41,8 @@ if TYPE_CHECKING:
 
         id: str
         terms: list[str]
-        """Distinctive words of it that neither the agent nor the user has said since."""
         used: int
-        """How many more there were, which the agent has said."""
         asked: bool
-        """Whether the user has said something that the agent has not answered yet."""
         turns: int
 
     class InFlight(TypedDict):
@@ -74,12 +58,11 @@ if TYPE_CHECKING:
         scheduledAt: int
         dueAt: int
         ratio: float
-        """Share of the context window in use when it was scheduled."""
         cwd: str
         transcript: str
 
-    class Signpost(TypedDict):
-        """What was handed out after the last compaction that brought one."""
+    class RecoveryNote(TypedDict):
+        """What was handed out after the last compaction that brought one; its field is called `signpost`."""
 
         text: str
         memoryIds: list[str]
@@ -133,7 +116,7 @@ if TYPE_CHECKING:
         lastMessageAt: int | None
         lastRefreshAt: int | None
         halfRefreshed: bool
-        signpost: Signpost | None
+        signpost: RecoveryNote | None
         idleTimer: IdleTimer | None
         idleInFlight: InFlight | None
         turnBeganAt: int | None
@@ -157,105 +140,152 @@ PENDING_KEPT = 16
 TERMS_KEPT = 12
 PATH_CHARS = 1_000
 """Of a path that is used, and so is not cut at its start."""
-_HASH_CHARS = _ID_CHARS = 80
+_ID_CHARS = 80
 _WORD_CHARS = 40
 
-CHECKPOINT = {
-    "currentTask": text(TASK_CHARS, "the last three messages"),
-    "filesModified": texts(FILES_SHOWN, FILE_CHARS, "the newest of `files`"),
-    "recallHits": texts(HITS_KEPT, 160, "the best of `recallCache`"),
-    "recallQueries": texts(QUERIES_KEPT, 2 * _ID_CHARS, "the queries of `recallCache`, newest first"),
-    "compactionCount": whole("compactions so far"),
-    "contextPercentAtCapture": maybe_number("context usage when it was last told, 0 to 100"),
-}
-MEMORY = {
-    "id": text(_ID_CHARS, "its id"),
-    "text": text(160, "its start"),
-    "category": text(_WORD_CHARS, "without `jc:`"),
-    "score": number("0 to 1"),
-}
-RECALLED = {
-    "query": text(2 * _ID_CHARS, "the query"),
-    "hash": text(_HASH_CHARS, "the task's"),
-    "hits": many(HITS_KEPT, MEMORY, "what it returned, best first", first_ones=True),
-    "at": whole("when"),
-}
-PENDING = {
-    "id": text(_ID_CHARS, "the memory's id"),
-    "terms": texts(TERMS_KEPT, _WORD_CHARS, "distinctive words that nobody has said since"),
-    "used": whole("how many more there were, which the agent has said"),
-    "asked": flag("whether the user has said something that the agent has not answered yet"),
-    "turns": whole("turns since"),
-}
-IN_FLIGHT = {
-    "hash": text(_HASH_CHARS, "what it is at"),
-    "pid": whole("the process"),
-    "startedAt": whole("since when"),
-}
-IDLE_TIMER = {
-    "scheduledAt": whole("when it was set"),
-    "dueAt": whole("when it comes due"),
-    "ratio": number("share of the context window in use then"),
-    "cwd": text(PATH_CHARS, "where the session works"),
-    "transcript": text(PATH_CHARS, "the client's own file"),
-}
-SIGNPOST = {
-    "text": text(10_000, "as it was injected"),
-    "memoryIds": texts(HITS_KEPT, _ID_CHARS, "the memories in it"),
-}
-_COUNTS = {name: whole("how often") for name in ("saves", "flushes", "recalls", "writes", "injections", "userMessages")}
-FIELDS = {
-    "version": whole(f"of this schema: {VERSION}"),
-    "sessionId": text(200, "the client's own id, or a hash of a long or secret-like one"),
-    "role": text(ROLE_CHARS, "`interactive`, `gateway`, or another role's name"),
-    "agent": text(_WORD_CHARS, "the client"),
-    "cwd": text(400, "where the agent works"),
-    "checkpoint": one(CHECKPOINT, "what a signpost is made of (ADR-0203, stage 2)"),
-    "messages": many(
-        MESSAGES_KEPT,
-        {"text": text(240, "its first 200 characters as one line"), "hash": text(_HASH_CHARS, "of the whole")},
-        "the last messages of the user",
-    ),
-    "files": texts(FILES_KEPT, FILE_CHARS, "files that were written or edited, the newest last"),
-    "contextTokens": maybe_number("tokens in the context when last told"),
-    "contextLimit": maybe_number("the window in tokens"),
-    "warmZoneEntered": flag("whether `checkpoint.warm_percent` was reached since the last compaction"),
-    "hotZoneEntered": flag("the same of `checkpoint.hot_percent`"),
-    "recallCache": many(CACHE_KEPT, RECALLED, "recalls that returned something, oldest first; survives compactions"),
-    "taskHash": text(_HASH_CHARS, "of the task as it is now"),
-    "recalledHash": text(_HASH_CHARS, "of the task that was last recalled for"),
-    "writtenHash": text(_HASH_CHARS, "of the task that was last written to memory"),
-    "taskMemoryIds": texts(20, _ID_CHARS, "the session's own task memories, which are not handed back to it"),
-    "lastCompactionAt": maybe_number("when the last compaction was"),
-    "lastInjectionAt": maybe_number("when the last signpost was injected"),
-    "injectedScopes": texts(24, _ID_CHARS, "parts of the project that were looked up"),
-    "injectedKinds": times(16, _WORD_CHARS, "kinds of text that are injected once, and when they were"),
-    "injectedMemories": texts(
-        40, _ID_CHARS, "memories in the context: injected since the last compaction, or left by it"
-    ),
-    "pendingFeedback": many(PENDING_KEPT, PENDING, "injected memories of which it is not known yet if they are used"),
-    "lastMessageAt": maybe_number("when the user last said something"),
-    "lastRefreshAt": maybe_number("when a refresh was last looked at"),
-    "halfRefreshed": flag("whether a refresh came at `refresh.percent` since the last compaction"),
-    "signpost": maybe_one(SIGNPOST, "what was injected after the last compaction"),
-    "idleTimer": maybe_one(IDLE_TIMER, "when the session may be compacted if nothing is said until then"),
-    "idleInFlight": maybe_one(IN_FLIGHT, "who compacts it right now; void when that process is gone"),
-    "turnBeganAt": maybe_number("when the running turn began"),
-    "counts": one(_COUNTS, "how often what happened"),
-    "startedAt": whole("when the session was first seen"),
-    "updatedAt": whole("when it last did something"),
-}
-"""The fields; all times are ms since the epoch."""
+
+class Damaged(Exception):
+    """A value is not what its field holds."""
 
 
 class TooNew(Exception):
     """A newer joelclaw wrote the file; `args[0]` is its version."""
 
 
+def _checked(value: Any, *kinds: type) -> Any:
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        raise Damaged(f"no {kinds[0].__name__}")
+    return value
+
+
+def _text(most: int) -> tuple[Any, Callable[[Any], Any]]:
+    return "", lambda value: _checked(value, str)[:most]
+
+
+def _texts(most: int, characters: int) -> tuple[Any, Callable[[Any], Any]]:
+    return [], lambda value: [_checked(item, str)[:characters] for item in _checked(value, list)[-most:]]
+
+
+def _times(most: int, characters: int) -> tuple[Any, Callable[[Any], Any]]:
+    def read(value: Any) -> Any:
+        last = list(_checked(value, dict).items())[-most:]
+        return {name[:characters]: _checked(at, int, float) for name, at in last}
+
+    return {}, read
+
+
+def _one(fields: Fields) -> tuple[Any, Callable[[Any], Any]]:
+    return {}, lambda value: _object(fields, value)
+
+
+def _maybe_one(fields: Fields) -> tuple[Any, Callable[[Any], Any]]:
+    return None, lambda value: None if value is None else _object(fields, value, whole=True)
+
+
+def _many(most: int, fields: Fields, *, first_ones: bool = False) -> tuple[Any, Callable[[Any], Any]]:
+    def read(value: Any) -> Any:
+        items = _checked(value, list)
+        return [_object(fields, item, whole=True) for item in (items[:most] if first_ones else items[-most:])]
+
+    return [], read
+
+
+_FLAG = False, lambda value: _checked(value, bool)
+_WHOLE = 0, lambda value: _checked(value, int)
+_NUMBER = 0.0, lambda value: _checked(value, int, float)
+_MAYBE_NUMBER = None, lambda value: None if value is None else _checked(value, int, float)
+_CHECKPOINT: Fields = {
+    "currentTask": _text(TASK_CHARS),
+    "filesModified": _texts(FILES_SHOWN, FILE_CHARS),
+    "recallHits": _texts(HITS_KEPT, 160),
+    "recallQueries": _texts(QUERIES_KEPT, 160),
+    "compactionCount": _WHOLE,
+    "contextPercentAtCapture": _MAYBE_NUMBER,
+}
+_MEMORY: Fields = {"id": _text(_ID_CHARS), "text": _text(160), "category": _text(_WORD_CHARS), "score": _NUMBER}
+_RECALLED: Fields = {
+    "query": _text(160),
+    "hash": _text(_ID_CHARS),
+    "hits": _many(HITS_KEPT, _MEMORY, first_ones=True),
+    "at": _WHOLE,
+}
+_PENDING: Fields = {
+    "id": _text(_ID_CHARS),
+    "terms": _texts(TERMS_KEPT, _WORD_CHARS),
+    "used": _WHOLE,
+    "asked": _FLAG,
+    "turns": _WHOLE,
+}
+_IN_FLIGHT: Fields = {"hash": _text(_ID_CHARS), "pid": _WHOLE, "startedAt": _WHOLE}
+_IDLE_TIMER: Fields = {
+    "scheduledAt": _WHOLE,
+    "dueAt": _WHOLE,
+    "ratio": _NUMBER,
+    "cwd": _text(PATH_CHARS),
+    "transcript": _text(PATH_CHARS),
+}
+_COUNTS = dict.fromkeys(("saves", "flushes", "recalls", "writes", "injections", "userMessages"), _WHOLE)
+FIELDS: Fields = {
+    "version": _WHOLE,
+    "sessionId": _text(200),
+    "role": _text(ROLE_CHARS),
+    "agent": _text(_WORD_CHARS),
+    "cwd": _text(400),
+    "checkpoint": _one(_CHECKPOINT),
+    "messages": _many(MESSAGES_KEPT, {"text": _text(240), "hash": _text(_ID_CHARS)}),
+    "files": _texts(FILES_KEPT, FILE_CHARS),
+    "contextTokens": _MAYBE_NUMBER,
+    "contextLimit": _MAYBE_NUMBER,
+    "warmZoneEntered": _FLAG,
+    "hotZoneEntered": _FLAG,
+    "recallCache": _many(CACHE_KEPT, _RECALLED),
+    "taskHash": _text(_ID_CHARS),
+    "recalledHash": _text(_ID_CHARS),
+    "writtenHash": _text(_ID_CHARS),
+    "taskMemoryIds": _texts(20, _ID_CHARS),
+    "lastCompactionAt": _MAYBE_NUMBER,
+    "lastInjectionAt": _MAYBE_NUMBER,
+    "injectedScopes": _texts(24, _ID_CHARS),
+    "injectedKinds": _times(16, _WORD_CHARS),
+    "injectedMemories": _texts(40, _ID_CHARS),
+    "pendingFeedback": _many(PENDING_KEPT, _PENDING),
+    "lastMessageAt": _MAYBE_NUMBER,
+    "lastRefreshAt": _MAYBE_NUMBER,
+    "halfRefreshed": _FLAG,
+    "signpost": _maybe_one({"text": _text(10_000), "memoryIds": _texts(HITS_KEPT, _ID_CHARS)}),
+    "idleTimer": _maybe_one(_IDLE_TIMER),
+    "idleInFlight": _maybe_one(_IN_FLIGHT),
+    "turnBeganAt": _MAYBE_NUMBER,
+    "counts": _one(_COUNTS),
+    "startedAt": _WHOLE,
+    "updatedAt": _WHOLE,
+}
+"""All times are ms since the epoch."""
+
+
+def _object(fields: Fields, value: Any, *, whole: bool = False) -> Any:
+    """The fields with the values of an object, each within its bound; where one is missing, as it is at first.
+
+    Raises:
+        Damaged: it is no object, a field has the wrong type, or, with `whole`, one is missing.
+    """
+    known = _checked(value, dict)
+    if whole and not known.keys() >= fields.keys():
+        raise Damaged("a field is missing")
+    found: dict[str, Any] = {}
+    for name, (first, read_one) in fields.items():
+        try:
+            found[name] = read_one(known.get(name, first))
+        except Damaged as damaged:
+            raise Damaged(f"{name}: {damaged}") from None
+    return found
+
+
 def blank(session_id: str, role: str, now: int) -> SessionState:
     """The state of a session of which nothing is known yet."""
-    known = {"version": VERSION, "sessionId": session_id, "role": role, "startedAt": now, "updatedAt": now}
-    return {**_blank(FIELDS), **known}  # type: ignore[typeddict-item]  # a test holds FIELDS against the type
+    state: SessionState = _object(FIELDS, {"version": VERSION, "role": role, "startedAt": now, "updatedAt": now})
+    state["sessionId"] = session_id
+    return state
 
 
 def read(value: Any, session_id: str) -> SessionState:
@@ -282,7 +312,7 @@ def bounded(state: SessionState) -> SessionState:
         Damaged: a field has the wrong type.
     """
     identity = state["sessionId"]
-    found: SessionState = read_object(FIELDS, state)  # type: ignore[assignment]  # as in `blank`
+    found: SessionState = _object(FIELDS, state)
     found["sessionId"] = identity  # never cut: it names the file
     cache = found["recallCache"]
     checkpoint = found["checkpoint"]

@@ -12,7 +12,7 @@ import os
 from core import files, json_text
 from core.errors import Failure
 from core.quoting import one_line
-from session.state import field, schema
+from session.state import schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def load(session_id: str) -> tuple[SessionState | None, str]:
             f"{where} has version {newer.args[0]}; this joelclaw knows {schema.VERSION}",
             "upgrade joelclaw, or point JOELCLAW_HOME at another folder",
         ) from None
-    except field.Damaged:
+    except schema.Damaged:
         return None, files.set_aside(where)
 
 
@@ -173,7 +173,7 @@ def peek(session_id: str) -> SessionState | None:
         raise Failure(
             "STATE_TOO_NEW", f"{where} has version {newer.args[0]}", "upgrade joelclaw to read this session"
         ) from None
-    except field.Damaged as damaged:
+    except schema.Damaged as damaged:
         raise Failure(
             "STATE_DAMAGED",
             f"{where} is damaged: {damaged.args[0]}",
@@ -247,9 +247,9 @@ def _summary(where: str, name: str) -> Summary:
         value = _parse(where)
         identifier = value.get("sessionId") if isinstance(value, dict) else None
         if isinstance(identifier, str) and files.safe_name(identifier) != name:
-            raise field.Damaged("it belongs to another session")
+            raise schema.Damaged("it belongs to another session")
         state = schema.read(value, identifier if isinstance(identifier, str) else "")
-    except field.Damaged:
+    except schema.Damaged:
         summary["problem"] = "damaged"
     except schema.TooNew as newer:
         summary["problem"] = f"written by a newer joelclaw (version {newer.args[0]})"
@@ -270,11 +270,11 @@ def _parse(where: str) -> Any:
     with open(where, "rb") as handle:
         data = handle.read(_MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
-        raise field.Damaged("it is far too long")
+        raise schema.Damaged("it is far too long")
     try:
         return json_text.loads(data.decode())
     except (json_text.InvalidJSON, UnicodeDecodeError) as error:
-        raise field.Damaged(str(error)) from None
+        raise schema.Damaged(str(error)) from None
 
 
 def _read(where: str, session_id: str) -> SessionState:

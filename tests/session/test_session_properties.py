@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from core import json_text
 from session import checkpoint
 from session.inject import recovery
-from session.state import field, schema, task, zones
+from session.state import schema, task, zones
 
 if TYPE_CHECKING:
     from session.state.schema import Memory, SessionState
@@ -205,7 +205,7 @@ def test_any_json_is_a_state_or_damaged(value: Any) -> None:
         value |= {"version": 1, "sessionId": "s"}
     try:
         state = schema.read(value, "s")
-    except field.Damaged:
+    except schema.Damaged:
         return
     assert size(state) > 0
     zones.record_turn(state, checkpoint.turn_of(messages=["a message of some length"], files=["x"], percent=70))

@@ -12,7 +12,7 @@ from conftest import NOW_MS, Run
 from core import config
 from otel.event import new_event
 from session.session_store import SessionStore
-from session.state import field, schema, state_file
+from session.state import schema, state_file
 
 
 def event() -> Any:
@@ -63,7 +63,7 @@ def test_a_state_file_has_a_million_bytes_at_most(store: SessionStore, home: Pat
         if fits:
             assert len(state_file._parse(str(path))["a"]) == size - 9
         else:
-            with pytest.raises(field.Damaged, match="it is far too long"):
+            with pytest.raises(schema.Damaged, match="it is far too long"):
                 state_file._parse(str(path))
     assert schema.blank("s", "interactive", 0)["sessionId"] == "s"
 
