@@ -30,9 +30,7 @@ def most(commands: int, agent: str) -> int:
     path.
     """
     longer = len(word(agent)) - len(NAME)
-    while commands > 1 and commands * longer > _PATHS_ROOM:
-        commands -= 1
-    return commands
+    return commands if commands * longer <= _PATHS_ROOM else min(commands, max(1, _PATHS_ROOM // longer))
 
 
 def uncounted(commands: int, agent: str) -> int:
@@ -59,7 +57,6 @@ def word(agent: str = "") -> str:
         folders = _OF_LOGIN if registry.row(agent).login_shell else folders
     around = (sys.argv[0] if sys.argv else "", folders)
     if around not in _known:  # a look at each folder of PATH, for every command of a text
-        _known.clear()
         _known[around] = _word(folders)
     return _known[around]
 

@@ -23,8 +23,7 @@ DROPPED, UNKNOWN = "project.file_dropped", "config.key_unknown"
 _MOST_TOLD = 200
 _MOST_UNKNOWN = 20
 """Of one look: a file may hold thousands."""
-_NAME_CHARS = 80
-_PATH_CHARS = 300
+_NAME_CHARS, _PATH_CHARS = 80, 300
 _ALIKE = 0.75
 _PREFIX = "JOELCLAW_"
 
@@ -45,8 +44,9 @@ def events(dropped: Places, unknown: Places, now: int) -> list[Event]:
 
     made = []
     for path, reason in left_out:
-        about: dict[str, object] = {"path": path[-_PATH_CHARS:], "reason": reason}
-        error = f"{path[-_PATH_CHARS:]} {reason}"
+        path = path[-_PATH_CHARS:]
+        about = {"path": path, "reason": reason}
+        error = f"{path} {reason}"
         made.append(
             new_event(DROPPED, component="project", level="warn", success=False, error=error, metadata=about, now=now)
         )
@@ -65,36 +65,26 @@ def line(event: Event) -> str:
 def sentence(where: str, name: str) -> str:
     """What is told of one: `FILE: recall.min_scor: unknown; did you mean recall.min_score`."""
     likely = meant(name)
-    ending = f"; did you mean {likely}" if likely else ""
-    return f"{where[-_PATH_CHARS:]}: {name[:_NAME_CHARS]}: unknown{ending}"
+    return f"{where[-_PATH_CHARS:]}: {name[:_NAME_CHARS]}: unknown{'; did you mean ' + likely if likely else ''}"
 
 
 def meant(name: str) -> str:
     """The setting that a name resembles most, spelled as it would have to be there; "" where it resembles none."""
-    if name.startswith(_PREFIX):
-        variables = [config.variable(one).removeprefix(_PREFIX) for one in config.SETTINGS]
-        found = _nearest(name.removeprefix(_PREFIX), variables)
-        return _PREFIX + found if found else ""
-    return _nearest(name, list(config.SETTINGS))
-
-
-def _nearest(name: str, names: Sequence[str]) -> str:
-    plain = {_plain(one): one for one in names}
-    if _plain(name) in plain:
-        return plain[_plain(name)]
     from difflib import get_close_matches
 
-    close = get_close_matches(name[:_NAME_CHARS], names, 1, _ALIKE)
-    if close:
-        return str(close[0])
-    key = _plain(name.rpartition(".")[2])
-    same = [one for one in names if _plain(one.rpartition(".")[2]) == key]
-    return same[0] if len(same) == 1 else ""
+    known = [config.variable(one) for one in config.SETTINGS] if name.startswith(_PREFIX) else list(config.SETTINGS)
+    plain = {_plain(one): one for one in known}
+    key = _plain(name)
+    if key not in plain:  # `min_score` alone means `recall.min_score`
+        ends = [one for one in plain if one.rpartition(".")[2] == key.rpartition(".")[2]]
+        close = get_close_matches(key, plain, 1, _ALIKE) or (ends if len(ends) == 1 else [])
+        key = close[0] if close else ""
+    return plain.get(key, "")
 
 
 def _plain(name: str) -> str:
     """Without what tells the spellings apart: `reserveTokens`, `reserve-tokens`, `reserve_tokens`."""
-    return name[:_NAME_CHARS].lower().replace("_", "").replace("-", "")
+    return name[:_NAME_CHARS].removeprefix(_PREFIX).lower().replace("_", "").replace("-", "")
 
 
 def _untold(faults: Places, file: str) -> list[tuple[str, str]]:

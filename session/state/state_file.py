@@ -113,8 +113,6 @@ class locked:  # noqa: N801  # reads as the statement it is
         Failure: STATE_BUSY, STATE_FULL, STATE_READ_ONLY, STATE_UNREADABLE.
     """
 
-    __slots__ = ("_lock",)
-
     def __init__(self, session_id: str) -> None:
         self._lock = files.FileLock(os.path.join(folder(), ".locks", files.safe_name(session_id)), _LOCK_WAIT_S)
 
@@ -140,22 +138,14 @@ def load(session_id: str) -> tuple[SessionState | None, str]:
     Call it within `locked`.
 
     Raises:
-        Failure: STATE_TOO_NEW; the file stays as it is.
-        OSError: it cannot be read, or not be set aside.
+        Failure: STATE_TOO_NEW, STATE_UNREADABLE; the file stays as it is.
     """
-    where = path_of(session_id)
     try:
-        return _read(where, session_id), ""
-    except FileNotFoundError:
-        return None, ""
-    except schema.TooNew as newer:
-        raise Failure(
-            "STATE_TOO_NEW",
-            f"{where} has version {newer.args[0]}; this joelclaw knows {schema.VERSION}",
-            "upgrade joelclaw, or point JOELCLAW_HOME at another folder",
-        ) from None
-    except schema.Damaged:
-        return None, files.set_aside(where)
+        return peek(session_id), ""
+    except Failure as failure:
+        if failure.code != "STATE_DAMAGED":
+            raise
+    return None, files.set_aside(path_of(session_id))
 
 
 def peek(session_id: str) -> SessionState | None:
@@ -166,12 +156,14 @@ def peek(session_id: str) -> SessionState | None:
     """
     where = path_of(session_id)
     try:
-        return _read(where, session_id)
+        return schema.read(_parse(where), session_id)
     except FileNotFoundError:
         return None
     except schema.TooNew as newer:
         raise Failure(
-            "STATE_TOO_NEW", f"{where} has version {newer.args[0]}", "upgrade joelclaw to read this session"
+            "STATE_TOO_NEW",
+            f"{where} has version {newer.args[0]}; this joelclaw knows {schema.VERSION}",
+            "upgrade joelclaw, or point JOELCLAW_HOME at another folder",
         ) from None
     except schema.Damaged as damaged:
         raise Failure(
@@ -201,7 +193,7 @@ def remove(session_id: str) -> bool:
     Raises:
         Failure: as `locked`.
     """
-    if not os.path.exists(path_of(session_id)):
+    if not exists(session_id):
         return False
     with locked(session_id):
         try:
@@ -233,37 +225,31 @@ def every() -> list[Summary]:
 
 
 def _summary(where: str, name: str) -> Summary:
-    summary: Summary = {
-        "sessionId": name,
-        "role": "",
-        "task": "",
-        "percent": None,
-        "compactionCount": 0,
-        "updatedAt": 0,
-        "bytes": 0,
-    }
+    size, problem = 0, ""
+    state = schema.blank(name, "", 0)
     try:
-        summary["bytes"] = os.stat(where).st_size
+        size = os.stat(where).st_size
         value = _parse(where)
         identifier = value.get("sessionId") if isinstance(value, dict) else None
         if isinstance(identifier, str) and files.safe_name(identifier) != name:
             raise schema.Damaged("it belongs to another session")
         state = schema.read(value, identifier if isinstance(identifier, str) else "")
     except schema.Damaged:
-        summary["problem"] = "damaged"
+        problem = "damaged"
     except schema.TooNew as newer:
-        summary["problem"] = f"written by a newer joelclaw (version {newer.args[0]})"
+        problem = f"written by a newer joelclaw (version {newer.args[0]})"
     except OSError as error:
-        summary["problem"] = f"unreadable: {error.strerror}"
-    else:
-        checkpoint = state["checkpoint"]
-        summary["sessionId"] = state["sessionId"]
-        summary["role"] = state["role"]
-        summary["task"] = checkpoint["currentTask"]
-        summary["percent"] = checkpoint["contextPercentAtCapture"]
-        summary["compactionCount"] = checkpoint["compactionCount"]
-        summary["updatedAt"] = state["updatedAt"]
-    return summary
+        problem = f"unreadable: {error.strerror}"
+    summary: Summary = {
+        "sessionId": state["sessionId"],
+        "role": state["role"],
+        "task": state["checkpoint"]["currentTask"],
+        "percent": state["checkpoint"]["contextPercentAtCapture"],
+        "compactionCount": state["checkpoint"]["compactionCount"],
+        "updatedAt": state["updatedAt"],
+        "bytes": size,
+    }
+    return {**summary, "problem": problem} if problem else summary
 
 
 def _parse(where: str) -> Any:
@@ -275,10 +261,6 @@ def _parse(where: str) -> Any:
         return json_text.loads(data.decode())
     except (json_text.InvalidJSON, UnicodeDecodeError) as error:
         raise schema.Damaged(str(error)) from None
-
-
-def _read(where: str, session_id: str) -> SessionState:
-    return schema.read(_parse(where), session_id)
 
 
 def failure_of(error: OSError) -> Failure:
