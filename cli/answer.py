@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
-from core import envelope as envelopes
+from cli.stdout import is_terminal, write_out
 from core import json_text
 from core.errors import usage
 
@@ -15,12 +12,7 @@ if TYPE_CHECKING:
 
     from core.envelope import Envelope, NextAction
 
-
 _NAME = "joelclaw "
-
-
-class StdoutFullError(Exception):
-    """Stdout takes no more, a full disk behind it say; the text is the system's reason."""
 
 
 class Answer:
@@ -65,55 +57,25 @@ def quoted(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"
 
 
-def write_out(text: str) -> bool:
-    """Text to stdout as UTF-8, whatever the locale; returns whether anybody reads on, as `write_bytes`."""
-    return write_bytes(text.encode("utf-8", "replace"))
-
-
-def write_bytes(data: bytes | bytearray) -> bool:
-    """Bytes to stdout; returns whether anybody reads on: who prints more and more ends where nobody does.
-
-    A reader that went away is no error, nor is a stdout that was closed when we began (`cli.start` makes it one whose
-    reader went away): the exit code stays the command's own.
-
-    Raises:
-        StdoutFullError: stdout takes no more.
-    """
-    try:
-        with memoryview(data) as view:
-            done = 0
-            while done < len(view):
-                done += os.write(1, view[done:])
-    except BrokenPipeError:
-        return False
-    except OSError as error:
-        raise StdoutFullError(error.strerror or type(error).__name__) from None
-    return True
-
-
-def tell(text: str) -> None:
-    """Text to stderr, for a person; where nobody reads that either, nobody is told."""
-    try:
-        sys.stderr.write(text)
-    except OSError:
-        pass
-
-
 def print_answer(command: str, answer: Answer) -> None:
     """The answer on stdout: raw text, or the envelope; nothing in it acts on a terminal or passes for markup."""
-    if answer.text is not None:
-        if answer.text:
-            write_out((answer.text if answer.framed else _shown(answer.text)) + "\n")
-        return
-    print_envelope(envelopes.done(command, answer.result, answer.next_actions))
+    if answer.text is None:
+        print_envelope({"ok": True, "command": command, "result": answer.result, "next_actions": answer.next_actions})
+    elif answer.text:
+        text = answer.text
+        if not answer.framed:
+            from core.output.shown import shown
+
+            text = shown(text)
+        write_out(text + "\n")
 
 
 def print_envelope(envelope: Envelope) -> None:
     """One indented JSON object and a newline; the commands in its fix and next actions run as they stand."""
-    actions = envelope["next_actions"]
     printed: Envelope = {**envelope}
     if "fix" in envelope:
         printed["fix"] = runnable(envelope["fix"])
+    actions = envelope["next_actions"]
     printed["next_actions"] = [{**action, "command": runnable(action["command"])} for action in actions]
     write_json(json_text.pretty(printed))
 
@@ -145,12 +107,6 @@ def write_json(text: str) -> bool:
     return write_out(text + "\n")
 
 
-def _shown(text: str) -> str:
-    from core.output.shown import shown
-
-    return shown(text)
-
-
 def write_verbatim(text: str) -> int:
     """Text as it is stored to stdout; returns the exit code. Ask `refuse_terminal` first."""
     write_out(text)
@@ -163,10 +119,6 @@ def refuse_terminal(code: str) -> None:
     Raises:
         Failure: `code`, exit 2, where stdout is a terminal.
     """
-    try:
-        if not os.isatty(1):
-            return
-    except OSError:
-        return
-    raise usage(code, "--verbatim prints what is stored as it is, and stdout is a terminal",
-                "send it into a file or a pipe, or leave --verbatim out")  # fmt: skip
+    if is_terminal():
+        raise usage(code, "--verbatim prints what is stored as it is, and stdout is a terminal",
+                    "send it into a file or a pipe, or leave --verbatim out")  # fmt: skip

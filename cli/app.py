@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import os
-import sys
 from contextlib import nullcontext, redirect_stdout
 from functools import cache
 from inspect import Parameter as Argument
@@ -16,13 +15,12 @@ from inspect import Signature
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 from typer.main import get_command
 
-from cli import execution, front, reference
-from cli.answer import StdoutFullError, write_out
-from cli.commands import GROUPS, every
-from cli.unread_calls import misuse, plain_help
-from cli.unread_calls.answer import versions
+from cli import commands, complaints, execution, reference, usage_errors
+from cli.commands import GROUPS
+from cli.stdout import is_terminal, write_out
 from core.errors import Failure
 
 if TYPE_CHECKING:
@@ -30,39 +28,39 @@ if TYPE_CHECKING:
 
     from cli.parameter import Command, Parameter
 
-_COMMANDS = every()
-_BY_PATH = {command.path: command for command in _COMMANDS}
 _NAME = "joelclaw"
+_ABOUT = "Lets a coding agent keep what a context compaction throws away."
+_AFTER = "--json, anywhere: one JSON object on stdout, as when stdout is no terminal."
 _HELP = {"help_option_names": ["--help", "-h"]}
 # Typer brings its own copy of click in some versions and depends on it in others; its base class is public in both.
 _Misused: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 def run_app(words: list[str], *, as_json: bool) -> int:
-    """Run what the words ask for; returns the exit code (0 done, 1 failed, 2 wrong usage)."""
-    try:
-        return _run(words, as_json=as_json)
-    except StdoutFullError as error:
-        return execution.unprinted(misuse.path_of(words), error)
+    """Run what the words ask for; returns the exit code (0 done, 1 failed, 2 wrong usage).
 
-
-def _run(words: list[str], *, as_json: bool) -> int:
+    Raises:
+        StdoutFullError: stdout takes no more.
+    """
+    refused = usage_errors.outside(words)
+    if refused is not None:
+        return complaints.report(usage_errors.named(words), refused, as_json=as_json)
     if not words or " ".join(words) in GROUPS:
-        parse_with_typer([*words, "--help"], rich=execution.stdout_is_terminal())
-        return 0
-    terminal = execution.stdout_is_terminal()
+        if as_json:
+            reference.print_overview(" ".join(words))
+            return 0
+        words = [*words, "--help"]
+    terminal = is_terminal()
     printed = io.StringIO()  # Typer has its own ways with a stdout that nobody reads
     try:
         with nullcontext() if terminal else redirect_stdout(printed):
             read = parse_with_typer(words, rich=terminal)
-    except Failure as failure:
-        return execution.report(misuse.named(words), failure, as_json=as_json)
     except KeyboardInterrupt:
         return execution.INTERRUPTED
     except Exception as error:
-        if os.environ.get("JOELCLAW_DEBUG"):
+        if os.environ.get("JOELCLAW_DEBUG") and not isinstance(error, Failure):
             raise
-        return execution.report(misuse.named(words), execution.unknown(error), as_json=as_json)
+        return complaints.report(usage_errors.named(words), error, as_json=as_json)
     write_out(printed.getvalue())
     return 0 if read is None else execution.run(*read, as_json=as_json)
 
@@ -89,11 +87,26 @@ def parse_with_typer(words: Sequence[str], *, rich: bool = False) -> tuple[Comma
 
 
 def _spelled_out(words: Sequence[str]) -> list[str]:
-    command = _BY_PATH.get(misuse.path_of(words))
+    """The words with the `true` that a bare `--success` means; Typer wants a value."""
+    command = commands.called(words)
     if command is None:
         return list(words)
-    named = command.path.split()
-    return [*named, *front.spelled_out(command, words[len(named) :])]
+    flags = {flag: parameter for parameter in command.parameters for flag in parameter.flags}
+    length = len(command.path.split())
+    spelt, rest = list(words[:length]), list(words[length:])
+    while rest:
+        word = rest.pop(0)
+        spelt.append(word)
+        parameter = flags.get(word)
+        if word == "--":
+            break
+        if parameter is None or parameter.kind == "flag":
+            continue
+        if parameter.kind == "truth" and (not rest or rest[0][:1] == "-"):
+            spelt.append("true")
+        elif rest:
+            spelt.append(rest.pop(0))
+    return [*spelt, *rest]
 
 
 @cache
@@ -105,11 +118,11 @@ def make_app(*, rich: bool) -> typer.Typer:
     """The app with every command; running it reads the words and returns `(command, words by parameter)`."""
     mode: Any = "rich" if rich else None
     style: dict[str, Any] = {"rich_markup_mode": mode, "add_completion": False, "context_settings": _HELP}
-    app = typer.Typer(name=_NAME, help=plain_help.ABOUT, epilog=plain_help.AFTER, **style)
+    app = typer.Typer(name=_NAME, help=_ABOUT, epilog=_AFTER, **style)
     app.callback()(_root)
     groups = {name: typer.Typer(help=about, **style) for name, about in GROUPS.items()}
     added: set[str] = set()
-    for command in _COMMANDS:
+    for command in commands.every():
         group, _, name = command.path.rpartition(" ")
         if group and group not in added:
             added.add(group)
@@ -121,19 +134,11 @@ def make_app(*, rich: bool) -> typer.Typer:
 
 def _show_version(asked: bool) -> None:
     if asked:
-        sys.stdout.write(versions())
+        write_out(reference.versions())
         raise typer.Exit
 
 
-_Version = Annotated[
-    bool,
-    typer.Option(
-        "--version",
-        help=plain_help.VERSION,
-        is_eager=True,
-        callback=_show_version,
-    ),
-]
+_Version = Annotated[bool, typer.Option("--version", help=reference.VERSION, is_eager=True, callback=_show_version)]
 
 
 def _root(version: _Version = False) -> None:
@@ -156,28 +161,21 @@ def _reader(command: Command, rich: bool) -> Callable[..., tuple[Command, dict[s
 
 def _argument(parameter: Parameter, rich: bool) -> Argument:
     about = _text(reference.explained(parameter), rich)
-    kind: Any = bool if parameter.kind == "flag" else list[str] if parameter.many else str
+    is_flag = parameter.kind == "flag"
+    kind: Any = bool if is_flag else list[str] if parameter.many else str
     declared: Any
     if parameter.flags:
-        metavar = None if parameter.kind == "flag" else reference.placeholder(parameter)
+        metavar = None if is_flag else reference.placeholder(parameter)
         declared = typer.Option(*parameter.flags, help=about, metavar=metavar, show_default=False)
     else:
         declared = typer.Argument(help=about, metavar=parameter.metavar, show_default=False)
-    if parameter.kind == "flag":
-        default: Any = False
-    elif parameter.required:
-        default = Argument.empty
-    else:
-        kind, default = kind | None, None
+    default: Any = False if is_flag else Argument.empty if parameter.required else None
+    kind = kind | None if default is None else kind
     return Argument(parameter.name, Argument.KEYWORD_ONLY, default=default, annotation=Annotated[kind, declared])
 
 
 def _text(text: str, rich: bool) -> str:
-    if rich:
-        from rich.markup import escape
-
-        return escape(text)
-    return text
+    return escape(text) if rich else text
 
 
 def _options(command: Command, given: dict[str, Any]) -> dict[str, Any]:
@@ -198,4 +196,4 @@ def _misuse(words: Sequence[str], error: Exception) -> Failure:
     describe: Callable[[], str] = getattr(error, "format_message", lambda: str(error))
     message = " ".join(describe().split())
     strange = getattr(error, "possibilities", None) == []
-    return misuse.failure(words, message, extra="extra argument" in message, strange=strange)
+    return usage_errors.failure(words, message, extra="extra argument" in message, strange=strange)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cli.parameter import Command
 
 _FOLDERS = {
@@ -77,6 +79,11 @@ def named(path: str) -> Command | None:
         if command.path == path:
             return command
     return None
+
+
+def called(words: Sequence[str]) -> Command | None:
+    """The command that the first words name, or None."""
+    return named(words[0]) or named(" ".join(words[:2])) if words else None
 
 
 def is_taken(word: str) -> bool:

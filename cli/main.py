@@ -1,10 +1,8 @@
-"""Where `joelclaw` starts: the first front end, and Typer for everything that it does not know."""
+"""Where `joelclaw` starts: a hook at once, the first front end, and Typer for everything that it does not know."""
 
 from __future__ import annotations
 
 import sys
-
-from cli import commands, execution, front
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,50 +16,65 @@ _JSON = ("--json", "--toon")
 def main() -> int:
     """Run the command in `sys.argv`; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     words, json_asked = take_json_flag([plain(word) for word in sys.argv[1:]])
-    as_json = json_asked or not execution.stdout_is_terminal()
-    if words[:1] == ["background"] and len(words) > 1:
-        return _background(words[1:], as_json=as_json)
+    if words[:1] == ["hook"] and not {"--help", "-h"} & set(words):
+        return _hook(words[1:])
+    from cli import commands
+    from cli.stdout import StdoutFullError, is_terminal
+
+    as_json = json_asked or not is_terminal()
     words = commands.real(words)
-    found = front.find(words)
-    if found is not None:
-        command, rest = found
-        options = front.parse(command, rest)
-        if options is None and command.path == "hook" and not {"--help", "-h"} & set(rest):
-            # A later version's flag, or a word too many: an agent is never told of wrong usage.
-            loose = [word for word in rest if not word.startswith("-")]
-            options = {**command.defaults(), **dict(zip(("agent", "event"), loose, strict=False))}
+    command = commands.called(words)
+    if command is not None:
+        from cli import execution, front
+
+        options = front.parse(command, words[len(command.path.split()) :])
         if options is not None:
             return execution.run(command, options, as_json=as_json)
-    from cli.unread_calls.answer import answer
+    try:
+        return _not_read(words, as_json=as_json)
+    except StdoutFullError as error:
+        from cli import complaints
 
-    code = answer(words, as_json=as_json)
-    if code is not None:
-        return code
+        return complaints.unprinted(command.path if command is not None else "", error)
+
+
+def _hook(words: Sequence[str]) -> int:
+    """An agent is never told of wrong usage: a later version's flag, or a word too many."""
+    from cli.session import hook
+    from core import files
+
+    agent, event, *_ = *(word for word in words if not word.startswith("-")), None, None
+    code = hook.run({"agent": agent, "event": event})
+    corrected = files.take_corrected()
+    if corrected:
+        from cli import complaints
+
+        complaints.tell_corrected(corrected, quiet=True)
+    return code
+
+
+def _not_read(words: list[str], *, as_json: bool) -> int:
+    """What the first front end does not read: our own background jobs, the versions, and all that Typer explains."""
+    if words == ["--version"]:
+        from cli import reference
+        from cli.stdout import write_out
+
+        write_out(reference.versions())
+        return 0
+    if words[:1] == ["background"]:
+        from cli.session import background
+
+        if background.is_job(words[1:]):
+            return background.main(words[1:], as_json=as_json)
     from cli.app import run_app  # Typer: 200 ms
 
     return run_app(words, as_json=as_json)
 
 
-def _background(words: Sequence[str], *, as_json: bool) -> int:
-    from cli.session import background
-    from core.errors import Failure
-
-    try:
-        result = background.run(words)
-    except Failure as failure:
-        return execution.report("joelclaw", failure, as_json=as_json)
-    if result is None:
-        from cli.app import run_app
-
-        return run_app(["background", *words], as_json=as_json)
-    from cli.answer import Answer, print_answer
-
-    print_answer("joelclaw background " + words[0], Answer(result))
-    return 0
-
-
 def plain(word: str) -> str:
     """A word of argv as text: bytes that are not UTF-8 become U+FFFD."""
+    if word.isascii():
+        return word
     from core.words import clean
 
     return clean(word)

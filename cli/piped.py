@@ -11,8 +11,7 @@ _CHUNK = 65_536
 _WAIT_S = 1.0
 """How long the first byte, and each later one, may take; three times that in all."""
 _PAUSE_S = 0.05
-_PAUSES = 8
-"""So often a pause is taken for the end of an object that may have come."""
+"""After which an object that may have come is looked at."""
 _LOOKS = 4
 
 
@@ -32,44 +31,35 @@ def read_object(limit: int) -> bytes:
     import select
 
     data = bytearray()
-    looked = pauses = 0
-    doubtful = False
-    last = b""
+    looked, maybe = 0, False
     end = time.monotonic() + 3 * _WAIT_S
     try:
         if os.isatty(0):
             return b""
-        while True:
-            left = min(_WAIT_S, end - time.monotonic())
-            if left <= 0:
-                break
-            if doubtful and pauses < _PAUSES and not select.select([0], [], [], min(left, _PAUSE_S))[0]:
-                pauses += 1
-                doubtful = False
-                if _is_object(bytes(data)):
+        while (left := min(_WAIT_S, end - time.monotonic())) > 0:
+            if not select.select([0], [], [], min(left, _PAUSE_S) if maybe else left)[0]:
+                if not maybe or _is_object(data):
                     break
-            if not select.select([0], [], [], left)[0]:
-                break
+                maybe = False
+                continue
             chunk = os.read(0, _CHUNK)
+            if not chunk:
+                break
             data += chunk
             if len(data) > limit:
                 raise TooLong
-            if not chunk:
-                break
-            last = chunk.rstrip()[-1:] or last
-            doubtful = last == b"}"
-            # So often only that all looks together cost as much as a few over the whole, however small the pieces are.
-            if doubtful and looked <= _LOOKS * len(data):
+            maybe = data[-_CHUNK:].rstrip()[-1:] == b"}"
+            # So often only that all looks together cost as much as a few over the whole, in however small pieces.
+            if maybe and looked <= _LOOKS * len(data):
                 looked += len(data)
-                doubtful = False
-                if _is_object(bytes(data)):
+                if _is_object(data):
                     break
     except OSError:  # closed, or no file that can be read
         pass
     return bytes(data)
 
 
-def _is_object(data: bytes) -> bool:
+def _is_object(data: bytearray) -> bool:
     """Whether a whole object has come, so that a pipe that stays open costs no wait."""
     try:
         json_text.loads(data.decode("utf-8", "replace"))

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
+from cli.answer import print_envelope, step
 from cli.commands import GROUPS, every
+from core import VERSION as OWN_VERSION
+from core import envelope
+from core.store.sqlite import apsw
 
 if TYPE_CHECKING:
     from cli.parameter import Command, Parameter
 
-_COMMANDS = every()
+VERSION = "Show the versions of joelclaw, Python and SQLite."
+
+
+def versions() -> str:
+    """The line that `--version` prints."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    return f"joelclaw {OWN_VERSION} (python {python}, sqlite {apsw.sqlite_lib_version()})\n"
 
 
 def placeholder(parameter: Parameter) -> str:
@@ -19,75 +31,58 @@ def placeholder(parameter: Parameter) -> str:
     return "true|false" if parameter.kind == "truth" else parameter.metavar
 
 
-def limits(parameter: Parameter) -> str:
+def _limits(parameter: Parameter) -> str:
     """The values that a number may have, as `1 to 100`; empty where any will do."""
-    low, high = parameter.low, parameter.high
-    if low is None and high is None:
-        return ""
-    if high is None:
-        return f"at least {_number(low)}"
-    return f"{_number(low)} to {_number(high)}"
+    low, high = (f"{value:,.10g}" if value is not None else "" for value in (parameter.low, parameter.high))
+    return f"{low} to {high}" if high else f"at least {low}" if low else ""
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:,.10g}"
-
-
-def default(parameter: Parameter) -> str:
+def _default(parameter: Parameter) -> str:
     """The default as it would be typed, empty where there is none."""
-    if parameter.default is None or parameter.default == "" or parameter.kind == "flag":
-        return ""
-    return str(parameter.default)
+    return "" if parameter.kind == "flag" or parameter.default is None else str(parameter.default)
 
 
 def explained(parameter: Parameter) -> str:
     """The help of one parameter, with its limits and its default."""
-    notes = [limits(parameter)] if "at most" not in parameter.help and " 0 to " not in parameter.help else []
-    if default(parameter):
-        notes.append(f"default {default(parameter)}")
+    notes = [_limits(parameter)] if "at most" not in parameter.help and " 0 to " not in parameter.help else []
+    if _default(parameter):
+        notes.append(f"default {_default(parameter)}")
     notes = [note for note in notes if note]
     return f"{parameter.help} [{', '.join(notes)}]" if notes else parameter.help
 
 
 def usage_line(command: Command) -> str:
-    """`joelclaw memory forget ID... [options]`."""
+    """`joelclaw memory forget ID... [options]`: `[QUERY]` may be left out, of `ID...` there may be several."""
     words = ["joelclaw", command.path]
-    words += [word(parameter) for parameter in command.parameters if not parameter.flags]
+    for parameter in command.parameters:
+        if not parameter.flags:
+            shown = parameter.metavar + ("..." if parameter.many else "")
+            words.append(shown if parameter.required else f"[{shown}]")
     if any(parameter.flags for parameter in command.parameters):
         words.append("[options]")
     return " ".join(words)
 
 
-def word(parameter: Parameter) -> str:
-    """A positional in a usage line: `QUERY`, `[QUERY]` where it may be left out, `ID...` where there may be several."""
-    shown = parameter.metavar + ("..." if parameter.many else "")
-    return shown if parameter.required else f"[{shown}]"
+def print_overview(group: str) -> None:
+    """All commands with their parameters, or how those of a group are called, as an envelope."""
+    result: dict[str, Any]
+    if group:
+        inside = [command for command in every() if command.path.rpartition(" ")[0] == group]
+        usages = {command.path.rpartition(" ")[2]: usage_line(command) for command in inside}
+        result = {"description": GROUPS[group], "commands": usages}
+        if group == "otel":
+            result["subcommands"] = usages
+        if group == "vault":
+            result["vault_root"] = os.path.expanduser(os.environ.get("VAULT_PATH", "").strip() or "~/Vault")
+        named = {command.path: command.help for command in inside}
+    else:
+        result = _tree()
+        named = {**GROUPS, **{command.path: command.help for command in every() if " " not in command.path}}
+    actions = [step(f"joelclaw {path} --help", about) for path, about in named.items()]
+    print_envelope(envelope.done(f"joelclaw {group or '--help'}", result, actions))
 
 
-def children(group: str) -> list[tuple[str, str]]:
-    """Path and help of the commands in a group; with "" of the groups and of the commands in none, in order."""
-    found: dict[str, str] = {}
-    for command in _COMMANDS:
-        parent = command.path.rpartition(" ")[0]
-        if parent == group:
-            found[command.path] = command.help
-        elif not group:
-            found.setdefault(parent, GROUPS[parent])
-    return list(found.items())
-
-
-def overview(group: str) -> dict[str, Any]:
-    """What a group is for, and how each of its commands is called, by the command's last word."""
-    usages = {
-        command.path.rpartition(" ")[2]: usage_line(command)
-        for command in _COMMANDS
-        if command.path.rpartition(" ")[0] == group
-    }
-    return {"description": GROUPS[group], "commands": usages, **({"subcommands": usages} if group == "otel" else {})}
-
-
-def tree() -> dict[str, Any]:
-    """Every command with its parameters, as JSON values."""
+def _tree() -> dict[str, Any]:
     return {
         "groups": dict(GROUPS),
         "commands": [
@@ -97,7 +92,7 @@ def tree() -> dict[str, Any]:
                 "description": command.help,
                 "params": {p.flags[0] if p.flags else p.metavar: _as_json(p) for p in command.parameters},
             }
-            for command in _COMMANDS
+            for command in every()
         ],
     }
 
@@ -118,7 +113,7 @@ def markdown() -> str:
     """Every command for `docs/cli.md`."""
     parts = []
     group = ""
-    for command in _COMMANDS:
+    for command in every():
         here = command.path.rpartition(" ")[0]
         if here != group:
             group = here
@@ -141,19 +136,17 @@ def _row(parameter: Parameter) -> str:
         name = ", ".join(f"`{flag}`" for flag in parameter.flags)
     else:
         name = f"`{parameter.metavar}`" + (" (required)" if parameter.required else "")
-    values = "" if parameter.kind == "flag" else _values(parameter)
-    shown = f"`{default(parameter)}`" if default(parameter) else ""
-    return f"| {name} | {_cell(parameter.help)} | {values} | {shown} |"
+    shown = f"`{_default(parameter)}`" if _default(parameter) else ""
+    return f"| {name} | {_cell(parameter.help)} | {_values(parameter)} | {shown} |"
 
 
 def _values(parameter: Parameter) -> str:
-    if parameter.choices:
+    if parameter.choices or parameter.kind == "flag":
         return ", ".join(f"`{choice}`" for choice in parameter.choices)
     kinds = {"text": "file" if parameter.file else "text", "whole": "whole number", "number": "number"}
     kind = kinds.get(parameter.kind, "`true` or `false`")
-    range_ = limits(parameter)
     many = ", repeatable" if parameter.many and parameter.flags else ""
-    return f"{kind}, {range_}{many}" if range_ else kind + many
+    return f"{kind}, {_limits(parameter)}{many}" if _limits(parameter) else kind + many
 
 
 def _cell(text: str) -> str:

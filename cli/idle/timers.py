@@ -91,9 +91,9 @@ def run(options: dict[str, Any]) -> Answer:
 
 def _tell() -> Any:
     """What a person reads while it runs; a script reads the result, and the events."""
-    from cli.execution import stdout_is_terminal
+    from cli.stdout import is_terminal
 
-    if not stdout_is_terminal():
+    if not is_terminal():
         return lambda _what, _about: None
     from cli.idle.view import live
 

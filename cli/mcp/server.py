@@ -12,7 +12,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from cli import execution
+from cli import complaints, execution
 from cli.mcp import tools
 from cli.mcp.commands import TOOLS
 from clients import registry
@@ -108,7 +108,7 @@ def answer(name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
     except Failure as failure:
         return tools.failed(failure), True
     except Exception as error:
-        return tools.failed(execution.unknown(error)), True
+        return tools.failed(complaints.unknown(error)), True
     finally:
         _close(before)
     execution.start_due()

@@ -6,8 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from cli import line_file, progress
-from cli.answer import Answer, quoted, step, write_bytes
+from cli.answer import Answer, quoted, step
 from cli.recall.search import collections
+from cli.stdout import write_bytes
 from core import clock, config
 from core.errors import Failure, usage
 from core.store import sqlite

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from cli.answer import write_out
+from cli.stdout import write_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from cli.answer import Answer, write_out
+from cli.answer import Answer
+from cli.stdout import write_out
 from core import files
 from core.errors import Failure
 

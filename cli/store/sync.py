@@ -8,7 +8,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from cli import execution, progress
+from cli import progress, stdout
 from cli.answer import Answer, print_envelope, write_json
 from core import config, envelope, json_text
 from core.errors import FAILED, Failure
@@ -82,7 +82,7 @@ def _live(value: dict[str, Any]) -> bool:
 
 
 def _on_terminal() -> bool:
-    return execution.stdout_is_terminal() and "--json" not in sys.argv
+    return stdout.is_terminal() and "--json" not in sys.argv
 
 
 def push(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is called alike

@@ -16,7 +16,6 @@ from cli.app import parse_with_typer
 from cli.commands import every
 from cli.main import take_json_flag
 from cli.parameter import Command, Parameter
-from cli.unread_calls import misuse
 from core.errors import USAGE, Failure
 
 COMMANDS = every()
@@ -147,20 +146,6 @@ def test_what_typer_refuses_it_refuses_with_a_reason(argv: list[str]) -> None:
         assert failure.code == named(words).code
 
 
-@settings(max_examples=150, deadline=None)
-@given(calls())
-@example(["otel", "emit", "--success"])
-@example(["otel", "emit", "a", "--success", "--level", "loud"])
-def test_what_a_program_is_told_is_wrong_typer_refuses_too(argv: list[str]) -> None:
-    words, _ = take_json_flag(argv)
-    fault = misuse.of_call(words)
-    if fault is not None:
-        assert first(words) is None
-        with pytest.raises(Failure) as refused:
-            slow(words)
-        assert refused.value.code == fault.code
-
-
 @pytest.mark.parametrize(
     ("words", "options"),
     [
@@ -193,15 +178,6 @@ def test_neither_takes_wrong_usage(words: str) -> None:
     assert first(words.split()) is None
     with pytest.raises(Failure):
         slow(words.split())
-
-
-def test_the_front_end_finds_every_command() -> None:
-    for command in COMMANDS:
-        found = front.find([*command.path.split(), "word"])
-        assert found is not None
-        assert (found[0].path, list(found[1])) == (command.path, ["word"])
-    assert front.find([]) is None
-    assert front.find(["memory"]) is None
 
 
 def test_calls_that_only_typer_knows_are_left_to_it() -> None:

@@ -16,7 +16,7 @@ import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import ROOT, Run
 
-from cli.unread_calls import outside
+from cli import usage_errors
 
 CALLS = Path(__file__).with_name("mirrored_calls.txt")
 KEYS = {
@@ -117,15 +117,15 @@ def test_it_is_refused_by_name(ask: Any, line: str) -> None:
     done = ask(line, ok=False)
     assert done.code == 2
     envelope = json.loads(done.out)
-    assert (envelope["ok"], envelope["result"], envelope["error"]["code"]) == (False, None, outside.CODE)
+    assert (envelope["ok"], envelope["result"], envelope["error"]["code"]) == (False, None, usage_errors.NOT_MIRRORED)
     assert "outside" in envelope["fix"]
     assert "joelclaw" in envelope["fix"]
 
 
 def test_every_name_outside_stands_in_the_docs() -> None:
     page = (ROOT / "docs" / "mirrored.md").read_text(encoding="utf-8")
-    names = [name for listed in outside.FAMILIES.values() for name in listed.split()]
-    for name in (*names, *outside.PARTS, *(flag for flags in outside.FLAGS.values() for flag in flags)):
+    names = [name for listed in usage_errors.FAMILIES.values() for name in listed.split()]
+    for name in (*names, *usage_errors.PARTS, *(flag for flags in usage_errors.FLAGS.values() for flag in flags)):
         assert f"`{name}`" in page, name
 
 
@@ -136,6 +136,6 @@ def test_the_docs_have_the_counts() -> None:
 
 
 def test_what_is_offered_instead_is_a_command(run: Run) -> None:
-    for instead in {*outside.INSTEAD.values()}:
+    for instead in {*usage_errors.INSTEAD.values()}:
         words = instead.split()[1:]
         assert run(*words, *([] if "--help" in words else ["--help"])).code == 0

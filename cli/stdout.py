@@ -1,0 +1,52 @@
+"""Text to stdout and stderr, whoever reads it or does not. Hot path."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+class StdoutFullError(Exception):
+    """Stdout takes no more, a full disk behind it say; the text is the system's reason."""
+
+
+def is_terminal() -> bool:
+    """Whether stdout is a terminal, where a person reads it."""
+    try:
+        return os.isatty(1)
+    except OSError:
+        return False
+
+
+def write_out(text: str) -> bool:
+    """Text to stdout as UTF-8, whatever the locale; returns whether anybody reads on, as `write_bytes`."""
+    return write_bytes(text.encode("utf-8", "replace"))
+
+
+def write_bytes(data: bytes | bytearray) -> bool:
+    """Bytes to stdout; returns whether anybody reads on: who prints more and more ends where nobody does.
+
+    A reader that went away is no error, nor is a stdout that was closed when we began (`cli.start` makes it one whose
+    reader went away): the exit code stays the command's own.
+
+    Raises:
+        StdoutFullError: stdout takes no more.
+    """
+    try:
+        with memoryview(data) as view:
+            done = 0
+            while done < len(view):
+                done += os.write(1, view[done:])
+    except BrokenPipeError:
+        return False
+    except OSError as error:
+        raise StdoutFullError(error.strerror or type(error).__name__) from None
+    return True
+
+
+def tell(text: str) -> None:
+    """Text to stderr, for a person; where nobody reads that either, nobody is told."""
+    try:
+        sys.stderr.write(text)
+    except OSError:
+        pass
