@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from cli.parameter import Command
 
 INTERRUPTED = 130
-_ALONE = ("otel export", "store ", "status", "doctor", "install", "uninstall", "idle run", "completion", "mcp")
+_ALONE = ("background", "otel export", "store ", "status", "doctor", "install", "uninstall", "idle run", "completion",
+          "mcp")  # fmt: skip
 """Commands that start no background job when they end: they send by themselves, or only look."""
 
 

@@ -65,7 +65,11 @@ def _not_read(words: list[str], *, as_json: bool) -> int:
         from cli.session import background
 
         if background.is_job(words[1:]):
-            return background.main(words[1:], as_json=as_json)
+            from cli import execution
+            from cli.parameter import Command
+
+            job = Command(f"background {words[1]}", "cli.session.background:run", "")
+            return execution.run(job, {"words": words[1:]}, as_json=as_json)
     from cli.app import run_app  # Typer: 200 ms
 
     return run_app(words, as_json=as_json)

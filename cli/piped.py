@@ -52,6 +52,7 @@ def read_object(limit: int) -> bytes:
             # So often only that all looks together cost as much as a few over the whole, in however small pieces.
             if maybe and looked <= _LOOKS * len(data):
                 looked += len(data)
+                maybe = False
                 if _is_object(data):
                     break
     except OSError:  # closed, or no file that can be read

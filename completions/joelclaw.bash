@@ -37,7 +37,7 @@ _joelclaw() {
     "search --filter" | "search -f") return ;;
     "search --facet") return ;;
     "lost --limit" | "lost -n") return ;;
-    "lost --kind" | "lost -k") COMPREPLY=($(compgen -W "files names commands errors words decisions" -- "$word")); return ;;
+    "lost --kind" | "lost -k") COMPREPLY=($(compgen -W "files names commands errors words" -- "$word")); return ;;
     "session list --limit" | "session list -n") return ;;
     "session list --project") return ;;
     "session list --client") return ;;

@@ -7,21 +7,29 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from cli.answer import Answer
+
 JOBS = ("task", "notice", "observe")
 _OF_NO_SESSION = ("notice", "observe")
 
 
-def run(words: Sequence[str]) -> dict[str, Any] | None:
-    """Do a job; None where the words name none.
+def is_job(words: Sequence[str]) -> bool:
+    """Whether words name a job, and for `task` a session."""
+    return bool(words) and words[0] in JOBS and len(words) == (1 if words[0] in _OF_NO_SESSION else 2)
 
-    Args:
-        words: the job, and for `task` the session.
+
+def run(options: dict[str, Any]) -> Answer:
+    """Do a job.
 
     Raises:
         Failure: SESSION_NOT_FOUND, or what the session's state says.
     """
-    if not words or words[0] not in JOBS or len(words) != (1 if words[0] in _OF_NO_SESSION else 2):
-        return None
+    from cli.answer import Answer
+
+    return Answer(_done(options["words"]))
+
+
+def _done(words: Sequence[str]) -> dict[str, Any]:
     from core import config
     from core.process import background_process
 
