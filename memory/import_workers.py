@@ -6,6 +6,8 @@ at the end of its pipe, so that none outlives a parent that was killed.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,7 +15,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import orjson
 
-from core.process import operating_system
 from memory import json_form
 from recall.static_vectors import document_vector
 
@@ -92,8 +93,8 @@ def prepare_all(batches: Iterable[Sequence[Line]], now: int, longest: int, inlin
 
 
 def _worker_count() -> int:
-    """One more than there are processors to use; 0 where a process cannot be forked safely."""
-    processors = operating_system.processors_to_fork_for()
+    """One more than there are processors to use; 0 where a process cannot be forked safely (macOS's libraries)."""
+    processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
     return min(processors + 1, _MOST_WORKERS) if processors > 1 else 0
 
 

@@ -1,11 +1,13 @@
-"""Runs a user's command in its own process group: it ends in time, or with us, and leaves no process behind."""
+"""Runs a user's command in its own process group: it ends in time, or with us, and leaves no process of it behind."""
 
 from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -15,10 +17,24 @@ if TYPE_CHECKING:
     from types import FrameType, TracebackType
     from typing import Any
 
+    Reason = Literal["", "timeout", "stopped", "not-started", "too-long"]
+
 _LOOK_S = 0.1
 _GRACE_S = 3.0
-_TAIL_BYTES = 4_000
+_TAIL_BYTES = 8_000
+_CHUNK = 65_536
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_GUARD = """\
+import os, sys
+alive = int(sys.argv[1])
+os.set_inheritable(alive, False)
+if os.fork():
+    os.execvp(sys.argv[2], sys.argv[2:])
+os.closerange(0, 3)
+os.read(alive, 1)
+os.killpg(0, 9)
+"""
+"""A child beside the command: the pipe that it reads closes with us, however we end, and then it kills the group."""
 
 
 @dataclass(frozen=True)
@@ -27,22 +43,25 @@ class Ended:
 
     Args:
         status: its exit status, negative for a signal; None where it did not start.
-        output: the last 4 KB of what it printed.
+        output: what it printed, the last 8 KB unless more was asked for.
         reason: why it did not end by itself, "" where it did.
+        errors: the last 8 KB of what it printed as errors.
     """
 
     status: int | None
-    output: str
-    reason: Literal["", "timeout", "stopped", "not-started"] = ""
+    output: bytes
+    reason: Reason = ""
+    errors: bytes = b""
 
     def explained(self) -> str:
         """How it ended, in words."""
-        said = " ".join(self.output.split())[-500:]
+        said = " ".join((self.output + b"\n" + self.errors).decode("utf-8", "replace").split())[-500:]
         how = {
             "": f"exit status {self.status}",
             "timeout": "it took too long and was ended",
             "stopped": "it was ended with us",
             "not-started": "it could not be started",
+            "too-long": "it printed too much and was ended",
         }[self.reason]
         return f"{how}: {said}" if said else how
 
@@ -52,12 +71,12 @@ class Interrupts:
 
     def __init__(self) -> None:
         self._came = False
-        self._read = self._write = -1
+        self.descriptor = self._write = -1
         self._before: dict[signal.Signals, Any] = {}
         self._wakeup = -1
 
     def __enter__(self) -> Interrupts:
-        self._read, self._write = os.pipe()
+        self.descriptor, self._write = os.pipe()
         os.set_blocking(self._write, False)
         self._wakeup = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         self._before = {number: signal.signal(number, self._take) for number in _STOPPING}
@@ -69,19 +88,17 @@ class Interrupts:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(self._wakeup)
-        os.close(self._read)
+        os.close(self.descriptor)
         os.close(self._write)
 
     def came(self) -> bool:
         """Whether this process was told to end."""
         return self._came
 
-    def wait(self, seconds: float, *descriptors: int) -> list[int]:
-        """Wait for data on the descriptors, for a signal, or for the time to pass; those with data."""
-        if self._came:
-            return []
-        ready, _, _ = select.select([self._read, *descriptors], [], [], seconds)
-        return [one for one in ready if one != self._read]
+    def wait(self, seconds: float) -> None:
+        """Wait for a signal, or for the time to pass."""
+        if not self._came:
+            select.select([self.descriptor], [], [], seconds)
 
     def _take(self, _number: int, _frame: FrameType | None) -> None:
         self._came = True
@@ -94,6 +111,8 @@ def run(
     cwd: str | None = None,
     environment: Mapping[str, str] | None = None,
     data: bytes = b"",
+    most: int = 0,
+    guarded: bool = False,
     interrupts: Interrupts | None = None,
     begun: Callable[[int], None] | None = None,
 ) -> Ended:
@@ -101,82 +120,105 @@ def run(
 
     Args:
         seconds: then it is ended: SIGTERM, and 3 s later SIGKILL.
-        data: for its stdin; a few KB at most, since nobody waits until they are read.
+        data: for its stdin, which it need not read.
+        most: it may print so many bytes, and all are returned; 0 for any number, of which the last are.
+        guarded: it is killed where we end, too, however that happens.
         begun: called with its process id, which is that of the group.
     """
+    if not words or "\0" in "".join(words) or shutil.which(words[0]) is None:
+        return Ended(None, f"No such file: {words[0] if words else ''!r}".encode(), "not-started")
+    alive, ours = os.pipe()
+    guard = [sys.executable, "-I", "-S", "-c", _GUARD, str(alive)] if guarded else []
     try:
         process = subprocess.Popen(  # noqa: S603  # the user's own command
-            list(words),
+            [*guard, *words],
             cwd=cwd,
             env=dict(environment) if environment is not None else None,
             stdin=subprocess.PIPE if data else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=subprocess.PIPE,
+            pass_fds=(alive,) if guarded else (),
             start_new_session=True,
         )
-    except (OSError, ValueError, IndexError) as error:
-        return Ended(None, str(error), "not-started")
-    reason: Literal["", "timeout", "stopped"] = "stopped"
-    output = b""
+    except (OSError, ValueError) as error:
+        os.close(ours)
+        return Ended(None, str(error).encode(), "not-started")
+    finally:
+        os.close(alive)
+    exchange = _Exchange(process, data, most)
+    reason: Reason = "stopped"
     try:
         if begun is not None:
             begun(process.pid)
-        if data:
-            _give(process, data)
-        descriptor = process.stdout.fileno() if process.stdout is not None else -1
-        reason, output = _until_over(process.pid, descriptor, time.monotonic() + seconds, interrupts)
+        reason = exchange.until_over(time.monotonic() + seconds, interrupts)
     finally:
         _end(process)
-    return Ended(process.returncode, output.decode("utf-8", "replace"), reason)
+        os.close(ours)
+    return Ended(process.returncode, bytes(exchange.output), reason, bytes(exchange.errors))
 
 
-def _give(process: subprocess.Popen[bytes], data: bytes) -> None:
-    try:
-        if process.stdin is not None:
-            process.stdin.write(data)
-            process.stdin.close()
-    except BrokenPipeError:
-        pass
+class _Exchange:
+    """Hands a process its input and takes its output."""
 
+    def __init__(self, process: subprocess.Popen[bytes], data: bytes, most: int) -> None:
+        self._process = process
+        self._data = memoryview(data)
+        self._most = most
+        self.output = bytearray()
+        self.errors = bytearray()
+        self._open = {stream.fileno(): stream for stream in (process.stdout, process.stderr) if stream is not None}
+        self._input = process.stdin.fileno() if process.stdin is not None else -1
+        for descriptor in (*self._open, *([self._input] if self._input >= 0 else [])):
+            os.set_blocking(descriptor, False)
 
-def _until_over(
-    pid: int, descriptor: int, until: float, interrupts: Interrupts | None
-) -> tuple[Literal["", "timeout", "stopped"], bytes]:
-    """Wait for the command's end; a grandchild that holds its output does not count."""
-    os.set_blocking(descriptor, False)
-    output = b""
-    is_open = True
-    while True:
-        is_over = _is_over(pid)
-        if is_open:
-            more, is_open = _read(descriptor)
-            output = (output + more)[-_TAIL_BYTES:]
-        if is_over:
-            return "", output
-        if interrupts is not None and interrupts.came():
-            return "stopped", output
-        left = until - time.monotonic()
-        if left <= 0:
-            return "timeout", output
-        watched = (descriptor,) if is_open else ()
-        if interrupts is not None:
-            interrupts.wait(min(left, _LOOK_S), *watched)
-        else:
-            select.select(watched, [], [], min(left, _LOOK_S))
+    def until_over(self, until: float, interrupts: Interrupts | None) -> Reason:
+        """Wait for the end of the process; a grandchild that holds its output does not count."""
+        while True:
+            is_over = _is_over(self._process.pid)
+            while self._read():
+                if 0 < self._most < len(self.output):
+                    return "too-long"
+            if is_over:
+                return ""
+            if interrupts is not None and interrupts.came():
+                return "stopped"
+            left = until - time.monotonic()
+            if left <= 0:
+                return "timeout"
+            woken = [interrupts.descriptor] if interrupts is not None else []
+            writing = [self._input] if self._input >= 0 else []
+            wait = min(left, _LOOK_S if self._open else _LOOK_S / 20)
+            if select.select([*woken, *self._open], writing, [], wait)[1]:
+                self._write()
 
+    def _read(self) -> bool:
+        """Take a part of what is there to read; whether there may be more."""
+        more = False
+        for descriptor in list(self._open):
+            into = self.output if self._open[descriptor] is self._process.stdout else self.errors
+            try:
+                part = os.read(descriptor, _CHUNK)
+            except BlockingIOError:
+                continue
+            into += part
+            if into is self.errors or not self._most:
+                del into[:-_TAIL_BYTES]
+            if part:
+                more = bool(self._most)  # what prints without end must not keep us from the clock
+            else:
+                del self._open[descriptor]
+        return more
 
-def _read(descriptor: int) -> tuple[bytes, bool]:
-    """The end of what is there to read, and whether more may come."""
-    output = b""
-    for _ in range(64):  # what prints without end must not keep us from the clock
+    def _write(self) -> None:
         try:
-            part = os.read(descriptor, 65_536)
+            self._data = self._data[os.write(self._input, self._data[:_CHUNK]) :]
         except BlockingIOError:
-            return output, True
-        if not part:
-            return output, False
-        output = (output + part)[-_TAIL_BYTES:]
-    return output, True
+            return
+        except BrokenPipeError:
+            self._data = self._data[:0]
+        if not self._data and self._process.stdin is not None:
+            self._input = -1
+            _close(self._process.stdin)
 
 
 def _is_over(pid: int) -> bool:
@@ -193,12 +235,16 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             time.sleep(_LOOK_S / 5)
     _signal(process.pid, signal.SIGKILL)
     process.wait()
-    for stream in (process.stdin, process.stdout):
-        if stream is not None and not stream.closed:
-            try:
-                stream.close()
-            except BrokenPipeError:
-                pass
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            _close(stream)
+
+
+def _close(stream: Any) -> None:
+    try:
+        stream.close()
+    except OSError:
+        pass
 
 
 def _signal(group: int, number: signal.Signals) -> None:

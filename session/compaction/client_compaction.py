@@ -121,7 +121,7 @@ def notify(config: Config) -> dict[str, Any]:
     try:
         words = rules.words(command, {"text": said})
     except ValueError as error:
-        ended = process_group.Ended(None, f"notify.command: {error}", "not-started")
+        ended = process_group.Ended(None, f"notify.command: {error}".encode(), "not-started")
     else:
         ended = process_group.run(words, seconds=_NOTIFY_S, data=b"" if "{text}" in command else said.encode() + b"\n")
     is_done = ended.status == 0

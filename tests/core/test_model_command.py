@@ -21,19 +21,13 @@ from core.process import model_command
 SECRET = "sk-ant-api03-" + "Zk3Jq9Xw2Lm8" * 7 + "AA"
 FAMILY = """\
 import os, signal, subprocess, sys, time
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
 code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(3600)"
-far = "import os, subprocess, sys, time; os.setsid(); child = [sys.executable, '-S', '-c', sys.argv[2]];" \\
-      "p = subprocess.Popen(child); open(sys.argv[1], 'w').write(f'{os.getpid()} {p.pid}'); time.sleep(3600)"
-subprocess.Popen([sys.executable, "-S", "-c", far, sys.argv[1] + ".far", code])
 near = subprocess.Popen([sys.executable, "-S", "-c", code])
-while not (os.path.exists(sys.argv[1] + ".far") and open(sys.argv[1] + ".far").read()):
-    time.sleep(0.01)
 with open(sys.argv[1] + ".new", "w") as told:
-    told.write(f"{os.getpid()} {os.getppid()} {near.pid} " + open(sys.argv[1] + ".far").read())
+    told.write(f"{os.getpid()} {near.pid}")
 os.rename(sys.argv[1] + ".new", sys.argv[1])
 """
-"""A model with a child that ignores SIGTERM, and one in a session of its own that has a child again."""
+"""A model with a child that ignores SIGTERM."""
 
 
 def ask(prompt: str, command: str, *, timeout: float = 20, max_prompt: int = 10**6, max_output: int = 10**6) -> str:
@@ -104,6 +98,7 @@ def test_what_is_no_text_becomes_text() -> None:
         ("cat 'half", "MODEL_NOT_CONFIGURED", "no closing quotation"),
         ("no-such-program-here --x", "MODEL_NOT_FOUND", "no-such-program-here"),
         ("/etc/passwd", "MODEL_NOT_FOUND", "/etc/passwd"),
+        ("sh a\0b", "MODEL_NOT_FOUND", ""),
         ("sh -c 'echo all is well; exit 3'", "MODEL_FAILED", "exit code 3"),
         ("sh -c 'kill -9 $$'", "MODEL_FAILED", "signal 9"),
         ("sh -c 'echo first >&2; echo the quota is used >&2; echo >&2; exit 1'", "MODEL_FAILED", "the quota is used"),
@@ -117,13 +112,6 @@ def test_every_fault_has_its_code(command: str, code: str, told: str) -> None:
     found = failure("hello", command, timeout=0.5 if code == "MODEL_TIMEOUT" else 60)
     assert found.code == code
     assert told in found.message
-
-
-def test_a_program_whose_interpreter_is_gone(tmp_path: Path) -> None:
-    odd = tmp_path / "odd"
-    odd.write_text("#!/no/such/interpreter\n")
-    odd.chmod(0o700)
-    assert failure("", str(odd)).code == "MODEL_NOT_FOUND"
 
 
 def test_a_prompt_that_is_too_long_starts_nothing(tmp_path: Path) -> None:
@@ -168,66 +156,30 @@ def test_from_config() -> None:
         slow("", seconds=0.2)
 
 
-def test_the_time_ends_the_whole_family(tmp_path: Path) -> None:
-    for seconds in (1, 10, 60):  # the first in which the family comes together will do
-        told = tmp_path / f"pids-{seconds}"
-        command = script(tmp_path / "model.py", FAMILY + "time.sleep(3600)") + f" {told}"
-        assert failure("hello", command, timeout=seconds).code == "MODEL_TIMEOUT"
-        if told.exists():
-            break
-    assert len(pids(told)) == 5
-    assert not [pid for pid in pids(told) if runs(pid)]  # at once: ask returns when they have ended
+@pytest.mark.parametrize(
+    ("then", "code"),
+    [
+        ("time.sleep(3600)", "MODEL_TIMEOUT"),
+        ("print('x' * 5000, flush=True); time.sleep(3600)", "MODEL_TOO_LONG"),
+        ("sys.exit(1)", "MODEL_FAILED"),
+    ],
+)
+def test_whatever_ends_it_nothing_of_its_group_is_left(tmp_path: Path, then: str, code: str) -> None:
+    told = tmp_path / "pids"
+    command = script(tmp_path / "model.py", FAMILY + then) + f" {told}"
+    assert failure("hello", command, timeout=3).code == code
+    assert len(pids(told)) == 2
+    until(lambda: not any(map(runs, pids(told))))
 
 
 def test_what_a_command_leaves_behind_is_ended_too(tmp_path: Path) -> None:
     told = tmp_path / "pids"
     command = script(tmp_path / "model.py", FAMILY + "print('done')") + f" {told}"
-    assert ask("hello", command) == "done"  # although its children hold stdout open
-    assert not [pid for pid in pids(told) if runs(pid)]
+    assert ask("hello", command) == "done"  # although its child holds stdout open
+    until(lambda: not any(map(runs, pids(told))))
 
 
-def test_what_a_finished_command_leaves_behind_is_given_no_time(tmp_path: Path) -> None:
-    told, asked = tmp_path / "told", tmp_path / "asked"
-    child = (
-        "import signal, sys, time;"
-        f"signal.signal(signal.SIGTERM, lambda *_: open({str(asked)!r}, 'w'));"
-        f"open({str(told)!r}, 'w');"
-        "time.sleep(3600)"
-    )
-    source = (
-        "import os, subprocess, sys, time\n"
-        f"subprocess.Popen([sys.executable, '-S', '-c', {child!r}])\n"
-        f"while not os.path.exists({str(told)!r}): time.sleep(0.01)\n"
-        "print('done')"
-    )
-    assert ask("hello", script(tmp_path / "model.py", source)) == "done"
-    assert not asked.exists()  # SIGTERM is for a command that is stopped
-
-
-def test_a_command_that_is_stopped_may_tidy_up(tmp_path: Path) -> None:
-    tidied = tmp_path / "tidied"
-    source = (
-        "import signal, sys, time\n"
-        f"def tidy(*_): open({str(tidied)!r}, 'w'); sys.exit()\n"
-        "signal.signal(signal.SIGTERM, tidy)\n"
-        "print('x' * 5000, flush=True)\n"
-        "time.sleep(3600)"
-    )
-    for _ in range(20):  # it has three tenths of a second for it, in which a busy machine may not come to it
-        assert failure("hello", script(tmp_path / "model.py", source)).code == "MODEL_TOO_LONG"
-        if tidied.exists():
-            break
-    assert tidied.exists()
-
-
-def test_too_much_output_ends_the_whole_family(tmp_path: Path) -> None:
-    told = tmp_path / "pids"
-    command = script(tmp_path / "model.py", FAMILY + "print('x' * 5000, flush=True); time.sleep(3600)") + f" {told}"
-    assert failure("hello", command).code == "MODEL_TOO_LONG"
-    assert not [pid for pid in pids(told) if runs(pid)]
-
-
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGKILL])
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGALRM, signal.SIGKILL])
 def test_however_the_asker_ends_so_does_the_family(tmp_path: Path, ending: signal.Signals) -> None:
     told = tmp_path / "pids"
     command = script(tmp_path / "model.py", FAMILY + "time.sleep(3600)") + f" {told}"
@@ -249,14 +201,6 @@ def test_however_the_asker_ends_so_does_the_family(tmp_path: Path, ending: signa
         process.wait()
 
 
-def test_a_killed_keeper_takes_the_command_with_it(tmp_path: Path) -> None:
-    source = "import os, signal, sys, time; open(sys.argv[1], 'w').write(str(os.getpid()));"
-    command = script(tmp_path / "model.py", source + "os.kill(os.getppid(), signal.SIGKILL); time.sleep(3600)")
-    found = failure("hello", f"{command} {tmp_path}/pid")
-    assert found.code == "MODEL_FAILED"
-    until(lambda: not runs(int((tmp_path / "pid").read_text())))
-
-
 def test_no_descriptor_and_no_child_stays(tmp_path: Path) -> None:
     ask("", "echo once")
     before = sorted(os.listdir("/proc/self/fd"))
@@ -270,7 +214,7 @@ def test_no_descriptor_and_no_child_stays(tmp_path: Path) -> None:
         os.waitpid(-1, os.WNOHANG)
 
 
-@pytest.mark.parametrize("agent", ["pi", "claude", "codex", "gemini", "opencode"])
+@pytest.mark.parametrize("agent", ["pi", "claude"])
 def test_a_hook_below_a_model_is_silent(run: Run, home: Path, agent: str) -> None:
     event = json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": "inner", "prompt": "write observations"})
     done = run("hook", agent, "prompt", stdin=event, env={model_command.IN_MODEL: "1"})
