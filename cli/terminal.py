@@ -70,14 +70,16 @@ def pairs(rows: Mapping[str, object]) -> Table:
     return grid
 
 
-def rows_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) -> Table:
+def rows_table(
+    rows: Sequence[Mapping[str, object]], columns: Sequence[str] = (), most: int = _MAX_ROWS
+) -> Table:
     """Objects with the same keys as a table; the columns are those of the first unless named."""
     names = list(columns or rows[0])[:_MAX_COLUMNS]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in names:
         number = all(isinstance(row.get(name), (int, float)) and not isinstance(row.get(name), bool) for row in rows)
         table.add_column(name, justify="right" if number else "left", overflow="fold")
-    for row in rows[:_MAX_ROWS]:
+    for row in rows[:most]:
         table.add_row(*(safe(row.get(name)) for name in names))
     return table
 

@@ -12,7 +12,16 @@ from core.store import curation, documents, sqlite
 from core.store.curation import PINNED
 from memory import gate, near_duplicate
 from memory.forget import find
-from memory.write import COLLECTION, clean_tags, composed, placed
+from memory.write import (
+    CATEGORY_FIELDS,
+    COLLECTION,
+    VERDICT_FIELDS,
+    clean_tags,
+    composed,
+    placed,
+    take,
+    with_history,
+)
 from recall import categories
 from recall.static_vectors import document_vector
 
@@ -37,14 +46,14 @@ _DERIVED = ("keyword", "fallback")
 def listing(
     db: apsw.Connection | None,
     *,
-    tags: Sequence[str] = (),
-    category: str = "",
-    project: str = "",
-    verdict: str = "",
-    source: str = "",
-    newer_than: float | None = None,
-    older_than: float | None = None,
-    whatever: bool = False,
+    tags: Sequence[str],
+    category: str,
+    project: str,
+    verdict: str,
+    source: str,
+    newer_than: float | None,
+    older_than: float | None,
+    whatever: bool,
     limit: int,
     page: int,
     now: int,
@@ -56,9 +65,9 @@ def listing(
         whatever: also what was forgotten, superseded, or held back or discarded by the write gate.
         page: 1 is the first.
     """
+    verdicts = (verdict,) if verdict else () if whatever else ("allow",)
     asked: Asked = {
-        "tags": tags, "category": categories.resolve(category), "projects": (), "verdicts": (verdict,) if verdict else
-        () if whatever else ("allow",), "source": source,
+        "tags": tags, "category": categories.resolve(category), "projects": (), "verdicts": verdicts, "source": source,
         "since": None if newer_than is None else int(now - newer_than * clock.DAY_MS),
         "before": None if older_than is None else int(now - older_than * clock.DAY_MS), "whatever": whatever,
     }  # fmt: skip
@@ -79,15 +88,14 @@ def listing(
 
 
 def _applied(asked: Asked, project: str) -> list[str]:
-    applied = [f"tag:{tag}" for tag in asked["tags"]]
-    for name, value in (("category", asked["category"]), ("project", project), ("source", asked["source"])):
-        if value:
-            applied.append(f"{name}:{value}")
-    applied += [f"write_verdict:{verdict}" for verdict in asked["verdicts"]]
-    if asked["since"] is not None:
-        applied.append(f"since:{clock.iso(asked['since'])}")
-    if asked["before"] is not None:
-        applied.append(f"before:{clock.iso(asked['before'])}")
+    named = (
+        *(("tag", tag) for tag in asked["tags"]),
+        ("category", asked["category"]), ("project", project), ("source", asked["source"]),
+        *(("write_verdict", verdict) for verdict in asked["verdicts"]),
+        ("since", "" if asked["since"] is None else clock.iso(asked["since"])),
+        ("before", "" if asked["before"] is None else clock.iso(asked["before"])),
+    )  # fmt: skip
+    applied = [f"{name}:{value}" for name, value in named if value]
     return applied if asked["whatever"] else [*applied, "not forgotten", "not superseded"]
 
 
@@ -123,14 +131,13 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
             what `_found` raises. Nothing was changed.
     """
     kinds: list[str] = []
-    fresh, _, _ = composed(text, kinds, now=now, config=config)
-    vector = document_vector(fresh["text"])
+    fresh, _ = composed(text, kinds, now=now, config=config)
     with sqlite.transaction(db):
         if vectors:
             documents.ensure_signatures(db)
         older = _found(db, identifier)
+        one: Document = {**older}
         changed = older["text"] != fresh["text"]
-        one = _edited(older, fresh, now) if changed else older
         if changed:
             same = documents.by_fingerprint(db, fresh["fingerprint"], COLLECTION)
             is_other = same is not None and same["id"] != older["id"] and same["project"] == older["project"]
@@ -140,23 +147,13 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
                     f"another memory says that already: {same['id']}",
                     f"take this one out: joelclaw memory forget {older['id']}",
                 )
-            documents.replace(db, one, document_vector(one["text"], one["context"], one["title"]) or vector,
-                              signatures=vectors)  # fmt: skip
+            one["history"] = with_history(older)
+            take(one, fresh, ("text", "fingerprint", "updated_at", *VERDICT_FIELDS))
+            if older["category_source"] in _DERIVED or fresh["category_source"] == "annotation":
+                take(one, fresh, CATEGORY_FIELDS)
+            vector = document_vector(one["text"], one["context"], one["title"])
+            documents.replace(db, one, vector, signatures=vectors)
     return {**_changed(one, changed), "before": older["text"], "reason": one["write_reason"], **_redacted(kinds)}
-
-
-def _edited(older: Document, fresh: Document, now: int) -> Document:
-    one: Document = {**older}
-    one["text"], one["fingerprint"], one["updated_at"] = fresh["text"], fresh["fingerprint"], now
-    one["write_verdict"], one["write_confidence"] = fresh["write_verdict"], fresh["write_confidence"]
-    one["write_reason"], one["write_gate_version"] = fresh["write_reason"], fresh["write_gate_version"]
-    one["write_gate_fallback"] = fresh["write_gate_fallback"]
-    if older["category_source"] in _DERIVED or fresh["category_source"] == "annotation":
-        one["category_id"], one["category_confidence"] = fresh["category_id"], fresh["category_confidence"]
-        one["category_source"] = fresh["category_source"]
-    said = {"text": older["text"], "at": older["updated_at"], "source": older["source"]}
-    one["history"] = [*older["history"], said]
-    return one
 
 
 def tag(db: apsw.Connection, identifier: str, *, add: Sequence[str], remove: Sequence[str]) -> dict[str, Any]:
@@ -218,7 +215,7 @@ def supersede(
             MEMORY_DUPLICATE where it says the same as the old one; what `_found` raises. Nothing was changed.
     """
     kinds: list[str] = []
-    fresh, _, tokens = composed(text, kinds, now=now, config=config)
+    fresh, tokens = composed(text, kinds, now=now, config=config)
     if fresh["write_verdict"] != "allow":
         raise Failure(
             "MEMORY_NOT_ALLOWED",
@@ -230,7 +227,7 @@ def supersede(
         if vectors:
             documents.ensure_signatures(db)
         older = _found(db, identifier)
-        if near_duplicate.fingerprint(older["text"]) == fresh["fingerprint"]:
+        if near_duplicate.Tokens(older["text"]).key == tokens.key:
             raise Failure(
                 "MEMORY_DUPLICATE", "the new text says the same as the old one",
                 f"to change its wording: joelclaw memory edit {older['id']} TEXT",
@@ -239,8 +236,7 @@ def supersede(
         fresh["tags"] = [name for name in older["tags"] if name != STALE]
         fresh["project"], fresh["session_id"] = older["project"], older["session_id"]
         if older["category_source"] not in _DERIVED and fresh["category_source"] != "annotation":
-            fresh["category_id"], fresh["category_confidence"] = older["category_id"], older["category_confidence"]
-            fresh["category_source"] = older["category_source"]
+            take(fresh, older, CATEGORY_FIELDS)
         newer, was_merged = placed(db, fresh, tokens, vector, now=now, vectors=vectors)
         curation.link(db, older, newer, now)
     return {
@@ -268,19 +264,23 @@ def bring_back(db: apsw.Connection, identifier: str, *, now: int, vectors: bool)
             )  # fmt: skip
         newer = documents.by_id(db, older["superseded_by"])
         curation.unlink(db, older, now)
-        goes = (
-            newer is not None
-            and newer["supersedes"] == older["id"]
-            and newer["merged_count"] == 0
-            and not newer["history"]
-            and (PINNED in older["tags"] or PINNED not in newer["tags"])
-            and newer["forgotten_at"] is None
-            and not newer["superseded_by"]
-        )
-        if newer is not None and goes:
+        forgotten = []
+        if newer is not None and _is_only_its_successor(newer, older):
             documents.forget(db, newer["rowid"], now, signatures=vectors and documents.has_signatures(db))
-    forgotten = [newer["id"]] if newer is not None and goes else []
+            forgotten.append(newer["id"])
     return {**_changed({**older, "superseded_by": ""}, True), "undo": True, "takenOut": forgotten}
+
+
+def _is_only_its_successor(newer: Document, older: Document) -> bool:
+    """Whether a memory was written to take the place of another one, and nothing has been made of it since."""
+    return (
+        newer["supersedes"] == older["id"]
+        and newer["merged_count"] == 0
+        and not newer["history"]
+        and (PINNED in older["tags"] or PINNED not in newer["tags"])
+        and newer["forgotten_at"] is None
+        and not newer["superseded_by"]
+    )
 
 
 def _found(db: apsw.Connection, identifier: str, *, superseded: bool = False) -> Document:

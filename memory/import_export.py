@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import apsw
 import orjson
 
+from core.config import Config
 from core.errors import USAGE, Failure
 from core.output.shown import escaped
 from core.store import documents, sqlite
+from core.records import Document
 from core.store.layout import COLLECTIONS
 from core.store.sessions import segments
-from core.store.sqlite import apsw
 from memory import json_form
-from memory.import_workers import Line, Prepared, prepare_all
+from memory.json_form import Incoming
+from memory.write import CATEGORY_FIELDS, VERDICT_FIELDS
 from recall.static_vectors import document_vector
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from core.config import Config
-    from core.records import Document
 
 BATCH = 500
 """Lines of one transaction: a tenth of a second, which a hook's write waits at most. Nothing is locked in between,
 while the next lines are read, redacted and embedded."""
 MOST_ERRORS = 20
-_INLINE = 4
-"""Batches imported before other processes are started: most imports are small."""
-_DERIVED_OF_TEXT = (
-    "write_verdict", "write_confidence", "write_reason", "write_gate_version", "write_gate_fallback", "category_id",
-    "category_confidence", "category_source", "fingerprint",
-)  # fmt: skip
+_LINE_TOO_LONG = "longer than 16 MiB"
+
+Line = tuple[int, bytes | None]
+"""Its number, and None for one that was too long to read."""
 
 
 @dataclass
@@ -57,172 +53,159 @@ class Imported:
 
 
 def import_lines(
-    db: apsw.Connection,
+    db: apsw.Connection | None,
     lines: Iterable[Line],
     *,
+    preview: bool = False,
     now: int,
-    vectors: bool,
     config: Config,
     progress: Callable[[int], None],
 ) -> Imported:
-    """Import numbered JSON lines; None stands for a line that was too long to read. Idempotent by id.
+    """Import numbered JSON lines, or say what that would do. Idempotent by id.
 
     Each batch is stored whole or not at all. `progress` is called with the number of bytes done.
+
+    Args:
+        db: the store; for a preview as it is, None where there is none yet.
 
     Raises:
         Failure: what the store says, and how many lines are in: the batches before stay.
     """
     report = Imported()
     longest = config.whole("memory.max_chars")
-    read = 0
-    stored = 0
-
-    def numbered() -> Iterator[Line]:
-        nonlocal read
-        for line in lines:
-            read = line[0]
-            yield line
-
-    remaining = numbered()
+    storing = None if preview else db
+    taken: dict[str, Document] = {}
+    read = stored = 0
+    remaining = iter(lines)
     try:
-        if vectors:
-            with sqlite.transaction(db):
-                documents.ensure_signatures(db)
-        for prepared in prepare_all(_batches(remaining), now, longest, _INLINE):
-            report.lines += prepared.lines
-            for number, reason in prepared.refused:
-                report.refuse(number, reason)
-            _store(db, prepared, report, now, vectors)
-            stored = prepared.until
-            progress(prepared.read_bytes)
-        segments.catch_up(db)
-        if report.added >= documents.MERGE_AFTER:
-            documents.merge_index(db)
-        sqlite.fold_log(db, over=0)
+        vectors = storing is not None and sqlite.load_vectors(storing)
+        if storing is not None and vectors:
+            with sqlite.transaction(storing):
+                documents.ensure_signatures(storing)
+        while batch := list(islice(remaining, BATCH)):
+            read = batch[-1][0]
+            understood = [one for line in batch if (one := _understood(line, report, now, longest)) is not None]
+            if storing is None:
+                _foresee(db, understood, report, now, taken)
+            else:
+                _store(storing, understood, report, now, vectors)
+            stored = read
+            progress(sum(len(raw or b"") for _, raw in batch))
+        if storing is not None:
+            _finish(storing, report)
     except (sqlite.StoreError, Failure) as error:
         failure = error if isinstance(error, Failure) else sqlite.as_failure(error)
-        if failure.exit_code == USAGE:  # the input cannot be read
-            raise
-        for _ in remaining:  # how many there are
-            pass
+        if failure.exit_code == USAGE or preview:  # the input cannot be read
+            raise failure from None
+        for number, _ in remaining:  # how many there are
+            read = number
         raise _stopped(failure, stored, read) from None
     return report
 
 
-def preview_lines(
-    db: apsw.Connection | None,
-    lines: Iterable[Line],
-    *,
-    now: int,
-    config: Config,
-    progress: Callable[[int], None],
-) -> Imported:
-    """What `import_lines` would do, of which nothing is stored; `db` is the store as it is, None where there is none.
+def _finish(db: apsw.Connection, report: Imported) -> None:
+    """Leave the store as quick as it was."""
+    segments.catch_up(db)
+    if report.added >= documents.MERGE_AFTER:
+        documents.merge_index(db)
+    sqlite.fold_log(db, over=0)
 
-    Raises:
-        Failure: the input cannot be read.
-        apsw.Error: the store cannot be read.
-    """
-    report = Imported()
-    before: dict[str, Document] = {}  # of this file: an id may come twice
-    for prepared in prepare_all(_batches(iter(lines)), now, config.whole("memory.max_chars"), _INLINE):
-        report.lines += prepared.lines
-        for number, reason in prepared.refused:
-            report.refuse(number, reason)
-        for incoming, _ in prepared.documents:
-            report.redacted.update({kind: report.redacted.get(kind, 0) + 1 for kind in incoming.redacted})
-            identifier = incoming.document["id"]
-            older = before.get(identifier) or (documents.by_id(db, identifier) if db is not None else None)
-            if older is None:
-                before[identifier] = incoming.document
-                report.added += 1
-            elif _changed(older, incoming):
-                before[identifier] = _updated(older, incoming, now)
-                report.updated += 1
-            else:
-                _count_unchanged(older, incoming, report)
-        progress(prepared.read_bytes)
-    return report
+
+def _understood(line: Line, report: Imported, now: int, longest: int) -> Incoming | None:
+    """A line as a memory; None for a blank one, and for one that is refused."""
+    number, raw = line
+    text = raw.strip(b" \t\r\n\xef\xbb\xbf") if raw is not None else b"-"
+    if not text:
+        return None
+    report.lines += 1
+    try:
+        if raw is None:
+            raise json_form.BadLineError(_LINE_TOO_LONG)
+        one = json_form.from_line(orjson.loads(text), now=now, longest=longest, number=number)
+    except orjson.JSONDecodeError as error:
+        report.refuse(number, f"not JSON: {error.msg}, at character {error.pos}")
+        return None
+    except json_form.BadLineError as error:
+        report.refuse(number, str(error))
+        return None
+    for kind in one.redacted:
+        report.redacted[kind] = report.redacted.get(kind, 0) + 1
+    return one
+
+
+def _store(db: apsw.Connection, batch: list[Incoming], report: Imported, now: int, vectors: bool) -> None:
+    """Write what is new or changed, in one transaction."""
+    made = [_vector(one.document) for one in batch]
+    with sqlite.transaction(db):
+        for one, vector in zip(batch, made, strict=True):
+            older = documents.by_id(db, one.document["id"])
+            newer = _counted(older, one, report, now)
+            if newer is not None and older is None:
+                documents.insert(db, newer, vector, signatures=vectors)
+            elif newer is not None:
+                documents.replace(db, newer, _vector(newer), signatures=vectors)
+
+
+def _foresee(
+    db: apsw.Connection | None, batch: list[Incoming], report: Imported, now: int, taken: dict[str, Document]
+) -> None:
+    """Count what would become of the lines; `taken` are those before them: an id may come twice."""
+    for one in batch:
+        name = one.document["id"]
+        older = taken.get(name) or (documents.by_id(db, name) if db is not None else None)
+        newer = _counted(older, one, report, now)
+        if newer is not None:
+            taken[name] = newer
+
+
+def _vector(document: Document) -> bytes:
+    return document_vector(document["text"], document["context"], document["title"])
 
 
 def _stopped(failure: Failure, stored: int, lines: int) -> Failure:
     """The store's failure, with the lines that are in, of how many, and how to go on."""
     how_many = f"all {lines:,} lines" if stored == lines else f"lines 1 to {stored:,} of {lines:,}"
     what = f"{how_many} are in" if stored else f"none of {lines:,} lines is in"
-    advice = failure.fix.partition(";")[0]
-    fix = f"{advice}: give the same lines again, and what is in is left as it is"
+    fix = f"{failure.fix.partition(';')[0]}: give the same lines again, and what is in is left as it is"
     return Failure(failure.code, f"{failure.message}; {what}", fix, failure.exit_code)
 
 
-def _batches(remaining: Iterator[Line]) -> Iterator[list[Line]]:
-    while batch := list(islice(remaining, BATCH)):
-        yield batch
-
-
-def _store(db: apsw.Connection, prepared: Prepared, report: Imported, now: int, vectors: bool) -> None:
-    """Write what is new or changed, in one transaction."""
-    work: list[tuple[json_form.Incoming, bytes]] = []
-    for incoming, vector in prepared.documents:
-        for kind in incoming.redacted:
-            report.redacted[kind] = report.redacted.get(kind, 0) + 1
-        older = documents.by_id(db, incoming.document["id"])
-        if older is None or _changed(older, incoming):
-            work.append((incoming, vector))
-        else:
-            _count_unchanged(older, incoming, report)
-    if not work:
-        return
-    with sqlite.transaction(db):
-        for incoming, vector in work:
-            # Again, now that nobody else can write: another import, or an earlier line of this batch.
-            older = documents.by_id(db, incoming.document["id"])
-            if older is None:
-                documents.insert(db, incoming.document, vector, signatures=vectors)
-                report.added += 1
-            elif _changed(older, incoming):
-                one = _updated(older, incoming, now)
-                if one["context"] != incoming.document["context"] or one["title"] != incoming.document["title"]:
-                    vector = document_vector(one["text"], one["context"], one["title"])
-                documents.replace(db, one, vector, signatures=vectors)
-                report.updated += 1
-            else:
-                _count_unchanged(older, incoming, report)
-
-
-def _count_unchanged(older: Document, incoming: json_form.Incoming, report: Imported) -> None:
-    """Count a line that changes nothing, and why where it is not the same as what is stored."""
-    if older["collection"] != incoming.document["collection"]:
+def _counted(older: Document | None, incoming: Incoming, report: Imported, now: int) -> Document | None:
+    """What is to be stored of a line, None where it changes nothing; it is counted."""
+    if older is None:
+        report.added += 1
+        return incoming.document
+    if older["collection"] != incoming.document["collection"]:  # which its row number says
         report.refuse(incoming.number, f"its id is that of a document in {older['collection']}")
-    elif older["forgotten_at"] is not None:
+        return None
+    if older["forgotten_at"] is not None:
         report.forgotten += 1
-    else:
+        return None
+    newer = _updated(older, incoming, now)
+    if newer is None:
         report.unchanged += 1
+    else:
+        report.updated += 1
+    return newer
 
 
-def _changed(older: Document, incoming: json_form.Incoming) -> bool:
-    was: dict[str, Any] = {**older}
-    becomes: dict[str, Any] = {**incoming.document}
-    # A forgotten memory stays as it is; and an id is of one collection, which its row number says.
-    if older["forgotten_at"] is not None or older["collection"] != incoming.document["collection"]:
-        return False
-    return any(was[name] != becomes[name] for name in incoming.given)
+def _updated(older: Document, incoming: Incoming, now: int) -> Document | None:
+    """The stored document with the fields that the line names, None where they are the same.
 
-
-def _updated(older: Document, incoming: json_form.Incoming, now: int) -> Document:
-    """The stored document with the fields that the line names; a new text is judged and categorised anew."""
+    A new text is judged and categorised anew.
+    """
     one: dict[str, Any] = {**older}
     becomes: dict[str, Any] = {**incoming.document}
     names = set(incoming.given)
-    if older["text"] != incoming.document["text"]:
-        names.update(_DERIVED_OF_TEXT)
+    if all(one[name] == becomes[name] for name in names):
+        return None
+    if "text" in names and one["text"] != becomes["text"]:
+        names.update(VERDICT_FIELDS, CATEGORY_FIELDS, ("fingerprint",))
     if "write_verdict" in names:
-        names.update(_DERIVED_OF_TEXT[:5])
+        names.update(VERDICT_FIELDS)
     if "category_id" in names:
-        names.update(_DERIVED_OF_TEXT[5:8])
-    for name in names:
-        one[name] = becomes[name]
-    if "updated_at" not in names:
-        one["updated_at"] = now
+        names.update(CATEGORY_FIELDS)
+    one.update({"updated_at": now}, **{name: becomes[name] for name in names})
     return one  # type: ignore[return-value]  # the keys are those of `older`
 
 

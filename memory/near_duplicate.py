@@ -113,6 +113,7 @@ class Tokens:
                 self.strict.append("?")
                 key.append("?")
         self.key = " ".join(key)
+        """The same for two texts that differ only in white space, punctuation around words, or the case of words."""
 
 
 def _token(bare: str) -> tuple[str, bool]:
@@ -133,11 +134,6 @@ def _token(bare: str) -> tuple[str, bool]:
 
 def _is_unspaced(character: str) -> bool:
     return "\u0e00" <= character <= "\u0e7f" or character >= "\u3040"
-
-
-def fingerprint(text: str) -> str:
-    """The same for two texts that differ only in white space, punctuation around words, or the case of words."""
-    return ids.fingerprint(Tokens(text).key)
 
 
 def same(one: Tokens, other: Tokens) -> bool:
@@ -170,19 +166,15 @@ def _opposed(longer: str, shorter: str) -> bool:
     """`unsafe` and `safe`, `careless` and `careful`."""
     if longer.endswith(shorter) and longer[: -len(shorter)] in _NEGATING:
         return True
-    if longer.endswith(_NEGATING_ENDS):
-        stem = longer[:-4]
-        return shorter.startswith(stem)
-    return False
+    return longer.endswith(_NEGATING_ENDS) and shorter.startswith(longer[:-4])
 
 
-def find(
-    db: apsw.Connection, tokens: Tokens, text: str, vector: bytes, *, collection: str, project: str, vectors: bool
-) -> Document | None:
-    """The stored document that says the same, not forgotten and not of another project; None where there is none.
+def find(db: apsw.Connection, document: Document, tokens: Tokens, vector: bytes, *, vectors: bool) -> Document | None:
+    """The stored document that says the same as this one, not forgotten and not of another project; None for none.
 
     Looks at the document with the same fingerprint, and at the nearest by vector (by words where there is none).
     """
+    collection, project = document["collection"], document["project"]
     exact = documents.by_fingerprint(db, ids.fingerprint(tokens.key), collection)
     if exact is not None and _may_merge(exact, project, is_equal=True):
         return exact
@@ -191,14 +183,14 @@ def find(
     }  # fmt: skip
     source = LocalCandidates(db, vectors=vectors)
     # Words cost four times what the vector does, and find nothing of this likeness that it does not.
-    terms = [] if vector and source.semantic else _terms(text)
+    terms = [] if vector and source.semantic else _terms(document["text"])
     near = source.candidates(terms, vector, filters, _NEIGHBOURS, _NEIGHBOURS)
     found = [
         d
         for d in source.documents([c["rowid"] for c in near])
         if same(tokens, other := Tokens(d["text"])) and _may_merge(d, project, is_equal=tokens.key == other.key)
     ]
-    return max(found, key=lambda document: document["updated_at"], default=None)
+    return max(found, key=lambda one: one["updated_at"], default=None)
 
 
 def _may_merge(document: Document, project: str, *, is_equal: bool) -> bool:

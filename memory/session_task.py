@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from core import ids
 from core.store import documents, sqlite
-from memory.write import clean_name, composed, placed
+from memory.write import clean_name, composed, placed, succeeding
 from recall.static_vectors import document_vector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     import apsw
 
@@ -32,15 +33,13 @@ def write(
     db: apsw.Connection,
     text: str,
     *,
-    category: str,
-    tags: Sequence[str],
-    source: str,
     session: str,
-    project: str,
+    tags: Sequence[str],
     known: Sequence[str] = (),
     now: int,
     vectors: bool,
     config: Config,
+    **about: Any,
 ) -> str:
     """Write a session's task into its memory, which is made where there is none; returns its id.
 
@@ -51,6 +50,7 @@ def write(
         tags: the memory's; the last tells it from others of the session.
         known: ids of the session's task memories, the newest last.
         now: ms since the epoch.
+        about: as `memory.write.composed` takes it.
 
     Raises:
         Failure: EMPTY_TEXT, TEXT_TOO_LONG, or what the store says; nothing was changed.
@@ -59,29 +59,19 @@ def write(
         if vectors:
             documents.ensure_signatures(db)
         older, free = _own(db, clean_name(session, []), known, tags[-1])
-        fresh, _, tokens = composed(
-            text if older is None else grown(older["text"], text, min(CHARS, config.whole("memory.max_chars"))),
-            [], category=category, tags=tags, source=source, session=session, project=project, now=now, config=config,
-        )  # fmt: skip
+        if older is not None:
+            text = grown(older["text"], text, min(CHARS, config.whole("memory.max_chars")))
+        fresh, tokens = composed(text, [], session=session, tags=tags, now=now, config=config, **about)
         vector = document_vector(fresh["text"])
         if older is None:
             fresh["id"] = free
             return placed(db, fresh, tokens, vector, now=now, vectors=vectors)[0]["id"]
         if fresh["text"] != older["text"]:
-            one: Document = {
-                **fresh,
-                "rowid": older["rowid"],
-                "id": older["id"],
-                "created_at": older["created_at"],
-                "tags": list(dict.fromkeys([*older["tags"], *fresh["tags"]])),
-                "project": fresh["project"] or older["project"],
-                "recall_count": older["recall_count"],
-                "retrieval_priority": older["retrieval_priority"],
-                "last_used_at": older["last_used_at"],
-                "merged_count": older["merged_count"] + 1,
-                "history": older["history"],
-                "supersedes": older["supersedes"],
-            }
+            one = succeeding(older, fresh, now)
+            one["tags"] = list(dict.fromkeys([*older["tags"], *fresh["tags"]]))
+            one["project"] = fresh["project"] or older["project"]
+            one["merged_count"] = older["merged_count"] + 1
+            one["supersedes"] = older["supersedes"]
             documents.replace(db, one, vector, signatures=vectors)
         return older["id"]
 

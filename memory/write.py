@@ -16,80 +16,43 @@ from recall.static_vectors import document_vector
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NotRequired, TypedDict
+    from typing import Any
 
     import apsw
 
     from core.config import Config
     from core.records import Document
 
-    class WriteResult(TypedDict):
-        """What became of a text. `merged`: it took the place of one that said the same, whose id is in `mergedInto`."""
-
-        observation: str
-        category: str
-        source: str
-        tags: list[str]
-        id: str
-        verdict: str
-        confidence: float
-        reason: str
-        categoryId: str
-        categoryConfidence: float
-        categorySource: str
-        merged: bool
-        mergedInto: NotRequired[str]
-        mergedCount: int
-        redacted: list[str]
-        created_at: str
-        session: str
-        project: str
-        isGlobal: bool
-        """It belongs to no project, and is seen in every one."""
-
-
 COLLECTION = "observations"
 _DEFAULT_CATEGORY = "ops"
 _MOST_TAGS = 64
 _LONGEST_NAME = 400
+VERDICT_FIELDS = (
+    "write_verdict", "write_confidence", "write_reason", "write_gate_version", "write_gate_fallback"
+)  # fmt: skip
+CATEGORY_FIELDS = ("category_id", "category_confidence", "category_source")
 _SOURCE_RANK = ("fallback", "keyword", "annotation", "flag")
 
 
-def write(
-    db: apsw.Connection,
-    text: str,
-    *,
-    category: str = "",
-    tags: Sequence[str] = (),
-    source: str = "cli",
-    session: str = "",
-    project: str = "",
-    observation_type: str = "observation_text",
-    now: int,
-    vectors: bool,
-    config: Config,
-) -> WriteResult:
-    """Store an observation, or merge it into the one that says the same.
+def write(db: apsw.Connection, text: str, *, now: int, vectors: bool, config: Config, **about: Any) -> dict[str, Any]:
+    """Store an observation, or merge it into the one that says the same; returns what became of it.
 
     Args:
-        category: an id or alias; "" lets the text's annotation or its words decide.
         now: ms since the epoch.
         vectors: whether sqlite-vec is loaded.
+        about: as `composed` takes it.
 
     Raises:
         Failure: EMPTY_TEXT, TEXT_TOO_LONG (over `memory.max_chars`), or what the store says; nothing was changed.
     """
     found: list[str] = []
-    document, given, tokens = composed(
-        text, found, category=category, tags=tags, source=source, session=session, project=project,
-        observation_type=observation_type, now=now, config=config,
-    )  # fmt: skip
+    document, tokens = composed(text, found, now=now, config=config, **about)
     vector = document_vector(document["text"])
     with sqlite.transaction(db):
         if vectors:
             documents.ensure_signatures(db)
         document, was_merged = placed(db, document, tokens, vector, now=now, vectors=vectors)
-    return _result(document, given, found, was_merged)
+    return _result(document, clean_name(about.get("category", ""), []), found, was_merged)
 
 
 def composed(
@@ -101,14 +64,14 @@ def composed(
     source: str = "cli",
     session: str = "",
     project: str = "",
-    observation_type: str = "observation_text",
     now: int,
     config: Config,
-) -> tuple[Document, str, near_duplicate.Tokens]:
-    """The observation as it is to be stored (redacted, judged, categorised), its category as it was given, its tokens.
+) -> tuple[Document, near_duplicate.Tokens]:
+    """The observation as it is to be stored (redacted, judged, categorised), and its tokens.
 
     Args:
         found: gets the kinds of what was redacted.
+        category: an id or alias; "" lets the text's annotation or its words decide.
 
     Raises:
         Failure: EMPTY_TEXT, TEXT_TOO_LONG.
@@ -123,23 +86,19 @@ def composed(
     document["source"] = clean_name(source, found)
     document["session_id"] = clean_name(session, found)
     document["project"] = clean_name(project, found)
-    document["observation_type"] = observation_type
-    given = clean_name(category, found)
-    set_category(document, given, judged["category"])
+    document["observation_type"] = "observation_text"
+    set_category(document, clean_name(category, found), judged["category"])
     set_verdict(document, judged)
     tokens = near_duplicate.Tokens(document["text"])
     document["fingerprint"] = ids.fingerprint(tokens.key)
-    return document, given, tokens
+    return document, tokens
 
 
 def placed(
     db: apsw.Connection, document: Document, tokens: near_duplicate.Tokens, vector: bytes, *, now: int, vectors: bool
 ) -> tuple[Document, bool]:
     """Store an observation inside the caller's transaction; as it is stored, and whether it was merged into another."""
-    older = near_duplicate.find(
-        db, tokens, document["text"], vector,
-        collection=COLLECTION, project=document["project"], vectors=vectors,
-    )  # fmt: skip
+    older = near_duplicate.find(db, document, tokens, vector, vectors=vectors)
     if older is None:
         document["rowid"] = documents.insert(db, document, vector, signatures=vectors)
         return document, False
@@ -216,6 +175,39 @@ def set_verdict(document: Document, judged: gate.Gated) -> None:
     document["write_gate_fallback"] = judged["fallback"]
 
 
+def archived(document: Document, reason: str) -> None:
+    """Fill in what the gate would say: archives are kept as they are."""
+    document["write_confidence"] = 1.0
+    document["write_reason"] = reason
+    document["write_gate_version"] = gate.VERSION
+
+
+def succeeding(older: Document, newer: Document, now: int) -> Document:
+    """The newer document in the row of the older one, with what was learnt of its use."""
+    return {
+        **newer,
+        "rowid": older["rowid"],
+        "id": older["id"],
+        "created_at": older["created_at"],
+        "updated_at": now,
+        "recall_count": older["recall_count"],
+        "retrieval_priority": older["retrieval_priority"],
+        "last_used_at": older["last_used_at"],
+        "history": older["history"],
+    }
+
+
+def with_history(older: Document) -> list[dict[str, Any]]:
+    """The history of a memory whose text is about to change."""
+    return [*older["history"], {"text": older["text"], "at": older["updated_at"], "source": older["source"]}]
+
+
+def take(one: Document, other: Document, names: Sequence[str]) -> None:
+    """Give a document some fields of another one."""
+    for name in names:
+        one[name] = other[name]  # type: ignore[literal-required]  # keys of the TypedDict
+
+
 def merged(older: Document, newer: Document, now: int) -> Document:
     """The older memory with the newer one's text; what it said before goes to its history.
 
@@ -224,12 +216,8 @@ def merged(older: Document, newer: Document, now: int) -> Document:
     """
     one: Document = {**older}
     if older["text"] != newer["text"]:
-        one["history"] = [
-            *older["history"],
-            {"text": older["text"], "at": older["updated_at"], "source": older["source"]},
-        ]
-    one["text"] = newer["text"]
-    one["fingerprint"] = newer["fingerprint"]
+        one["history"] = with_history(older)
+    take(one, newer, ("text", "fingerprint"))
     one["tags"] = list(dict.fromkeys([*older["tags"], *newer["tags"]]))
     one["source"] = newer["source"] or older["source"]
     for_all = _is_for_all(older) or _is_for_all(newer)
@@ -237,16 +225,10 @@ def merged(older: Document, newer: Document, now: int) -> Document:
     one["project"] = "" if for_all else newer["project"] or older["project"]
     one["merged_count"] += 1
     one["updated_at"] = now
-    if gate.better(newer["write_verdict"], older["write_verdict"]) == newer["write_verdict"]:
-        one["write_verdict"] = newer["write_verdict"]
-        one["write_confidence"] = newer["write_confidence"]
-        one["write_reason"] = newer["write_reason"]
-        one["write_gate_version"] = newer["write_gate_version"]
-        one["write_gate_fallback"] = newer["write_gate_fallback"]
+    if gate.VERDICTS.index(newer["write_verdict"]) <= gate.VERDICTS.index(older["write_verdict"]):
+        take(one, newer, VERDICT_FIELDS)
     if _category_rank(newer) >= _category_rank(older):
-        one["category_id"] = newer["category_id"]
-        one["category_confidence"] = newer["category_confidence"]
-        one["category_source"] = newer["category_source"]
+        take(one, newer, CATEGORY_FIELDS)
     return one
 
 
@@ -269,8 +251,9 @@ def _category(document: Document) -> str:
     return categories.short(document["category_id"])
 
 
-def _result(document: Document, given: str, found: list[str], was_merged: bool) -> WriteResult:
-    result: WriteResult = {
+def _result(document: Document, given: str, found: list[str], was_merged: bool) -> dict[str, Any]:
+    """`merged`: the text took the place of one that said the same, whose id is in `mergedInto`."""
+    return {
         "observation": document["text"],
         "category": given or _category(document),
         "source": document["source"],
@@ -289,7 +272,5 @@ def _result(document: Document, given: str, found: list[str], was_merged: bool) 
         "session": document["session_id"],
         "project": document["project"],
         "isGlobal": _is_for_all(document),
+        **({"mergedInto": document["id"]} if was_merged else {}),
     }
-    if was_merged:
-        result["mergedInto"] = document["id"]
-    return result

@@ -40,7 +40,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "knowledge note",
-        "cli.knowledge.note:run",
+        "cli.knowledge.sync:note",
         "Keep what one turn of an agent came to, as knowledge of type turn_note.",
         (
             P("source", ("--source", "-s"), "where it is from, such as gateway"),
@@ -94,7 +94,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "vault ls",
-        "cli.knowledge.vault_listing:ls",
+        "cli.knowledge.vault:ls",
         "What the parts of the vault hold, or the entries of one: projects, decisions, inbox, resources.",
         (P("section", (), "the part", metavar="SECTION"),),
         code="VAULT_INVALID_ARGS",
@@ -102,7 +102,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "vault tree",
-        "cli.knowledge.vault_listing:tree",
+        "cli.knowledge.vault:tree",
         "The folders of the vault, two deep.",
         (),
         code="VAULT_INVALID_ARGS",
@@ -110,7 +110,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "vault adr",
-        "cli.knowledge.vault_listing:adr",
+        "cli.knowledge.vault:adr",
         "The decision records of the vault: list them, locate one, or see which share a number.",
         (
             P("verb", (), "list, locate or collisions", metavar="VERB", choices=("list", "locate", "collisions")),

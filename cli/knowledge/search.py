@@ -2,64 +2,34 @@
 
 from __future__ import annotations
 
-from cli.answer import Answer
+from cli.answer import Answer, step
 from core import clock, config
+from memory.knowledge import search as knowledge
+from otel import log
+from otel.event import new_event, query_excerpt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    import apsw
-
-    from core.config import Config
-    from core.envelope import NextAction
-    from memory.knowledge.search import KnowledgeResult
-
-_COMPONENT = "knowledge-cli"
-
 
 def search(options: dict[str, Any]) -> Answer:
-    """The sections of synced files that bear on a query.
+    """The sections of synced files that bear on a query; the event is noted, and that the hits were recalled.
 
     Raises:
         Failure: KNOWLEDGE_SEARCH_FAILED.
     """
-    from memory.knowledge import search as knowledge
-
     settings = config.load()
     now = clock.now_ms()
-    result, db = knowledge.search(
-        options["query"], limit=options["limit"], types=knowledge.parse_types(options["type"]), now=now, config=settings
-    )
-    if db is not None:
-        _note(db, result, settings, now)
-    return Answer(result, _next_actions(result))
-
-
-def _note(db: apsw.Connection, result: KnowledgeResult, settings: Config, now: int) -> None:
-    """Store the event, and that the hits were recalled. A store that cannot be written is no reason to fail."""
-    from otel import log
-    from otel.event import new_event, query_excerpt
-
-    about = {
-        "query": query_excerpt(result["query"]),
-        "found": result["found"],
-        "returned": len(result["hits"]),
-    }
-    made = new_event("knowledge.search.completed", component=_COMPONENT, metadata=about, now=now)
-    log.try_append(db, [made], settings, recalled=[hit["id"] for hit in result["hits"]], now=now)
-
-
-def _next_actions(result: KnowledgeResult) -> list[NextAction]:
-    if not result["hits"]:
-        return [
-            {
-                "command": "joelclaw knowledge sync <dir>",
-                "description": "take in a folder of markdown",
-                "params": {"dir": {"description": "a folder; without one, those synced before"}},
-            }
-        ]
-    about = {"description": "its id", "value": result["hits"][0]["id"], "required": True}
-    return [
-        {"command": "joelclaw memory show <id>", "description": "the whole section", "params": {"id": about}},
-    ]
+    query, types = options["query"], knowledge.parse_types(options["type"])
+    result, db = knowledge.search(query, limit=options["limit"], types=types, now=now, config=settings)
+    hits = result["hits"]
+    if db is not None:  # a store that cannot be written is no reason to fail
+        about = {"query": query_excerpt(query), "found": result["found"], "returned": len(hits)}
+        made = new_event("knowledge.search.completed", component="knowledge-cli", metadata=about, now=now)
+        log.try_append(db, [made], settings, recalled=[hit["id"] for hit in hits], now=now)
+    if not hits:
+        folder = {"dir": {"description": "a folder; without one, those synced before"}}
+        return Answer(result, [step("joelclaw knowledge sync <dir>", "take in a folder of markdown", folder)])
+    first = {"id": {"description": "its id", "value": hits[0]["id"], "required": True}}
+    return Answer(result, [step("joelclaw memory show <id>", "the whole section", first)])

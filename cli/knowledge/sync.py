@@ -1,21 +1,27 @@
-"""`joelclaw knowledge sync`: folders of markdown into the collection `knowledge`."""
+"""`joelclaw knowledge sync` and `knowledge note`: what goes into the collection `knowledge`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli import progress
-from cli.answer import Answer
+from cli.answer import Answer, quoted, step
 from core import clock, config
-from memory.knowledge import sync
+from core.errors import usage
+from core.store import sqlite
+from memory.knowledge import sync, turn_note
 from otel import log
 from otel.event import new_event
 
-if TYPE_CHECKING:
-    from core.envelope import NextAction
-    from memory.knowledge.section_store import Synced
-
-_COUNTS = ("files", "sections", "added", "updated", "removed", "unchanged")
+_EVENT_COUNTS = ("files", "sections", "added", "updated", "removed", "unchanged", "skipped_count", "ms")
+_NOTE_CODE = "INVALID_KNOWLEDGE_NOTE"
+_NEEDED = ("source", "agent", "session", "turn")
+_TOLD = {"Loop": "loop_id", "Story": "story_id", "Run": "run_id"}
+_MOST_EVIDENCE, _MOST_TAGS = 30, 20
+_EXAMPLE = (
+    "give all it takes: joelclaw knowledge note --source cli --agent me --session s1 --turn 1"
+    " --summary 'what came of it'"
+)
 
 
 def run(options: dict[str, Any]) -> Answer:
@@ -30,52 +36,83 @@ def run(options: dict[str, Any]) -> Answer:
             options["dirs"], prune=options["prune"], config=settings, now=clock.now_ms(), started=started,
             progress=advance,
         )  # fmt: skip
-    about = {name: getattr(report, name) for name in (*_COUNTS, "skipped_count", "ms")}
     made = new_event(
         "knowledge.sync.completed",
         component="knowledge-cli",
-        metadata=about,
+        metadata={name: getattr(report, name) for name in _EVENT_COUNTS},
         duration_ms=report.ms,
         now=clock.now_ms(),
     )
     log.try_append(db, [made], settings)
-    return Answer(_result(report), _next_actions(report))
-
-
-def _result(report: Synced) -> dict[str, Any]:
-    values = {name: getattr(report, name) for name in _COUNTS}
-    return {
-        "collection": "knowledge",
-        "indexed": {
-            **values,
-            "read": report.read,
-            "removedFiles": report.removed_files,
-            "redacted": report.redacted,
-            "skipped": report.skipped,
-            "skippedCount": report.skipped_count,
-            "ms": report.ms,
-        },
-        "folders": report.folders,
-        "missing": report.missing,
-        "pruned": report.pruned,
-    }
-
-
-def _next_actions(report: Synced) -> list[NextAction]:
-    actions: list[NextAction] = []
+    steps = []
     if report.missing:
-        actions.append(
-            {
-                "command": "joelclaw knowledge sync --prune",
-                "description": "folders are gone or empty, and nothing of them was removed; this takes them out",
-            }
-        )
+        why = "folders are gone or empty, and nothing of them was removed; this takes them out"
+        steps.append(step("joelclaw knowledge sync --prune", why))
     if report.sections:
-        actions.append(
-            {
-                "command": "joelclaw knowledge search <query>",
-                "description": "ask what was taken in",
-                "params": {"query": {"description": "what to look for", "required": True}},
-            }
-        )
-    return actions
+        query = {"query": {"description": "what to look for", "required": True}}
+        steps.append(step("joelclaw knowledge search <query>", "ask what was taken in", query))
+    return Answer(report.to_result(), steps)
+
+
+def note(options: dict[str, Any]) -> Answer:
+    """Keep what a turn came to, or with `--skip-reason` only an event that there was nothing to keep.
+
+    Raises:
+        Failure: INVALID_KNOWLEDGE_NOTE, or what the store says.
+    """
+    given: dict[str, Any] = {
+        name: (value.strip() if isinstance(value, str) else value) for name, value in options.items()
+    }
+    for name in _NEEDED:
+        if given[name] in (None, ""):
+            raise usage(_NOTE_CODE, f"--{name} is not given", _EXAMPLE)
+    if not given["skip_reason"] and not given["summary"]:
+        raise usage(_NOTE_CODE, "--summary is not given, nor a --skip-reason", _EXAMPLE)
+    place = (given["source"], given["agent"], given["channel"] or "internal", given["session"], str(given["turn"]))
+    turn = given["turn_id"] or ":".join(place)
+    settings = config.load()
+    now = clock.now_ms()
+    response: dict[str, Any] = {"ids": []}
+    steps = [step("joelclaw otel search knowledge.turn_write --hours 1", "the events of such notes")]
+    if not given["skip_reason"]:
+        db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
+        key, redacted = turn_note.store(db, _note(given, turn), now=now, vectors=sqlite.load_vectors(db))
+        response = {"ids": [key], "redacted": redacted}
+        words = quoted(" ".join(given["summary"].split()[:8]))
+        steps.insert(0, step(f"joelclaw knowledge search {words} --type turn_note", "find it again"))
+    made = new_event(
+        "knowledge.turn_write." + ("skipped" if given["skip_reason"] else "completed"),
+        component="knowledge-cli",
+        metadata={"turnId": turn, "agent": given["agent"], "skipReason": given["skip_reason"]},
+        session=given["session"],
+        now=now,
+    )
+    log.try_append(None, [made], settings)
+    result = {
+        "queued": True,
+        "event": "knowledge/turn.write.requested",
+        "turnId": turn,
+        "skipReason": given["skip_reason"],
+        "stored": not given["skip_reason"],
+        "response": response,
+    }
+    return Answer(result, steps)
+
+
+def _note(given: dict[str, Any], turn: str) -> turn_note.TurnNote:
+    tags = tuple("-".join(tag.lower().split()) for tag in _listed(given["usefulness"], _MOST_TAGS))
+    about = {
+        "Decision": given["decision"] or "",
+        "Evidence": ", ".join(_listed(given["evidence"], _MOST_EVIDENCE)),
+        "Tools": ", ".join(_listed(given["tools"], _MOST_TAGS)),
+        **{title: given[name] or "" for title, name in _TOLD.items()},
+    }
+    return turn_note.TurnNote(
+        given["source"], given["agent"], given["session"], turn, given["summary"], given["channel"] or "",
+        given["project"] or "", tags, about,
+    )  # fmt: skip
+
+
+def _listed(text: str | None, most: int) -> list[str]:
+    """The entries of a comma-separated list, each once, at most so many."""
+    return list(dict.fromkeys(part.strip() for part in (text or "").split(",") if part.strip()))[:most]

@@ -1,16 +1,22 @@
-"""`joelclaw vault read` and `vault search`: the notes of one folder."""
+"""`joelclaw vault …`: the notes of one folder, what lies in it, and its decision records."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cli.answer import Answer, refuse_terminal, write_verbatim
-from memory.vault import notes, reference
-from memory.vault import search as finding
+from cli.answer import Answer, quoted, refuse_terminal, step, write_verbatim
+from core.envelope import NextAction
+from core.errors import Failure, usage
+from memory.vault import listing, notes, records, reference
 
-if TYPE_CHECKING:
-    from core.envelope import NextAction
+_CODE = "VAULT_INVALID_ARGS"
+_VERBS = {
+    "list": "joelclaw vault adr list [--status STATUS] [--limit LIMIT]",
+    "locate": "joelclaw vault adr locate QUERY [--limit LIMIT]",
+    "collisions": "joelclaw vault adr collisions",
+}
+_LISTED, _LOCATED, _MOST_LOCATED = 200, 10, 50
 
 
 def read(options: dict[str, Any]) -> Answer | int:
@@ -20,24 +26,20 @@ def read(options: dict[str, Any]) -> Answer | int:
         Failure: CAPABILITY_NOT_CONFIGURED without a vault; NO_MATCH; VAULT_INVALID_ARGS for `--verbatim` to a terminal.
     """
     if options["verbatim"]:
-        refuse_terminal("VAULT_INVALID_ARGS")
+        refuse_terminal(_CODE)
     asked = " ".join(options["ref"])
     root = reference.root()
     found = notes.find(root, asked)
     if options["verbatim"]:
         return write_verbatim("".join(content.content for _, content in found))
-    return Answer(
-        {
-            "ref": asked,
-            "vault_root": root,
-            "resolved": [asdict(content) for _, content in found],
-            "resolution": [asdict(one) for one, _ in found],
-        },
-        [],
-        "\n".join(f"[file {one.path}]\n" + content.content.rstrip("\n") for one, content in found)
-        if options["raw"]
-        else None,
-    )
+    result = {
+        "ref": asked,
+        "vault_root": root,
+        "resolved": [asdict(content) for _, content in found],
+        "resolution": [asdict(one) for one, _ in found],
+    }
+    text = "\n".join(f"[file {one.path}]\n" + content.content.rstrip("\n") for one, content in found)
+    return Answer(result, [], text if options["raw"] else None)
 
 
 def search(options: dict[str, Any]) -> Answer:
@@ -47,43 +49,120 @@ def search(options: dict[str, Any]) -> Answer:
         Failure: CAPABILITY_NOT_CONFIGURED without a vault; KNOWLEDGE_SEARCH_FAILED with `--semantic`.
     """
     root = reference.root()
-    query = options["query"]
-    fallback = None
+    query, limit = options["query"], options["limit"]
+    result: dict[str, Any] = {"query": query, "vault_root": root}
     if options["semantic"]:
-        hits, found, synced = finding.by_meaning(root, query, limit=options["limit"], below=root)
+        hits, found, synced = notes.by_meaning(root, query, limit=limit, below=root)
         if synced:
-            return Answer(
-                {"query": query, "vault_root": root, "mode": "semantic", "found": found, "hits": hits},
-                _read_first([hit["path"] for hit in hits]),
-            )
-        fallback = {"from": "semantic", "to": "text", "reason": "the vault was never synced"}
-    report = finding.by_words(root, query, limit=options["limit"], seconds=reference.SLOWEST_S)
-    result: dict[str, Any] = {
-        "query": query,
-        "vault_root": root,
+            return Answer({**result, "mode": "semantic", "found": found, "hits": hits}, _read_first(hits))
+    report = notes.by_words(root, query, limit=limit, seconds=reference.SLOWEST_S)
+    result |= {
         "mode": "text",
-        "found": report.found,
-        "hits": report.hits,
-        "files": report.files,
-        "complete": report.complete,
-        "skipped": report.skipped,
-        "limit": options["limit"],
+        **asdict(report),
+        "limit": limit,
         "total_matches": report.found,
         "matches": [{"path": one["path"], "line": one["line"], "context": one["snippet"]} for one in report.hits],
     }
-    actions = _read_first([hit["path"] for hit in report.hits])
-    if fallback:
-        result["fallback"] = fallback
-        actions.append(_sync(root))
-    return Answer(result, actions)
+    steps = _read_first(report.hits)
+    if options["semantic"]:
+        result["fallback"] = {"from": "semantic", "to": "text", "reason": "the vault was never synced"}
+        steps.append(step(f"joelclaw knowledge sync {root}", "take the vault in, to search it by meaning"))
+    return Answer(result, steps)
 
 
-def _read_first(paths: list[str]) -> list[NextAction]:
-    if not paths:
+def _read_first(hits: list[dict[str, Any]]) -> list[NextAction]:
+    if not hits:
         return []
-    about = {"description": "its path", "value": paths[0], "required": True}
-    return [{"command": "joelclaw vault read <ref>", "description": "the whole note", "params": {"ref": about}}]
+    about = {"description": "its path", "value": hits[0]["path"], "required": True}
+    return [step("joelclaw vault read <ref>", "the whole note", {"ref": about})]
 
 
-def _sync(root: str) -> NextAction:
-    return {"command": f"joelclaw knowledge sync {root}", "description": "take the vault in, to search it by meaning"}
+def ls(options: dict[str, Any]) -> Answer:
+    """How many entries each part of the vault has, or the entries of one.
+
+    Raises:
+        Failure: CAPABILITY_NOT_CONFIGURED without a vault; INVALID_SECTION.
+    """
+    root = reference.root()
+    section = (options["section"] or "").strip().lower()
+    if not section:
+        return Answer(
+            {"vault_root": root, "sections": listing.counts(root)},
+            [step(f"joelclaw vault ls {name}", f"the {name}") for name in listing.SECTIONS],
+        )
+    if section not in listing.SECTIONS:
+        known = ", ".join(listing.SECTIONS)
+        raise usage("INVALID_SECTION", f"there is no section {section[:80]!r}", f"use one of {known}")
+    items = listing.entries(root, section)
+    first = items[0]["path"] if items and isinstance(items[0], dict) else ""
+    return Answer(
+        {"vault_root": root, "section": section, "count": len(items), "items": items},
+        [step(f"joelclaw vault read {quoted(first)}", "the first of them")] if first else [],
+    )
+
+
+def tree(_options: dict[str, Any]) -> Answer:
+    """The folders of the vault, two deep.
+
+    Raises:
+        Failure: CAPABILITY_NOT_CONFIGURED without a vault.
+    """
+    root = reference.root()
+    return Answer(
+        {"vault_root": root, "max_depth": listing.DEPTH, "directories": listing.folders(root)},
+        [step("joelclaw vault ls", "what its parts hold")],
+    )
+
+
+def adr(options: dict[str, Any]) -> Answer:
+    """The decision records: listed, located, or those that share a number; without a word what there is to ask.
+
+    Raises:
+        Failure: CAPABILITY_NOT_CONFIGURED without a vault; INVALID_ADR_STATUS; VAULT_INVALID_ARGS; NO_MATCH.
+    """
+    verb, query = options["verb"], options["query"]
+    if verb == "locate" and not (query or "").strip():
+        raise usage(_CODE, "what to locate is not given", "name it: joelclaw vault adr locate 203")
+    if verb != "locate" and query is not None:
+        raise usage(_CODE, f"`vault adr {verb or ''}` takes no further word", "leave it out, or use locate")
+    root = reference.root()
+    if not verb:
+        return Answer(
+            {"description": "The decision records of the vault.", "vault_root": root, "subcommands": dict(_VERBS)},
+            [step("joelclaw vault adr list", "all of them")],
+        )
+    catalog = records.every(root)
+    if verb == "list":
+        return _listed(catalog, options)
+    if verb == "collisions":
+        found = records.collisions(catalog)
+        return Answer({"total": len(catalog), "collision_count": len(found), "collisions": found})
+    limit = min(options["limit"] or _LOCATED, _MOST_LOCATED)
+    matches = records.locate(catalog, query, limit)
+    if not matches:
+        message = f"no decision record is called {query[:200]!r}"
+        raise Failure("NO_MATCH", message, "see which there are: joelclaw vault adr list")
+    return Answer(
+        {"query": query, "limit": limit, "total_matches": len(matches), "matches": matches},
+        [step(f"joelclaw vault read ADR-{matches[0]['number']}", "the whole record")],
+    )
+
+
+def _listed(catalog: list[records.Record], options: dict[str, Any]) -> Answer:
+    status = (options["status"] or "").strip().lower()
+    if status and status not in records.STATUSES:
+        known = ", ".join(records.STATUSES)
+        raise usage("INVALID_ADR_STATUS", f"there is no status {status[:80]!r}", f"use one of {known}")
+    chosen = [one for one in catalog if not status or one.status == status]
+    limit = options["limit"] or _LISTED
+    keys = ("number", "title", "status", "date", "filename")
+    result = {
+        "total": len(catalog),
+        "filtered": len(chosen),
+        "status_filter": status or None,
+        "limit": limit,
+        "collisions": len(records.collisions(catalog)),
+        "items": [{key: getattr(one, key) for key in keys} for one in chosen[:limit]],
+    }
+    steps = [step(f"joelclaw vault read ADR-{chosen[0].number}", "the first of them")] if chosen else []
+    return Answer(result, steps)

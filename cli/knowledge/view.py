@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from cli.recall.view import bar
-from cli.terminal import console, first_rows, next_steps, pairs, safe
+from cli.terminal import console, first_rows, next_steps, pairs, rows_table, safe
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -98,10 +98,8 @@ def vault_ls(answer: Answer) -> None:
         screen.print(pairs(result["sections"]))
     for item in result.get("items", []):
         path, status = (item, "") if isinstance(item, str) else (item["path"], item["status"] or "")
-        line = Text()
-        line.append_text(safe(os.path.relpath(path, result["vault_root"])))
-        line.append_text(safe(f"  {status}" if status else "", "cyan"))
-        screen.print(line)
+        name = safe(os.path.relpath(path, result["vault_root"]))
+        screen.print(name.append_text(safe(f"  {status}" if status else "", "cyan")))
     next_steps(answer, screen)
 
 
@@ -110,9 +108,8 @@ def vault_tree(answer: Answer) -> None:
     screen = console()
     result: Any = answer.result
     screen.print(safe(result["vault_root"], "bold"))
-    for folder in result["directories"]:
-        if folder["depth"]:
-            screen.print(safe("  " * folder["depth"] + os.path.basename(folder["path"])))
+    for folder in result["directories"][1:]:
+        screen.print(safe("  " * folder["depth"] + os.path.basename(folder["path"])))
     next_steps(answer, screen)
 
 
@@ -120,20 +117,12 @@ def vault_adr(answer: Answer) -> None:
     """Records with status and date, or the places that were located."""
     screen = console()
     result: Any = answer.result
-    for one in result.get("items", []):
-        line = Text()
-        line.append_text(safe(f"{one['number']}  ", "bold"))
-        line.append_text(safe(f"{one['status'] or '–':<11}", "cyan"))
-        line.append_text(safe(one["title"]))
-        screen.print(line)
-    for one in result.get("matches", []):
-        line = Text()
-        line.append_text(safe(f"{one['number']}  ", "bold"))
-        line.append_text(safe(one["title"]))
-        line.append_text(safe(f"  {one['filename']}:{one['start_line']}  {one['reason']}", "dim"))
-        screen.print(line)
-    for one in result.get("collisions", []) if "collision_count" in result else []:
-        screen.print(safe(f"{one['number']}: {', '.join(one['files'])}", "yellow"))
+    if result.get("items"):
+        screen.print(rows_table(result["items"], ("number", "status", "title"), len(result["items"])))
+    if result.get("matches"):
+        screen.print(rows_table(result["matches"], ("number", "title", "filename", "start_line", "reason")))
+    if result.get("collision_count"):
+        screen.print(rows_table(result["collisions"], ("number", "files")))
     if "filtered" in result:
         screen.print(safe(f"{len(result['items'])} of {result['total']}", "dim"))
     next_steps(answer, screen)

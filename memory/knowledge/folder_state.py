@@ -6,22 +6,19 @@ it says, so that losing the store or this file costs time and nothing else.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import NamedTuple
 
 from core import files, json_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _VERSION = 1
 """Of what is made of a file: with another one every file is read again."""
 _RACY_MS = 2_000
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A file at its last sync: its stamp, a hash of its bytes, its number of sections in recall, and why it was cut."""
 
     stamp: str
@@ -43,11 +40,6 @@ def path() -> str:
     return os.path.join(files.home(), "knowledge.json")
 
 
-def lock(wait_s: float) -> files.FileLock:
-    """The lock that one sync at a time holds."""
-    return files.FileLock(path() + ".lock", wait_s)
-
-
 def stamp(status: os.stat_result, now: int) -> str:
     """What changes when a file does. Empty for one that changed in the last 2 s: it may change again unnoticed."""
     newest = max(status.st_mtime_ns, status.st_ctime_ns) // 1_000_000
@@ -61,39 +53,22 @@ def load() -> SyncedFiles:
     try:
         with open(path(), "rb") as handle:
             kept = json_text.loads(handle.read())
-        folders = [str(folder) for folder in kept["folders"]]
-        entries = {}
+        state = SyncedFiles([str(folder) for folder in kept["folders"]])
         if kept["version"] == _VERSION:
-            entries = {str(name): _entry(row) for name, row in kept["files"].items()}
-        return SyncedFiles(folders, entries)
+            for name, (stamped, hashed, live, note) in kept["files"].items():
+                state.entries[name] = Entry(str(stamped), str(hashed), int(live), str(note))
+        return state
     except OSError:
         return SyncedFiles()
     except (json_text.InvalidJSON, KeyError, TypeError, ValueError, AttributeError):
-        try:
+        with contextlib.suppress(OSError):
             files.set_aside(path())
-        except OSError:
-            pass
         return SyncedFiles()
 
 
-def _entry(row: Any) -> Entry:
-    stamped, hashed, live, note = row
-    return Entry(str(stamped), str(hashed), int(live), str(note))
-
-
 def save(state: SyncedFiles) -> None:
-    """Write the state whole.
-
-    Raises:
-        OSError: it cannot be written; the next sync reads more than it must.
-    """
-    rows = {name: [e.stamp, e.hash, e.live, e.note] for name, e in state.entries.items()}
+    """Write the state whole; where it cannot be written, the next sync reads more than it must."""
+    rows = {name: [*entry] for name, entry in state.entries.items()}
     text = json_text.dumps({"version": _VERSION, "folders": state.folders, "files": rows})
-    files.write_whole(path(), text.encode())
-
-
-def owner(name: str, folders: Iterable[str]) -> str:
-    """The innermost of the folders that holds a file, "" where none does."""
-    from memory.knowledge.markdown_files import is_below
-
-    return max((folder for folder in folders if is_below(name, folder)), key=len, default="")
+    with contextlib.suppress(OSError):
+        files.write_whole(path(), text.encode())

@@ -1,35 +1,49 @@
-"""What a markdown file is: its front matter, title, type, tags and whether it still holds.
+"""What a markdown file is: front matter, title, type, tags, whether it still holds, and its sections.
 
 Front matter is read as what people write in it: `key: value`, lists in brackets or with dashes, folded texts. It is no
-YAML parser, and a value it does not understand is text.
+YAML parser, and a value it does not understand is text. A section shorter than `TINY` goes into the one above it, with
+its heading as a line; one longer than `LONGEST` is cut between blocks, then between lines, then between words. No line
+of the text is lost.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from memory.knowledge import markdown_sections
+from markdown_it import MarkdownIt
+
 from memory.knowledge.search import TYPE_NAMES, parse_type
 
-if TYPE_CHECKING:
-    from memory.knowledge.markdown_sections import Section
-
+LONGEST = 1500
+"""Characters of a section's text."""
+TINY = 80
+"""Characters below which a section has nothing to be found by on its own."""
 _FRONT_LINES = 400
-_KEY = re.compile(r"([A-Za-z_][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*)|)$")
-_ITEM = re.compile(r"[ \t]*-[ \t]+(.*)$")
-_FOLDER_TYPES = {**TYPE_NAMES, "lesson": "lesson", "pattern": "pattern", "retro": "retro", "runbook": "runbook"}
-_DEFAULT_TYPE = "note"
+_STATUS_LINES = 30
 _NEAREST = 4
 """Folders above a file that may say what it is; `patterns` in the name of a home does not."""
-_ADR_NAME = re.compile(r"adr[-_ ]?\d", re.IGNORECASE)
-_ADR_TITLE = re.compile(r"adr[-_ #]*\d", re.IGNORECASE)
+_DEFAULT_TYPE = "note"
+_FOLDER_TYPES = {**TYPE_NAMES, "lesson": "lesson", "pattern": "pattern", "retro": "retro", "runbook": "runbook"}
+_KEY = re.compile(r"([A-Za-z_][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*)|)$")
+_ITEM = re.compile(r"[ \t]*-[ \t]+(.*)$")
+_ADR = re.compile(r"adr[-_ #]*\d", re.IGNORECASE)
+_FIELD = re.compile(r"[-*+ \t]*(status|date)[*_ \t]*:[*_ \t]*(.+)$", re.IGNORECASE)
 _OVER = re.compile(r"[*_\s]*(?:superseded|deprecated)\b", re.IGNORECASE)
-_STATUS_LINE = re.compile(r"[-*+\s]*status[*_\s]*:[*_\s]*(?:superseded|deprecated)\b", re.IGNORECASE)
-_STATUS_LINES = 30
+_BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
+
+FrontMatter = dict[str, str | list[str]]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One piece of a text: the headings from the outermost to its own, and its number among those with the same."""
+
+    headings: tuple[str, ...]
+    text: str
+    ordinal: int
 
 
 @dataclass(frozen=True)
@@ -45,9 +59,7 @@ class MarkdownDocument:
 
     def section_title(self, section: Section) -> str:
         """`File title › Heading › Heading`, with the number of the piece from the second on."""
-        headings = list(section.headings)
-        if headings and headings[0] == self.title:
-            del headings[0]
+        headings = section.headings[1:] if section.headings[:1] == (self.title,) else section.headings
         number = f" ({section.ordinal})" if section.ordinal > 1 else ""
         return " › ".join([self.title, *filter(None, headings)]) + number
 
@@ -55,49 +67,64 @@ class MarkdownDocument:
 def parse(text: str, path: str) -> MarkdownDocument:
     """The text of the file at `path` (read for its name and folders only). Never raises."""
     front, body = front_matter(text)
-    heading = markdown_sections.first_heading(body)
-    title = _one(front, "title") or heading or os.path.splitext(os.path.basename(path))[0]
-    if os.path.basename(path).lower() == "skill.md" and _one(front, "name"):
-        title = _one(front, "title") or _one(front, "name")
-    about = _one(front, "description") or _one(front, "summary")
+    title = _one(front, "title")
+    if not title and os.path.basename(path).lower() == "skill.md":
+        title = _one(front, "name")
+    nodes = _nodes(body)
+    title = " ".join((title or _first_heading(nodes) or os.path.splitext(os.path.basename(path))[0]).split())
+    nodes[0].lines[:0] = [_one(front, "description") or _one(front, "summary"), ""]
     kind = _type(front, path, title)
+    status = told(front, body).get("status", "") if kind == "adr" else _one(front, "status")
     return MarkdownDocument(
-        title=" ".join(title.split()),
+        title=title,
         type=kind,
         tags=_list(front, "tags") or _list(front, "tag"),
         category=_one(front, "category"),
-        stale=_is_over(front, body, kind),
-        sections=markdown_sections.split(f"{about}\n\n{body}" if about else body),
+        stale=bool(_OVER.match(status)),
+        sections=_sections(nodes),
     )
 
 
-def front_matter(text: str) -> tuple[dict[str, str | list[str]], str]:
+def front_matter(text: str) -> tuple[FrontMatter, str]:
     """The keys (lower case) between `---` lines at the head of a text, and the text behind them.
 
     What stands between two `---` lines but does not begin with a key is text.
     """
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = _plain_ends(text).split("\n")
     if lines[0].rstrip() != "---":
         return {}, text
     end = next((at for at, line in enumerate(lines[1:_FRONT_LINES], 1) if line.rstrip() in ("---", "...")), 0)
     inside = [line for line in lines[1:end] if line.strip() and not line.lstrip().startswith("#")]
     if not end or (inside and not _KEY.match(inside[0])):
         return {}, text
-    found: dict[str, str | list[str]] = {}
+    found: FrontMatter = {}
     key = ""
     for line in inside:
-        named = _KEY.match(line)
-        item = _ITEM.match(line)
-        held = found.get(key)
-        if named:
+        held = found.get(key, "")
+        if named := _KEY.match(line):
             key = named[1].strip().lower()
             found[key] = _value((named[2] or "").strip())
-        elif item and key:
-            items = held if isinstance(held, list) else [held] if held else []
-            found[key] = [*items, _unquoted(item[1])]
-        elif key and line[0] in " \t" and isinstance(held, str):
+        elif item := _ITEM.match(line):
+            found[key] = [*(held if isinstance(held, list) else filter(None, [held])), _unquoted(item[1])]
+        elif line[0] in " \t" and isinstance(held, str):
             found[key] = f"{held} {line.strip()}".strip()
     return found, "\n".join(lines[end + 1 :])
+
+
+def told(front: FrontMatter, body: str) -> dict[str, str]:
+    """Title, status and date of a note: its front matter's, else those of lines such as `- Status: accepted`.
+
+    The line below a heading `Status` says it, too.
+    """
+    found = {key: value for key in ("title", "status", "date") if (value := _one(front, key))}
+    lines = [line for line in body.split("\n", 400)[:400] if line.strip()]
+    for line in lines[:_STATUS_LINES]:
+        if match := _FIELD.match(line):
+            found.setdefault(match[1].lower(), match[2].strip("*_ \t"))
+    for line, below in pairwise(lines):
+        if line.startswith("#") and line.lstrip("# \t").strip().lower() == "status":
+            found.setdefault("status", below.strip())
+    return found
 
 
 def _value(text: str) -> str | list[str]:
@@ -111,41 +138,130 @@ def _unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
-def _one(front: dict[str, str | list[str]], key: str) -> str:
+def _one(front: FrontMatter, key: str) -> str:
     value = front.get(key, "")
     return (value if isinstance(value, str) else ", ".join(value)).strip()
 
 
-def _list(front: dict[str, str | list[str]], key: str) -> list[str]:
+def _list(front: FrontMatter, key: str) -> list[str]:
     value = front.get(key, [])
     items = value if isinstance(value, list) else value.replace(",", " ").split()
     return [item for item in (item.strip().lstrip("#") for item in items) if item]
 
 
-def _type(front: dict[str, str | list[str]], path: str, title: str) -> str:
+def _type(front: FrontMatter, path: str, title: str) -> str:
     """Front matter first, then the file's name, then the folder nearest to it."""
-    declared = parse_type(_one(front, "type"))
-    if declared:
-        return declared
     folder, name = os.path.split(path)
+    if declared := parse_type(_one(front, "type")):
+        return declared
     if name.lower() == "skill.md":
         return "skill"
-    if _ADR_NAME.match(name) or _ADR_TITLE.match(title) or _ADR_TITLE.match(_one(front, "id")) or "adr" in front:
+    if "adr" in front or any(map(_ADR.match, (name, title, _one(front, "id")))):
         return "adr"
-    for above in reversed(folder.lower().split(os.sep)[-_NEAREST:]):
-        if above in _FOLDER_TYPES:
-            return _FOLDER_TYPES[above]
-    return _DEFAULT_TYPE
+    above = reversed(folder.lower().split(os.sep)[-_NEAREST:])
+    return next((_FOLDER_TYPES[one] for one in above if one in _FOLDER_TYPES), _DEFAULT_TYPE)
 
 
-def _is_over(front: dict[str, str | list[str]], body: str, kind: str) -> bool:
-    status = _one(front, "status")
-    if status or kind != "adr":
-        return bool(_OVER.match(status))
-    lines = [line for line in body.split("\n", 400)[:400] if line.strip()]
-    if any(map(_STATUS_LINE.match, lines[:_STATUS_LINES])):
-        return True
-    for line, below in pairwise(lines):
-        if line.lstrip("# \t").strip().lower() == "status" and line.lstrip().startswith("#"):
-            return bool(_OVER.match(below))
-    return False
+@dataclass
+class _Node:
+    """A heading with what stands below it, up to the next one."""
+
+    headings: tuple[str, ...]
+    level: int
+    parent: _Node | None
+    lines: list[str] = field(default_factory=list)
+    merged: list[str] = field(default_factory=list)
+    """Texts of tiny sections below, the last one first."""
+    has_sections: bool = False
+
+    def body(self) -> str:
+        own = "\n".join(self.lines).strip()
+        return "\n\n".join(part for part in (own, *reversed(self.merged)) if part)
+
+
+def _sections(nodes: list[_Node]) -> list[Section]:
+    """The sections of a text without front matter, in order."""
+    kept: list[tuple[tuple[str, ...], str]] = []
+    for node in reversed(nodes):  # what is below a heading comes before it
+        body = node.body()
+        if node.parent is None:
+            if body:
+                kept.append((node.headings, body))
+            continue
+        node.parent.has_sections |= node.has_sections
+        if len(body) >= TINY:
+            kept.append((node.headings, body))
+            node.parent.has_sections = True
+        elif body or not node.has_sections:  # else the sections below it carry its heading
+            node.parent.merged.append(f"{node.headings[-1]}\n{body}".strip())
+    sections: list[Section] = []
+    counted: dict[tuple[str, ...], int] = {}
+    for headings, body in reversed(kept):
+        for part in pieces(body):
+            counted[headings] = counted.get(headings, 0) + 1
+            sections.append(Section(headings, part, counted[headings]))
+    return sections
+
+
+def _first_heading(nodes: list[_Node]) -> str:
+    """The first heading where that is one of the first level, else ""."""
+    return nodes[1].headings[-1] if len(nodes) > 1 and nodes[1].level == 1 else ""
+
+
+def _nodes(text: str) -> list[_Node]:
+    text = _plain_ends(text)
+    lines = text.split("\n")
+    nodes = [_Node((), 0, None)]
+    at = 0
+    for token, inside in pairwise(_BLOCKS.parse(text)):
+        if token.type != "heading_open" or token.level or token.map is None:
+            continue
+        nodes[-1].lines = lines[at : token.map[0]]
+        at = token.map[1]
+        level = int(token.tag[1])
+        above = nodes[-1]
+        while above.level >= level and above.parent is not None:
+            above = above.parent
+        nodes.append(_Node((*above.headings, " ".join(inside.content.split())), level, above))
+    nodes[-1].lines = lines[at:]
+    return nodes
+
+
+def _plain_ends(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def pieces(body: str) -> list[str]:
+    """A text as pieces of at most LONGEST characters, cut where it hurts least; blank ones are left out."""
+    if len(body) <= LONGEST:
+        return [body] if body.strip() else []
+    lines = body.split("\n")
+    starts = sorted({0, *(token.map[0] for token in _BLOCKS.parse(body) if token.map and not token.level)})
+    blocks = ["\n".join(lines[start:end]).strip("\n") for start, end in pairwise([*starts, len(lines)])]
+    return _joined([part for block in blocks for part in _cut(block)], "\n\n")
+
+
+def _cut(block: str) -> list[str]:
+    """A block that is too long, between lines if it can be, else between words, else anywhere."""
+    if len(block) <= LONGEST:
+        return [block]
+    parts: list[str] = []
+    for line in block.split("\n"):
+        while len(line) > LONGEST:
+            at = max(line.rfind(" ", LONGEST // 2, LONGEST), line.rfind("\t", LONGEST // 2, LONGEST))
+            parts.append(line[:at] if at > 0 else line[:LONGEST])
+            line = line[at + 1 :] if at > 0 else line[LONGEST:]
+        parts.append(line)
+    return _joined(parts, "\n")
+
+
+def _joined(parts: list[str], between: str) -> list[str]:
+    """Parts that are neighbours, together while they are no longer than LONGEST."""
+    found = [""]
+    for part in parts:
+        both = f"{found[-1]}{between}{part}" if found[-1].strip() else part
+        if len(both) <= LONGEST:
+            found[-1] = both
+        else:
+            found.append(part)
+    return [part for part in found if part.strip()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from dataclasses import dataclass, field
 
 ENDINGS = (".md", ".mdx", ".markdown")
@@ -39,47 +40,39 @@ def below(folder: str, *, until: float | None = None) -> Found:
         folder: a real path.
         until: `time.monotonic()` at which to stop.
     """
-    import time
-
     found = Found()
-    folders = [folder]
-    while folders:
+
+    def unlisted(error: OSError) -> None:
+        found.problems.append((error.filename, f"cannot be listed: {error.strerror}"))
+        found.unread.append(error.filename)
+
+    for here, folders, names in os.walk(folder, onerror=unlisted):
         if until is not None and time.monotonic() > until:
             found.complete = False
             break
-        here = folders.pop()
-        try:
-            with os.scandir(here) as entries:
-                listed = sorted(entries, key=lambda entry: entry.name)
-        except OSError as error:
-            found.problems.append((here, f"cannot be listed: {error.strerror}"))
-            found.unread.append(here)
-            continue
-        deeper: list[str] = []
-        for entry in listed:
-            _look_at(entry, folder, found, deeper)
-        folders += reversed(deeper)
+        folders[:] = sorted(name for name in folders if name[0] != "." and name not in _SKIPPED)
+        for name in sorted([*folders, *names]):
+            path = os.path.join(here, name)
+            is_file = name[0] != "." and name.lower().endswith(ENDINGS) and name not in folders
+            if is_file or (name in folders and os.path.islink(path)):
+                _look_at(path, folder, found)
     return found
 
 
-def _look_at(entry: os.DirEntry[str], folder: str, found: Found, deeper: list[str]) -> None:
-    if entry.name.startswith(".") or entry.name in _SKIPPED:
-        return
-    markdown = entry.name.lower().endswith(ENDINGS)
+def _look_at(path: str, folder: str, found: Found) -> None:
+    """Take in a markdown file, or a link to something that would be one or hold some."""
     try:
-        if entry.is_symlink():
-            if (markdown or entry.is_dir()) and not is_below(os.path.realpath(entry.path), folder):
-                found.problems.append((entry.path, "a link out of the folder is not followed"))
-        elif entry.is_dir(follow_symlinks=False):
-            deeper.append(entry.path)
-        elif markdown:
-            if entry.is_file(follow_symlinks=False):
-                found.files[entry.path] = entry.stat(follow_symlinks=False)
-            else:
-                found.problems.append((entry.path, "no regular file"))
+        status = os.lstat(path)
     except OSError as error:
-        found.problems.append((entry.path, f"cannot be looked at: {error.strerror}"))
-        found.unread.append(entry.path)
+        found.problems.append((path, f"cannot be looked at: {error.strerror}"))
+        found.unread.append(path)
+        return
+    if stat.S_ISREG(status.st_mode):
+        found.files[path] = status
+    elif not stat.S_ISLNK(status.st_mode):
+        found.problems.append((path, "no regular file"))
+    elif not is_below(os.path.realpath(path), folder):
+        found.problems.append((path, "a link out of the folder is not followed"))
 
 
 def is_below(path: str, folder: str) -> bool:
@@ -93,7 +86,7 @@ def read(path: str, most: int = LARGEST) -> tuple[bytes, bool]:
     Raises:
         OSError: it cannot be read, or is no regular file (a pipe is not waited for).
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with open(descriptor, "rb") as handle:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(0, "no regular file")
@@ -110,5 +103,12 @@ def decode(data: bytes) -> str | None:
         return data.decode("utf-16", "replace").removeprefix("\ufeff")
     if b"\0" in data[:_SNIFFED]:
         return None
-    text = data.decode("utf-8", "replace").removeprefix("\ufeff")
-    return text.replace("\0", "\ufffd")
+    return data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\0", "\ufffd")
+
+
+def text_of(path: str) -> str:
+    """The text of a file; "" where it cannot be read or is binary."""
+    try:
+        return decode(read(path)[0]) or ""
+    except OSError:
+        return ""

@@ -4,35 +4,19 @@ from __future__ import annotations
 
 from core import words
 from core.errors import Failure
+from core.store import sqlite
 from recall import engine
+from recall import snippet as snippets
 from recall.query import Query
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import TypedDict
+    from typing import Any
 
     import apsw
 
     from core.config import Config
-
-    class KnowledgeHit(TypedDict):
-        """One section of a file. `score` is 0 to 1, `snippet` at most 200 characters on one line."""
-
-        id: str
-        type: str
-        title: str
-        score: float
-        snippet: str
-        path: str
-
-    class KnowledgeResult(TypedDict):
-        """The result of the mirrored CLI's `knowledge search`."""
-
-        query: str
-        found: int
-        hits: list[KnowledgeHit]
-
 
 COLLECTION = "knowledge"
 TYPE_NAMES = {
@@ -52,7 +36,7 @@ _DEPTH = 4
 _TYPES_DEPTH = 200
 _FOLDER_DEPTH = 500
 """Hits that are looked at where only those of some types, or of one folder, count."""
-_LEAD = 60
+_KEYS = ("id", "type", "title", "score")
 
 
 def search_failed(failure: Failure) -> Failure:
@@ -63,14 +47,14 @@ def search_failed(failure: Failure) -> Failure:
 def search(
     query: str,
     *,
-    limit: int = 10,
+    limit: int,
     types: Sequence[str] = (),
     below: str = "",
     per_file: int = PER_FILE,
     min_score: float = 0.0,
     now: int,
     config: Config,
-) -> tuple[KnowledgeResult, apsw.Connection | None]:
+) -> tuple[dict[str, Any], apsw.Connection | None]:
     """The sections that bear on a query, best first, and the connection that read them: None where no store is yet.
 
     Args:
@@ -82,8 +66,6 @@ def search(
     Raises:
         Failure: KNOWLEDGE_SEARCH_FAILED.
     """
-    from core.store import sqlite
-
     try:
         db = sqlite.open_reading()
         asked = Query(
@@ -99,29 +81,18 @@ def search(
         raise search_failed(failure) from None
     except sqlite.StoreError as error:
         raise search_failed(sqlite.as_failure(error)) from None
-    hits: list[KnowledgeHit] = []
-    counts: dict[str, int] = {}
-    found = 0
     start = below.rstrip("/") + "/" if below else ""
-    for hit in result["hits"]:
-        if (types and hit["type"] not in types) or not hit["path"].startswith(start):
-            continue
-        found += 1
+    wanted = [hit for hit in result["hits"] if (not types or hit["type"] in types) and hit["path"].startswith(start)]
+    hits: list[dict[str, Any]] = []
+    counts: dict[str, int] = {}
+    for hit in wanted:
         place = hit["path"] or hit["id"]
         counts[place] = counts.get(place, 0) + 1
         if counts[place] <= per_file and len(hits) < limit:
-            hits.append(
-                {
-                    "id": hit["id"],
-                    "type": hit["type"],
-                    "title": hit["title"],
-                    "score": hit["score"],
-                    "snippet": snippet(hit["observation"], query),
-                    "path": hit["path"],
-                }
-            )
-    chosen: KnowledgeResult = {"query": query, "found": found if types or below else result["found"], "hits": hits}
-    return chosen, db
+            about = {key: hit[key] for key in _KEYS}  # type: ignore[literal-required]  # keys of the TypedDict
+            hits.append({**about, "snippet": snippet(hit["observation"], query), "path": hit["path"]})
+    found = len(wanted) if types or below else result["found"]
+    return {"query": query, "found": found, "hits": hits}, db
 
 
 def parse_types(given: str) -> tuple[str, ...]:
@@ -137,26 +108,4 @@ def parse_type(name: str) -> str:
 
 def snippet(text: str, query: str) -> str:
     """The part of a text that a query asks for, on one line, at most SNIPPET characters."""
-    line = " ".join(text.split())
-    if len(line) <= SNIPPET:
-        return line
-    lower = line.lower()
-    places = [at for at in map(lower.find, words.query_terms(query)) if at >= 0] if len(lower) == len(line) else []
-    start = max(0, _densest(places) - _LEAD) if places else 0
-    start = min(start, len(line) - SNIPPET + 1)
-    if start:
-        space = line.find(" ", start, start + _LEAD)
-        start = space + 1 if space >= 0 else start
-    part = line[start:]
-    head = "…" if start else ""
-    if len(head) + len(part) <= SNIPPET:
-        return head + part
-    cut = part[: SNIPPET - 1 - len(head)]
-    space = cut.rfind(" ")
-    return head + (cut[:space] if space > SNIPPET // 2 else cut) + "…"
-
-
-def _densest(places: list[int]) -> int:
-    """The first of the places from which a snippet holds most of them."""
-    places.sort()
-    return max(places, key=lambda at: (sum(1 for p in places if at <= p < at + SNIPPET - _LEAD), -at))
+    return snippets.around(" ".join(text.split()), words.query_terms(query), SNIPPET)

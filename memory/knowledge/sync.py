@@ -9,23 +9,77 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import Any
 
-from core import files
+import apsw
+
+from core import files, ids, words
+from core.config import Config
 from core.errors import Failure, usage
+from core.redaction import redact
 from core.store import documents, knowledge, sqlite
-from memory.knowledge import folder_state, markdown_files
+from core.records import Document
+from memory.knowledge import folder_state, markdown_document, markdown_files
 from memory.knowledge.folder_state import Entry
-from memory.knowledge.section_store import SectionStore, Synced, stored_path
+from memory.write import archived, clean_name, clean_tags, set_category, succeeding
+from recall.static_vectors import document_vector
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+MOST_LISTED = 50
+"""Skipped files that are listed with their reason."""
+TOGETHER = 200
+"""Sections of one transaction: a file with more is stored by several, or a hook's write would wait too long."""
+_FIELDS = ("text", "title", "path", "observation_type", "tags", "stale", "source")
+_TITLE_CHARS = 400
 
-    import apsw
 
-    from core.config import Config
-    from memory.knowledge.folder_state import SyncedFiles
+@dataclass
+class Synced:
+    """What became of the files and their sections.
+
+    Args:
+        files: markdown files seen; `read` of them were read.
+        sections: in recall now, of the folders of this sync; the four counts below are of sections too.
+        removed_files: whose sections were removed.
+        skipped: files that were skipped or cut, at most MOST_LISTED; `skipped_count` is of all.
+        missing: folders that were synced before and have vanished or are empty; nothing of them was removed.
+        pruned: the same, with their sections removed.
+    """
+
+    files: int = 0
+    read: int = 0
+    sections: int = 0
+    added: int = 0
+    updated: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    removed_files: int = 0
+    redacted: dict[str, int] = field(default_factory=dict)
+    skipped: list[dict[str, str]] = field(default_factory=list)
+    skipped_count: int = 0
+    missing: list[str] = field(default_factory=list)
+    pruned: list[str] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+    ms: float = 0
+
+    def skip(self, path: str, reason: str) -> None:
+        """Count a file that was skipped or cut; the first MOST_LISTED are listed."""
+        self.skipped_count += 1
+        if len(self.skipped) < MOST_LISTED:
+            self.skipped.append({"path": stored_path(path), "reason": reason})
+
+    def to_result(self) -> dict[str, Any]:
+        """As JSON has it."""
+        indexed = {
+            **{name: getattr(self, name) for name in ("files", "sections", "added", "updated", "removed", "unchanged")},
+            "read": self.read, "removedFiles": self.removed_files, "redacted": self.redacted, "skipped": self.skipped,
+            "skippedCount": self.skipped_count, "ms": self.ms,
+        }  # fmt: skip
+        about = {"folders": self.folders, "missing": self.missing, "pruned": self.pruned}
+        return {"collection": "knowledge", "indexed": indexed, **about}
 
 
 def sync_folders(
@@ -39,33 +93,50 @@ def sync_folders(
 ) -> tuple[Synced, apsw.Connection]:
     """Sync the folders that a user names, or those kept before, in the store of this home; one process at a time.
 
-    Returns what became of them, and the connection that wrote it.
+    Files below other folders stay as they are. Returns what became of the files, and the connection that wrote it.
+
+    Args:
+        prune: whether the sections of a kept folder that has vanished, or is empty, are removed.
+        now: ms since the epoch.
+        started: called with the number of files; `progress` with the number done since.
 
     Raises:
-        Failure: KNOWLEDGE_INVALID_ARGS, KNOWLEDGE_BUSY, or as `sync`.
+        Failure: KNOWLEDGE_INVALID_ARGS, KNOWLEDGE_NO_FOLDERS, KNOWLEDGE_BUSY, or what the store says; the files before
+            stay.
     """
     kept = folder_state.load().folders
     folders = [_real_folder(one, kept) for one in given]
     if not folders and not kept:
-        raise _no_folders()
+        raise usage(
+            "KNOWLEDGE_NO_FOLDERS",
+            "no folder has been synced yet",
+            "name one with markdown files: joelclaw knowledge sync ~/Vault/docs",
+        )
+    began = time.perf_counter()
     busy_ms = config.whole("store.busy_ms")
     try:
-        with folder_state.lock(busy_ms / 1000):
+        with files.FileLock(folder_state.path() + ".lock", busy_ms / 1000):
             # Everything can be made again from the files: commits do not wait for the disk one by one.
             db = sqlite.open_writing(busy_ms=busy_ms, durable=False)
-            vectors = sqlite.load_vectors(db)
-            return sync(db, folders, prune=prune, now=now, vectors=vectors, started=started, progress=progress), db
+            run = _Run(db, folders, now)
+            try:
+                run.remember_folders()
+                run.find_files(prune)
+                started(run.report.files)
+                run.sync_files(progress)
+                run.remove_vanished()
+            finally:
+                run.close()
     except files.LockTimeout:
         raise Failure("KNOWLEDGE_BUSY", "another sync is under way", "wait until it is done, then try again") from None
     except sqlite.StoreError as error:
         raise sqlite.as_failure(error) from None
     except OSError as error:
         where = error.filename or files.home()
-        raise Failure(
-            "STORE_READ_ONLY",
-            f"{where} cannot be used: {error.strerror}",
-            "check its permissions, or set JOELCLAW_HOME",
-        ) from None
+        message = f"{where} cannot be used: {error.strerror}"
+        raise Failure("STORE_READ_ONLY", message, "check its permissions, or set JOELCLAW_HOME") from None
+    run.report.ms = round((time.perf_counter() - began) * 1000, 1)
+    return run.report, db
 
 
 def _real_folder(given: str, kept: Sequence[str]) -> str:
@@ -77,79 +148,35 @@ def _real_folder(given: str, kept: Sequence[str]) -> str:
     return folder
 
 
-def sync(
-    db: apsw.Connection,
-    folders: Sequence[str],
-    *,
-    prune: bool,
-    now: int,
-    vectors: bool,
-    started: Callable[[int], None],
-    progress: Callable[[int], None],
-) -> Synced:
-    """Store the markdown below the folders, and remove what is no longer there.
-
-    The caller holds `synced_files.lock`. Files below other folders stay as they are.
-
-    Args:
-        folders: real paths, which are kept for the next sync; empty for those kept before.
-        prune: whether the sections of a kept folder that has vanished, or is empty, are removed.
-        now: ms since the epoch.
-        started: called with the number of files; `progress` with the number done since.
-
-    Raises:
-        Failure: KNOWLEDGE_NO_FOLDERS, or what the store says; the files before stay.
-    """
-    began = time.perf_counter()
-    state = folder_state.load()
-    wanted = list(dict.fromkeys(folders)) or list(state.folders)
-    # A kept folder below a wanted one may be hidden from its walk.
-    nested = (one for one in state.folders if any(markdown_files.is_below(one, folder) for folder in wanted))
-    wanted = list(dict.fromkeys([*wanted, *nested]))
-    if not wanted:
-        raise _no_folders()
-    if vectors:
-        with sqlite.transaction(db):
-            documents.ensure_signatures(db)
-    run = _Run(db, state, wanted, now, vectors)
-    try:
-        run.remember_folders()
-        run.find_files(prune)
-        started(run.report.files)
-        run.sync_files(progress)
-        run.remove_vanished()
-    finally:
-        run.close()
-    run.report.ms = round((time.perf_counter() - began) * 1000, 1)
-    return run.report
-
-
-def _no_folders() -> Failure:
-    """There is nothing to sync: none was named, and none is kept."""
-    return usage(
-        "KNOWLEDGE_NO_FOLDERS",
-        "no folder has been synced yet",
-        "name one with markdown files: joelclaw knowledge sync ~/Vault/docs",
-    )
+def stored_path(path: str) -> str:
+    """A path as it is stored: without secrets, and still different from every other."""
+    plain = words.clean(path).replace("\0", "\ufffd")
+    clean, kinds = redact(plain)
+    return f"{clean}#{ids.fingerprint(path)[:12]}" if kinds or plain != path else plain
 
 
 class _Run:
-    """One sync."""
+    """One sync, under the lock."""
 
-    def __init__(self, db: apsw.Connection, state: SyncedFiles, wanted: list[str], now: int, vectors: bool) -> None:
+    def __init__(self, db: apsw.Connection, folders: list[str], now: int) -> None:
         self.db = db
-        self.state = state
         self.now = now
-        self.vectors = vectors
-        self.report = Synced(folders=[stored_path(folder) for folder in wanted])
-        self.sections = SectionStore(db, now, vectors, self.report)
-        self.wanted = wanted
+        self.vectors = sqlite.load_vectors(db)
+        if self.vectors:
+            with sqlite.transaction(db):
+                documents.ensure_signatures(db)
+        self.state = folder_state.load()
+        self.before = (list(self.state.folders), dict(self.state.entries))
+        wanted = folders or self.state.folders
+        # A kept folder below a wanted one may be hidden from its walk.
+        nested = (one for one in self.state.folders if any(markdown_files.is_below(one, folder) for folder in wanted))
+        self.wanted = list(dict.fromkeys([*wanted, *nested]))
+        self.report = Synced(folders=[stored_path(folder) for folder in self.wanted])
         self.found: dict[str, tuple[str, os.stat_result]] = {}
         """Stored path → path and status."""
         self.kept_below: list[str] = []
         """Folders of which nothing may be removed: not listed, or vanished."""
         self.stored_rows = knowledge.rows_by_file(db)
-        self.before = (list(state.folders), dict(state.entries))
 
     def remember_folders(self) -> None:
         """Save the folders first: a sync that was killed is repeated without naming them."""
@@ -159,7 +186,7 @@ class _Run:
             elif folder not in self.state.folders:
                 self.state.folders.append(folder)
         if self.state.folders != self.before[0]:
-            self._save()
+            folder_state.save(self.state)
 
     def find_files(self, prune: bool) -> None:
         """Find the files, and the folders that have vanished."""
@@ -167,7 +194,7 @@ class _Run:
             found = markdown_files.below(folder) if os.path.isdir(folder) else None
             for path, reason in found.problems if found else ():
                 self.report.skip(path, reason)
-            had = any(folder_state.owner(name, self.state.folders) == folder for name in self.stored_rows)
+            had = any(self._owner(name) == folder for name in self.stored_rows)
             empty = found is None or not (found.files or found.unread)
             if empty and (had or found is None):
                 # A folder that is empty where it was not is most often a disk that is not mounted.
@@ -181,6 +208,11 @@ class _Run:
                 self.found.update({stored_path(path): (path, status) for path, status in found.files.items()})
         self.report.files = len(self.found)
 
+    def _owner(self, name: str) -> str:
+        """The innermost of the kept folders that holds a file, "" where none does."""
+        holding = (folder for folder in self.state.folders if markdown_files.is_below(name, folder))
+        return max(holding, key=len, default="")
+
     def sync_files(self, progress: Callable[[int], None]) -> None:
         """Every file that was found."""
         for name, (path, status) in self.found.items():
@@ -189,22 +221,17 @@ class _Run:
 
     def remove_vanished(self) -> None:
         """The sections of files that are no longer there, a transaction for each file."""
-        for name in [*self.stored_rows]:
-            if name in self.found or folder_state.owner(name, self.state.folders) not in self.wanted:
+        for name in [*self.stored_rows, *(name for name in self.state.entries if name not in self.stored_rows)]:
+            rows = self.stored_rows.get(name, [])
+            if name in self.found or self._owner(name) not in self.wanted:
                 continue
-            if any(markdown_files.is_below(name, folder) for folder in self.kept_below):
-                self.report.sections += len(self.stored_rows[name])
+            if rows and any(markdown_files.is_below(name, folder) for folder in self.kept_below):
+                self.report.sections += len(rows)
                 continue
             with sqlite.transaction(self.db):
-                self.report.removed += knowledge.remove(
-                    self.db, self.stored_rows[name], self.now, signatures=self.vectors
-                )
-            self.report.removed_files += 1
+                self.report.removed += knowledge.remove(self.db, rows, self.now, signatures=self.vectors)
+            self.report.removed_files += bool(rows)
             self.state.entries.pop(name, None)
-        for name in [*self.state.entries]:  # files without sections
-            gone = name not in self.found and name not in self.stored_rows
-            if gone and folder_state.owner(name, self.state.folders) in self.wanted:
-                del self.state.entries[name]
         self.state.folders = [folder for folder in self.state.folders if folder not in self.report.pruned]
 
     def close(self) -> None:
@@ -215,13 +242,7 @@ class _Run:
             except sqlite.StoreError:
                 return  # the state must not be ahead of the store
         if (self.state.folders, self.state.entries) != self.before:
-            self._save()
-
-    def _save(self) -> None:
-        try:
             folder_state.save(self.state)
-        except OSError:
-            pass  # the next sync reads more than it must
 
     def _sync_file(self, name: str, path: str, status: os.stat_result) -> None:
         """One file: nothing where its stamp is as before, else its changed sections."""
@@ -243,7 +264,7 @@ class _Run:
         hashed = blake2b(data, digest_size=16).hexdigest()
         if before and before.hash == hashed:
             self._count_unchanged(path, before)
-            self.state.entries[name] = Entry(stamp, hashed, before.live, before.note)
+            self.state.entries[name] = before._replace(stamp=stamp)
             return
         note = ""
         if more:
@@ -254,7 +275,7 @@ class _Run:
             note = "binary: no text was taken"
         if note:
             self.report.skip(path, note)
-        live = self.sections.store(self.sections.documents_of(text or "", name, path, status), rows)
+        live = self._store(self._documents_of(text or "", name, path, status), rows)
         self.report.sections += live
         self.state.entries[name] = Entry(stamp, hashed, live, note)
 
@@ -263,3 +284,72 @@ class _Run:
         self.report.sections += entry.live
         if entry.note:
             self.report.skip(path, entry.note)
+
+    def _documents_of(self, text: str, name: str, path: str, status: os.stat_result) -> list[Document]:
+        """The documents of a file. Redacted whole, since half a secret is not known as one."""
+        text, kinds = redact(text)
+        found = list(kinds)
+        file = markdown_document.parse(text, path)
+        tags, kind = clean_tags(file.tags, found), clean_name(file.type, found)
+        category = clean_name(file.category, found)
+        at = min(max(status.st_mtime_ns // 1_000_000, 0), self.now)
+        made: list[Document] = []
+        for section in file.sections:
+            about = "\0".join((path, *section.headings, "", str(section.ordinal)))
+            document = documents.blank(knowledge.COLLECTION, f"kn-{ids.fingerprint(about)}", section.text, at)
+            document["title"] = clean_name(file.section_title(section), found)[:_TITLE_CHARS]
+            document["path"] = name
+            document["source"] = knowledge.SOURCE
+            document["observation_type"] = kind
+            document["tags"] = tags
+            document["stale"] = file.stale
+            document["fingerprint"] = ids.fingerprint(section.text.lower())
+            archived(document, "archived")
+            set_category(document, category, "")
+            made.append(document)
+        for one in found:
+            self.report.redacted[one] = self.report.redacted.get(one, 0) + 1
+        return made
+
+    def _store(self, sections: list[Document], rows: list[int]) -> int:
+        """Write what differs, and remove rows that are no section any more; returns how many sections are in recall."""
+        older = {one["id"]: documents.by_id(self.db, one["id"]) for one in sections}
+        kept = {one["rowid"] for one in older.values() if one is not None}
+        gone = [row for row in rows if row not in kept]
+        # Embedded before anything is locked.
+        changed = [
+            (one, document_vector(one["text"], "", one["title"])) for one in sections if _differs(older[one["id"]], one)
+        ]
+        live = sum(_counts(one) for one in older.values())
+        self.report.unchanged += live - len(changed)
+        remaining = iter(changed)
+        while batch := list(islice(remaining, TOGETHER)):
+            with sqlite.transaction(self.db):
+                for one, vector in batch:
+                    self._write(one, vector)
+        if gone:
+            with sqlite.transaction(self.db):
+                self.report.removed += knowledge.remove(self.db, gone, self.now, signatures=self.vectors)
+        return live
+
+    def _write(self, document: Document, vector: bytes) -> None:
+        older = documents.by_id(self.db, document["id"])  # as it is now that nobody else writes
+        if older is None:
+            document["updated_at"] = self.now
+            documents.insert(self.db, document, vector, signatures=self.vectors)
+            self.report.added += 1
+        elif _differs(older, document):
+            documents.replace(self.db, succeeding(older, document, self.now), vector, signatures=self.vectors)
+            self.report.updated += 1
+
+
+def _counts(older: Document | None) -> bool:
+    """Whether a section will be in recall: new, or not forgotten by the user."""
+    return older is None or (older["forgotten_at"] is None and older["collection"] == knowledge.COLLECTION)
+
+
+def _differs(older: Document | None, newer: Document) -> bool:
+    """Whether there is something to write. What was forgotten stays so, whatever the file says."""
+    if older is None:
+        return True
+    return _counts(older) and any(older[name] != newer[name] for name in _FIELDS)  # type: ignore[literal-required]

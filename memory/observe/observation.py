@@ -11,7 +11,7 @@ from core.store import documents, sqlite
 from core.store.sessions import observed
 from core.words import clean
 from memory import gate, near_duplicate
-from memory.write import COLLECTION, clean_name, merged, set_category, set_verdict
+from memory.write import COLLECTION, clean_name, placed, set_category, set_verdict
 from recall.static_vectors import document_vector
 
 if TYPE_CHECKING:
@@ -97,28 +97,8 @@ def store(
             documents.ensure_signatures(db)
         number = observed.add_range(db, session, episodes, now) if observations else 0
         for one in observations:
-            kept, was_merged = _kept(db, one, now, vectors)
+            kept, was_merged = placed(db, one.document, one.tokens, one.vector, now=now, vectors=vectors)
             observed.add_evidence(db, kept["id"], number)
             done.append(Stored(kept["id"], one.document["observation_type"], kept["write_verdict"], was_merged))
         observed.advance(db, session, reached, tail, now)
     return done
-
-
-def _kept(db: apsw.Connection, one: Observation, now: int, vectors: bool) -> tuple[Document, bool]:
-    """The document as it is stored now, and whether another one said the same before."""
-    document = one.document
-    older = near_duplicate.find(
-        db,
-        one.tokens,
-        document["text"],
-        one.vector,
-        collection=COLLECTION,
-        project=document["project"],
-        vectors=vectors,
-    )
-    if older is None:
-        documents.insert(db, document, one.vector, signatures=vectors)
-        return document, False
-    document = merged(older, document, now)
-    documents.replace(db, document, one.vector, signatures=vectors)
-    return document, True

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from core.store import foreign_file
+from core.store.foreign_file import ForeignFile
 from memory.other_stores.item import Item, LeftOut, moment, parsed, tags_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from core.store.foreign_file import ForeignFile
 
 TABLES = ("observations", "session_summaries")
 _OBSERVATION = (
@@ -64,15 +61,9 @@ def _of_observation(row: dict[str, Any]) -> Iterator[Item | LeftOut]:
     at = moment(row["created_at_epoch"]) or moment(row["created_at"])
     own = _text(row["content_hash"]) or f"{row['id']}\0{row['created_at_epoch']}"
     for number, fact in enumerate(facts, 1):
-        yield Item(
-            fact,
-            f"{where}, fact {number}" if len(facts) > 1 else where,
-            f"observation\0{own}\0{number}",
-            tags,
-            title if title != fact else "",
-            project=_text(row["project"]),
-            created_at=at,
-        )
+        place = f"{where}, fact {number}" if len(facts) > 1 else where
+        context = title if title != fact else ""
+        yield Item(fact, place, f"observation\0{own}\0{number}", tags, context, "", _text(row["project"]), at)
 
 
 def _of_summary(row: dict[str, Any]) -> Iterator[Item | LeftOut]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import orjson
 
 from core import clock
 from core.errors import Failure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 MOST_JSON_BYTES = 64 * 1024 * 1024
 _MOST_TAGS = 16
@@ -80,24 +79,11 @@ def read(path: str, most: int) -> bytes:
     return data
 
 
-def read_text(path: str, most: int) -> str:
-    """A whole text file; bytes that are not UTF-8 become U+FFFD.
-
-    Raises:
-        Failure: IMPORT_FAILED as `read`, and where it holds NUL or more than a tenth is not UTF-8: it is no text.
-    """
-    data = read(path, most)
-    text = data.decode("utf-8-sig", "replace")
-    if b"\0" in data or text.count("\ufffd") * 10 > len(text):
-        raise Failure("IMPORT_FAILED", f"{path} is no text file", "name a file of markdown in UTF-8")
-    return text
-
-
 def parsed(data: bytes) -> Any:
     """The JSON value of a whole file, None where it is none."""
     try:
-        return json.loads(data.decode("utf-8-sig", "replace"))
-    except (ValueError, RecursionError):
+        return orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))
+    except orjson.JSONDecodeError:
         return None
 
 

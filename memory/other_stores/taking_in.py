@@ -1,40 +1,80 @@
-"""Stores what a form yields, or shows what that would do: through the write gate, redaction and near duplicates.
+"""Stores what another tool remembers, or shows what that would do: through the gate, redaction and near duplicates.
 
 The same file again stores nothing: an item is known by its key, and one that said what a memory says by that memory.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
+
+import apsw
 
 from core import ids
-from core.errors import USAGE, Failure
-from core.store import curation, documents, migrate, sqlite
-from core.store.sqlite import apsw
+from core.config import Config
+from core.errors import USAGE, Failure, usage
+from core.store import curation, documents, foreign_file, migrate, sqlite
+from core.records import Document
 from memory import near_duplicate
-from memory.other_stores import form as forms
-from memory.other_stores.item import LeftOut
-from memory.write import COLLECTION, clean_name, composed
+from memory.near_duplicate import Tokens
+from memory.other_stores import claude_mem, json_stores, markdown_stores
+from memory.other_stores.item import MOST_JSON_BYTES, Item, LeftOut
+from memory.write import clean_name, composed, take, with_history
 from recall import categories
 from recall.static_vectors import document_vector
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from core.config import Config
-    from core.records import Document
-    from memory.near_duplicate import Tokens
-    from memory.other_stores.item import Item
-
+AUTO, OURS = "auto", "ours"
+READERS: dict[str, Callable[[str], Iterator[Item | LeftOut]]] = {
+    "markdown": markdown_stores.bullets,
+    "mem0": json_stores.mem0,
+    "mcp-memory": json_stores.mcp_memory,
+    "claude-mem": claude_mem.items,
+    "basic-memory": markdown_stores.notes,
+}
 BATCH = 20
 """Items of one transaction: a tenth of a second, a third over 100,000 memories, which a hook's write waits at most."""
 MOST_ITEMS = 200_000
+_HEAD = 1024 * 1024
 _SHOWN = 20
 _SHOWN_CHARS = 160
 _RESERVED = frozenset((curation.PINNED, "stale"))
 """Tags that do something here, and meant something else there."""
+
+
+def form_of(path: str) -> str:
+    """The form of a file or folder, told by what stands in it: one of READERS, or OURS for anything else.
+
+    Raises:
+        Failure: IMPORT_FAILED where it cannot be read; MEMORY_INVALID_ARGS for an SQLite file that is not known.
+    """
+    if os.path.isdir(path):
+        has_notes = any(name.endswith(".md") for _, _, names in os.walk(path) for name in names)
+        return "basic-memory" if has_notes else OURS
+    try:
+        with open(path, "rb") as handle:
+            data = handle.read(_HEAD)
+            if data.startswith(b"SQLite format 3\0"):
+                return _of_sqlite(path)
+            if path.lower().endswith((".md", ".markdown", ".mdc")):
+                is_note = markdown_stores.is_note(data.decode("utf-8-sig", "replace"))
+                return "basic-memory" if is_note else "markdown"
+            if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"[", b"{"):
+                return OURS
+            data += handle.read(MOST_JSON_BYTES - _HEAD)
+            return json_stores.form_of(data, whole=not handle.read(1)) or OURS
+    except OSError:
+        return OURS  # whose reader says what is wrong
+
+
+def _of_sqlite(path: str) -> str:
+    with foreign_file.opened(path) as db:
+        if claude_mem.is_store(db):
+            return "claude-mem"
+    message = f"{path} is an SQLite file, but not claude-mem's"
+    raise usage("MEMORY_INVALID_ARGS", message, f"export it as JSON or markdown: --format takes {', '.join(READERS)}")
 
 
 @dataclass
@@ -75,25 +115,18 @@ class TakenIn:
     def take(self, outcome: str, item: Item, document: Document) -> None:
         """Count an item: added, updated, merged, unchanged or forgotten."""
         setattr(self, outcome, getattr(self, outcome) + 1)
+        verdict, category = document["write_verdict"], categories.short(document["category_id"])
         if outcome in ("added", "updated"):
-            _count(self.verdicts, document["write_verdict"])
-            _count(self.categories, categories.short(document["category_id"]))
+            _count(self.verdicts, verdict)
+            _count(self.categories, category)
         if len(self.first) < _SHOWN:
-            self.first.append(
-                {
-                    "where": item.where,
-                    "outcome": outcome,
-                    "id": document["id"],
-                    "verdict": document["write_verdict"],
-                    "category": categories.short(document["category_id"]),
-                    "tags": document["tags"],
-                    "observation": _excerpt(document["text"]),
-                }
-            )
+            self.first.append({
+                "where": item.where, "outcome": outcome, "id": document["id"], "verdict": verdict,
+                "category": category, "tags": document["tags"], "observation": _excerpt(document["text"]),
+            })  # fmt: skip
 
 
-@dataclass
-class _Prepared:
+class _Prepared(NamedTuple):
     item: Item
     document: Document
     tokens: Tokens
@@ -115,7 +148,7 @@ def take_in(
     Each batch is stored whole or not at all; who stops it gives the same file again.
 
     Args:
-        form: one of `forms.READERS`.
+        form: one of READERS.
         reading: the store as it is, for a preview; None where there is none yet.
         writing: opens the store; None for a preview, which stores nothing.
         now: ms since the epoch.
@@ -125,16 +158,16 @@ def take_in(
         Failure: IMPORT_FAILED, or what the store says; the batches before stay.
     """
     report = TakenIn(form, preview=writing is None)
-    pieces = forms.READERS[form](path)
-    first = next(pieces, None)  # a file that cannot be read makes no store
-    if first is None:
+    items = _items(READERS[form](path), report)
+    batch = list(islice(items, BATCH))  # a file that cannot be read makes no store
+    if not batch:
         return report
     shelf = _Shelf(reading, None) if writing is None else _Shelf(None, writing())
     try:
-        for batch in _batches(_bounded(first, pieces, report)):
-            prepared = [one for item in batch if (one := _prepared(item, report, form, now, config)) is not None]
-            shelf.store(prepared, report, now)
+        while batch:
+            shelf.store([one for item in batch if (one := _prepared(item, report, now, config)) is not None], report, now)
             progress(len(batch))
+            batch = list(islice(items, BATCH))
         shelf.finish(report)
     except (apsw.Error, Failure) as error:
         failure = error if isinstance(error, Failure) else sqlite.as_failure(error)
@@ -150,10 +183,9 @@ def take_in(
     return report
 
 
-def _bounded(first: Item | LeftOut, pieces: Iterator[Item | LeftOut], report: TakenIn) -> Iterator[Item]:
+def _items(pieces: Iterator[Item | LeftOut], report: TakenIn) -> Iterator[Item]:
     """The items; what is left out is counted."""
-    piece: Item | LeftOut | None = first
-    while piece is not None:
+    for piece in pieces:
         if isinstance(piece, LeftOut):
             report.leave_out(piece.where, piece.reason, piece.text)
         elif report.items == MOST_ITEMS:
@@ -162,21 +194,14 @@ def _bounded(first: Item | LeftOut, pieces: Iterator[Item | LeftOut], report: Ta
         else:
             report.items += 1
             yield piece
-        piece = next(pieces, None)
 
 
-def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
-    remaining = iter(items)
-    while batch := list(islice(remaining, BATCH)):
-        yield batch
-
-
-def _prepared(item: Item, report: TakenIn, form: str, now: int, config: Config) -> _Prepared | None:
+def _prepared(item: Item, report: TakenIn, now: int, config: Config) -> _Prepared | None:
     """The item as a document, redacted, judged and embedded; None where it is left out."""
     kinds: list[str] = []
     tags = [tag for tag in item.tags if tag.lower() not in _RESERVED]
     try:
-        document, _, tokens = composed(
+        document, tokens = composed(
             item.text, kinds, category=item.category, tags=tags, source="import", project=item.project, now=now,
             config=config,
         )  # fmt: skip
@@ -188,7 +213,7 @@ def _prepared(item: Item, report: TakenIn, form: str, now: int, config: Config) 
         return None
     for kind in kinds:
         _count(report.redacted, kind)
-    document["id"] = "im-" + ids.fingerprint(f"{form}\0{item.key}")
+    document["id"] = "im-" + ids.fingerprint(f"{report.form}\0{item.key}")
     document["context"] = clean_name(item.context, kinds)
     if item.created_at is not None and 0 <= item.created_at < now:
         document["created_at"] = item.created_at
@@ -209,11 +234,11 @@ class _Shelf:
             if self._vectors:
                 documents.ensure_signatures(self._into)
 
-    def store(self, prepared: Sequence[_Prepared], report: TakenIn, now: int) -> None:
+    def store(self, prepared: list[_Prepared], report: TakenIn, now: int) -> None:
         """Store a batch in one transaction; counts are those of what is committed."""
         with sqlite.transaction(self._into):
-            outcomes = [self._put(one, now) for one in prepared]
-        for outcome, item, document in outcomes:
+            outcomes = [(one.item, *self._put(one, now)) for one in prepared]
+        for item, outcome, document in outcomes:
             report.take(outcome, item, document)
 
     def finish(self, report: TakenIn) -> None:
@@ -223,54 +248,45 @@ class _Shelf:
                 documents.merge_index(self._into)
             sqlite.fold_log(self._into, over=0)
 
-    def _put(self, one: _Prepared, now: int) -> tuple[str, Item, Document]:
+    def _put(self, one: _Prepared, now: int) -> tuple[str, Document]:
+        """Store an item; what became of it, and the document as it is now."""
         fresh = one.document
         for db, _ in self._looked_in:
             known = documents.by_id(db, fresh["id"])
             if known is not None:
                 return self._again(known, db, one, now)
         for db, vectors in self._looked_in:
-            same = near_duplicate.find(
-                db, one.tokens, fresh["text"], one.vector, collection=COLLECTION, project=fresh["project"],
-                vectors=vectors,
-            )  # fmt: skip
+            same = near_duplicate.find(db, fresh, one.tokens, one.vector, vectors=vectors)
             if same is not None:
-                return self._merged(same, db, one)
+                return self._merged(same, db, fresh)
         documents.insert(self._into, fresh, one.vector, signatures=self._vectors)
-        return "added", one.item, fresh
+        return "added", fresh
 
-    def _again(self, known: Document, db: apsw.Connection, one: _Prepared, now: int) -> tuple[str, Item, Document]:
+    def _again(self, known: Document, db: apsw.Connection, one: _Prepared, now: int) -> tuple[str, Document]:
         """An item that was taken in before: what it says anew goes in; what a person made of it stays."""
         fresh = one.document
         if known["forgotten_at"] is not None:
-            return "forgotten", one.item, known
+            return "forgotten", known
         said = {known["text"], *(entry["text"] for entry in known["history"])}
         if fresh["text"] in said or known["superseded_by"]:
-            return "unchanged", one.item, known
-        before = {"text": known["text"], "at": known["updated_at"], "source": known["source"]}
-        update: Document = {
-            **known,
-            "text": fresh["text"], "context": fresh["context"], "fingerprint": fresh["fingerprint"],
-            "updated_at": now,
-            "write_verdict": fresh["write_verdict"], "write_reason": fresh["write_reason"],
-            "write_confidence": fresh["write_confidence"],
-            "history": [*known["history"], before],
-        }  # fmt: skip
+            return "unchanged", known
+        update: Document = {**known, "history": with_history(known), "updated_at": now}
+        take(update, fresh, ("text", "context", "fingerprint", "write_verdict", "write_reason", "write_confidence"))
         if db is self._into:
             documents.replace(db, update, one.vector, signatures=self._vectors)
-        return "updated", one.item, update
+        return "updated", update
 
-    def _merged(self, same: Document, db: apsw.Connection, one: _Prepared) -> tuple[str, Item, Document]:
+    def _merged(self, same: Document, db: apsw.Connection, fresh: Document) -> tuple[str, Document]:
         """What is there says it already, and keeps its words; it gets the tags."""
         had = self._tags.get(same["id"], same["tags"])
-        tags = list(dict.fromkeys([*had, *one.document["tags"]]))
+        tags = list(dict.fromkeys([*had, *fresh["tags"]]))
         if tags == had:
-            return "unchanged", one.item, same
+            return "unchanged", same
         if db is self._into:
             curation.set_tags(db, same["rowid"], tags, stale=same["stale"])
         else:
             self._tags[same["id"]] = tags
-        return "merged", one.item, {**same, "tags": tags}
+        return "merged", {**same, "tags": tags}
 
 
 def _count(counts: dict[str, int], name: str) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 from memory.vault import records
 
-SECTIONS = ("projects", "decisions", "inbox", "resources")
+SECTIONS = {"projects": "Projects", "decisions": records.FOLDER, "inbox": "inbox", "resources": "Resources"}
+"""The parts, and the folder of each."""
 DEPTH = 2
-_FOLDERS = {"projects": "Projects", "decisions": records.FOLDER, "inbox": "inbox", "resources": "Resources"}
 
 
 def counts(vault: str) -> dict[str, int]:
@@ -32,43 +32,30 @@ def folders(vault: str) -> list[dict[str, Any]]:
         vault: its real path.
     """
     found = [{"path": ".", "depth": 0}]
-    for first in _below(vault):
-        found.append({"path": first, "depth": 1})
-        found += [{"path": os.path.join(first, second), "depth": 2} for second in _below(os.path.join(vault, first))]
+    for first in filter(os.path.isdir, _below(vault)):
+        found += [{"path": os.path.relpath(first, vault), "depth": 1}]
+        found += [{"path": os.path.relpath(one, vault), "depth": 2} for one in filter(os.path.isdir, _below(first))]
     return found
 
 
 def _paths(vault: str, section: str) -> list[str]:
-    folder = os.path.join(vault, _FOLDERS[section])
+    folder = os.path.join(vault, SECTIONS[section])
+    below = _below(folder)
     if section == "projects":
-        indexes = [os.path.join(folder, name, "index.md") for name in _below(folder)]
-        return [path for path in [os.path.join(folder, "index.md"), *indexes] if _is_file(path)]
+        indexes = [folder, *filter(os.path.isdir, below)]
+        notes = [os.path.join(one, "index.md") for one in indexes]
+        return [path for path in notes if os.path.isfile(path) and not os.path.islink(path)]
     if section == "resources":
-        return [os.path.join(folder, name) for name in _below(folder)]
-    names = [name for name in _names(folder) if not name.startswith(".")]
-    paths = [os.path.join(folder, name) for name in names]
+        return [path for path in below if os.path.isdir(path)]
     if section == "decisions":
-        return [path for path in paths if path.endswith(".md") and _is_file(path)]
-    return [path for path in paths if not os.path.islink(path)]
+        return [path for path in below if path.endswith(".md") and os.path.isfile(path)]
+    return below
 
 
 def _below(folder: str) -> list[str]:
-    """The folders in a folder, by name."""
-    return [
-        name
-        for name in _names(folder)
-        if not name.startswith(".")
-        and os.path.isdir(os.path.join(folder, name))
-        and not os.path.islink(os.path.join(folder, name))
-    ]
-
-
-def _names(folder: str) -> list[str]:
+    """What lies in a folder, by name; nothing hidden, no links."""
     try:
-        return sorted(os.listdir(folder))
+        paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if not name.startswith(".")]
     except OSError:
         return []
-
-
-def _is_file(path: str) -> bool:
-    return os.path.isfile(path) and not os.path.islink(path)
+    return [path for path in paths if not os.path.islink(path)]

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from core import words
 from memory.knowledge import markdown_document, markdown_files
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-FOLDER = os.path.join("docs", "decisions")
+FOLDER = "docs/decisions"
 STATUSES = ("proposed", "accepted", "shipped", "superseded", "deprecated", "rejected")
 _NAME = re.compile(r"(\d{4})-(.+)\.md$")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t]*#*$")
-_STATUS = re.compile(r"[-*+ \t]*(status|date)[*_ \t]*:[*_ \t]*(.+)$", re.IGNORECASE)
-_HEAD_LINES = 30
 _NUMBERED_TITLE = re.compile(r"(?:adr[- ]?)?\d{1,4}[:.—–-]?\s+", re.IGNORECASE)
 _ASKED_NUMBER = re.compile(r"(?:adr[- _#]*)?0*(\d{1,4})$", re.IGNORECASE)
 _BODY_CHARS = 400
@@ -53,14 +49,14 @@ class Section:
 
 def every(vault: str) -> list[Record]:
     """The records of a vault by number and name; what cannot be read is left out."""
+    folder = os.path.join(vault, FOLDER)
     found = []
-    for path, name in _files(os.path.join(vault, FOLDER)):
-        try:
-            text = markdown_files.decode(markdown_files.read(path)[0])
-        except OSError:
-            continue
-        if text is not None:
-            found.append(_record(path, name, text))
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        path = os.path.join(folder, name)
+        if _NAME.match(name) and os.path.isfile(path) and not os.path.islink(path):
+            text = markdown_files.text_of(path)
+            if text:
+                found.append(_record(path, name, text))
     return sorted(found, key=lambda one: (one.number, one.filename))
 
 
@@ -88,22 +84,7 @@ def locate(records: list[Record], query: str, most: int) -> list[dict[str, Any]]
 
 def status_of(path: str) -> str | None:
     """The status that a note says it has, in lower case; None where it says none, or cannot be read."""
-    try:
-        text = markdown_files.decode(markdown_files.read(path)[0])
-    except OSError:
-        return None
-    return _told(text or "").get("status")
-
-
-def _files(folder: str) -> Iterator[tuple[str, str]]:
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError:
-        return
-    for name in names:
-        path = os.path.join(folder, name)
-        if _NAME.match(name) and os.path.isfile(path) and not os.path.islink(path):
-            yield path, name
+    return _told(markdown_files.text_of(path)).get("status")
 
 
 def _record(path: str, name: str, text: str) -> Record:
@@ -118,16 +99,9 @@ def _record(path: str, name: str, text: str) -> Record:
 
 
 def _told(text: str) -> dict[str, str]:
-    """Title, status and date of a note: its front matter's, else those of lines such as `- Status: accepted`."""
-    front, body = markdown_document.front_matter(text)
-    told = {key: value for key in ("title", "status", "date") if isinstance(value := front.get(key), str) and value}
-    for line in body.splitlines()[:_HEAD_LINES]:
-        match = _STATUS.match(line)
-        if match:
-            told.setdefault(match[1].lower(), match[2].strip("*_ \t"))
-    if "status" in told:
-        told["status"] = told["status"].lower()
-    return told
+    """Title, status and date of a note; the status in lower case."""
+    told = markdown_document.told(*markdown_document.front_matter(text))
+    return {key: value.lower() if key == "status" else value for key, value in told.items()}
 
 
 def _sections(record: Record) -> Iterator[Section]:

@@ -7,8 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memory.knowledge import markdown_document, markdown_files
-from memory.knowledge.markdown_document import front_matter
-from memory.knowledge.markdown_sections import LONGEST, first_heading, pieces, split
+from memory.knowledge.markdown_document import LONGEST, first_heading, front_matter, pieces, split
 
 LONG = "a body that is long enough to be a section of its own, since a short one goes into the one above it."
 

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from memory.knowledge.section_store import SectionStore, Synced, stored_path
 
 from core.store import documents, knowledge, migrate
 from memory.knowledge import folder_state, section_store
 from memory.knowledge.folder_state import Entry, SyncedFiles
-from memory.knowledge.section_store import SectionStore, Synced, stored_path
 
 BODY = "Sessions write a checkpoint every turn, so that a compaction cannot take what the agent was doing with it."
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memory.vault.search import by_meaning, by_words
 
 from memory.vault import name_match, records, reference
-from memory.vault.search import by_meaning, by_words
 
 
 @pytest.mark.parametrize(
