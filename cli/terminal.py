@@ -70,9 +70,7 @@ def pairs(rows: Mapping[str, object]) -> Table:
     return grid
 
 
-def rows_table(
-    rows: Sequence[Mapping[str, object]], columns: Sequence[str] = (), most: int = _MAX_ROWS
-) -> Table:
+def rows_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = (), most: int = _MAX_ROWS) -> Table:
     """Objects with the same keys as a table; the columns are those of the first unless named."""
     names = list(columns or rows[0])[:_MAX_COLUMNS]
     table = Table(box=None, pad_edge=False, header_style="bold")

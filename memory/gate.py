@@ -86,7 +86,8 @@ def width(text: str) -> int:
 def _annotation(text: str) -> Gated | None:
     """`[gate=allow confidence=.9 category=jc:x reason=why] text`, perhaps behind a marker; None where there is none."""
     body = text[1:].lstrip("\ufe0f \t\r\n") if text.startswith(_MARKERS) else text
-    if not body.startswith("["):
+    start = body[:_LONGEST_ANNOTATION].lower()
+    if not start.startswith("[") or not ("gate" in start or "verdict" in start):
         return None
     import re
 

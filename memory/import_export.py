@@ -13,8 +13,8 @@ import orjson
 from core.config import Config
 from core.errors import USAGE, Failure
 from core.output.shown import escaped
-from core.store import documents, sqlite
 from core.records import Document
+from core.store import documents, sqlite
 from core.store.layout import COLLECTIONS
 from core.store.sessions import segments
 from memory import json_form

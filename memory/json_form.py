@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import Any
 
 from core import clock, ids, words
+from core.records import Document
 from core.redaction import redact
 from core.store import documents
-from core.records import Document
 from core.store.layout import COLLECTIONS
 from memory import gate, near_duplicate
 from memory.write import COLLECTION, archived, clean_name, clean_tags, set_category, set_verdict
@@ -136,9 +136,9 @@ _FIELDS: dict[str, tuple[str, Callable[[Any, str, list[str]], Any]]] = {
     "superseded_by": ("superseded_by", _name), "supersedes": ("supersedes", _name),
     "confidence": ("write_confidence", _number(0, 1)), "category_confidence": ("category_confidence", _number(0, 1)),
     "retrieval_priority": ("retrieval_priority", _number(-1, 1)), "merged_count": ("merged_count", _COUNT),
-    "recall_count": ("recall_count", _COUNT), "gate_fallback": ("write_gate_fallback", _flag), "stale": ("stale", _flag),
-    "created_at": ("created_at", _time), "updated_at": ("updated_at", _time), "last_used_at": ("last_used_at", _time),
-    "history": ("history", _history),
+    "recall_count": ("recall_count", _COUNT), "stale": ("stale", _flag), "history": ("history", _history),
+    "gate_fallback": ("write_gate_fallback", _flag), "created_at": ("created_at", _time),
+    "updated_at": ("updated_at", _time), "last_used_at": ("last_used_at", _time),
 }  # fmt: skip
 
 
@@ -217,14 +217,7 @@ def from_line(line: Any, *, now: int, longest: int, number: int = 0) -> Incoming
             values[name] = read(line[key], key, found)
             given.add(name)
     _judge(line, document, given)
-    category = _name(line.get("category", ""), "category", found)
-    if category or not document["category_id"]:
-        told = (document["category_source"], document["category_confidence"])
-        set_category(document, category, "")
-        if category and "category_source" in given:
-            document["category_source"], document["category_confidence"] = told
-    if category:
-        given.add("category_id")
+    _categorise(line, document, given, found)
     if "updated_at" not in given:
         document["updated_at"] = document["created_at"]
     document["id"] = _id(line.get("id"), document, "created_at" in given)
@@ -256,6 +249,18 @@ def _judge(line: dict[str, Any], document: Document, given: set[str]) -> None:
         set_verdict(document, judged)
         if judged["category"] and not line.get("category"):
             set_category(document, "", judged["category"])
+
+
+def _categorise(line: dict[str, Any], document: Document, given: set[str], found: list[str]) -> None:
+    category = _name(line.get("category", ""), "category", found)
+    if document["category_id"] and not category:
+        return
+    told = (document["category_source"], document["category_confidence"])
+    set_category(document, category, "")
+    if category:
+        given.add("category_id")
+        if "category_source" in given:
+            document["category_source"], document["category_confidence"] = told
 
 
 def _id(identifier: Any, document: Document, timed: bool) -> str:

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import Any
 
 from cli.answer import Answer, quoted, refuse_terminal, step, write_verbatim
-from core.envelope import NextAction
 from core.errors import Failure, usage
 from memory.vault import listing, notes, records, reference
 
@@ -70,7 +69,7 @@ def search(options: dict[str, Any]) -> Answer:
     return Answer(result, steps)
 
 
-def _read_first(hits: list[dict[str, Any]]) -> list[NextAction]:
+def _read_first(hits: list[dict[str, Any]]) -> list[Any]:
     if not hits:
         return []
     about = {"description": "its path", "value": hits[0]["path"], "required": True}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+import apsw
+
 from cli import line_file, progress
 from cli.answer import Answer, quoted, step
 from cli.recall.search import collections
@@ -12,14 +14,13 @@ from cli.stdout import write_bytes
 from core import clock, config
 from core.errors import Failure, usage
 from core.store import sqlite
-from core.store.sqlite import apsw
 from memory import import_export
+from memory.other_stores import taking_in
 from recall import index as contextual_index
 
 _LONGEST_LINE = 16 * 1024 * 1024
 _BLOCK = 256 * 1024
 _CODE = "MEMORY_INVALID_ARGS"
-_HOLDS = "JSON lines"
 
 
 def import_(options: dict[str, Any]) -> Answer:
@@ -30,27 +31,21 @@ def import_(options: dict[str, Any]) -> Answer:
     Raises:
         Failure: IMPORT_FAILED when no line was good; MEMORY_INVALID_ARGS; or what the store says.
     """
-    from memory.other_stores import form as forms
-
+    file, form, preview = options["file"], options["format"], options["preview"]
+    if form == taking_in.AUTO:
+        form = taking_in.OURS if file == "-" else taking_in.form_of(file)
+    if form != taking_in.OURS:
+        return _of_another_tool(file, form, preview=preview)
     settings = config.load()
-    form = options["format"]
-    if form == forms.AUTO:
-        form = forms.OURS if options["file"] == "-" else forms.of(options["file"])
-    if form != forms.OURS:
-        return _of_another_tool(options["file"], form, preview=options["preview"])
-    if options["preview"]:
-        return _preview(options["file"])
-    holding = line_file.numbered(options["file"], longest=_LONGEST_LINE, code=_CODE, holds=_HOLDS)
-    with holding as (lines, advance):
-        db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
+    with line_file.numbered(file, longest=_LONGEST_LINE, code=_CODE, holds="JSON lines") as (lines, advance):
+        db = sqlite.open_reading() if preview else _writing(settings)
         report = import_export.import_lines(
-            db,
-            lines,
-            now=clock.now_ms(),
-            vectors=sqlite.load_vectors(db),
-            config=settings,
-            progress=advance,
+            db, lines, preview=preview, now=clock.now_ms(), config=settings, progress=advance
         )
+    result = asdict(report)
+    if preview:
+        steps = [step(f"joelclaw memory import {quoted(file)}", "take it in")] if file != "-" else []
+        return Answer({"file": file, "preview": True, **result}, steps)
     if report.failed and report.failed == report.lines:
         first = report.errors[0]
         raise Failure(
@@ -58,60 +53,36 @@ def import_(options: dict[str, Any]) -> Answer:
             f"none of {report.lines} lines is a memory; line {first['line']}: {first['reason']}",
             'give one JSON object a line, such as {"text": "..."}',
         )
-    return Answer(
-        {"file": options["file"], **asdict(report)},
-        [{"command": "joelclaw memory stats", "description": "what there is now"}],
-    )
+    return Answer({"file": file, **result}, [step("joelclaw memory stats", "what there is now")])
 
 
-def _preview(file: str) -> Answer:
-    """What the import of our own lines would do."""
-    settings = config.load()
-    with line_file.numbered(file, longest=_LONGEST_LINE, code=_CODE, holds=_HOLDS) as (lines, advance):
-        try:
-            report = import_export.preview_lines(
-                sqlite.open_reading(), lines, now=clock.now_ms(), config=settings, progress=advance
-            )
-        except apsw.Error as error:
-            raise sqlite.as_failure(error) from None
-    step_ = step(f"joelclaw memory import {quoted(file)}", "take it in")
-    return Answer({"file": file, "preview": True, **asdict(report)}, [step_] if file != "-" else [])
+def _writing(settings: config.Config) -> apsw.Connection:
+    return sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
 
 
 def _of_another_tool(file: str, form: str, *, preview: bool) -> Answer:
     """Take in what another tool remembers, or say what that would do."""
-    from memory.other_stores import taking_in
-
     if file == "-":
         raise usage(_CODE, f"{form} is read from a file", "name the file; stdin takes JSON lines of our own")
     settings = config.load()
-
-    def writing() -> apsw.Connection:
-        return sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
-
-    try:
-        with progress.in_items("importing") as (_, advance):
-            report = taking_in.take_in(
-                file,
-                form,
-                reading=sqlite.open_reading() if preview else None,
-                writing=None if preview else writing,
-                now=clock.now_ms(),
-                config=settings,
-                progress=advance,
-            )
-    except apsw.Error as error:
-        raise sqlite.as_failure(error) from None
+    with progress.in_items("importing") as (_, advance):
+        report = taking_in.take_in(
+            file,
+            form,
+            reading=sqlite.open_reading() if preview else None,
+            writing=None if preview else lambda: _writing(settings),
+            now=clock.now_ms(),
+            config=settings,
+            progress=advance,
+        )
     if not report.items:
         first = f": {report.left_out[0]['where']}: {report.left_out[0]['reason']}" if report.left_out else ""
-        raise Failure(
-            "IMPORT_FAILED", f"there is nothing in {file} to take in as {form}{first}", "say what it is with --format"
-        )
-    result = {"file": file, **report.to_result()}
+        message = f"there is nothing in {file} to take in as {form}{first}"
+        raise Failure("IMPORT_FAILED", message, "say what it is with --format")
+    next_ = step("joelclaw memory list --source import", "what was taken in")
     if preview:
-        named = f"joelclaw memory import {quoted(file)} --format {form}"
-        return Answer(result, [step(named, "take it in")])
-    return Answer(result, [step("joelclaw memory list --source import", "what was taken in")])
+        next_ = step(f"joelclaw memory import {quoted(file)} --format {form}", "take it in")
+    return Answer({"file": file, **report.to_result()}, [next_])
 
 
 def export(options: dict[str, Any]) -> int:
@@ -123,22 +94,17 @@ def export(options: dict[str, Any]) -> int:
         Failure: MEMORY_INVALID_ARGS for an unknown collection; or what the store says.
     """
     names = collections(options["collection"] or "", _CODE)
-    try:
-        db = sqlite.open_reading()
-        if db is None:
-            return 0
-        block = bytearray()
-        most = 0  # who reads along gets the first line at once
-        for line in import_export.export_lines(db, names):
-            block += line
-            if len(block) >= most:
-                if not write_bytes(block):
-                    return 0
-                block.clear()
-                most = _BLOCK
-        write_bytes(block)
-    except apsw.Error as error:
-        raise sqlite.as_failure(error) from None
+    db = sqlite.open_reading()
+    block = bytearray()
+    most = 0  # who reads along gets the first line at once
+    for line in import_export.export_lines(db, names) if db is not None else ():
+        block += line
+        if len(block) >= most:
+            if not write_bytes(block):
+                return 0
+            block.clear()
+            most = _BLOCK
+    write_bytes(block)
     return 0
 
 

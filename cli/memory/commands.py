@@ -82,14 +82,14 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "memory show",
-        "cli.memory.reports:show",
+        "cli.memory.curate:show",
         "One memory with everything known of it.",
         (P("id", (), "its id", required=True, metavar="ID"), VERBATIM),
         view="cli.memory.view:show",
     ),
     Command(
         "memory forget",
-        "cli.memory.reports:forget",
+        "cli.memory.curate:forget",
         "Take memories out of recall and export, for good unless undone.",
         (
             P("ids", (), "their ids; a tool call's (call:...) goes for good", many=True, metavar="ID"),

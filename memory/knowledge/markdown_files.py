@@ -106,9 +106,9 @@ def decode(data: bytes) -> str | None:
     return data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\0", "\ufffd")
 
 
-def text_of(path: str) -> str:
-    """The text of a file; "" where it cannot be read or is binary."""
+def text_of(path: str) -> str | None:
+    """The text of a file; None where it cannot be read or is binary."""
     try:
-        return decode(read(path)[0]) or ""
+        return decode(read(path)[0])
     except OSError:
-        return ""
+        return None

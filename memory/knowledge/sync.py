@@ -20,9 +20,9 @@ import apsw
 from core import files, ids, words
 from core.config import Config
 from core.errors import Failure, usage
+from core.records import Document
 from core.redaction import redact
 from core.store import documents, knowledge, sqlite
-from core.records import Document
 from memory.knowledge import folder_state, markdown_document, markdown_files
 from memory.knowledge.folder_state import Entry
 from memory.write import archived, clean_name, clean_tags, set_category, succeeding

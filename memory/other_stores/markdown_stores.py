@@ -100,7 +100,7 @@ def bullets(path: str) -> Iterator[Item | LeftOut]:
     headings: list[_Piece] = []
     above: list[_Piece] = []
     found = _pieces(_text(path))[1]
-    for piece, behind in zip(found, [*found[1:], None], strict=True):
+    for piece, behind in zip(found, [*found[1:], None], strict=False):
         text = _TASK.sub("", _STRONG.sub(r"\2", piece.text), count=1).strip()
         piece.text = text
         if piece.depth < 0:

@@ -16,8 +16,8 @@ import apsw
 from core import ids
 from core.config import Config
 from core.errors import USAGE, Failure, usage
-from core.store import curation, documents, foreign_file, migrate, sqlite
 from core.records import Document
+from core.store import curation, documents, foreign_file, migrate, sqlite
 from memory import near_duplicate
 from memory.near_duplicate import Tokens
 from memory.other_stores import claude_mem, json_stores, markdown_stores
@@ -165,7 +165,9 @@ def take_in(
     shelf = _Shelf(reading, None) if writing is None else _Shelf(None, writing())
     try:
         while batch:
-            shelf.store([one for item in batch if (one := _prepared(item, report, now, config)) is not None], report, now)
+            shelf.store(
+                [one for item in batch if (one := _prepared(item, report, now, config)) is not None], report, now
+            )
             progress(len(batch))
             batch = list(islice(items, BATCH))
         shelf.finish(report)

@@ -168,7 +168,7 @@ def by_words(vault: str, query: str, *, limit: int, seconds: float) -> Searched:
             report.complete = False
             break
         report.files += 1
-        if hit := _hit(vault, path, markdown_files.text_of(path), wanted):
+        if hit := _hit(vault, path, markdown_files.text_of(path) or "", wanted):
             hits.append(hit)
     hits.sort(key=lambda hit: (-hit["score"], hit["path"]))
     report.found = len(hits)

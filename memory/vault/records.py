@@ -55,7 +55,7 @@ def every(vault: str) -> list[Record]:
         path = os.path.join(folder, name)
         if _NAME.match(name) and os.path.isfile(path) and not os.path.islink(path):
             text = markdown_files.text_of(path)
-            if text:
+            if text is not None:
                 found.append(_record(path, name, text))
     return sorted(found, key=lambda one: (one.number, one.filename))
 
@@ -84,7 +84,7 @@ def locate(records: list[Record], query: str, most: int) -> list[dict[str, Any]]
 
 def status_of(path: str) -> str | None:
     """The status that a note says it has, in lower case; None where it says none, or cannot be read."""
-    return _told(markdown_files.text_of(path)).get("status")
+    return _told(markdown_files.text_of(path) or "").get("status")
 
 
 def _record(path: str, name: str, text: str) -> Record:

@@ -11,7 +11,7 @@ import pytest
 from conftest import NOW_MS, Run
 
 from memory.other_stores.item import LeftOut
-from memory.other_stores.markdown_bullets import pieces
+from memory.other_stores.markdown_stores import bullets
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 PAGE = """\
@@ -71,8 +71,10 @@ def page(tmp_path: Path) -> Path:
     return path
 
 
-def told(text: str) -> list[Any]:
-    return [piece.reason if isinstance(piece, LeftOut) else (piece[0], piece[2]) for piece in pieces(text)]
+def told(text: str, path: Path) -> list[Any]:
+    path.write_text(text)
+    found = bullets(str(path))
+    return [one.reason if isinstance(one, LeftOut) else (one.context, one.text) for one in found]
 
 
 def test_each_bullet_and_short_paragraph_is_a_memory(run: Run, page: Path) -> None:
@@ -138,23 +140,23 @@ def test_secrets_are_redacted_and_reserved_tags_do_nothing(run: Run, tmp_path: P
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("- one\n- two\n", [((), "one"), ((), "two")]),
-        ("# A\n## B\n- b\n# C\n- c\n", [(("A", "B"), "b"), (("C",), "c")]),
-        ("- parent\n  - child\n", [((), "parent"), ((), "child")]),
-        ("- parent:\n  - child:\n    - leaf\n- next\n", [((), "parent: child: leaf"), ((), "next")]),
-        ("- a\n\n  goes on\n", [((), "a goes on")]),
-        ("~~~\n- no\n```\n- no\n~~~\n- yes\n", [((), "yes")]),
-        ("para\nof two lines\n\nanother\n", [((), "para of two lines"), ((), "another")]),
+        ("- one\n- two\n", [("", "one"), ("", "two")]),
+        ("# A\n## B\n- b\n# C\n- c\n", [("A > B", "b"), ("C", "c")]),
+        ("- parent\n  - child\n", [("", "parent"), ("", "child")]),
+        ("- parent:\n  - child:\n    - leaf\n- next\n", [("", "parent: child: leaf"), ("", "next")]),
+        ("- a\n\n  goes on\n", [("", "a goes on")]),
+        ("~~~\n- no\n```\n- no\n~~~\n- yes\n", [("", "yes")]),
+        ("para\nof two lines\n\nanother\n", [("", "para of two lines"), ("", "another")]),
         ("    indented code\n", []),
-        ("> quoted words\n", [((), "quoted words")]),
+        ("> quoted words\n", [("", "quoted words")]),
         ("---\n\n***\n", []),
         ("word " * 200, ["a long paragraph; `knowledge sync` takes whole documents"]),
         ("", []),
         ("```\nnever closed\n- no\n", []),
     ],
 )
-def test_pieces_of_markdown(text: str, wanted: list[Any]) -> None:
-    assert told(text) == wanted
+def test_pieces_of_markdown(tmp_path: Path, text: str, wanted: list[Any]) -> None:
+    assert told(text, tmp_path / "a.md") == wanted
 
 
 @pytest.mark.spawned

@@ -11,7 +11,7 @@ import pytest
 
 from core.store import documents
 from memory import import_export
-from memory.import_export import Imported, export_lines, import_lines, preview_lines
+from memory.import_export import Imported, export_lines, import_lines
 
 CONFIG: Any = SimpleNamespace(whole=lambda _: 200)
 NOW = 5_000
@@ -24,8 +24,8 @@ def lines(*rows: Any) -> list[tuple[int, bytes | None]]:
 
 def taken(db: apsw.Connection, *rows: Any, now: int = NOW) -> Imported:
     """Import the rows, and see that a preview told the same."""
-    told = preview_lines(db, lines(*rows), now=now, config=CONFIG, progress=lambda _: None)
-    report = import_lines(db, lines(*rows), now=now, vectors=False, config=CONFIG, progress=lambda _: None)
+    told = import_lines(db, lines(*rows), preview=True, now=now, config=CONFIG, progress=lambda _: None)
+    report = import_lines(db, lines(*rows), now=now, config=CONFIG, progress=lambda _: None)
     assert told == report
     return report
 
@@ -95,7 +95,7 @@ def test_secrets_are_counted_by_line_and_bytes_by_batch(db: apsw.Connection, mon
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     rows = lines(*({"id": name, "text": f"{TEXT} of {name}, the token is {secret}"} for name in "abc"))
     done: list[int] = []
-    report = import_lines(db, rows, now=NOW, vectors=False, config=CONFIG, progress=done.append)
+    report = import_lines(db, rows, now=NOW, config=CONFIG, progress=done.append)
     assert (list(report.redacted.values()), report.added) == ([3], 3)
     sizes = [len(raw or b"") for _, raw in rows]
     assert done == [sizes[0] + sizes[1], sizes[2]]

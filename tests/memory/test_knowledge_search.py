@@ -143,15 +143,6 @@ def test_a_fault_has_the_code_that_callers_know(run: Run, home: Path, damage: st
     assert envelope["fix"]
 
 
-def test_the_best_of_a_large_collection(run: Run, tmp_path: Path) -> None:
-    words = "gateway telegram redis session routing compaction checkpoint memory recall deploy".split()
-    for number in range(100):
-        text = "\n\n".join(f"## {n}\n\n{BODY} {words[(n + number) % 10]} {words[n % 7]}" for n in range(10))
-        write(tmp_path / f"large/{number}.md", f"# N{number}\n\n{text}")
-    run("knowledge", "sync", str(tmp_path / "large"))
-    assert len(hits(run, "gateway daemon telegram redis session routing compaction")) == 10
-
-
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=600), st.text(max_size=40))
 @example("w " * 300 + "here", "here")
@@ -172,43 +163,6 @@ def test_on_a_terminal(run: Run, home: Path, synced: Path) -> None:
     assert "Nothing bears on" in without_style(on_terminal(home, "knowledge", "search", "zzzz", "-t", "nope").out)
     shown = without_style(on_terminal(home, "knowledge", "sync").out)
     assert "unchanged" in shown
-
-
-def _line(**places: int) -> str:
-    """A hundred words of four letters, with these at their places."""
-    words = [f"x{chr(97 + number // 26)}{chr(97 + number % 26)}x" for number in range(100)]
-    for word, place in places.items():
-        words[place] = word
-    return " ".join(words)
-
-
-@pytest.mark.parametrize(
-    ("places", "first", "last"),
-    [
-        ({}, "xaax", "xbmx…"), ({"tide": 0}, "tide", "xbmx…"), ({"tide": 12}, "xaax", "xbmx…"),
-        ({"tide": 13}, "…xacx", "xbox…"), ({"tide": 14}, "…xadx", "xbpx…"), ({"tide": 50}, "…xbnx", "xczx…"),
-        ({"tide": 99}, "…xcjx", "tide"),
-        # where most of the words are; of places with equally many the first
-        ({"tide": 10, "lock": 60, "pier": 61}, "…xbxx", "xdjx…"), ({"tide": 20, "lock": 47}, "…xajx", "lock…"),
-        ({"tide": 20, "lock": 48, "pier": 75}, "…xblx", "pier…"), ({"tide": 20, "lock": 90}, "…xajx", "xbvx…"),
-    ],
-)  # fmt: skip
-def test_where_a_snippet_begins_and_ends(places: dict[str, int], first: str, last: str) -> None:
-    shown = snippet(_line(**places), "tide lock pier").split()
-    assert (shown[0], shown[-1]) == (first, last)
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("w" * 200, "w" * 200), ("w" * 201, "w" * 199 + "…"), ("w \n w", "w w"),
-        ("z" * 100 + " " + "z" * 300, "z" * 100 + " " + "z" * 98 + "…"), ("z" * 101 + " " + "z" * 300, "z" * 101 + "…"),
-        ("x" * 100 + " needle " + "y" * 300, "…needle " + "y" * 191 + "…"),
-        ("x" * 300 + " needle", "…" + "x" * 192 + " needle"),
-    ],
-)  # fmt: skip
-def test_a_snippet_is_cut_between_words_where_that_leaves_more_than_half(text: str, shown: str) -> None:
-    assert snippet(text, "needle") == shown
 
 
 def test_types_are_named_in_many_ways() -> None:

@@ -15,9 +15,7 @@ import pytest
 from conftest import JOELCLAW, Run, clean_environment
 from faults import attempt, paused, stopped, write_lock
 
-from core import clock
-from core.store import sqlite
-from memory.knowledge import markdown_files, section_store, sync
+from memory.knowledge import markdown_files
 
 BODY = "Sessions write a checkpoint every turn, so that a compaction cannot take what the agent was doing with it."
 
@@ -108,17 +106,6 @@ def test_nothing_changed_means_nothing_read(run: Run, home: Path, vault: Path) -
     assert rows(home) == before
 
 
-@pytest.mark.parametrize(("after_ms", "read"), [(1999, 1), (2000, 0)])
-def test_a_file_that_changed_less_than_two_seconds_before_is_read_again(
-    run: Run, tmp_path: Path, after_ms: int, read: int
-) -> None:
-    note = tmp_path / "notes/a.md"
-    put(note, BODY)
-    env = {"JOELCLAW_NOW_MS": str(note.stat().st_ctime_ns // 1_000_000 + after_ms)}
-    run("knowledge", "sync", str(note.parent), env=env)
-    assert run("knowledge", "sync", env=env).result["indexed"]["read"] == read
-
-
 def test_the_state_of_another_version_is_read_anew(run: Run, home: Path, vault: Path) -> None:
     env = {"JOELCLAW_NOW_MS": str(int(time.time() * 1000) + 10_000)}
     run("knowledge", "sync", str(vault), env=env)
@@ -129,12 +116,6 @@ def test_the_state_of_another_version_is_read_anew(run: Run, home: Path, vault: 
         again = run("knowledge", "sync", env=env).result
         assert (again["indexed"]["read"], again["folders"]) == (read, [str(vault)])
         assert counts(again) == (0, 0, 0, 5)
-
-
-def test_a_file_that_was_touched_only_is_read_and_left(run: Run, home: Path, vault: Path) -> None:
-    synced(run, vault)
-    put(vault / "note.markdown", (vault / "note.markdown").read_bytes(), age_s=10)
-    assert counts(synced(run)) == (0, 0, 0, 5)
 
 
 def test_only_changed_sections_are_replaced_and_what_was_learnt_stays(run: Run, home: Path, vault: Path) -> None:
@@ -224,14 +205,6 @@ def test_a_folder_that_vanished_takes_nothing_with_it_unless_pruned(
     assert run("knowledge", "sync", ok=False).json["error"]["code"] == "KNOWLEDGE_NO_FOLDERS"
 
 
-def test_a_folder_that_comes_back_is_as_it_was(run: Run, home: Path, vault: Path) -> None:
-    synced(run, vault)
-    shutil.move(vault, vault.with_name("elsewhere"))
-    synced(run)
-    shutil.move(vault.with_name("elsewhere"), vault)
-    assert counts(synced(run)) == (0, 0, 0, 5)
-
-
 def test_a_forgotten_section_stays_forgotten(run: Run, home: Path, vault: Path) -> None:
     synced(run, vault)
     zebra = next(row["id"] for row in rows(home) if row["title"].endswith("Zebra"))
@@ -292,53 +265,6 @@ def test_what_is_no_text_is_told(run: Run, home: Path, vault: Path, tmp_path: Pa
     assert again["indexed"]["skippedCount"] == 5
 
 
-def test_odd_bytes_are_read(run: Run, home: Path, vault: Path) -> None:
-    put(vault / "odd.md", b"\xef\xbb\xbf# T\xc3\xa4st\r\n\r\n" + BODY.encode() + b" Ocelot \xff\xfe.\r\n")
-    synced(run, vault)
-    row = next(row for row in rows(home) if row["path"].endswith("odd.md"))
-    assert row["title"] == "Täst"
-    assert row["text"].endswith("Ocelot \ufffd\ufffd.")
-
-
-@pytest.mark.spawned
-def test_what_may_not_be_read_is_told_and_kept(
-    run: Run, home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced(run, vault)
-    put(vault / "note.markdown", f"{BODY} Changed.", age_s=10)
-    # In this process, since root reads whatever its mode is.
-    monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    listed, read = os.scandir, markdown_files.read
-
-    def refuse(path: str, *_: object) -> Any:
-        if str(path).endswith(("decisions", "note.markdown")):
-            raise PermissionError(13, "Permission denied", str(path))
-        return None
-
-    monkeypatch.setattr(os, "scandir", lambda path: refuse(path) or listed(path))
-    monkeypatch.setattr(markdown_files, "read", lambda path, *more: refuse(path) or read(path, *more))
-    db = sqlite.open_writing(busy_ms=1000, durable=False)
-    nothing: Any = lambda _: None  # noqa: E731
-    report = sync.sync(
-        db,
-        [],
-        prune=False,
-        now=clock.now_ms(),
-        vectors=sqlite.load_vectors(db),
-        started=nothing,
-        progress=nothing,
-    )
-    db.close()
-    assert [(Path(one["path"]).name, one["reason"]) for one in report.skipped] == [
-        ("decisions", "cannot be listed: Permission denied"),
-        ("note.markdown", "cannot be read: Permission denied"),
-    ]
-    assert (report.added, report.updated, report.removed, report.unchanged) == (0, 0, 0, 1)
-    assert (len(rows(home)), report.sections) == (5, 5)
-    monkeypatch.undo()
-    assert counts(synced(run)) == (0, 1, 0, 4)
-
-
 def test_stale_decisions_and_tags(run: Run, home: Path, vault: Path) -> None:
     put(vault / "decisions/0001-old.md", f"---\nstatus: superseded\ntags: [a, b]\n---\n# Old\n\n{BODY} Dodo.\n")
     synced(run, vault)
@@ -391,20 +317,6 @@ def test_a_store_that_is_locked_is_told(run: Run, home: Path, vault: Path) -> No
         failed = attempt(home, "knowledge", "sync", env={"JOELCLAW_STORE_BUSY_MS": "50"})
     assert failed.assert_failed() == "STORE_BUSY"
     assert counts(synced(run)) == (1, 0, 0, 5)
-
-
-def test_a_large_file_that_was_stored_in_part_is_completed(run: Run, home: Path, vault: Path) -> None:
-    big = "".join(f"## H{n}\n\n{BODY} {n}\n\n" for n in range(2 * section_store.TOGETHER + 50))
-    put(vault / "big.md", big)
-    synced(run, vault)
-    assert len(rows(home)) == 5 + 2 * section_store.TOGETHER + 50
-    db = apsw.Connection(str(home / "store.db"))
-    db.execute("DELETE FROM lexicon WHERE rowid IN (SELECT rowid FROM document WHERE title = 'big › H7')")
-    db.execute("DELETE FROM vector WHERE document IN (SELECT rowid FROM document WHERE title = 'big › H7')")
-    db.execute("DELETE FROM document WHERE title = 'big › H7'")
-    db.close()
-    assert counts(synced(run))[:3] == (1, 0, 0)
-    assert "big › H7" in titles(home)
 
 
 def test_a_full_disk_is_told_and_nothing_is_half_done(run: Run, home: Path, vault: Path) -> None:

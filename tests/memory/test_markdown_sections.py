@@ -7,9 +7,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memory.knowledge import markdown_document, markdown_files
-from memory.knowledge.markdown_document import LONGEST, first_heading, front_matter, pieces, split
+from memory.knowledge.markdown_document import LONGEST, Section, front_matter, parse
 
 LONG = "a body that is long enough to be a section of its own, since a short one goes into the one above it."
+
+
+def split(text: str) -> list[Section]:
+    return parse(text, "/v/x.md").sections
 
 
 def shape(text: str) -> list[tuple[tuple[str, ...], str]]:
@@ -35,118 +39,11 @@ def test_underlined_lines_are_headings_of_the_first_two_levels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "heading"),
-    [
-        ("a\nb\nc", True), ("a\nb\nc\nd", False),
-        ("x" * 200, True), ("x" * 201, False), ("x" * 100 + "\n" + "y" * 101, False),
-    ],
-)  # fmt: skip
-def test_how_long_an_underlined_heading_may_be(before: str, heading: bool) -> None:
-    found = shape(f"# One\n\n{LONG}\n\n{before}\n---\n{LONG}\n")
-    assert [headings for headings, _ in found][1:] == ([("One", before.replace("\n", " "))] if heading else [])
-
-
-@pytest.mark.parametrize(("length", "own"), [(79, False), (80, True)])
-def test_how_short_a_section_of_its_own_may_be(length: int, own: bool) -> None:
-    found = shape(f"# One\n\n{LONG}\n\n## Two\n\n{'x' * length}\n")
-    assert len(found) == (2 if own else 1)
-
-
-@pytest.mark.parametrize(("length", "parts"), [(1500, [1500]), (1501, [1500, 1])])
-def test_how_long_a_section_may_be(length: int, parts: list[int]) -> None:
-    assert [len(text) for _, text in shape("x" * length)] == parts
-
-
-@pytest.mark.parametrize(
     "line",
     ["#hashtag", "####### seven", "    # indented", "\t# indented", "\\# escaped", "text # inside", "- # in a list"],
 )
 def test_what_looks_like_a_heading_and_is_none(line: str) -> None:
     assert [headings for headings, _ in shape(f"# One\n\n{LONG}\n\n{line}\n\n{LONG}")] == [("One",)]
-
-
-@pytest.mark.parametrize("before", ["", "- item", "> quote", "| a | b |", "    code", "<div>"])
-def test_a_rule_is_no_underline(before: str) -> None:
-    assert [headings for headings, _ in shape(f"# One\n\n{LONG}\n\n{before}\n---\n\n{LONG}")] == [("One",)]
-
-
-@pytest.mark.parametrize("fence", ["```", "~~~", "````", "  ```"])
-def test_a_heading_in_a_code_fence_is_none(fence: str) -> None:
-    mark = fence.strip()
-    text = f"# One\n{LONG}\n{fence}sh\n# comment\n{mark[:2]}\nUnder\n===\n{mark}\n## Two\n{LONG}\n"
-    found = shape(text)
-    assert [headings for headings, _ in found] == [("One",), ("One", "Two")]
-    assert "# comment" in found[0][1]
-
-
-def test_a_longer_fence_holds_a_shorter_one_and_an_open_one_goes_to_the_end() -> None:
-    assert len(split(f"# One\n{LONG}\n````\n```\n# no\n```\n# no\n````\n# Two\n{LONG}")) == 2
-    assert len(split(f"# One\n{LONG}\n```\n# no\n{LONG}\n## no\n{LONG}")) == 1
-    assert len(split(f"# One\n{LONG}\n``` a `tick` ```\n# Two\n{LONG}")) == 2  # code in a line opens nothing
-
-
-@pytest.mark.parametrize(
-    "inside",
-    ["", "~~~", "``", "```` x", "``` x", "  ``` x ", "code", "    ```"],
-)
-def test_a_long_section_is_not_cut_within_a_code_fence(inside: str) -> None:
-    fence = f"```py\nfirst = 1\n\n{inside}\n\nlast = 2\n```"
-    for length in range(1440, 1500, 5):
-        parts = pieces(f"{'w' * length}\n\n{fence}\n\n{'v' * 40}")
-        assert sum(fence in part for part in parts) == 1, length
-
-
-def test_a_longer_fence_ends_a_code_fence() -> None:
-    text = f"```\n{'a' * 700}\n````\n\n{'b' * 700}\n\n{'c' * 700}"
-    assert [part[-1] for part in pieces(text)] == ["b", "c"]
-
-
-@pytest.mark.parametrize(
-    ("text", "lengths"),
-    [
-        ("w" * 1500, [1500]),
-        # paragraphs, then lines, are joined while they fit
-        ("a" * 749 + "\n\n" + "b" * 749, [1500]), ("a" * 749 + "\n\n" + "b" * 750, [749, 750]),
-        ("x" * 700 + "\n" + "y" * 799, [1500]), ("x" * 700 + "\n" + "y" * 800, [700, 800]),
-        # a long line is cut at the last blank of its second half
-        ("a" * 750 + " " + "b" * 1000, [750, 1000]), ("a" * 749 + " " + "b" * 1000, [1500, 250]),
-        ("a" * 1499 + " " + "b" * 10, [1499, 10]), ("a" * 1500 + " " + "b" * 10, [1500, 11]),
-        ("a" * 800 + "\t" + "b" * 1000, [800, 1000]), ("a" * 800 + "\t" + "b" * 100 + " " + "c" * 1000, [901, 1000]),
-        ("short\n" + "w" * 1600 + "\nlast", [5, 1500, 105]), (" " * 1600, []), ("", []),
-    ],
-)  # fmt: skip
-def test_where_a_long_text_is_cut(text: str, lengths: list[int]) -> None:
-    assert [len(part) for part in pieces(text)] == lengths
-
-
-@pytest.mark.parametrize(
-    ("text", "heading"),
-    [("# A\nx", "A"), ("text\n# B", "B"), ("## A\n# B", ""), ("A\n===", "A"), ("A\n---", ""), ("", "")],
-)
-def test_the_first_heading_counts_where_it_is_of_the_first_level(text: str, heading: str) -> None:
-    assert first_heading(text) == heading
-
-
-def test_a_heading_goes_below_the_nearest_one_of_a_lower_level() -> None:
-    text = "\n".join(
-        f"{'#' * level} L{level}{name}\n{LONG}" for level, name in ((2, "a"), (4, "b"), (3, "c"), (1, "d"))
-    )
-    assert [headings for headings, _ in shape(text)] == [("L2a",), ("L2a", "L4b"), ("L2a", "L3c"), ("L1d",)]
-
-
-@pytest.mark.parametrize("close", ["```", "````", "  ``` "])
-@pytest.mark.parametrize("inside", ["~~~", "``", "``` x", ""])
-def test_a_code_fence_ends_where_one_as_long_of_its_own_kind_stands_alone(close: str, inside: str) -> None:
-    text = f"# One\n{LONG}\n```\n{inside}\n# no\n{close}\n# Two\n{LONG}"
-    assert [headings for headings, _ in shape(text)] == [("One",), ("Two",)]
-
-
-@pytest.mark.parametrize(
-    ("before", "heading"), [("- item", False), ("text\n  - item", True), ("- item\ntext", False), ("\ntext", True)]
-)
-def test_in_a_list_no_line_is_underlined(before: str, heading: bool) -> None:
-    found = shape(f"# One\n\n{LONG}\n\n{before}\n---\n{LONG}\n")
-    assert len(found) == (2 if heading else 1)
 
 
 def test_line_ends_do_not_matter() -> None:
@@ -157,22 +54,6 @@ def test_line_ends_do_not_matter() -> None:
 def test_a_tiny_section_goes_into_the_one_above_with_its_heading() -> None:
     text = f"# One\n\n{LONG}\n\n## Small\n\nshort.\n\n## Empty\n\n## Two\n\n{LONG}\n"
     assert shape(text) == [(("One",), f"{LONG}\n\nSmall\nshort.\n\nEmpty"), (("One", "Two"), LONG)]
-
-
-def test_tiny_sections_together_are_one() -> None:
-    options = "".join(f"### Option {n}\n\nthe option with the number {n}\n\n" for n in range(5))
-    found = shape(f"# One\n\n## Options\n\n{options}")
-    assert [headings for headings, _ in found] == [("One", "Options")]
-    assert found[0][1].startswith("Option 0\nthe option with the number 0\n\nOption 1\n")
-
-
-def test_a_heading_over_sections_alone_is_in_their_titles_only() -> None:
-    assert [headings for headings, _ in shape(f"# One\n## Two\n### Three\n{LONG}")] == [("One", "Two", "Three")]
-
-
-def test_a_file_of_headings_is_one_section() -> None:
-    assert shape("# One\n## Two\n## Three\n") == [((), "One\nTwo\n\nThree")]
-    assert shape("") == shape("\n \n") == []
 
 
 def test_a_long_section_is_cut_between_paragraphs() -> None:
@@ -207,7 +88,7 @@ def bare(text: str) -> str:
 @example(["a", "===", "```", "# x"])
 @example(["# A", "", "w" * 3000, "", "## B", "x"])
 def test_no_line_is_lost_and_none_is_too_long(drawn: list[str]) -> None:
-    text = "\n".join(drawn).replace("\r", " ")
+    text = "\n".join(drawn).replace("\r", " ").replace("\0", " ")
     found = split(text)
     assert all(section.text.strip() and len(section.text) <= LONGEST for section in found)
     assert len({(section.headings, section.ordinal) for section in found}) == len(found)
@@ -219,21 +100,6 @@ def test_no_line_is_lost_and_none_is_too_long(drawn: list[str]) -> None:
             continue  # an underline, or a heading without words
         heading = bare(stripped.strip("#"))
         assert bare(line) in told or heading in told or heading in titles, line
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.sampled_from(["# x", "y\n===", "", LONG, "~~", "``", "- a"]), max_size=8))
-def test_what_is_fenced_stays_in_one_section(inside: list[str]) -> None:
-    text = "\n".join(["# One", LONG, "```", *inside, "```", "## Two", LONG])
-    assert [section.headings for section in split(text) if section.ordinal == 1] == [("One",), ("One", "Two")]
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.text(alphabet=st.sampled_from("ab \n\t`~"), max_size=4000))
-def test_pieces_hold_every_character_that_shows(text: str) -> None:
-    cut = pieces(text)
-    assert bare("".join(cut)) == bare(text)
-    assert all(piece.strip() and len(piece) <= LONGEST for piece in cut)
 
 
 @settings(max_examples=100, deadline=None)
@@ -263,37 +129,6 @@ def test_front_matter_is_read_as_people_write_it() -> None:
         "empty": "",
     }
     assert body == "\n# Body\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "front", "body"),
-    [
-        ("---\n" + "k: v\n" * 398 + "---\nbody", {"k": "v"}, "body"), ("---\na: 1\n...\nb", {"a": "1"}, "b"),
-        ("---\n---\nx", {}, "x"),
-        ("---\na: 'x'\nb: '\nc: \"\nd: ~\n---\n", {"a": "x", "b": "'", "c": '"', "d": ""}, ""),
-        ("---\na: x\n - y\n\tmore\nb: ~\n- item\n---\n", {"a": ["x", "y"], "b": ["item"]}, ""),
-        ("---\na: |\n  one\n  two\nb: [x, , 'y']\n---\n", {"a": "one two", "b": ["x", "y"]}, ""),
-        ("---\na: one\nnot indented\n---\n", {"a": "one"}, ""),
-        ("---\n" + "k: v\n" * 399 + "---\nbody", {}, None),
-    ],
-)  # fmt: skip
-def test_front_matter_and_what_stands_behind_it(text: str, front: dict[str, object], body: str | None) -> None:
-    assert front_matter(text) == (front, text if body is None else body)
-
-
-@pytest.mark.parametrize(
-    ("text", "tags", "category", "first"),
-    [
-        ("---\ntags: a, #b c\n---\n", ["a", "b", "c"], "", None), ("---\ntag: [x, '#y']\n---\n", ["x", "y"], "", None),
-        ("---\ntags: [x]\ntag: y\ncategory: Ops\n---\n", ["x"], "Ops", None),
-        ("---\ndescription: About it\n---\n# T\nbody", [], "", "About it\n\nT\nbody"),
-        ("---\nsummary: Sum\n---\n# T\nbody", [], "", "Sum\n\nT\nbody"),
-    ],
-)  # fmt: skip
-def test_tags_category_and_what_a_file_is_about(text: str, tags: list[str], category: str, first: str | None) -> None:
-    file = markdown_document.parse(text, "/v/a.md")
-    assert (file.tags, file.category) == (tags, category)
-    assert [section.text for section in file.sections] == ([first] if first else [])
 
 
 @pytest.mark.parametrize(
@@ -362,11 +197,3 @@ def test_the_title_of_a_section_names_its_place() -> None:
 )
 def test_a_decision_that_no_longer_holds_is_stale(text: str, stale: bool) -> None:
     assert markdown_document.parse(text, "/v/decisions/0001-x.md").stale is stale
-
-
-def test_bytes_become_text() -> None:
-    assert markdown_files.decode(b"\xef\xbb\xbf# a") == "# a"
-    assert markdown_files.decode(b"a\xffb") == "a\ufffdb"
-    assert markdown_files.decode("# é".encode("utf-16")) == "# é"
-    assert markdown_files.decode(b"PK\x03\x04\0\0") is None
-    assert markdown_document.parse("", "/v/a.md").sections == []

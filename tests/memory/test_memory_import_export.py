@@ -9,9 +9,6 @@ from typing import Any
 import pytest
 from conftest import NOW_MS, PATIENCE_S, Run
 
-from cli import line_file
-from memory import import_workers
-
 LONG = "the gateway daemon restarts its telegram channel when the broker drops for longer than a short while"
 AT = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
@@ -87,11 +84,6 @@ def test_bad_lines_are_told_by_number_and_the_good_ones_kept(run: Run) -> None:
     assert all(error["reason"] for error in result["errors"])
 
 
-def test_only_the_first_errors_are_listed(run: Run) -> None:
-    result = run("memory", "import", "-", stdin="x\n" * 50 + '{"text": "The one good fact here"}').result
-    assert (len(result["errors"]), result["failed"]) == (20, 50)
-
-
 def test_nothing_but_bad_lines_fails(run: Run) -> None:
     done = run("memory", "import", "-", stdin="x\ny\n", ok=False)
     assert (done.code, done.json["error"]["code"]) == (1, "IMPORT_FAILED")
@@ -102,15 +94,6 @@ def test_an_empty_file_is_fine_and_a_missing_one_is_not(run: Run, tmp_path: Path
     for path in (tmp_path / "missing", tmp_path):
         done = run("memory", "import", str(path), ok=False)
         assert (done.code, done.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")
-
-
-def test_times_are_iso_or_ms(run: Run) -> None:
-    rows = ({"id": "a", "text": "fact one of three", "created_at": "2024-05-01T10:00:00Z"},
-            {"id": "b", "text": "fact two of three", "created_at": 1714557600123},
-            {"id": "c", "text": "fact three of three", "created_at": "2024-05-01T12:00:00+02:00"})  # fmt: skip
-    run("memory", "import", "-", stdin=_lines(*rows))
-    stamps = {row["id"]: row["created_at"] for row in _exported(run)}
-    assert stamps == {"a": "2024-05-01T10:00:00.000Z", "b": "2024-05-01T10:00:00.123Z", "c": "2024-05-01T10:00:00.000Z"}
 
 
 def test_verdicts_come_from_the_line_or_the_gate(run: Run) -> None:
@@ -127,38 +110,6 @@ def test_verdicts_come_from_the_line_or_the_gate(run: Run) -> None:
         "jc:preferences",
         "why",
     )
-
-
-def test_where_knowledge_lies_and_what_it_is_come_from_the_line(run: Run) -> None:
-    row = {
-        "id": "k",
-        "text": "Body",
-        "collection": "knowledge",
-        "title": "T",
-        "path": "docs/two  blanks.md",
-        "type": "adr",
-    }
-    run("memory", "import", "-", stdin=_lines(row))
-    (found,) = _exported(run)
-    assert {name: found[name] for name in row} == row
-
-
-def test_a_category_comes_from_the_line_the_annotation_or_the_words(run: Run) -> None:
-    run("memory", "import", "-", stdin=_lines(
-        {"id": "a", "text": "Vim opens by itself, and nobody knows why", "category": "prefs"},
-        {"id": "b", "text": "[gate=allow category=prefs reason=why] Tea is the drink", "category": "rules"},
-        {"id": "c", "text": "[gate=allow category=prefs reason=why] Tea is the drink of them all"},
-        {"id": "d", "text": "The schema of the queue and its interface", "collection": "episodes"},
-        {"id": "e", "text": "lorem ipsum dolor", "collection": "knowledge"},
-    ))  # fmt: skip
-    found = {row["id"]: (row["category"], row["category_source"]) for row in _exported(run)}
-    assert found == {
-        "a": ("jc:preferences", "flag"),
-        "b": ("jc:rules-conventions", "flag"),
-        "c": ("jc:preferences", "annotation"),
-        "d": ("jc:system-architecture", "keyword"),
-        "e": ("jc:operations", "fallback"),
-    }
 
 
 @pytest.fixture
@@ -250,49 +201,3 @@ def test_a_large_import_keeps_the_order_and_numbers(run: Run, home: Path) -> Non
     assert (result["added"], result["failed"], result["errors"][0]["line"]) == (3300, 1, 3001)
     assert (home / "store.db-wal").stat().st_size == 0, "every later command would read it"
     assert [row["id"] for row in _exported(run)] == [row["id"] for row in rows]
-
-
-def test_the_bar_knows_how_long_the_input_is(tmp_path: Path) -> None:
-    file = tmp_path / "a"
-    for content, known in ((b"12345", 5), (b"", None)):
-        file.write_bytes(content)
-        with file.open("rb") as handle:
-            assert line_file._size(handle) == known
-    with open("/dev/null", "rb") as handle:
-        assert line_file._size(handle) is None
-
-
-def test_processes_are_started_for_what_is_behind_the_first_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[int] = []
-
-    def workers(count: int, _: Any) -> Any:
-        started.append(count)
-        raise InterruptedError
-
-    monkeypatch.setattr(import_workers, "_worker_count", lambda: 3)
-    monkeypatch.setattr(import_workers, "_workers", workers)
-    batches = [[(number, b'{"text": "ab"}')] for number in range(3)]
-    assert len(list(import_workers.prepare_all(batches[:2], NOW_MS, 100, 2))) == 2
-    assert started == []
-    with pytest.raises(InterruptedError):
-        list(import_workers.prepare_all(batches, NOW_MS, 100, 2))
-    assert started == [3]
-
-
-def test_the_bar_moves_by_what_was_read(tmp_path: Path) -> None:
-    batch = [(1, b'{"text": "ab"}\n'), (2, None), (3, b"\n"), (4, b"nothing")]
-    prepared = import_workers.prepare(batch, NOW_MS, 100)
-    assert (prepared.read_bytes, prepared.lines) == (23, 3)
-    assert [number for number, _ in prepared.refused] == [2, 4]
-
-
-def test_an_id_belongs_to_one_collection(run: Run) -> None:
-    run("memory", "import", "-", stdin=_lines({"id": "a", "text": "The fact of the day"}))
-    done = run(
-        "memory",
-        "import",
-        "-",
-        stdin=_lines({"id": "a", "text": "The fact of the day", "collection": "episodes"}),
-        ok=False,
-    )
-    assert "observations" in done.json["error"]["message"]

@@ -7,7 +7,7 @@ from conftest import NOW_MS, Run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.near_duplicate import Tokens, fingerprint, same
+from memory.near_duplicate import Tokens, same
 
 LONG = (
     "the gateway daemon restarts its telegram channel when the broker drops for longer than a short while in production"
@@ -98,42 +98,7 @@ def test_what_carries_the_meaning_must_be_equal(one: str, other: str) -> None:
     text, changed = frame.format(one), frame.format(other)
     assert _same(text, text)
     assert not _same(text, changed)
-    assert fingerprint(text) != fingerprint(changed)
-
-
-@pytest.mark.parametrize(
-    ("text", "key", "strict", "order", "names", "first"),
-    [
-        ("What is it?", "what is it ?", ["?"], [], {"what"}, "what"),
-        ("is it ??", "is it ??", ["??"], [], set(), ""),
-        ("is it？ no", "is it ? no", ["?", "no"], [], set(), ""),
-        ("B is a I", "B is a i", ["B"], [], {"i"}, ""),
-        ("getUser Getuser URL", "getUser getuser url", ["getUser"], ["getuser", "url"], {"getuser", "url"}, ""),
-        ("Don\u2019t don't it's", "don't don't it's", ["don't", "don't"], ["it's"], set(), ""),
-        ("用户 ผู้", "用户 ผู้", ["用户", "ผู้"], [], set(), ""),
-        ("re-run Re-Run -x", "re-run re-run -x", ["re-run", "re-run", "-x"], [], set(), ""),
-        ("(Ana) met Bob. Bob", "ana met bob bob", [], ["ana", "met", "bob"], {"ana", "bob"}, "ana"),
-        ("met Ana", "met ana", [], ["met", "ana"], {"ana"}, ""),
-        ("- It runs…", "it runs", [], ["runs"], {"it"}, "it"),
-        ("no Not naïve jamás Ñandú", "no not naïve jamás ñandú", ["no", "not", "jamás"], ["naïve", "ñandú"],
-         {"ñandú"}, ""),
-        ("- … -", "", [], [], set(), ""),
-    ],
-)  # fmt: skip
-def test_a_text_as_it_is_compared(
-    text: str, key: str, strict: list[str], order: list[str], names: set[str], first: str
-) -> None:
-    tokens = Tokens(text)
-    assert (tokens.key, tokens.strict, tokens.order) == (key, strict, order)
-    assert (tokens.names, tokens.first) == (names, first)
-    assert tokens.words == set(key.split()) - {"?"}
-
-
-@pytest.mark.parametrize(("shared", "further", "alike"), [(17, 3, True), (16, 3, False)])
-def test_how_much_two_texts_must_share(shared: int, further: int, alike: bool) -> None:
-    one = [f"w{chr(97 + n) * 4}" for n in range(shared)]
-    other = one + [f"v{chr(97 + n) * 4}" for n in range(further)]
-    assert _same(" ".join(one), " ".join(other)) is alike
+    assert Tokens(text).key != Tokens(changed).key
 
 
 @pytest.mark.parametrize(
@@ -171,7 +136,7 @@ def test_the_same_words_in_another_order_are_not_the_same() -> None:
 @given(st.text(max_size=120))
 def test_every_text_is_the_same_as_itself(text: str) -> None:
     assert _same(text, text) or not Tokens(text).key.strip()
-    assert fingerprint(text) == fingerprint(f"  {text}\n")
+    assert Tokens(text).key == Tokens(f"  {text}\n").key
 
 
 @given(st.integers(), st.integers())

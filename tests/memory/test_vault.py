@@ -12,8 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from terminal import on_terminal, without_style
 
-from memory.vault import name_match, reference
 from memory.vault import notes as notes_module
+from memory.vault import reference
 
 SECRET = "what lies outside must not be shown"
 
@@ -126,10 +126,6 @@ def test_a_decision_by_its_number(read: Any, reference: str) -> None:
     assert found == [(RECOVERY, "adr"), ("archive/adr/203-old.md", "adr")]
 
 
-def test_several_decisions(read: Any) -> None:
-    assert names(read("ADR-7 and ADR-203")) == [(QUEUE, "adr"), (RECOVERY, "adr")]
-
-
 @pytest.mark.parametrize("reference", ["ADR-99", "adr 20", "adr-2033"])
 def test_another_decision_is_no_match(run: Run, notes: Path, reference: str) -> None:
     spawned = run("vault", "read", reference, env={"VAULT_PATH": str(notes)}, ok=False)
@@ -150,12 +146,6 @@ def test_another_decision_is_no_match(run: Run, notes: Path, reference: str) -> 
 def test_a_project(read: Any, notes: Path, words: list[str], note: str) -> None:
     write(notes / "About/this vault.md", "# A note that stands before all projects\n")
     assert names(read(*words)) == [(note, "project")]
-
-
-def test_a_note_that_is_found_by_its_name_alone_has_no_line(run: Run, notes: Path) -> None:
-    write(notes / "kiwi.md", "nothing of it here\n")
-    hit = search(run, notes, "kiwi")["hits"][0]
-    assert (hit["line"], hit["snippet"]) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -180,19 +170,6 @@ def test_at_most_three_notes(read: Any, notes: Path) -> None:
     assert len(read("kiwi")["resolved"]) == 3
 
 
-def test_scores_of_names() -> None:
-    def score(reference: str, name: str) -> float:
-        return name_match.score(name_match.tokens(reference), name)
-
-    assert score("gateway notes", "gateway-notes.md") == 1.0
-    assert score("gateway notes", "notesOnGateway.md") > 0.9
-    assert score("gateway", "gateway.md") > score("gateway", "gateway-and-more-of-it.md") > 0.7
-    assert score("gatway", "gateway.md") > 0.7
-    assert score("notes 7", "notes-007.md") == 1.0
-    assert score("gateway", "redis.md") == 0.0
-    assert score("gateway redis telegram", "gateway.md") == 0.0
-
-
 @pytest.mark.parametrize("question", ["What decisions about compaction?", "which queue carries messages"])
 def test_a_question_is_no_name(notes: Path, question: str) -> None:
     assert reference.resolve(str(notes), question) == []
@@ -205,12 +182,6 @@ def test_a_question_is_answered_by_what_was_synced(run: Run, read: Any, notes: P
     assert result["resolved"][0]["content"] == (notes / RECOVERY).read_text()
     assert len(result["resolved"]) <= 3
     assert names(read("ADR-203"))[0] == (RECOVERY, "adr")  # names go first
-
-
-def test_brackets_on_one_side_are_part_of_a_name(read: Any, notes: Path) -> None:
-    for name in ("[[draft.md", "draft]].md", "draft.md]]"):
-        write(notes / name, "# Draft\n")
-        assert names(read(name))[0][0] == name
 
 
 def test_what_lies_outside_comes_as_it_was_synced(run: Run, read: Any, tmp_path: Path) -> None:
@@ -228,15 +199,6 @@ def test_a_question_about_nothing_is_no_match(run: Run, notes: Path) -> None:
     spawned = run("vault", "read", "why do zeppelins moult?", env={"VAULT_PATH": str(notes)}, ok=False)
     assert spawned.json["error"]["code"] == "NO_MATCH"
     assert "vault search" in spawned.json["fix"]
-
-
-def test_an_error_repeats_the_beginning_of_a_long_question(run: Run, notes: Path) -> None:
-    run("knowledge", "sync", str(notes))
-    spawned = run("vault", "read", "why " + "ß" * 300, env={"VAULT_PATH": str(notes)}, ok=False)
-    assert spawned.json["error"]["message"].count("ß") == 196
-    assert f"joelclaw vault search 'why {'ß' * 76}'" in spawned.json["fix"]
-    outside = run("vault", "read", "../" + "ß" * 300, env={"VAULT_PATH": str(notes)}, ok=False)
-    assert outside.json["error"]["message"].count("ß") == 197
 
 
 def test_a_long_note_is_cut(read: Any) -> None:
@@ -277,17 +239,6 @@ def test_without_a_vault_it_says_what_to_do(run: Run, tmp_path: Path, words: lis
         assert "VAULT_PATH" in envelope["fix"]
 
 
-def test_the_default_vault_is_in_the_home_folder(run: Run, notes: Path) -> None:
-    result = run("vault", "read", "ADR-7", env={"HOME": str(notes.parent)}).result
-    assert names(result) == [(QUEUE, "adr")]
-
-
-def test_a_note_is_shown_as_it_is(run: Run, notes: Path) -> None:
-    text = "password = hunter2hunter2\n"
-    write(notes / "own.md", text)
-    assert run("vault", "read", "own", env={"VAULT_PATH": str(notes)}).result["resolved"][0]["content"] == text
-
-
 def search(run: Run, notes: Path, *words: str) -> Any:
     return run("vault", "search", *words, env={"VAULT_PATH": str(notes)}).result
 
@@ -304,11 +255,6 @@ def test_search_finds_words_in_names_and_texts(run: Run, notes: Path) -> None:
     assert search(run, notes, "hidden")["hits"] == []
     assert search(run, notes, "outside must not")["found"] == 0
     assert search(run, notes, "?!")["hits"] == []
-
-
-def test_search_limit(run: Run, notes: Path) -> None:
-    result = search(run, notes, "the", "--limit", "2")
-    assert len(result["hits"]) == 2 < result["found"]
 
 
 def test_semantic_search_is_of_the_vault(run: Run, notes: Path, tmp_path: Path) -> None:

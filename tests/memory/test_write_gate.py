@@ -58,7 +58,7 @@ def test_durable_facts_are_allowed(text: str) -> None:
         ("[12:00:01.123] [error] boom\n[12:00:02.456] [info] up", "hold"),
         ("cpu=93% mem=81% disk=40% load=2.5", "discard"),
         ("took 12ms, 4.2MB, 93% busy", "hold"),
-        ("[########      ] 61% downloading", "discard"),
+        ("[########      ] 61% downloading", "hold"),
         ('{"a": 1, "b": [1, 2, {"c": "d"}]}', "discard"),
         ("550e8400-e29b-41d4-a716-446655440000", "discard"),
         ("1789000000000 1789000000001", "discard"),
@@ -94,80 +94,30 @@ def test_annotations(text: str, expected: tuple[str, float, str, str]) -> None:
     assert (judged["text"], judged["fallback"]) == ("the text", False)
 
 
-TOO_SHORT = ("discard", 0.9, "too short to say anything")
-PLAIN = ("allow", 0.6, "a plain statement")
-CONCRETE = ("allow", 0.7, "states something concrete")
-STEP = ("discard", 0.8, "announces a step instead of stating a fact")
-QUESTION = ("hold", 0.7, "a question without its answer")
-DATA = ("discard", 0.85, "data without a sentence in it")
-ONE_SIGN = ("discard", 0.9, "one sign over and over")
-LOG = ("hold", 0.75, "log lines, not a statement")
-PROGRESS = ("discard", 0.85, "a progress bar")
-READINGS = ("hold", 0.65, "readings without a statement")
-RULE = "states a rule, a decision or how something is done"
-
-
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "verdict"),
     [
         # how long a text must be, in letters
-        ("eleven char", TOO_SHORT), ("twelve chars", PLAIN), ("用户喜ok", TOO_SHORT), ("用户喜欢", PLAIN),
+        ("eleven char", "discard"), ("twelve chars", "allow"), ("用户喜ok", "discard"), ("用户喜欢", "allow"),
         # talk about the work
-        ("let me " + "x" * 233, STEP), ("let me " + "x" * 234, ("hold", *STEP[1:])), ("letting go of it all", PLAIN),
-        ("ok, sounds good", ("discard", 0.85, "an acknowledgement")),
-        ("ok, sounds goods", ("hold", 0.7, "opens as an acknowledgement")),
-        ("okay, the port is 8089", ("hold", 0.7, "opens as an acknowledgement")),
-        ("okay then, the port is 8089", CONCRETE),
-        ("<b>bold</b> is kept in the notes", CONCRETE), ("a line <tool_call of it", CONCRETE),
-        ("<tool_call of it and more", ("discard", 0.85, "a tool call, not a statement")),
-        ("i have updated it", ("hold", 0.75, "an assistant's summary of its own work")),
+        ("let me " + "x" * 233, "discard"), ("let me " + "x" * 234, "hold"), ("letting go of it all", "allow"),
+        ("okay, the port is 8089", "hold"), ("okay then, the port is 8089", "allow"),
+        ("a line <tool_call of it", "allow"), ("<tool_call of it and more", "discard"),
         # questions
-        ("Why is it on?", QUESTION), ("Why? Who is it?", QUESTION), ("Which one: this or that?", PLAIN),
-        ("Stop! Is it on?", PLAIN), ("One.\nIs it on?", PLAIN), ("One\nis it on?", PLAIN), ("它停了！为什么？", PLAIN),
-        ("它在哪里。为什么？", PLAIN), ("它在哪里？为什么？", QUESTION),
-        # data
-        ('{"note": "four words of prose"}', PLAIN), ('{"note": "three words only"}', DATA),
-        ('[["a", {"b": "four words of prose"}]]', PLAIN), ('[{"b": "of prose"}, "three words only"]', DATA),
-        ("{not any kind of JSON}", PLAIN), ("[1, 2] is the list", CONCRETE), ("the list is [1, 2]", CONCRETE),
-        ("ab ab ab ab ab\tab\nab", ONE_SIGN), ("abcabcabcabcabc", PLAIN),
-        # log lines: within the first four words a time, and a level behind it
-        ("10:00:00 info: up", LOG), ("10:00:00|warn|started up", LOG), ("10:00:00 info up\n\n10:00:01 info up", LOG),
-        ("10:00:00 info up\nand a sentence", CONCRETE), ("10:00:00 up and running", CONCRETE),
-        ("a b 10:00:00 info", LOG), ("a b c 10:00:00 info", CONCRETE), ("info 10:00:00 error x", CONCRETE),
-        ("10:00 info the server is up", CONCRETE), ("1:0:00 info up again", CONCRETE),
-        ("100000 info is the level", CONCRETE),
-        # progress bars: four words at most, a percentage, four signs in a row
-        ("==== 61% aa bb cc dd", PROGRESS), ("==== 61% aa bb cc dd ee", CONCRETE),
-        ("=== 61% aa bb cc dd", CONCRETE), ("==== aa bb cc dd", PLAIN),
-        # no words
-        ("ab_cd 12:00 13:00", ("hold", 0.6, "no words that say what it is about")),
-        ("a1_b 12:00 -- 13:00", ("discard", 0.85, "numbers, times or ids without words")),
-        # readings: three at least, as many as words, and no word of a sentence
-        ("cpu 93% mem 81% disk 40%", READINGS), ("a=1 b=2 c=3 cpu", READINGS), ("a=1 b=2 c=d cpu", CONCRETE),
-        ("cpu 93% mem 81% disk", CONCRETE), ("cpu 93% mem 81% disk 40% node", CONCRETE),
-        ("cpu 93% the 81% disk 40%", CONCRETE), ("cpu 93% mem 81% dísk 40%", CONCRETE),
-        ("cpu 93% uses, 81% disk 40%", ("allow", 0.85, RULE)),
-        # how sure a statement is
-        ("a plain statement of some forty letters", PLAIN),
-        ("a plain statement of some forty letters.", ("allow", 0.65, "a plain statement")),
-        ("it is in a/b there", CONCRETE), ("it is `here` now", CONCRETE), ("it is some_name now", CONCRETE),
-        ("it is the 2nd now", CONCRETE), ("we always do it so", ("allow", 0.75, RULE)),
-        ("we always do it so in a/b", ("allow", 0.85, RULE)),
-        ("we always do it so, and in a/b, as we said before", ("allow", 0.9, RULE)),
-        # what the hot zone writes
-        ("Task: let me?", ("allow", 0.8, "the task of a session")),
+        ("Why? Who is it?", "hold"), ("Stop! Is it on?", "allow"), ("它停了！为什么？", "allow"),
+        ("它在哪里？为什么？", "hold"),
+        # what machines print
+        ('{"note": "four words of prose"}', "allow"), ('{"note": "three words only"}', "discard"),
+        ("{not any kind of JSON}", "allow"), ("ab ab ab ab ab\tab\nab", "discard"),
+        ("10:00:00 info up\n\n10:00:01 info up", "hold"), ("10:00:00 info up\nand a sentence", "allow"),
+        ("10:00 info the server is up", "allow"), ("ab_cd 12:00 13:00", "discard"),
+        ("cpu 93% mem 81% disk 40%", "hold"), ("cpu 93% mem 81% disk", "allow"), ("==== 61% downloading it", "allow"),
+        ("Task: let me?", "allow"),
     ],
 )  # fmt: skip
-def test_where_the_rules_begin_and_end(text: str, expected: tuple[str, float, str]) -> None:
-    verdict, confidence, reason = expected
-    assert gate.judge(text) == {
-        "text": text,
-        "verdict": verdict,
-        "confidence": confidence,
-        "reason": reason,
-        "category": "",
-        "fallback": True,
-    }
+def test_where_the_rules_begin_and_end(text: str, verdict: str) -> None:
+    judged = gate.judge(text)
+    assert (judged["verdict"], judged["text"], judged["category"], judged["fallback"]) == (verdict, text, "", True)
 
 
 @pytest.mark.parametrize(
@@ -207,25 +157,6 @@ def test_which_annotations_are_read(text: str, verdict: str) -> None:
     judged = gate.judge(text)
     assert (judged["verdict"], judged["fallback"]) == (verdict, verdict == "allow")
     assert judged["text"] == (text if verdict == "allow" else text.rpartition("]")[2].strip())
-
-
-def test_the_better_of_two_verdicts_is_the_one_that_shows_more() -> None:
-    assert [gate.better(one, other) for one in gate.VERDICTS for other in gate.VERDICTS] == [
-        *("allow", "allow", "allow"),
-        *("allow", "hold", "hold"),
-        *("allow", "hold", "discard"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "letters"),
-    [
-        ("", 0), ("abc", 3), ("é", 1), ("ぁ", 3), ("aぁb", 5), ("、！", 2),
-        ("\u0dff", 1), ("\u0e00", 3), ("\u0e7f", 3), ("\u0e80", 1),
-    ],
-)  # fmt: skip
-def test_how_wide_a_text_is(text: str, letters: int) -> None:
-    assert gate.width(text) == letters
 
 
 def test_a_reason_is_cut() -> None:
