@@ -217,10 +217,10 @@ def _forget_session(options: dict[str, Any]) -> Answer:
         )
     if options["ids"]:
         raise usage(_CODE, "--session and ids do not go together", "give --session alone, or ids alone")
-    from session.session_report import chosen
+    from session.session_report import listing
 
     db, about = _writing("", config.load())
-    names, kept = forgetting.forget_session(db, chosen.meant(db, options["session"]), **about)
+    names, kept = forgetting.forget_session(db, listing.meant(db, options["session"]), **about)
     back = f"joelclaw memory forget --undo {' '.join(names[:_MOST_NAMED])}"
     what = "bring its memories back"
     if len(names) > _MOST_NAMED:
