@@ -373,3 +373,14 @@ class Prompt(TypedDict):
 
     at: int
     text: str
+
+
+class SeenFile(TypedDict):
+    """A file as the archive saw it: see the table `seen_file` in `core.store.migrations`."""
+
+    path: str
+    stamp: str
+    asked: str
+    client: str
+    reason: str
+    seen_at: int

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from core.errors import Failure
 from core.store import documents, sqlite
 from core.store.history import hook_calls, injections
-from core.store.sessions import calls, forgotten, segments, transcripts
+from core.store.sessions import forgotten, segments, session_rows
 from core.store.upkeep.purge import PURGED
 from recall.by_name import session_calls
 from recall.static_vectors import document_vector
@@ -92,9 +92,9 @@ def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) 
         Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS; nothing was changed.
     """
     with sqlite.transaction(db):
-        session = transcripts.whole_id(db, given) or given
+        session = session_rows.whole_id(db, given) or given
         found = documents.of_session(db, session)
-        known = calls.session(db, session)
+        known = session_rows.session(db, session)
         if not found and known is None and hook_calls.extent(db, session) is None:
             raise Failure(
                 "SESSION_NOT_FOUND", f"nothing is kept of a session {session}", "sessions are in the hits of recall"

@@ -10,7 +10,7 @@ from core import clock
 from core.store import documents, events, overview
 from core.store.history import hook_calls
 from core.store.layout import COLLECTIONS
-from core.store.sessions import call_search, calls
+from core.store.sessions import session_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def stats(db: apsw.Connection | None) -> Stats:
         }  # fmt: skip
     counts = overview.counts(db)
     span = overview.span(db)
-    sessions, kept_calls = calls.totals(db) if call_search.exists(db) else (0, 0)
+    sessions, kept_calls = session_rows.totals(db)
     verdicts = ("allow", "hold", "discard")
     return {
         "total": sum(entry["total"] for entry in counts.values()),

@@ -42,12 +42,12 @@ class Scope:
         """Names in use of others; with "" where something of none is left out, too."""
         if query.project or query.apart:
             from core.store import documents
-            from core.store.sessions import calls
+            from core.store.sessions import session_rows
 
             known = documents.projects(db)
             named = (own_names if query.apart else names_of)(query.project, known)
             others = [name for name in known if name not in named]
-            none_too = query.strictly or (query.apart and (others or calls.has_others(db, named)))
+            none_too = query.strictly or (query.apart and (others or session_rows.has_others(db, named)))
             self.names = named if query.strictly else (*named, "")
             self.others = [*others, ""] if none_too else others
 
@@ -83,8 +83,8 @@ class Scope:
     def _project_of(self, session: str) -> str | None:
         """The project of a session, "" where it has none; None where the session is not known."""
         if session not in self._of_session:
-            from core.store.sessions import calls
+            from core.store.sessions import session_rows
 
-            known = calls.session(self._db, session)
+            known = session_rows.session(self._db, session)
             self._of_session[session] = known["project"] if known else None
         return self._of_session[session]

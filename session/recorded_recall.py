@@ -6,7 +6,7 @@ import time
 
 from core import clock, project
 from core.store import documents, sqlite
-from core.store.sessions import calls, transcripts
+from core.store.sessions import session_rows
 from otel import log
 from otel.event import new_event, query_excerpt
 from recall import engine
@@ -59,7 +59,7 @@ class RecordedRecall:
         if not given or self._db is None:
             return ""
         try:
-            return transcripts.whole_id(self._db, given)
+            return session_rows.whole_id(self._db, given)
         except sqlite.StoreError as error:
             raise sqlite.as_failure(error) from None
 
@@ -76,7 +76,7 @@ class RecordedRecall:
         if found or self._db is None or not named:
             return found
         try:
-            known = [*documents.projects(self._db), *calls.projects(self._db)]
+            known = [*documents.projects(self._db), *session_rows.projects(self._db)]
         except sqlite.StoreError as error:
             raise sqlite.as_failure(error) from None
         return named if any(project.same(named, one) for one in known) else ""

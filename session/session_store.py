@@ -129,14 +129,14 @@ class SessionStore:
             return []
         with fault_boundary(self.faults, "work"):
             from core.project import own_names
-            from core.store.sessions import calls
+            from core.store.sessions import call_rows, name_rows, session_rows, turn_rows
 
             db, _ = self.reading()
             if db is None:
                 return []
-            own = own_names(project, calls.projects(db))
-            worked = calls.sessions_of_project(db, own, _LAST_SESSIONS + 1)
-            talks = calls.sessions_of_project(db, own, _TALKS + 1, talks_in=folder)
+            own = own_names(project, session_rows.projects(db))
+            worked = session_rows.sessions_of_project(db, own, _LAST_SESSIONS + 1)
+            talks = session_rows.sessions_of_project(db, own, _TALKS + 1, talks_in=folder)
             last = [one for one in worked if one["id"] != without][:_LAST_SESSIONS]
             last += [one for one in talks if one["id"] != without][:_TALKS]
             last.sort(key=lambda one: (one["id"] != first, one["folder"] != folder, -one["updated_at"]))
@@ -144,10 +144,12 @@ class SessionStore:
             return [
                 {
                     "session": one,
-                    "names": calls.most_used_names(db, one["id"], _NAMES) if one["calls"] else [],
-                    "prompts": calls.prompts(db, one["id"], _PROMPTS) if one["id"] not in ranked[_PROMPTS_OF:] else [],
-                    "calls": calls.calls(db, one["id"], last=_CALLS) if one["id"] in ranked[:1] else [],
-                    "answer": calls.last_answer(db, one["id"]) if one is last[0] else "",
+                    "names": name_rows.most_used_names(db, one["id"], _NAMES) if one["calls"] else [],
+                    "prompts": turn_rows.prompts(db, one["id"], _PROMPTS)
+                    if one["id"] not in ranked[_PROMPTS_OF:]
+                    else [],
+                    "calls": call_rows.calls(db, one["id"], last=_CALLS) if one["id"] in ranked[:1] else [],
+                    "answer": turn_rows.last_answer(db, one["id"]) if one is last[0] else "",
                 }
                 for one in last
             ]
@@ -159,18 +161,18 @@ class SessionStore:
             return []
         with fault_boundary(self.faults, "work"):
             from core.project import own_names
-            from core.store.sessions import calls
+            from core.store.sessions import name_rows, session_rows, turn_rows
 
             db, _ = self.reading()
             if db is None:
                 return []
-            known = calls.sessions_of_project(db, own_names(project, calls.projects(db)), _LAST_SESSIONS)
+            known = session_rows.sessions_of_project(db, own_names(project, session_rows.projects(db)), _LAST_SESSIONS)
             found = [one for one in known if one["id"] != without and since < one["updated_at"] <= self._now]
             return [
                 {
                     "session": one,
-                    "names": calls.most_used_names(db, one["id"], _NAMES),
-                    "prompts": calls.prompts(db, one["id"], _PROMPTS),
+                    "names": name_rows.most_used_names(db, one["id"], _NAMES),
+                    "prompts": turn_rows.prompts(db, one["id"], _PROMPTS),
                     "calls": [],
                 }
                 for one in found[:_OTHERS]
@@ -225,10 +227,10 @@ class SessionStore:
         if self.faults:
             return 0
         with fault_boundary(self.faults, "calls"):
-            from core.store.sessions import calls
+            from core.store.sessions import session_rows
 
             db, _ = self.reading()
-            about = calls.session(db, session) if db is not None else None
+            about = session_rows.session(db, session) if db is not None else None
             return about["calls"] if about is not None else 0
         return 0
 
@@ -238,17 +240,17 @@ class SessionStore:
             return
         with fault_boundary(self.faults, "summary"):
             from core.store import sqlite
-            from core.store.sessions import calls
+            from core.store.sessions import name_rows, session_rows
             from memory.archive.plain_text import start
 
             db, _ = self._writing(durable=False)
-            summary = start(text, calls.SUMMARY_CHARS)
+            summary = start(text, name_rows.SUMMARY_CHARS)
             with sqlite.transaction(db):
-                if calls.is_forgotten(db, session):
+                if session_rows.is_forgotten(db, session):
                     return
-                about = calls.session(db, session)
+                about = session_rows.session(db, session)
                 number = about["calls"] if about is not None else 0
-                calls.save_compaction(db, session, number, self._now, summary)
+                name_rows.save_compaction(db, session, number, self._now, summary)
 
     def write_task(
         self, text: str, *, source: str, session: str, project: str, known: Sequence[str] = ()
@@ -323,9 +325,9 @@ class SessionStore:
             }  # fmt: skip
             if not everywhere:
                 from core.project import own_names
-                from core.store.sessions import calls
+                from core.store.sessions import session_rows
 
-                asked["near"] = (session, own_names(project, calls.projects(db)))
+                asked["near"] = (session, own_names(project, session_rows.projects(db)))
             bad = events.newest(db, {**asked, "levels": ["warn", "error", "fatal"]}, _BAD_EVENTS)
             bad += events.newest(db, {**asked, "success": False}, _BAD_EVENTS)
             once = {event["id"]: event for event in bad}

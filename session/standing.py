@@ -11,7 +11,7 @@ from core import clock
 from core.errors import Failure
 from core.project import folder_of, name_of
 from core.quoting import clip, one_line
-from core.store.sessions import calls
+from core.store.sessions import name_rows
 from core.store.sqlite import apsw, as_failure
 from session.inject import startup
 from session.lost import report
@@ -53,7 +53,7 @@ def lines(config: Config, folder: str, session: str) -> list[str]:
     known = [one["session"] for one in works if one["session"]["calls"] or one["session"]["id"] == session]
     about = (known or [works[0]["session"]])[0]
     head = f"session {about['id']} of {about['client']}, project {about['project']}, {about['calls']} tool calls"
-    compactions = calls.compactions(db, about["id"])
+    compactions = name_rows.compactions(db, about["id"])
     return [
         f"{one_line(head)}, {len(compactions)} compactions",
         *startup.left_of(works, now),

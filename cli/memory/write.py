@@ -8,7 +8,7 @@ from cli.answer import Answer, step
 from core import clock, config, project, words
 from core.errors import Failure, usage
 from core.store import sqlite
-from core.store.sessions import calls
+from core.store.sessions import session_rows
 from memory import gate
 from memory.write import trimmed, write
 
@@ -89,7 +89,7 @@ def note(options: dict[str, Any]) -> Answer:
 
 def _project(db: apsw.Connection, session: str) -> str:
     """The project of a session, else of the repository around the current folder; "" for none."""
-    known = calls.session(db, session) if session else None
+    known = session_rows.session(db, session) if session else None
     if known is not None and known["project"]:
         return known["project"]
     try:

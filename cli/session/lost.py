@@ -10,7 +10,7 @@ from cli.parameter import session_around, session_named
 from cli.session import lost_text
 from core import clock, project
 from core.store import sqlite
-from core.store.sessions import calls
+from core.store.sessions import session_rows
 from core.store.sqlite import apsw
 from session.lost import report
 from session.state import state_file
@@ -55,7 +55,7 @@ def _given(session: str | None) -> str:
 def _around(db: apsw.Connection | None) -> str:
     """The session whose client runs this command, "" where nothing of it is archived: nobody has asked for it."""
     around = session_around()
-    known = around and db is not None and calls.session(db, state_file.identity(around))
+    known = around and db is not None and session_rows.session(db, state_file.identity(around))
     return known["id"] if known else ""
 
 

@@ -9,7 +9,7 @@ from cli.answer import Answer, quoted, step
 from core.errors import Failure, usage
 from core.repository import switches
 from core.store import sqlite
-from core.store.sessions import call_search, calls
+from core.store.sessions import session_rows
 
 if TYPE_CHECKING:
     from core.envelope import NextAction
@@ -63,6 +63,6 @@ def _archived(*folders: str) -> list[str]:
     """
     try:
         db = sqlite.open_reading()
-        return calls.sessions_below(db, dict.fromkeys(folders)) if db is not None and call_search.exists(db) else []
+        return session_rows.sessions_below(db, dict.fromkeys(folders)) if db is not None else []
     except sqlite.StoreError as error:
         raise sqlite.as_failure(error) from None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import apsw
 
     from core.records import Candidate, Document, Filters, Traits
-    from core.store.admitted import Admitted
+    from core.store.row_filter import RowFilter
 
 # Columns of the lexical index: text, neighbouring turns, identifier parts.
 _CONTEXT_WEIGHT = 0.5
@@ -104,16 +104,16 @@ class LocalCandidates:
         """See `core.records.CandidateSource`."""
         return documents.traits(self._db, rowids)
 
-    def _admitted(self, filters: Filters, size: int) -> Admitted | None:
+    def _admitted(self, filters: Filters, size: int) -> RowFilter | None:
         """The rows that a filter admits; None where it leaves out nothing but collections."""
         others = filters["projects"] and filters["others"]
         if not (others or filters["session"] or filters["category"] or filters["verdicts"] or filters.get("tags")):
             return None
-        from core.store.admitted import Admitted
+        from core.store.row_filter import RowFilter
 
-        return Admitted(self._db, filters, size)
+        return RowFilter(self._db, filters, size)
 
-    def _lexical(self, match: str, filters: Filters, limit: int, admitted: Admitted | None) -> dict[int, float]:
+    def _lexical(self, match: str, filters: Filters, limit: int, admitted: RowFilter | None) -> dict[int, float]:
         where, parameters = _of_collections(filters)
         if admitted is None:
             return self._scored(where, parameters, match, limit)
@@ -133,7 +133,7 @@ class LocalCandidates:
         )
         return {int(rowid): max(float(score), 0.0) for rowid, score in rows}
 
-    def _lexical_small(self, terms: Sequence[str], filters: Filters, admitted: Admitted | None) -> dict[int, float]:
+    def _lexical_small(self, terms: Sequence[str], filters: Filters, admitted: RowFilter | None) -> dict[int, float]:
         """BM25 for a store of few documents: FTS5 gives a word that half of them hold no weight at all.
 
         So the first memories of a user would score nothing. This is BM25 with the idf that stays positive (Lucene's,
@@ -192,7 +192,7 @@ class LocalCandidates:
             ).get
         )
 
-    def _nearest(self, vector: bytes, filters: Filters, limit: int, admitted: Admitted | None) -> list[int]:
+    def _nearest(self, vector: bytes, filters: Filters, limit: int, admitted: RowFilter | None) -> list[int]:
         codes = _codes(filters)
         every = [""] if len(codes) == len(COLLECTIONS) else [f" AND collection = {code}" for code in codes]
         if admitted is None:

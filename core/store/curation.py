@@ -8,7 +8,6 @@ from __future__ import annotations
 from core import json_text
 from core.store import documents
 from core.store.layout import row_range
-from core.store.sessions import call_search
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,8 +70,7 @@ def listed(
         of_sessions = (
             f" OR (project = '' AND session_id IN (SELECT id FROM session WHERE project IN ({_marks(names)})))"
         )
-        known = call_search.exists(db)
-        narrow(f"(project IN ({_marks(names)}){of_sessions if known else ''})", *names, *(names if known else ()))
+        narrow(f"(project IN ({_marks(names)}){of_sessions})", *names, *names)
     joined = " AND ".join(where)
     found = int(db.execute(f"SELECT count(*) FROM document WHERE {joined}", values).get)
     # where many are asked for, the newest of them are soon met in the order of time; else all of them are sorted

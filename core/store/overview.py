@@ -36,7 +36,7 @@ _COUNTED_ANEW = (
     " category_id AS category, source, project, count(*) AS documents, sum(merged_count) AS merges FROM document"
     " GROUP BY 1, 2, 3, 4, 5, 6)"
 )
-"""What the table `tally` holds, read from the documents: an older store that cannot be written has no such table."""
+"""What the table `tally`, which triggers keep, should hold: read from the documents."""
 
 
 def read(db: apsw.Connection, *, now: int) -> Overview:
@@ -93,12 +93,10 @@ def vector_extension() -> str | None:
         db.close()
 
 
-def counts(db: apsw.Connection, tally: str = "") -> dict[str, dict[str, int]]:
+def counts(db: apsw.Connection, tally: str = "tally") -> dict[str, dict[str, int]]:
     """Per collection: how many documents by verdict, how many forgotten. `tally`: what else is counted from."""
     result = {name: dict.fromkeys(_VERDICTS, 0) for name in COLLECTIONS}
-    rows = db.execute(
-        f"SELECT collection, forgotten, verdict, sum(documents) FROM {tally or _tally(db)} GROUP BY 1, 2, 3"
-    )
+    rows = db.execute(f"SELECT collection, forgotten, verdict, sum(documents) FROM {tally} GROUP BY 1, 2, 3")
     for code, forgotten, verdict, number in rows:
         entry = result[_NAME_OF[code]]
         if forgotten:
@@ -117,7 +115,7 @@ def span(db: apsw.Connection) -> Span:
         ).get
         for order in ("ASC", "DESC")
     ]
-    merges = db.execute(f"SELECT coalesce(sum(merges), 0) FROM {_tally(db)} WHERE forgotten = 0").get
+    merges = db.execute("SELECT coalesce(sum(merges), 0) FROM tally WHERE forgotten = 0").get
     return {"oldest": ends[0], "newest": ends[1], "merges": int(merges)}
 
 
@@ -130,17 +128,11 @@ def largest(db: apsw.Connection, group: str, most: int) -> dict[str, int]:
     if group not in GROUPS:
         raise ValueError(group)
     rows = db.execute(
-        f"SELECT {group}, sum(documents) AS number FROM {_tally(db)} WHERE forgotten = 0 AND {group} <> ''"
+        f"SELECT {group}, sum(documents) AS number FROM tally WHERE forgotten = 0 AND {group} <> ''"
         " GROUP BY 1 HAVING number > 0 ORDER BY 2 DESC, 1 LIMIT ?",
         (most,),
     )
     return {str(name): int(number) for name, number in rows}
-
-
-def _tally(db: apsw.Connection) -> str:
-    """What is counted from: the table that triggers keep."""
-    known = db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'tally'").get
-    return "tally" if known else _COUNTED_ANEW
 
 
 def verdicts_since(db: apsw.Connection, collection: str, since: int) -> dict[str, int]:

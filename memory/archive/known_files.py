@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.sessions.transcripts import SeenFile
+    from core.records import SeenFile
 
 MOST_LISTED = 20
 SUBAGENT = "a subagent's transcript"

@@ -11,7 +11,7 @@ from math import exp
 from core import places
 from core.names import is_file, names_in_order
 from core.places import place_of, relative
-from core.store.sessions import calls as store
+from core.store.sessions import call_rows, name_rows, session_rows
 from memory.archive.call_draft import CallDraft, key_of, late, passage_of
 from memory.archive.plain_text import start
 
@@ -75,7 +75,7 @@ class SessionWork:
         elif item["kind"] == "compaction":
             self._events.append((kind, "", item["at"] or 0))
         elif item["kind"] == "summary":
-            self._events.append((kind, start(item["text"], store.SUMMARY_CHARS), item["at"] or 0))
+            self._events.append((kind, start(item["text"], name_rows.SUMMARY_CHARS), item["at"] or 0))
 
     def _known(self, key: str, prompts: int) -> CallDraft:
         """The draft of a call, or one for what came of a call that was stored before."""
@@ -119,9 +119,9 @@ class SessionWork:
             prompts: how many of the user's the piece holds.
             anew: the piece is the first of its transcript.
         """
-        if (not self._events and not prompts) or store.is_forgotten(db, session):
+        if (not self._events and not prompts) or session_rows.is_forgotten(db, session):
             return 0
-        about = store.session(db, session) or {
+        about = session_rows.session(db, session) or {
             "id": session, "client": client, "project": project, "folder": folder, "updated_at": 0,
             "prompts": 0, "calls": 0, "plan": [],
         }  # fmt: skip
@@ -132,14 +132,14 @@ class SessionWork:
         drafts = (value for _, value, _ in self._events if isinstance(value, CallDraft))
         names = _Names(db, session, about["folder"], drafts)
         before = about["calls"]
-        last = store.by_key(db, session, self._before) if self._before else None
+        last = call_rows.by_key(db, session, self._before) if self._before else None
         number = last["number"] if last else 0
         for kind, value, extra in self._events:
             if isinstance(value, CallDraft):
                 stored = _store_call(db, about, names, value, late=kind == "late")
                 number = number if kind == "late" else stored
             elif isinstance(value, str):
-                store.save_compaction(db, session, number, extra, value)
+                name_rows.save_compaction(db, session, number, extra, value)
             else:
                 about["plan"] = _planned(about["plan"], value)
                 about["plan_at"] = [number, about["prompts"] + extra]
@@ -147,13 +147,13 @@ class SessionWork:
         about["prompts"] += prompts
         # a transcript may be read long after it was written
         about["updated_at"] = max(about["updated_at"], self._latest) or now
-        store.save_session(db, about)
+        session_rows.save_session(db, about)
         return about["calls"] - before
 
 
 def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallDraft, *, late: bool) -> int:
     """Store a new call, or the outcome of one that is stored without; returns its number, 0 for an unknown one."""
-    stored = store.by_key(db, about["id"], draft.key)
+    stored = call_rows.by_key(db, about["id"], draft.key)
     if stored is None and late:
         return 0
     if stored is not None and (stored["outcome"] or not draft.outcome):
@@ -173,7 +173,7 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallD
     }  # fmt: skip
     if stored is not None:
         call = {**stored, "outcome": call["outcome"], "error": call["error"], "passage": call["passage"]}
-    store.save(db, call)
+    call_rows.save(db, call)
     about["calls"] = max(about["calls"], number)
     return number
 
@@ -193,7 +193,7 @@ class _Names:
         for draft in drafts:
             wanted.update(name for name, _ in draft.given_names)
             wanted.update(name for name, _ in draft.returned_names)
-        self._known = store.known_names(db, session, wanted)
+        self._known = name_rows.known_names(db, session, wanted)
 
     def use(
         self, text: str, named: Sequence[tuple[str, bool]], number: int, place: str, *, written: bool = False,
@@ -204,7 +204,7 @@ class _Names:
         Args:
             written: it is the input of a call, not its output.
         """
-        weight = store.INPUT_WEIGHT if written else store.OUTPUT_WEIGHT
+        weight = name_rows.INPUT_WEIGHT if written else name_rows.OUTPUT_WEIGHT
         new: list[tuple[int, str]] = []
         at = 0
         for name, is_identifier in named:
@@ -223,7 +223,7 @@ class _Names:
                 continue
             if not is_identifier:  # it is kept for the line in which it stood first
                 continue
-            faded = known["weight"] * exp((known["last"] - number) / store.FADING_CALLS)
+            faded = known["weight"] * exp((known["last"] - number) / name_rows.FADING_CALLS)
             known["calls"] += known["last"] != number
             known["last"] = max(number, known["last"])
             known["weight"] = round(faded + worth, 4)
@@ -240,7 +240,7 @@ class _Names:
 
     def save(self) -> None:
         """Write back what changed."""
-        store.save_names(self._db, self._session, self._changed.values())
+        name_rows.save_names(self._db, self._session, self._changed.values())
 
 
 def _with_their_folders(folder: str) -> dict[str, str]:

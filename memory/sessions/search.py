@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from clients import registry
 from core import clock
-from core.store.sessions import calls, transcripts
+from core.store.sessions import session_rows, turn_rows
 from memory.sessions.transcript import folder_key
 from recall import engine, snippet
 from recall.query import Query
@@ -57,13 +57,13 @@ def search(
     chosen = list(by_session.items())[:limit]
     return {
         "found": len(by_session),
-        "searched": calls.totals(db)[0] if db is not None else 0,
+        "searched": session_rows.totals(db)[0] if db is not None else 0,
         "hits": [_hit(db, session, hits, query, machine) for session, hits in chosen if db is not None],
     }
 
 
 def _hit(db: apsw.Connection, session: str, hits: list[Hit], query: str, machine: str) -> dict[str, Any]:
-    known = calls.session(db, session)
+    known = session_rows.session(db, session)
     folder = known["folder"] if known else ""
     best = hits[0]
     said = [snippet.around(hit["observation"], query.split(), SNIPPET_CHARS) for hit in hits]
@@ -73,7 +73,7 @@ def _hit(db: apsw.Connection, session: str, hits: list[Hit], query: str, machine
         "runId": session,
         "sessionId": session,
         "machineId": machine,
-        "startedAt": clock.iso(transcripts.began(db, session)),
+        "startedAt": clock.iso(turn_rows.spoken(db, session)[1] or None),
         "role": best["observation"].partition(":")[0] if best["collection"] == "episodes" else "tool",
         "cwdKey": folder_key(folder),
         "folder": folder,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from core import clock, shell_command
 from core.errors import Failure
 from core.redaction.names import MARK
-from core.store.sessions import calls, transcripts
+from core.store.sessions import call_rows, session_rows, turn_rows
 from memory.archive import transcript_files
 
 if TYPE_CHECKING:
@@ -98,11 +98,11 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
             raise Failure(
                 "SESSION_NOT_FOUND", f"{given}: {reason}", "name a session's transcript, or a session by its id"
             ) from None
-    session = transcripts.whole_id(db, identity(wanted)) if db is not None else ""
+    session = session_rows.whole_id(db, identity(wanted)) if db is not None else ""
     if db is None or not session:
         raise _unknown(given, path)
-    known = calls.session(db, session)
-    said = transcripts.told(db, session, MOST_LINES)
+    known = session_rows.session(db, session)
+    said = [(text, at) for _, text, at in turn_rows.last_turns(db, session, MOST_LINES)]
     return Transcript(
         session=session,
         client=known["client"] if known else "",
@@ -110,7 +110,7 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
         folder=known["folder"] if known else "",
         path=path,
         started_at=min((at for _, at in said), default=None),
-        lines=_lines(said, calls.calls(db, session, last=MOST_LINES)),
+        lines=_lines(said, call_rows.calls(db, session, last=MOST_LINES)),
     )
 
 
@@ -141,7 +141,7 @@ def _lines(said: list[tuple[str, int]], called: list[Call]) -> tuple[Line, ...]:
     last = said[0][1] if said else 0
     for call in called:
         last = call["at"] or last
-        if call["outcome"] == calls.FORGOTTEN_CALL:
+        if call["outcome"] == call_rows.FORGOTTEN_CALL:
             continue
         placed.append((last, 1, _of_call(call)))
     placed.sort(key=lambda one: one[:2])

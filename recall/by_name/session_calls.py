@@ -6,7 +6,7 @@ Hot path. A call is known as `call:<session>:<number>`; what was said in the ses
 from __future__ import annotations
 
 from core import clock, ids, shell_command, words
-from core.store.sessions import call_search, calls, transcripts
+from core.store.sessions import call_rows, session_rows
 from recall import hit, snippet
 
 TYPE_CHECKING = False
@@ -85,11 +85,11 @@ def _found(db: apsw.Connection, whole: str, asked: QueryNames, filters: Filters)
     wanted = [*asked.names, *asked.words]
     calls: list[tuple[Found, list[str]]] = []
     if len(whole.split()) >= _LEAST_WORDS:
-        calls += [(call, [whole, *wanted]) for call in call_search.holding_all(db, [whole], filters)]
+        calls += [(call, [whole, *wanted]) for call in call_rows.holding_all(db, [whole], filters)]
     if asked.names:
-        calls += [(call, wanted) for call in call_search.holding_any(db, asked.names, filters)]
+        calls += [(call, wanted) for call in call_rows.holding_any(db, asked.names, filters)]
     elif len(asked.words) >= _LEAST_WORDS:
-        calls += [(call, [whole, *wanted]) for call in call_search.holding_all(db, asked.words, filters)]
+        calls += [(call, [whole, *wanted]) for call in call_rows.holding_all(db, asked.words, filters)]
     found: dict[int, Match] = {}
     for call, around in calls:
         if call["rowid"] not in found and (score := _score(call, whole, asked)):
@@ -106,7 +106,7 @@ def _near(db: apsw.Connection, asked: QueryNames, filters: Filters) -> list[Matc
         return []
     parts = [part for part in asked.names[0].split("/") if part]
     for name in (asked.names[0], *("/".join(parts[at:]) for at in range(1, len(parts) - 1))):
-        calls = call_search.holding_any(db, [name], filters, beginning=True)
+        calls = call_rows.holding_any(db, [name], filters, beginning=True)
         if calls:
             return [Match(call, _BEGINS, [name]) for call in calls]
     return []
@@ -117,7 +117,7 @@ def is_command(db: apsw.Connection, query: str, filters: Filters) -> bool:
     whole = query.strip()
     if len(whole.split()) < _COPIED_WORDS:
         return False
-    return any(whole in call["command"] for call in call_search.holding_all(db, [whole], filters))
+    return any(whole in call["command"] for call in call_rows.holding_all(db, [whole], filters))
 
 
 def text_of(call: Found, wanted: Sequence[str], room: int) -> str:
@@ -168,9 +168,9 @@ def view(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
         identifier.startswith(PREFIX) and colon and number.isdecimal() and len(number) < _LONGEST_NUMBER
     ):
         return None
-    session = transcripts.whole_id(db, session)
-    call = call_search.one(db, session, int(number))
-    if call is None or call["outcome"] == calls.FORGOTTEN_CALL:
+    session = session_rows.whole_id(db, session)
+    call = call_rows.one(db, session, int(number))
+    if call is None or call["outcome"] == call_rows.FORGOTTEN_CALL:
         return None
     return {
         "id": f"{PREFIX}{session}:{number}", "collection": COLLECTION, "place": place(call), "session": session,

@@ -13,8 +13,7 @@ from core import clock, ids, shell_command
 from core.names import is_file, names_in
 from core.project import same
 from core.store.history import injections
-from core.store.sessions import call_search
-from core.store.sessions import calls as store
+from core.store.sessions import call_rows, name_rows, session_rows
 from recall import hit as hits
 from recall.by_name.query_names import COMMANDS, is_anchor
 
@@ -61,7 +60,7 @@ def is_at(place: str, unit: str) -> bool:
 
 def faded(name: Name, total: int) -> float:
     """A name's weight now, after `total` calls of its session."""
-    weight: float = name["weight"] * exp((name["last"] - total) / store.FADING_CALLS)
+    weight: float = name["weight"] * exp((name["last"] - total) / name_rows.FADING_CALLS)
     return weight
 
 
@@ -94,7 +93,7 @@ def ranked_commands(calls: Sequence[Call], longest: int) -> list[Call]:
         command = call["command"]
         if not command or len(command) > longest or "\n" in command or _LEFT_OUT in command:
             continue
-        weights[command] = weights.get(command, 0.0) + exp((call["number"] - total) / store.FADING_CALLS)
+        weights[command] = weights.get(command, 0.0) + exp((call["number"] - total) / name_rows.FADING_CALLS)
         last[command] = call
     done = [
         one for one in weights if any(step["verb"] or shell_command.does(step) for step in shell_command.steps(one))
@@ -104,7 +103,7 @@ def ranked_commands(calls: Sequence[Call], longest: int) -> list[Call]:
 
 def told_by(db: apsw.Connection, session: str) -> set[str]:
     """The names in the summary of the last compaction: what the client has kept."""
-    compactions = store.compactions(db, session)
+    compactions = name_rows.compactions(db, session)
     return names_in(compactions[-1]["summary"])[0] if compactions else set()
 
 
@@ -135,9 +134,9 @@ def ask(
     room = LEAN_CHARS if lean else ONE_CHARS if len(units) == 1 and is_file(text) else MOST_CHARS
     asks = query.own or ("" if query.session else _told_to_ask(db, text, query.prefer))
     for about in _sessions_at(db, units, query.session, projects, query.prefer, asks):
-        names = store.names(db, about["id"])
+        names = name_rows.names(db, about["id"])
         if not names_at(names, units):  # what faded long ago is told only where nothing else is
-            names = store.names(db, about["id"], every=True)
+            names = name_rows.names(db, about["id"], every=True)
         told = text_of(db, about, names, units, room) if names_at(names, units) else ""
         if any(line not in units for line in told.splitlines()[1:]):  # the name of the file alone tells nothing
             return {"session": about, "file": text.strip() if room == ONE_CHARS else "", "text": told}
@@ -198,7 +197,7 @@ def _deal_faded(names: Sequence[Name], room: int) -> list[Name]:
 
 def _command_lines(db: apsw.Connection, session: str, room: int) -> list[str]:
     lines: list[str] = []
-    for call in ranked_commands(store.calls(db, session), COMMAND_CHARS):
+    for call in ranked_commands(call_rows.calls(db, session), COMMAND_CHARS):
         came = shell_command.told(call["command"], call["outcome"])
         outcome = f"{came}: {call['error'][:80]}" if call["error"] else came or "no outcome"
         line = f"$ {call['command']}  ({outcome})"
@@ -217,7 +216,7 @@ def _told_to_ask(db: apsw.Connection, query: str, near: str) -> str:
     told = injections.signposts_with(db, f'recall "{query}"', _SIGNPOSTS)
     if not told:
         return ""
-    known = dict(store.latest_first(db))
+    known = dict(session_rows.latest_first(db))
     if any(same(project, near) for project in known.values()):
         told = [session for session in told if same(known.get(session, ""), near)]
     return told[0] if told else ""
@@ -229,9 +228,9 @@ def _sessions_at(
     """The sessions whose calls name a file or folder of the units: `own` first, then those of the project `near`, each
     time the one that did something last first."""
     if session:
-        about = store.session(db, session)
+        about = session_rows.session(db, session)
         return [about] if about else []
-    known = [one for one in store.latest_first(db) if not projects or one[1] in projects]
+    known = [one for one in session_rows.latest_first(db) if not projects or one[1] in projects]
     known.sort(key=lambda one: (one[0] != own, not same(one[1], near)))
     anchors = [unit for unit in units if is_anchor(unit)]
-    return call_search.sessions_holding(db, anchors, [identifier for identifier, _ in known], _SESSIONS)
+    return call_rows.sessions_holding(db, anchors, [identifier for identifier, _ in known], _SESSIONS)

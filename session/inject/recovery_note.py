@@ -8,7 +8,7 @@ from __future__ import annotations
 from core import shell_command
 from core.names import names_in
 from core.quoting import as_code, clip, cost, enclose, one_line
-from core.store.sessions import calls as store
+from core.store.sessions import call_rows, name_rows, session_rows, turn_rows
 from recall.by_name import work_cards
 from session import own_command
 from session.inject import note_queries, work
@@ -56,21 +56,21 @@ def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int, agent: 
         kept: what the client still has before it beside the summary that the store knows.
         agent: the client.
     """
-    about = store.session(db, session)
+    about = session_rows.session(db, session)
     if about is None or about["calls"] < LEAST_CALLS:
         return None
-    compactions = store.compactions(db, session)
+    compactions = name_rows.compactions(db, session)
     summary = f"{compactions[-1]['summary'] if compactions else ''}\n{kept}"
-    calls = store.calls(db, session)
+    calls = call_rows.calls(db, session)
     commands = [
         call
         for call in work.standing(work_cards.ranked_commands(calls, work_cards.COMMAND_CHARS))
         if call["command"] not in summary
     ]
-    prompts = [text[:_PROMPT_CHARS] for text in store.prompts(db, session, _PROMPTS)]
+    prompts = [text[:_PROMPT_CHARS] for text in turn_rows.prompts(db, session, _PROMPTS)]
     lines = _standing(about, calls, prompts, summary)
     lines |= _run_before([call for call in commands if f"`{call['command']}`" not in lines.get("failure", "")])
-    names = store.names(db, session)
+    names = name_rows.names(db, session)
     told = names_in(summary)[0]
     most = own_command.most(note_queries.MOST_QUERIES, agent)
     for dropped in ("", *_FIRST_TO_GO):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from core.errors import Failure
 from core.project import names_of as project_names
 from core.store import documents
-from core.store.sessions import calls, transcripts
+from core.store.sessions import call_rows, name_rows, session_rows, transcripts, turn_rows
 from session.lost.summary_coverage import SummaryCoverage
 from session.lost.words import Said, lost_words, said_in
 from session.lost.work import Work
@@ -67,10 +67,10 @@ def of_session(db: apsw.Connection | None, given: str, kinds: Sequence[str] = KI
         raise _nothing_archived()
     if given:
         return of(db, session_meant(db, given), kinds)
-    ours = calls.last_compacted(db, project_names(project, calls.projects(db))) if project else None
-    about = ours or calls.last_compacted(db)
+    ours = session_rows.last_compacted(db, project_names(project, session_rows.projects(db))) if project else None
+    about = ours or session_rows.last_compacted(db)
     if about is None:
-        latest = calls.latest_sessions(db, 1)
+        latest = session_rows.latest_sessions(db, 1)
         raise _no_compaction(db, latest[0]["id"]) if latest else _nothing_archived()
     return replace(of(db, about, kinds), chosen=PROJECT if ours else LAST)
 
@@ -81,11 +81,11 @@ def session_meant(db: apsw.Connection, given: str) -> Session:
     Raises:
         Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS; CALLS_NOT_ARCHIVED where only its messages are.
     """
-    known = calls.session(db, given)
+    known = session_rows.session(db, given)
     if known is not None:
         return known
-    whole = "" if calls.is_forgotten(db, given) else transcripts.whole_id(db, given, least=1)
-    forgotten = "" if whole else calls.forgotten_beginning(db, given)
+    whole = "" if session_rows.is_forgotten(db, given) else session_rows.whole_id(db, given, least=1)
+    forgotten = "" if whole else session_rows.forgotten_beginning(db, given)
     if forgotten:
         raise Failure(
             "SESSION_NOT_FOUND",
@@ -98,7 +98,7 @@ def session_meant(db: apsw.Connection, given: str) -> Session:
             f"no session {given[:80]!r} is archived",
             f"take in its transcript: joelclaw memory archive PATH, or {_ARCHIVE_ALL}",
         )
-    known = calls.session(db, whole)
+    known = session_rows.session(db, whole)
     if known is None:
         raise _calls_not_archived(db, whole)
     return known
@@ -111,11 +111,11 @@ def of(db: apsw.Connection, about: Session, kinds: Sequence[str]) -> Lost:
         Failure: NO_COMPACTION.
     """
     session = about["id"]
-    compactions = calls.compactions(db, session)
+    compactions = name_rows.compactions(db, session)
     if not compactions:
         raise _no_compaction(db, session)
     last = compactions[-1]
-    every = calls.calls(db, session, last=MOST_CALLS)
+    every = call_rows.calls(db, session, last=MOST_CALLS)
     before = [call for call in every if call["number"] <= last["call"]]
     said = _said_before(db, session, last["at"], before)
     prompts = max(said[-1].prompt if said else 0, before[-1]["prompt"] if before else 0)
@@ -124,7 +124,7 @@ def of(db: apsw.Connection, about: Session, kinds: Sequence[str]) -> Lost:
     work = Work(
         session=session, folder=about["folder"], summary=summary, before=before,
         after=[call for call in every if call["number"] > last["call"]],
-        names=calls.names(db, session, every=True), call=last["call"], prompts=prompts,
+        names=name_rows.names(db, session, every=True), call=last["call"], prompts=prompts,
     )  # fmt: skip
     readers: dict[str, Callable[[], Sequence[Entry]]] = {
         "files": work.files,
@@ -144,7 +144,7 @@ def of(db: apsw.Connection, about: Session, kinds: Sequence[str]) -> Lost:
 
 def _said_before(db: apsw.Connection, session: str, at: int, before: Sequence[Call]) -> list[Said]:
     """The messages before the compaction; where the client gives no time, up to the prompt of the last call."""
-    said = said_in(transcripts.said(db, session, until=at or _FOREVER, last=MOST_TURNS))
+    said = said_in(turn_rows.said(db, session, until=at or _FOREVER, last=MOST_TURNS))
     if at or not before:
         return said
     return [one for one in said if one.prompt <= before[-1]["prompt"]]
@@ -174,7 +174,7 @@ def _calls_not_archived(db: apsw.Connection, session: str) -> Failure:
 
 
 def _no_compaction(db: apsw.Connection, session: str) -> Failure:
-    other = calls.last_compacted(db)
+    other = session_rows.last_compacted(db)
     fix = (
         f"the last one that was: joelclaw lost {shlex.quote(other['id'])}" if other else "ask again after a compaction"
     )

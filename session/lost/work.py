@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from core import shell_command
 from core.names import ENDINGS
 from core.places import place_of, relative
-from core.store.sessions.calls import FADING_CALLS
+from core.store.sessions.name_rows import FADING_CALLS
 from session.inject.work import is_failure
 from session.lost.entry import Command, Error, File, Name, by_name
 

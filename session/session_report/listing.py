@@ -13,8 +13,8 @@ from core.config import Config
 from core.errors import Failure
 from core.quoting import clip
 from core.records import Extent, Session
-from core.store.history import hook_calls, session_log
-from core.store.sessions import calls, transcripts
+from core.store.history import hook_calls
+from core.store.sessions import name_rows, session_rows, turn_rows
 from session.inject import work
 from session.state import state_file, zones
 
@@ -82,7 +82,7 @@ def known(db: apsw.Connection | None) -> list[Known]:
     """
     archived = {}
     if db is not None:
-        archived = {one["id"]: one for one in calls.latest_sessions(db, _MOST_ARCHIVED)}
+        archived = {one["id"]: one for one in session_rows.latest_sessions(db, _MOST_ARCHIVED)}
     found = {identifier: Known(identifier, one["updated_at"], one, "") for identifier, one in archived.items()}
     for summary in state_file.every():
         identifier = summary["sessionId"]
@@ -133,11 +133,11 @@ def row(db: apsw.Connection | None, one: Known, config: Config) -> dict[str, Any
     task = state["messages"][-1]["text"] if state and state["messages"] else ""
     if archived is not None and db is not None:
         turns = max(turns, archived["prompts"])
-        compactions = max(compactions, len(calls.compactions(db, one.id)))
-        spoken, first, _ = session_log.spoken(db, one.id)
+        compactions = max(compactions, len(name_rows.compactions(db, one.id)))
+        spoken, first, _ = turn_rows.spoken(db, one.id)
         if spoken and first:
             started = min(started or first, first)
-        task = task or last_task(calls.prompts(db, one.id, _PROMPTS))
+        task = task or last_task(turn_rows.prompts(db, one.id, _PROMPTS))
     return {
         "sessionId": one.id,
         "client": one.client,
@@ -193,7 +193,7 @@ def is_known(db: apsw.Connection | None, session: str) -> bool:
         return False
     if hook_calls.extent(db, session) is not None:
         return True
-    return transcripts.whole_id(db, session, least=len(session) + 1) == session
+    return session_rows.whole_id(db, session, least=len(session) + 1) == session
 
 
 def newest(db: apsw.Connection | None, project: str) -> tuple[str, str]:
@@ -219,7 +219,7 @@ def _beginning(db: apsw.Connection | None, start: str) -> list[str]:
     found = [one["sessionId"] for one in state_file.every() if one["sessionId"].startswith(start)]
     if db is not None:
         found += hook_calls.sessions_beginning(db, start, _MOST_LISTED + 1)
-        found += transcripts.sessions_beginning(db, start, _MOST_LISTED + 1)
+        found += session_rows.sessions_beginning(db, start, _MOST_LISTED + 1)
     return list(dict.fromkeys(found))
 
 

@@ -10,7 +10,7 @@ from core.config import Config
 from core.errors import Failure
 from core.records import Compaction, HookCall, Session
 from core.store.history import hook_calls, injections, session_log
-from core.store.sessions import calls
+from core.store.sessions import name_rows, session_rows, turn_rows
 from memory.noise import is_own
 from session.session_report import listing, moment, timeline
 from session.session_report.report import cost
@@ -93,14 +93,14 @@ class _Kept:
     """What the store keeps of a session; nothing where there is no store."""
 
     def __init__(self, db: apsw.Connection | None, session: str) -> None:
-        prompts = session_log.prompts(db, session) if db is not None else []
+        prompts = turn_rows.timed_prompts(db, session) if db is not None else []
         self.prompts = [one for one in prompts if one["text"].strip() and not is_own(one["text"])]
         self.hooks = hook_calls.of_session(db, session) if db is not None else []
         self.injected = injections.of_session(db, session) if db is not None else []
         self.events = session_log.events(db, session) if db is not None else []
-        self.archived: Session | None = calls.session(db, session) if db is not None else None
+        self.archived: Session | None = session_rows.session(db, session) if db is not None else None
         self.calls = session_log.call_times(db, session) if db is not None else []
-        self.compactions: list[Compaction] = calls.compactions(db, session) if db is not None else []
+        self.compactions: list[Compaction] = name_rows.compactions(db, session) if db is not None else []
 
 
 def _state(session: str) -> tuple[SessionState | None, str]:

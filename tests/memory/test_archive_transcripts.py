@@ -18,7 +18,7 @@ from clients import content
 from clients.event import Item
 from core import json_text
 from core.store import documents, sqlite
-from core.store.sessions import calls, forgotten, transcripts
+from core.store.sessions import call_rows, forgotten, name_rows, transcripts
 from memory.archive import ingest
 
 
@@ -407,7 +407,9 @@ def test_in_how_many_calls_it_comes_makes_no_difference(
             ingest.ingest_items(items=items[start:end], **how)
             start = end
         results.append(stored(how))
-        done.append((calls.calls(how["db"], SESSION), sorted(calls.names(how["db"], SESSION, every=True), key=str)))
+        done.append(
+            (call_rows.calls(how["db"], SESSION), sorted(name_rows.names(how["db"], SESSION, every=True), key=str))
+        )
     whole, cut = results
     assert done[0] == done[1]
     expected = {item["id"] for item in items if item["kind"] == "said" and item["text"].replace("\0", "x").strip()}

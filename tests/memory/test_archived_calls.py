@@ -19,7 +19,7 @@ from secret_samples import POSITIVE, Sample
 
 from core import names
 from core.store import migrations, sqlite
-from core.store.sessions import calls
+from core.store.sessions import call_rows, name_rows, session_rows
 from memory.archive import call_draft
 
 AT = "2026-09-20T10:00:00.000Z"
@@ -38,7 +38,7 @@ def store(home: Path) -> Callable[[], apsw.Connection]:
 def kept(db: apsw.Connection, session: str = SESSION) -> list[tuple[Any, ...]]:
     """Of each call tool, file, command, outcome, error."""
     return [
-        (one["tool"], one["file"], one["command"], one["outcome"], one["error"]) for one in calls.calls(db, session)
+        (one["tool"], one["file"], one["command"], one["outcome"], one["error"]) for one in call_rows.calls(db, session)
     ]
 
 
@@ -79,23 +79,23 @@ def test_claude(run: Run, transcript: Transcript, store: Callable[[], apsw.Conne
         ("Edit", "src/idle_timeout.ts", "", "failed", "String to replace was not found"),
         ("TodoWrite", "", "", "", ""),
     ]
-    read, ran, edited, _ = calls.calls(db, SESSION)
+    read, ran, edited, _ = call_rows.calls(db, SESSION)
     assert [one["prompt"] for one in (read, ran, edited)] == [1, 1, 2]
     assert [one["number"] for one in (read, ran, edited)] == [1, 2, 3]
     assert "const idleTimeoutMs = 55_000;" in read["passage"]
     assert "plain words only" not in read["passage"]
     assert "shard_17" in ran["passage"]
-    found = {one["name"]: one for one in calls.names(db, SESSION, every=True)}
+    found = {one["name"]: one for one in name_rows.names(db, SESSION, every=True)}
     timeout = found["idle_timeout.ts"]
     assert (timeout["first"], timeout["last"], timeout["calls"]) == (1, 3, 2)
     assert timeout["place"] == "src/idle_timeout.ts"
     assert (found["closeUpstream"]["first"], found["shard_17"]["place"]) == (1, "make test")
-    session = calls.session(db, SESSION)
+    session = session_rows.session(db, SESSION)
     assert session is not None
     assert (session["client"], session["project"], session["folder"]) == ("claude", "gateway", CWD)
     assert (session["prompts"], session["calls"]) == (2, 4)
     assert session["plan"] == [["1", "Mend the timeout", "in_progress"]]
-    (compaction,) = calls.compactions(db, SESSION)
+    (compaction,) = name_rows.compactions(db, SESSION)
     assert (compaction["call"], compaction["summary"]) == (4, "We mend closeUpstream.")
     assert prompts(db) == ["why does the gateway drop connections?", "mend it"]
 
@@ -108,7 +108,7 @@ def test_claude_tasks_are_added_and_changed(
     transcript.call("t3", "TaskUpdate", taskId="1", status="completed")
     for _ in range(2):  # the second time from the start again
         run("memory", "archive", str(transcript.path))
-        session = calls.session(store(), SESSION)
+        session = session_rows.session(store(), SESSION)
         assert session is not None
         assert session["plan"] == [["1", "Measure", "completed"], ["2", "Mend", "pending"]]
         transcript.path.write_text(transcript.path.read_text().replace("2026-09-20T10:00:01", "2026-09-20T10:00:00"))
@@ -128,7 +128,7 @@ def test_claude_what_the_user_said_when_he_rejected_a_call(
     run("memory", "archive", str(transcript.path))
     db = store()
     assert prompts(db) == ["mend it", "never force-push!"]
-    assert [(one["outcome"], one["error"]) for one in calls.calls(db, SESSION)] == [("", "")] * 3
+    assert [(one["outcome"], one["error"]) for one in call_rows.calls(db, SESSION)] == [("", "")] * 3
 
 
 def test_claude_what_was_typed_ahead_is_said_once(
@@ -179,7 +179,7 @@ def test_claude_a_command_in_the_background(
     asked = "<retrieval_status>{}</retrieval_status>\n<task_id>b42</task_id>\n<status>{}</status>\n"
     transcript.outcome("c2", asked.format("timeout", "running"))
     run("memory", "archive", str(transcript.path))
-    assert [one["outcome"] for one in calls.calls(store(), SESSION)] == ["", "ok"]
+    assert [one["outcome"] for one in call_rows.calls(store(), SESSION)] == ["", "ok"]
     transcript.call("c3", "TaskOutput", task_id="b42")
     transcript.outcome(
         "c3",
@@ -193,10 +193,10 @@ def test_claude_a_command_in_the_background(
     )
     run("memory", "archive", str(transcript.path))
     db = store()
-    assert [(one["command"], one["outcome"]) for one in calls.calls(db, SESSION)] == [
+    assert [(one["command"], one["outcome"]) for one in call_rows.calls(db, SESSION)] == [
         ("make slow_test", "failed"), ("", "ok"), ("", "ok"), ("make other", "failed"),
     ]  # fmt: skip
-    assert calls.calls(db, SESSION)[0]["error"] == "error: slow_test_7 failed"
+    assert call_rows.calls(db, SESSION)[0]["error"] == "error: slow_test_7 failed"
     assert prompts(db) == []
 
 
@@ -245,11 +245,11 @@ def test_codex(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -
         ("write_stdin", "", "", "ok", ""),
         ("update_plan", "", "", "ok", ""),
     ]
-    assert "wax_cell = 6" in calls.calls(db, "cx-1")[1]["passage"]
-    session = calls.session(db, "cx-1")
+    assert "wax_cell = 6" in call_rows.calls(db, "cx-1")[1]["passage"]
+    session = session_rows.session(db, "cx-1")
     assert session is not None
     assert session["plan"] == [["1", "Count", "completed"]]
-    assert [one["summary"] for one in calls.compactions(db, "cx-1")] == ["They count hives.\ncount the hives"]
+    assert [one["summary"] for one in name_rows.compactions(db, "cx-1")] == ["They count hives.\ncount the hives"]
     assert prompts(db) == ["count the hives"]
 
 
@@ -288,10 +288,10 @@ def test_pi(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> N
         ("bash", "", "sleep 9", "", ""),
         ("todo", "", "", "ok", ""),
     ]
-    session = calls.session(db, "pi-1")
+    session = session_rows.session(db, "pi-1")
     assert session is not None
     assert session["plan"] == [["1", "Weave", "completed"], ["2", "Dye", "pending"]]
-    assert [one["summary"] for one in calls.compactions(db, "pi-1")] == ["## Goal\nweave"]
+    assert [one["summary"] for one in name_rows.compactions(db, "pi-1")] == ["## Goal\nweave"]
 
 
 def test_gemini(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> None:
@@ -323,7 +323,7 @@ def test_gemini(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) 
         ("write_todos", "", "", "ok"),
         ("run_shell_command", "", "rm -r /", ""),
     ]
-    session = calls.session(db, "gm-1")
+    session = session_rows.session(db, "gm-1")
     assert session is not None
     assert session["plan"] == [["1", "Bake", "in_progress"]]
 
@@ -355,10 +355,10 @@ def test_opencode(run: Run, store: Callable[[], apsw.Connection]) -> None:
         ("bash", "", "rm x", "", ""),
         ("todowrite", "", "", "ok", ""),
     ]
-    session = calls.session(db, "oc-1")
+    session = session_rows.session(db, "oc-1")
     assert session is not None
     assert (session["prompts"], session["plan"]) == (1, [["1", "Predict", "pending"]])
-    assert "springTide" in {one["name"] for one in calls.names(db, "oc-1")}
+    assert "springTide" in {one["name"] for one in name_rows.names(db, "oc-1")}
 
 
 def busy(transcript: Transcript, count: int = 40) -> None:
@@ -420,7 +420,7 @@ def test_a_kill_in_the_middle_neither_doubles_nor_loses(
     one = paused(home, "memory", "archive", str(transcript.path), commit=4)
     one.kill()
     one.communicate()
-    assert len(calls.calls(store(), SESSION, last=9999)) < 1500
+    assert len(call_rows.calls(store(), SESSION, last=9999)) < 1500
     run("memory", "archive", str(transcript.path))
     found = everything(store())
     other = tmp_path / "other"
@@ -508,7 +508,7 @@ def test_of_a_long_plan_the_last_sixty_steps_are_kept(
     transcript.call("n", "TaskCreate", subject="The next one")
     transcript.call("z", "TaskUpdate", taskId="99", status="completed")
     run("memory", "archive", str(transcript.path))
-    session = calls.session(store(), SESSION)
+    session = session_rows.session(store(), SESSION)
     assert session is not None
     plan = session["plan"]
     assert len(plan) == 60
@@ -517,7 +517,7 @@ def test_of_a_long_plan_the_last_sixty_steps_are_kept(
     whole = [{"content": f"Step {number}", "status": "pending"} for number in range(70)]
     transcript.call("w", "TodoWrite", todos=whole)
     run("memory", "archive", str(transcript.path))
-    session = calls.session(store(), SESSION)
+    session = session_rows.session(store(), SESSION)
     assert session is not None
     assert [text for _, text, _ in session["plan"]] == [f"Step {number}" for number in range(60)]
 
@@ -626,7 +626,7 @@ def test_how_much_of_a_call_is_kept(
     transcript.outcome("c1", error, failed=True)
     transcript.call("c2", "Read", file_path="d" * more + file)
     run("memory", "archive", str(transcript.path))
-    named, ran, read = calls.calls(store(), SESSION)
+    named, ran, read = call_rows.calls(store(), SESSION)
     assert (named["tool"], ran["command"], ran["error"]) == ("T" * 100, "x" * 1000, "e" * 200)
     assert read["file"] == ("d" * more + file)[:1000]
 
@@ -639,7 +639,7 @@ def test_of_a_long_output_the_middle_is_not_read(
     transcript.call("c1", "Bash", command="make")
     transcript.outcome("c1", "a" * middle + " midNameX " + "b" * (characters - middle - 10))
     run("memory", "archive", str(transcript.path))
-    assert ("midNameX" in {one["name"] for one in calls.names(store(), SESSION)}) is read
+    assert ("midNameX" in {one["name"] for one in name_rows.names(store(), SESSION)}) is read
 
 
 def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callable[[], apsw.Connection]) -> None:
@@ -652,13 +652,13 @@ def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callab
     transcript.call("c3", "Bash", command="\0\ud800 make \udfff")
     run("memory", "archive", str(transcript.path))
     db = store()
-    for one in calls.calls(db, SESSION):
+    for one in call_rows.calls(db, SESSION):
         assert len(one["command"]) <= call_draft.COMMAND_CHARS
         assert len(one["file"]) <= 1000
         assert len(one["error"]) <= call_draft.ERROR_CHARS
         assert len(one["passage"]) <= 2 * call_draft.PASSAGE_CHARS + 1000
-    assert len(calls.names(db, SESSION, every=True)) <= 3 * names.MOST
-    assert "lastName" in {one["name"] for one in calls.names(db, SESSION)}
+    assert len(name_rows.names(db, SESSION, every=True)) <= 3 * names.MOST
+    assert "lastName" in {one["name"] for one in name_rows.names(db, SESSION)}
     assert (home / "store.db").stat().st_size < 4_000_000
 
 

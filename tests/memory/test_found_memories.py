@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import Failure
 from core.store import documents
-from core.store.sessions import calls
+from core.store.sessions import session_rows
 from memory import forget
 
 
@@ -77,7 +77,7 @@ def test_what_was_purged_does_not_come_back(db: apsw.Connection) -> None:
 def test_with_a_session_all_of_it_goes(db: apsw.Connection) -> None:
     kept(db, "one", "two", session="session-one")
     kept(db, "three", session="session-two")
-    calls.save_session(db, {
+    session_rows.save_session(db, {
         "id": "session-one", "client": "pi", "project": "p", "folder": "/w", "updated_at": 1, "prompts": 1, "calls": 3,
         "plan": [],
     })  # fmt: skip

@@ -11,7 +11,7 @@ from conftest import NOW_MS, Run
 from terminal import on_terminal, without_style
 
 from core.store import documents, migrate
-from core.store.sessions import calls
+from core.store.sessions import session_rows
 from memory import reports
 
 HOUR = 3_600_000
@@ -203,14 +203,14 @@ def test_what_is_forgotten_and_what_sessions_did_is_counted_apart() -> None:
         if not number:
             documents.forget(db, row, 5, signatures=False)
     for name in ("s1", "s2"):
-        calls.save_session(db, {
+        session_rows.save_session(db, {
             "id": name, "client": "pi", "project": "p", "folder": "/w", "updated_at": 1, "prompts": 1, "calls": 3,
             "plan": [],
         })  # fmt: skip
     counted = reports.stats(db)
     assert (counted["total"], counted["forgotten"], counted["merged"]) == (3, 1, 6)
     assert counted["verdicts"] == {"allow": 1, "hold": 1, "discard": 1}
-    assert (counted["sessions"], counted["toolCalls"]) == calls.totals(db)
+    assert (counted["sessions"], counted["toolCalls"]) == session_rows.totals(db)
     assert counted["sessions"] == 2
     assert (counted["oldest"], counted["newest"]) == ("1970-01-01T00:00:01.001Z", "1970-01-01T00:00:01.003Z")
     db.close()

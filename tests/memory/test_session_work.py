@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 
 from core.store import migrations
-from core.store.sessions import calls
+from core.store.sessions import call_rows, name_rows, session_rows
 from memory.archive.call_draft import key_of
 from memory.archive.session_work import SessionWork
 
@@ -43,11 +43,11 @@ def stored(db: apsw.Connection, *items: Any, carry: dict[str, str] | None = None
 
 
 def about(db: apsw.Connection) -> Any:
-    return calls.session(db, "s")
+    return session_rows.session(db, "s")
 
 
 def told(db: apsw.Connection, *names: str) -> list[tuple[Any, ...]]:
-    return [tuple(call[name] for name in names) for call in calls.calls(db, "s")]  # type: ignore[literal-required]
+    return [tuple(call[name] for name in names) for call in call_rows.calls(db, "s")]  # type: ignore[literal-required]
 
 
 def test_calls_are_numbered_and_each_knows_its_prompt_and_time(db: apsw.Connection) -> None:
@@ -119,7 +119,7 @@ def test_a_compaction_stands_behind_the_last_call_before_it(db: apsw.Connection)
     stored(db, said(tool("c")), outcome("a"), {"kind": "summary", "text": "what was", "at": 50}, carry=carry)
     stored(db, {"kind": "compaction", "tokens": None, "at": None}, said(tool("d")), carry=carry)
     stored(db, {"kind": "summary", "text": "and then", "at": None}, carry={})
-    assert calls.compactions(db, "s") == [
+    assert name_rows.compactions(db, "s") == [
         {"call": 0, "at": 0, "summary": "and then"},
         {"call": 2, "at": 30, "summary": ""}, {"call": 3, "at": 50, "summary": "what was"},
     ]  # fmt: skip
@@ -155,10 +155,10 @@ def test_where_a_plan_was_touched_last_is_known(db: apsw.Connection) -> None:
 def test_names_are_counted_by_call_and_what_was_used_long_ago_fades(db: apsw.Connection) -> None:
     stored(db, said(tool("a", "make", given="leaseTable leaseTable")), outcome("a", "leaseTable is 4711 here"))
     stored(db, said(tool("b", "pytest", given="leaseTable")), said(tool("c", "make", given="otherName")))
-    found = {one["name"]: one for one in calls.names(db, "s", every=True)}
+    found = {one["name"]: one for one in name_rows.names(db, "s", every=True)}
     lease = found["leaseTable"]
     assert (lease["first"], lease["last"], lease["calls"], lease["place"]) == (1, 2, 2, "pytest")
-    once = calls.INPUT_WEIGHT
+    once = name_rows.INPUT_WEIGHT
     assert lease["weight"] > once and found["otherName"]["weight"] == once
     assert (found["otherName"]["first"], found["otherName"]["calls"]) == (3, 1)
     number = found.get("4711")
@@ -169,12 +169,12 @@ def test_what_the_agent_itself_wrote_is_told_apart(db: apsw.Connection) -> None:
     stored(db, said(tool("a", given="askedFor and more")), outcome("a", "wasShown askedFor"))
     stored(db, said(tool("b", given="more")), outcome("b", "wasShown askedFor laterWritten"))
     stored(db, said(tool("c", given="laterWritten")))
-    assert {one["name"]: one["written"] for one in calls.names(db, "s")} == {
+    assert {one["name"]: one["written"] for one in name_rows.names(db, "s")} == {
         "askedFor": 1, "wasShown": 0, "laterWritten": 3,
     }  # fmt: skip
-    known = calls.known_names(db, "s", ["laterWritten", "wasShown"])
+    known = name_rows.known_names(db, "s", ["laterWritten", "wasShown"])
     assert [known[name]["written"] for name in ("laterWritten", "wasShown")] == [3, 0]
-    assert calls.most_used_names(db, "s", 1)[0]["written"] == 3
+    assert name_rows.most_used_names(db, "s", 1)[0]["written"] == 3
 
 
 def test_of_names_of_an_older_store_the_agent_may_have_written_those_it_met_twice(db: apsw.Connection) -> None:
@@ -186,15 +186,15 @@ def test_of_names_of_an_older_store_the_agent_may_have_written_those_it_met_twic
     older.executemany("INSERT INTO name VALUES ('s', ?, ?, ?, ?, ?, '')", rows)
     older.execute("INSERT INTO session VALUES ('s', 'pi', 'p', '/w', 1, 1, 7, '[]')")
     # a store that cannot be written is read as it is
-    assert {one["name"]: one["written"] for one in calls.names(older, "s")} == {"twice": 7, "once": 5, "shown": 5}
-    assert calls.most_used_names(older, "s", 1)[0]["written"] == 7
+    assert {one["name"]: one["written"] for one in name_rows.names(older, "s")} == {"twice": 7, "once": 5, "shown": 5}
+    assert name_rows.most_used_names(older, "s", 1)[0]["written"] == 7
     older.execute(migrations.STEPS[step])
-    assert {one["name"]: one["written"] for one in calls.names(older, "s")} == {"twice": 7, "once": 5, "shown": 0}
+    assert {one["name"]: one["written"] for one in name_rows.names(older, "s")} == {"twice": 7, "once": 5, "shown": 0}
 
 
 def test_the_names_of_the_folder_count_where_they_stand_elsewhere_too(db: apsw.Connection) -> None:
     folder = "/w/harbour_gauge/sub"
     stored(db, said(tool("a", "make", given=f"{folder}/one_file.py")), folder=folder)
-    assert "harbour_gauge" not in {one["name"] for one in calls.names(db, "s", every=True)}
+    assert "harbour_gauge" not in {one["name"] for one in name_rows.names(db, "s", every=True)}
     stored(db, said(tool("b", "make", given=f"{folder}/one_file.py harbour_gauge")), folder=folder)
-    assert "harbour_gauge" in {one["name"] for one in calls.names(db, "s", every=True)}
+    assert "harbour_gauge" in {one["name"] for one in name_rows.names(db, "s", every=True)}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.store.sessions.calls import FADING_CALLS
+from core.store.sessions.name_rows import FADING_CALLS
 from recall.by_name import work_cards
 
 

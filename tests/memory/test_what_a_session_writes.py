@@ -11,7 +11,7 @@ from conftest import NOW_MS
 
 from core.config import Config
 from core.store import documents, sqlite
-from core.store.sessions import calls
+from core.store.sessions import name_rows, session_rows
 from memory import session_task
 from memory.archive import ingest
 from otel import log
@@ -37,9 +37,9 @@ def wrote(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(sqlite, "transaction", lambda db: nullcontext())
     monkeypatch.setattr(log, "append", noted("events"))
     monkeypatch.setattr(documents, "count_recall", noted("recalled"))
-    monkeypatch.setattr(calls, "save_compaction", noted("summary"))
-    monkeypatch.setattr(calls, "session", lambda db, one: {"calls": 7} if one == "s1" else None)
-    monkeypatch.setattr(calls, "is_forgotten", lambda db, one: one == "forgotten")
+    monkeypatch.setattr(name_rows, "save_compaction", noted("summary"))
+    monkeypatch.setattr(session_rows, "session", lambda db, one: {"calls": 7} if one == "s1" else None)
+    monkeypatch.setattr(session_rows, "is_forgotten", lambda db, one: one == "forgotten")
     monkeypatch.setattr(ingest, "ingest_items", noted("items"))
     monkeypatch.setattr(ingest, "ingest_file", noted("file", {"items": ["said"]}))
     monkeypatch.setattr(session_task, "write", noted("task", "t1"))

@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from core.store import sqlite
-from core.store.sessions import call_search, calls
+from core.store.sessions import call_rows, session_rows
 from recall.by_name import work_cards
 
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ def add(db: apsw.Connection, first: int, sessions: int) -> None:
                 "id": f"s{number:04}", "client": "claude", "project": project, "folder": "/w",
                 "updated_at": number * 1000, "prompts": 1, "calls": EACH, "plan": [],
             }  # fmt: skip
-            calls.save_session(db, session)
+            session_rows.save_session(db, session)
             for at in range(EACH):
                 call: Call = {
                     "session": session["id"], "number": at + 1, "key": f"k{at}", "prompt": 1, "at": number * 1000 + at,
                     "tool": "Read", "file": f"pkg/{NAME}", "command": "", "outcome": "ok", "error": "",
                     "passage": f"func open{at}() in {NAME}",
                 }  # fmt: skip
-                calls.save(db, call)
+                call_rows.save(db, call)
 
 
 def sessions_at(db: apsw.Connection, name: str = NAME, *, near: str = "", own: str = "") -> list[str]:
@@ -51,13 +51,13 @@ def sessions_at(db: apsw.Connection, name: str = NAME, *, near: str = "", own: s
 def test_only_the_sessions_that_are_looked_into_are_read(db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     add(db, 0, 30)
     looked: list[str] = []
-    read = calls.session
+    read = session_rows.session
 
     def look(db: apsw.Connection, identifier: str) -> Session | None:
         looked.append(identifier)
         return read(db, identifier)
 
-    monkeypatch.setattr(calls, "session", look)
+    monkeypatch.setattr(session_rows, "session", look)
     assert sessions_at(db) == [f"s{number:04}" for number in range(29, 9, -1)] == looked
     add(db, 30, 30)
     looked.clear()
@@ -72,12 +72,12 @@ def test_whose_work_goes_first(db: apsw.Connection) -> None:
 
 
 def test_of_a_name_in_more_calls_the_newest_are_scored(db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(call_search, "MOST_SCORED", 100)
+    monkeypatch.setattr(call_rows, "MOST_SCORED", 100)
     add(db, 0, 10)
-    sessions = {call["session"] for call in call_search.holding_any(db, [NAME], {})}
+    sessions = {call["session"] for call in call_rows.holding_any(db, [NAME], {})}
     assert sessions == {f"s{number:04}" for number in range(5, 10)}
-    assert len(call_search.holding_any(db, [NAME], {"session": "s0001"})) == EACH, "what is asked for alone is found"
-    found = call_search.holding_any(db, [NAME], {"projects": ["harbour"]})
+    assert len(call_rows.holding_any(db, [NAME], {"session": "s0001"})) == EACH, "what is asked for alone is found"
+    found = call_rows.holding_any(db, [NAME], {"projects": ["harbour"]})
     assert {call["session"] for call in found} == {"s0000", "s0003", "s0006", "s0009"}
-    monkeypatch.setattr(call_search, "MOST_SCORED", 200)
-    assert len(call_search.holding_any(db, [NAME], {})) == 200
+    monkeypatch.setattr(call_rows, "MOST_SCORED", 200)
+    assert len(call_rows.holding_any(db, [NAME], {})) == 200

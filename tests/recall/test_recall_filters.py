@@ -14,11 +14,11 @@ from conftest import NOW_MS, Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.store import admitted, candidates, documents, migrations, sqlite
-from core.store.admitted import Admitted
+from core.store import candidates, documents, migrations, row_filter, sqlite
 from core.store.candidates import LocalCandidates
 from core.store.layout import COLLECTIONS
-from core.store.sessions import calls
+from core.store.row_filter import RowFilter
+from core.store.sessions import session_rows
 
 WORDS = ("queue", "drains", "retry", "harbour", "tide", "gauge")
 SESSIONS = {"s-ours": "p", "s-theirs": "q", "s-nowhere": ""}
@@ -72,7 +72,7 @@ def memory(made: list[dict[str, Any]]) -> Iterator[apsw.Connection]:
     assert sqlite.load_vectors(db)
     documents.ensure_signatures(db)
     for name, project in SESSIONS.items():
-        calls.save_session(
+        session_rows.save_session(
             db,
             {"id": name, "client": "claude", "project": project, "folder": "", "updated_at": NOW_MS, "prompts": 1,
              "calls": 0, "plan": []},
@@ -129,8 +129,8 @@ def test_a_filter_finds_what_everything_finds_of_the_admitted(
     narrow: Any = {**asked, "others": others}
     with (
         memory(made) as db,
-        patch.object(admitted, "_FEW", few),
-        patch.object(admitted, "_MANY", many),
+        patch.object(row_filter, "_FEW", few),
+        patch.object(row_filter, "_MANY", many),
         patch.object(candidates, "_SCANNED", scanned),
         patch.object(candidates, "_SMALL", small),
     ):
@@ -158,7 +158,7 @@ def test_a_filter_finds_what_everything_finds_of_the_admitted(
 def test_what_few_rows_are_is_read_from_indexes(wanted: dict[str, Any]) -> None:
     """Not from the documents themselves: those of 100,000 are read for 30 ms."""
     with memory([]) as db:
-        narrow = Admitted(db, {**ALL, **wanted}, 0)
+        narrow = RowFilter(db, {**ALL, **wanted}, 0)
         plan = [str(row[3]) for row in db.execute(f"EXPLAIN QUERY PLAN {narrow._indexed[0]}", narrow._indexed[1])]  # type: ignore[index]
     of_documents = [step for step in plan if "document" in step]
     assert of_documents and all("USING COVERING INDEX" in step for step in of_documents)
@@ -171,7 +171,7 @@ def test_a_project_that_holds_nearly_everything_is_not_gathered() -> None:
             "category_id": "", "write_verdict": "allow", "forgotten": False,
         }  # fmt: skip
 
-    with memory([one("p")] * 20 + [one("q")]) as db, patch.object(admitted, "_FEW", 10):
+    with memory([one("p")] * 20 + [one("q")]) as db, patch.object(row_filter, "_FEW", 10):
         source = LocalCandidates(db, vectors=True)
         of_p: Any = {**ALL, "projects": ("p", ""), "others": ("q",)}
         with patch.object(candidates, "_SMALL", 0):
@@ -190,28 +190,6 @@ def of(project: str, session: str = "") -> dict[str, Any]:
 
 
 OF_P: Any = {"projects": ("p",), "others": ("q",)}
-
-
-@pytest.mark.parametrize(
-    ("asked", "few", "size", "limit", "wide"),
-    [
-        (OF_P, 2, 10, 4, 11), (OF_P, 5, 10, 4, 11), (OF_P, 6, 10, 4, 0), (OF_P, 2, 17, 4, 18), (OF_P, 2, 18, 4, 0),
-        (OF_P, 2, 10, 159, 398), (OF_P, 2, 10, 160, 0), ({**OF_P, "category": "jc:ops"}, 2, 10, 4, 41),
-        ({**OF_P, "verdicts": ["allow"]}, 2, 10, 4, 41), ({**OF_P, "tags": ["x"]}, 2, 10, 4, 41),
-        ({"category": "jc:ops"}, 2, 10, 4, 25), ({"category": "jc:ops"}, 9, 10, 4, 25),
-        ({"category": "jc:ops"}, 10, 10, 4, 0),
-        ({**OF_P, "session": "s-ours"}, 2, 10, 4, 0), ({"session": "s-ours"}, 2, 10, 4, 0),
-        ({**OF_P, "projects": ("p", "")}, 2, 10, 4, 11),
-    ],
-)  # fmt: skip
-def test_so_many_of_the_best_are_looked_at_as_their_share_asks_for(
-    asked: dict[str, Any], few: int, size: int, limit: int, wide: int
-) -> None:
-    with memory([of("p")] * 6 + [of("q")] * 4) as db, patch.object(admitted, "_FEW", few):
-        narrow = Admitted(db, {**ALL, **asked}, size)
-        assert narrow.looked_at(limit) == wide
-        narrow.gather()
-        assert narrow.looked_at(limit) == 0, "what was gathered is at hand"
 
 
 @pytest.mark.parametrize(
@@ -235,7 +213,7 @@ def test_admitted_rows_are_the_same_whether_gathered_or_asked_about(asked: dict[
         db.execute("UPDATE document SET tags = '[\"x\"]' WHERE id = 'd2'")
         db.execute("UPDATE document SET tags = '[\"xx\"]' WHERE id = 'd1'")
         rows = {int(row): int(str(name)[1:]) for row, name in db.execute("SELECT rowid, id FROM document")}
-        narrow = Admitted(db, {**ALL, **asked}, 8)
+        narrow = RowFilter(db, {**ALL, **asked}, 8)
         backwards = sorted(rows, reverse=True)
         assert [rows[row] for row in narrow.among(backwards)] == sorted(numbers, reverse=True)
         assert narrow.gather() == narrow.gather() == len(numbers)
@@ -245,24 +223,6 @@ def test_admitted_rows_are_the_same_whether_gathered_or_asked_about(asked: dict[
         assert len(db.execute(f"SELECT rowid FROM document WHERE true{narrow.where('rowid', 1)}").fetchall()) == len(
             numbers
         )
-
-
-@pytest.mark.parametrize(
-    ("names", "apart", "count"),
-    [(("p",), False, 2), (("p", "q"), False, 3), (("p", ""), False, 6), (("p", ""), True, 5), (("q", ""), False, 5),
-     (("unheard",), False, 0), (("",), False, 3)],
-)  # fmt: skip
-def test_rows_of_projects_are_counted_from_the_tally_as_from_the_documents(
-    names: tuple[str, ...], apart: bool, count: int
-) -> None:
-    made = [
-        of("p"), of("p", "s-ours"), of("q"), of(""), of("", "s-ours"), of("", "s-theirs"), of("", "s-nowhere"),
-        of("", "s-unknown"),
-    ]  # fmt: skip
-    with memory(made) as db:
-        assert admitted._counted(db, names, apart) == count
-        db.execute("DROP TRIGGER tally_inserted; DROP TABLE tally")  # as in an older store
-        assert admitted._counted(db, names, apart) == count
 
 
 def test_recall_of_a_project_is_recall_of_all_less_the_others(run: Run) -> None:

@@ -131,9 +131,3 @@ def test_only_the_newest_signposts_are_looked_into(run: Run, home: Path, harbour
     assert asked(run, query, harbour) == OLD
     db.execute(f"{row} WHERE kind = 'compaction-recovery' AND session_id = ?", ("i19", OLD))
     assert asked(run, query, harbour) == NEW
-
-
-def test_an_older_store_answers_as_before(run: Run, home: Path, harbour: Path, query: str) -> None:
-    db = apsw.Connection(str(home / "store.db"))
-    db.execute("DROP TABLE injection")
-    assert asked(run, query, harbour) == NEW

@@ -18,16 +18,12 @@ _COLUMNS = "session_id, at, client, event, kind, ms, outcome, error, percent, to
 
 def of_session(db: apsw.Connection, session: str) -> list[HookCall]:
     """All calls of a session, oldest first."""
-    if not exists(db):
-        return []
     rows = db.execute(f"SELECT {_COLUMNS} FROM hook_call WHERE session_id = ? ORDER BY at, id", (session,))
     return [_call(row) for row in rows]
 
 
 def extent(db: apsw.Connection, session: str) -> Extent | None:
     """How many calls of a session there are, from when to when, and of which client; None for none."""
-    if not exists(db):
-        return None
     row = db.execute(
         "SELECT count(*), min(at), max(at), max(client) FROM hook_call WHERE session_id = ?", (session,)
     ).fetchone()
@@ -36,8 +32,6 @@ def extent(db: apsw.Connection, session: str) -> Extent | None:
 
 def sessions_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
     """The first ids of sessions with calls that begin so, in order."""
-    if not exists(db):
-        return []
     rows = db.execute(
         "SELECT DISTINCT session_id FROM hook_call WHERE session_id >= ? AND session_id < ? ORDER BY 1 LIMIT ?",
         (start, start + "\U0010ffff", most),
@@ -47,8 +41,6 @@ def sessions_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
 
 def sessions(db: apsw.Connection) -> list[str]:
     """The ids of all sessions with calls, in order. Each is looked up behind the one before: the calls are not read."""
-    if not exists(db):
-        return []
     rows = db.execute(
         "WITH RECURSIVE one(id) AS (SELECT min(session_id) FROM hook_call UNION ALL "
         "SELECT (SELECT min(session_id) FROM hook_call WHERE session_id > one.id) FROM one WHERE one.id IS NOT NULL) "
@@ -60,8 +52,6 @@ def sessions(db: apsw.Connection) -> list[str]:
 def times(db: apsw.Connection, since: int) -> list[tuple[str, str, float]]:
     """Client, event and ms of each call since a time (ms since the epoch) that took a known time, the quickest first
     of each."""
-    if not exists(db):
-        return []
     rows = db.execute(
         "SELECT client, event, ms FROM hook_call WHERE at >= ? AND ms IS NOT NULL ORDER BY client, event, ms", (since,)
     )
@@ -70,8 +60,6 @@ def times(db: apsw.Connection, since: int) -> list[tuple[str, str, float]]:
 
 def outcomes(db: apsw.Connection, since: int) -> list[tuple[str, str, str, int]]:
     """Client, event, what became of it and how many calls since a time (ms since the epoch)."""
-    if not exists(db):
-        return []
     rows = db.execute(
         "SELECT client, event, outcome, count(*) FROM hook_call WHERE at >= ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
         (since,),
@@ -81,8 +69,6 @@ def outcomes(db: apsw.Connection, since: int) -> list[tuple[str, str, str, int]]
 
 def sessions_since(db: apsw.Connection, since: int) -> int:
     """How many sessions had calls that were answered since a time (ms since the epoch)."""
-    if not exists(db):
-        return 0
     return int(
         db.execute(
             "SELECT count(DISTINCT session_id) FROM hook_call WHERE at >= ? AND outcome IN ('ok', 'degraded')", (since,)
@@ -102,11 +88,6 @@ def delete_before(db: apsw.Connection, before: int, batch: int) -> int:
 def forget(db: apsw.Connection, session: str) -> None:
     """Delete the calls of a session, inside the caller's transaction."""
     db.execute("DELETE FROM hook_call WHERE session_id = ?", (session,))
-
-
-def exists(db: apsw.Connection) -> bool:
-    """Whether the store has the table: an older one that cannot be written has none."""
-    return bool(db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'hook_call'").get)
 
 
 def _call(row: tuple[Any, ...]) -> HookCall:

@@ -39,16 +39,12 @@ def record(db: apsw.Connection, event: Event) -> None:
 
 def of_session(db: apsw.Connection, session: str) -> list[Injected]:
     """All texts that a session was given, oldest first."""
-    if not exists(db):
-        return []
     rows = db.execute(f"SELECT {_COLUMNS} FROM injection WHERE session_id = ? ORDER BY at, id", (session,))
     return [_injected(row) for row in rows]
 
 
 def signposts_with(db: apsw.Connection, text: str, most: int) -> list[str]:
     """The sessions of those of the newest `most` signposts that hold a text, the newest first."""
-    if not exists(db):
-        return []
     marks = ", ".join("?" * len(SIGNPOSTS))
     rows = db.execute(
         "SELECT session_id FROM (SELECT session_id, text FROM injection"
@@ -60,8 +56,6 @@ def signposts_with(db: apsw.Connection, text: str, most: int) -> list[str]:
 
 def by_kind(db: apsw.Connection, since: int) -> list[tuple[str, int, int, int]]:
     """Kind, how many, estimated tokens and memories of the texts since a time (ms since the epoch), most first."""
-    if not exists(db):
-        return []
     rows = db.execute(
         "SELECT kind, count(*), sum(tokens), sum(json_array_length(memories)) FROM injection WHERE at >= ?"
         " GROUP BY kind ORDER BY 2 DESC, 1",
@@ -79,11 +73,6 @@ def delete_before(db: apsw.Connection, before: int, batch: int) -> int:
 def forget(db: apsw.Connection, session: str) -> None:
     """Delete the texts that a session was given, inside the caller's transaction."""
     db.execute("DELETE FROM injection WHERE session_id = ?", (session,))
-
-
-def exists(db: apsw.Connection) -> bool:
-    """Whether the store has the table: an older one that cannot be written has none."""
-    return bool(db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'injection'").get)
 
 
 def _injected(row: tuple[Any, ...]) -> Injected:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from core import json_text
-from core.store.layout import row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.records import Prompt, Told
+    from core.records import Told
 
 _MOST_PARAMETERS = 500
 
@@ -25,27 +24,6 @@ def events(db: apsw.Connection, session: str) -> list[Told]:
         (session,),
     )
     return [_told(row) for row in rows]
-
-
-def prompts(db: apsw.Connection, session: str) -> list[Prompt]:
-    """What the user said in an archived session, oldest first; not what was forgotten."""
-    rows = db.execute(
-        "SELECT created_at, substr(text, 7) FROM document WHERE session_id = ? AND session_id <> ''"
-        " AND observation_type = 'episode' AND text LIKE 'user: %' AND forgotten_at IS NULL AND +rowid BETWEEN ? AND ?"
-        " ORDER BY created_at, rowid",
-        (session, *row_range("episodes")),
-    )
-    return [{"at": at, "text": text} for at, text in rows]
-
-
-def spoken(db: apsw.Connection, session: str) -> tuple[int, int, int]:
-    """How many turns of a session are archived, and when the first and the last were (ms since the epoch, or 0)."""
-    row = db.execute(
-        "SELECT count(*), coalesce(min(created_at), 0), coalesce(max(created_at), 0) FROM document"
-        " WHERE session_id = ? AND session_id <> '' AND observation_type = 'episode' AND forgotten_at IS NULL",
-        (session,),
-    ).fetchone()
-    return (int(row[0]), int(row[1]), int(row[2])) if row else (0, 0, 0)
 
 
 def call_times(db: apsw.Connection, session: str) -> list[tuple[int, int, bool]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.store.sessions import calls
+from core.store.sessions import call_rows, name_rows, session_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def forget(db: apsw.Connection, identifier: str) -> None:
     db.execute(
         "INSERT INTO session (id, client, project, folder, updated_at, prompts, calls, plan)"
         " VALUES (?, '', '', '', ?, 0, 0, '[]')",
-        (identifier, calls.FORGOTTEN),
+        (identifier, session_rows.FORGOTTEN),
     )
 
 
@@ -29,14 +29,16 @@ def drop(db: apsw.Connection, identifier: str) -> int:
     Where something of it was forgotten or purged the rows of that stay, and the numbers of all calls: a transcript that
     is read again does not bring it back, and finds each call and compaction under the number it had.
     """
-    values = (identifier, calls.FORGOTTEN_CALL)
+    values = (identifier, call_rows.FORGOTTEN_CALL)
     rows = db.execute("SELECT rowid FROM call WHERE session_id = ? AND outcome <> ?", values).fetchall()
     db.executemany("DELETE FROM call_lexicon WHERE rowid = ?", rows)
     db.execute("DELETE FROM name WHERE session_id = ?", (identifier,))
-    db.execute("DELETE FROM compaction WHERE session_id = ? AND summary <> ?", (identifier, calls.PURGED_SUMMARY))
+    db.execute("DELETE FROM compaction WHERE session_id = ? AND summary <> ?", (identifier, name_rows.PURGED_SUMMARY))
     if _has_purged(db, identifier):
-        db.execute(f"UPDATE call SET {_EMPTIED} WHERE session_id = ? AND outcome <> ?", (calls.FORGOTTEN_CALL, *values))
-        db.execute("UPDATE session SET plan = '[]' WHERE id = ? AND plan <> ?", (identifier, calls.PURGED_PLAN))
+        db.execute(
+            f"UPDATE call SET {_EMPTIED} WHERE session_id = ? AND outcome <> ?", (call_rows.FORGOTTEN_CALL, *values)
+        )
+        db.execute("UPDATE session SET plan = '[]' WHERE id = ? AND plan <> ?", (identifier, session_rows.PURGED_PLAN))
     else:
         db.execute("DELETE FROM call WHERE session_id = ?", (identifier,))
         db.execute("DELETE FROM session WHERE id = ?", (identifier,))
@@ -50,7 +52,7 @@ def _has_purged(db: apsw.Connection, identifier: str) -> bool:
             "SELECT EXISTS (SELECT 1 FROM call WHERE session_id = ?1 AND outcome = ?2) OR EXISTS (SELECT 1 FROM"
             " compaction WHERE session_id = ?1 AND summary = ?3) OR EXISTS (SELECT 1 FROM session WHERE id = ?1 AND"
             " plan = ?4)",
-            (identifier, calls.FORGOTTEN_CALL, calls.PURGED_SUMMARY, calls.PURGED_PLAN),
+            (identifier, call_rows.FORGOTTEN_CALL, name_rows.PURGED_SUMMARY, session_rows.PURGED_PLAN),
         ).get
     )
 
@@ -62,7 +64,7 @@ def forget_call(db: apsw.Connection, identifier: str, number: int) -> bool:
     """
     row = db.execute(
         f"UPDATE call SET {_EMPTIED} WHERE session_id = ? AND number = ? AND outcome <> ? RETURNING rowid",
-        (calls.FORGOTTEN_CALL, identifier, number, calls.FORGOTTEN_CALL),
+        (call_rows.FORGOTTEN_CALL, identifier, number, call_rows.FORGOTTEN_CALL),
     ).fetchone()
     if row is None:
         return False

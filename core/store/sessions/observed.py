@@ -96,8 +96,6 @@ def add_evidence(db: apsw.Connection, document_id: str, observed_range: int) -> 
 
 def evidence(db: apsw.Connection, document_id: str) -> list[dict[str, object]]:
     """What an observation comes from, oldest first: session, ids of the episodes, and when it was observed (ms)."""
-    if not db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'evidence'").get:
-        return []  # a store of an earlier version that nothing has written to since
     rows = db.execute(
         "SELECT session_id, episodes, observed_at FROM evidence JOIN observed_range ON observed_range.id = from_range"
         " WHERE document = ? ORDER BY from_range",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from core.store import documents
 from core.store.replication import outbox
-from core.store.sessions import calls
+from core.store.sessions import session_rows
 from core.store.typesense import mapping
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ class Pending:
             session, project = document["session_id"], document["project"]
             if session and not project:
                 if session not in projects:
-                    known = calls.session(db, session)
+                    known = session_rows.session(db, session)
                     projects[session] = known["project"] if known else ""
                 project = projects[session]
             row = mapping.to_remote(document, vectors.get(document["rowid"], b""))

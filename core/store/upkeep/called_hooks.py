@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass
 
 from core.store import sqlite
-from core.store.history import hook_calls
 from core.store.sqlite import apsw
 
 _COMPONENT = "hook"
@@ -36,8 +35,6 @@ def every(db: apsw.Connection, since: int) -> list[Called]:
         Failure: STORE_DAMAGED and its like.
     """
     try:
-        if not hook_calls.exists(db):
-            return []
         rows: list[tuple[str, str, int, int, int, int]] = db.execute(
             "SELECT client, event, max(at), sum(at >= ?), sum(at >= ? AND outcome IN ('failed', 'degraded')),"
             " sum(at >= ? AND outcome = 'late') FROM hook_call GROUP BY 1, 2 ORDER BY 1, 3 DESC",

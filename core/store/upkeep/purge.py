@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from core import json_text
 from core.project import names_of
 from core.store import documents, sqlite
-from core.store.sessions import calls, forgotten, segments, transcripts
+from core.store.sessions import call_rows, forgotten, name_rows, segments, session_rows, transcripts
 from core.store.upkeep import space
 
 if TYPE_CHECKING:
@@ -167,10 +167,12 @@ def _select_sessions(db: apsw.Connection, criteria: Criteria, found: Selection) 
     if criteria.by_id:
         return
     where, values = _fits(db, criteria, "id", "updated_at", "plan", project="project")
-    rows = db.execute(f"SELECT id, plan FROM session WHERE ({where}) AND updated_at <> {calls.FORGOTTEN}", values)
+    rows = db.execute(
+        f"SELECT id, plan FROM session WHERE ({where}) AND updated_at <> {session_rows.FORGOTTEN}", values
+    )
     known = {str(identifier): plan for identifier, plan in rows}
     if not criteria.is_whole:
-        found.plans = [identifier for identifier, plan in known.items() if plan not in ("[]", calls.PURGED_PLAN)]
+        found.plans = [identifier for identifier, plan in known.items() if plan not in ("[]", session_rows.PURGED_PLAN)]
         return
     also = criteria.live if criteria.project else {criteria.session} - {""}
     found.sessions = list(dict.fromkeys([*known, *sorted(also)]))
@@ -188,7 +190,7 @@ def _select_calls(db: apsw.Connection, criteria: Criteria, found: Selection) -> 
     for session, number, *texts in db.execute(
         f"SELECT session_id, number, {_CALL_TEXTS} FROM call LEFT JOIN session ON session.id = session_id"
         f" WHERE ({where}) AND outcome <> ?",
-        (*values, calls.FORGOTTEN_CALL),
+        (*values, call_rows.FORGOTTEN_CALL),
     ):
         found.calls.append((session, number))
         found.touched.add(session)
@@ -204,7 +206,7 @@ def _select_compactions(db: apsw.Connection, criteria: Criteria, found: Selectio
     for session, call, summary in db.execute(
         "SELECT session_id, call, summary FROM compaction LEFT JOIN session ON session.id = session_id"
         f" WHERE ({where}) AND summary NOT IN ('', ?)",
-        (*values, calls.PURGED_SUMMARY),
+        (*values, name_rows.PURGED_SUMMARY),
     ):
         found.compactions.append((session, call))
         found.touched.add(session)
@@ -284,7 +286,7 @@ def _select_quotes(db: apsw.Connection, criteria: Criteria, found: Selection) ->
     found.contexts = [rowid for rowid, context in around if rowid not in gone and quotes(context)]
     rows: Iterator[tuple[str, ...]] = db.execute("SELECT session_id, name, place FROM name")
     found.names = [(session, name) for session, name, place in rows if quotes(name, place)]
-    rows = db.execute("SELECT id, plan FROM session WHERE plan NOT IN ('[]', ?)", (calls.PURGED_PLAN,))
+    rows = db.execute("SELECT id, plan FROM session WHERE plan NOT IN ('[]', ?)", (session_rows.PURGED_PLAN,))
     found.plans = sorted({*found.plans, *(identifier for identifier, plan in rows if quotes(plan))})
     own = {source for session in found.sessions for source in transcripts.sources_naming(db, session)}
     rows = db.execute("SELECT source, carry FROM transcript WHERE carry <> ''")
@@ -335,13 +337,15 @@ def erase(
                 forgotten.forget_call(db, session, number)
         db.executemany(
             "UPDATE compaction SET summary = ? WHERE session_id = ? AND call = ?",
-            [(calls.PURGED_SUMMARY, *key) for key in found.compactions],
+            [(name_rows.PURGED_SUMMARY, *key) for key in found.compactions],
         )
         db.executemany("DELETE FROM event WHERE seq = ?", _each(found.events))
         db.executemany("DELETE FROM injection WHERE id = ?", _each(found.injections))
         db.executemany("DELETE FROM hook_call WHERE session_id = ? AND id = ?", found.hook_calls)
         db.executemany("DELETE FROM name WHERE session_id = ? AND name = ?", found.names)
-        db.executemany("UPDATE session SET plan = ? WHERE id = ?", [(calls.PURGED_PLAN, one) for one in found.plans])
+        db.executemany(
+            "UPDATE session SET plan = ? WHERE id = ?", [(session_rows.PURGED_PLAN, one) for one in found.plans]
+        )
         db.executemany("UPDATE transcript SET carry = '' WHERE source = ?", _each(found.carries))
         db.executemany("UPDATE outbox SET refusal = '' WHERE id = ?", _each(found.refusals))
         space.owe(db)

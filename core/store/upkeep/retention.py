@@ -12,7 +12,7 @@ from core.store import documents, sqlite
 from core.store.history import hook_calls, injections
 from core.store.layout import row_range
 from core.store.replication import outbox
-from core.store.sessions import calls, forgotten, segments
+from core.store.sessions import call_rows, forgotten, segments, session_rows
 
 if TYPE_CHECKING:
     import apsw
@@ -133,7 +133,7 @@ def old_sessions(db: apsw.Connection, before: int) -> list[tuple[int, str]]:
     """When each archived session that did nothing since `before` was last active (ms), and its id; the oldest first."""
     rows = db.execute(
         "SELECT updated_at, id FROM session WHERE updated_at < ? AND updated_at <> ? ORDER BY updated_at, id",
-        (before, calls.FORGOTTEN),
+        (before, session_rows.FORGOTTEN),
     )
     return [(int(at), str(identifier)) for at, identifier in rows]
 
@@ -144,7 +144,7 @@ def count_calls(db: apsw.Connection, before: int) -> int:
         db.execute(
             "SELECT count(*) FROM session JOIN call ON session_id = id"
             " WHERE updated_at < ? AND updated_at <> ? AND outcome <> ?",
-            (before, calls.FORGOTTEN, calls.FORGOTTEN_CALL),
+            (before, session_rows.FORGOTTEN, call_rows.FORGOTTEN_CALL),
         ).get
     )
 

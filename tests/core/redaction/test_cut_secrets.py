@@ -10,7 +10,7 @@ from secret_samples import POSITIVE, Sample
 
 from clients import content
 from core.store import migrations
-from core.store.sessions import calls
+from core.store.sessions import call_rows, name_rows
 from memory.archive import call_draft, episode_draft, plain_text, session_work
 
 CUTS = {
@@ -21,7 +21,7 @@ CUTS = {
     "input": call_draft.READ_CHARS // 2,
     "output": call_draft.READ_CHARS // 2,
     "error": call_draft.READ_CHARS // 2,
-    "summary": calls.SUMMARY_CHARS,
+    "summary": name_rows.SUMMARY_CHARS,
     "plan": session_work.STEP_CHARS * 8,
     "message": episode_draft.BODY_CHARS,
 }
@@ -105,4 +105,4 @@ def test_a_file_is_one_line(name: str, kept_as: str) -> None:
     tools = [content.tool("c1", "Edit", [name], "", {"file_path": name})]
     work.add({"kind": "said", "id": "", "role": "assistant", "text": "", "tools": tools, "at": 1}, 0)
     work.store(db, "s", client="claude", project="p", folder="/w", prompts=0, anew=True, now=1)
-    assert [one["file"] for one in calls.calls(db, "s")] == [kept_as]
+    assert [one["file"] for one in call_rows.calls(db, "s")] == [kept_as]

@@ -11,7 +11,7 @@ from claude_transcript import CWD, SESSION, Transcript, long
 from conftest import Run
 
 from core.store import sqlite
-from core.store.sessions import calls
+from core.store.sessions import call_rows, name_rows, session_rows
 from memory.archive import ingest
 
 
@@ -41,7 +41,7 @@ def hook(path: Path, *, most: int = 2000) -> ingest.Ingested:
 
 def commands(home: Path) -> list[tuple[int, str, str]]:
     db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
-    return [(one["number"], one["command"], one["outcome"]) for one in calls.calls(db, SESSION)]
+    return [(one["number"], one["command"], one["outcome"]) for one in call_rows.calls(db, SESSION)]
 
 
 def test_a_hook_stores_what_is_new_first(run: Run, home: Path, upgraded: Transcript) -> None:
@@ -61,8 +61,8 @@ def test_a_hook_stores_what_is_new_first(run: Run, home: Path, upgraded: Transcr
     assert result["bytes"] == upgraded.path.stat().st_size
     assert commands(home) == [(1, "make test", "ok"), (2, "make build", "ok")]
     db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
-    assert [one["call"] for one in calls.compactions(db, SESSION)] == [1]
-    about = calls.session(db, SESSION)
+    assert [one["call"] for one in name_rows.compactions(db, SESSION)] == [1]
+    about = session_rows.session(db, SESSION)
     assert about is not None
     assert (about["calls"], about["prompts"]) == (2, 5)
     assert db.execute("SELECT count(*) FROM document WHERE id = ?", (asked,)).get == 1
@@ -85,7 +85,7 @@ def test_what_was_compacted_last_is_last_however_calls_are_numbered(
     upgraded.write(upgraded.entry("user", "The late summary.", isCompactSummary=True))
     hook(upgraded.path)
     run("memory", "archive", str(upgraded.path))
-    assert [(one["call"], one["summary"]) for one in calls.compactions(db, SESSION)] == [
+    assert [(one["call"], one["summary"]) for one in name_rows.compactions(db, SESSION)] == [
         (3, "The early summary."), (1, "The late summary."),
     ]  # fmt: skip
 

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from core.store import documents, events, sqlite
-from core.store.sessions import calls, forgotten
+from core.store.sessions import call_rows, forgotten, session_rows
 from core.store.upkeep import retention
 
 
@@ -109,12 +109,12 @@ def test_what_is_dropped_leaves_no_vector_where_there_are_any(db: apsw.Connectio
 
 def test_sessions_that_did_nothing_are_told_the_oldest_first(db: apsw.Connection) -> None:
     for identifier, at in (("c", 2), ("b", 1), ("a", 2), ("late", 5)):
-        calls.save_session(db, {
+        session_rows.save_session(db, {
             "id": identifier, "client": "", "project": "", "folder": "", "updated_at": at, "prompts": 0, "calls": 0,
             "plan": [],
         })  # fmt: skip
         for number in (1, 2):
-            calls.save(db, {
+            call_rows.save(db, {
                 "session": identifier, "number": number, "key": str(number), "prompt": 0, "at": None, "tool": "",
                 "file": "",
                 "command": "", "outcome": "ok", "error": "", "passage": "",

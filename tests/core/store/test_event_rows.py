@@ -9,7 +9,7 @@ import pytest
 
 from core.store import events, export_cursor
 from core.store.export_cursor import Cursor
-from core.store.sessions import calls
+from core.store.sessions import session_rows
 
 ANY: Any = {
     "words": (), "levels": (), "sources": (), "components": (), "session": "", "system": "", "success": None,
@@ -75,7 +75,7 @@ def test_events_of_one_time_are_shown_the_latest_stored_first_and_page_by_page(d
 
 def test_events_near_a_session_are_its_own_and_those_of_no_other_project(db: apsw.Connection) -> None:
     for identifier, project in (("mine", "p"), ("other", "q"), ("none", "")):
-        calls.save_session(db, {
+        session_rows.save_session(db, {
             "id": identifier, "client": "claude", "project": project, "folder": "", "updated_at": 1, "prompts": 0,
             "calls": 0, "plan": [],
         })  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import Failure
 from core.store import documents
-from core.store.sessions import call_search, calls, forgotten, observed, transcripts
+from core.store.sessions import call_rows, forgotten, name_rows, observed, session_rows, transcripts, turn_rows
 
 
 def session(identifier: str, at: int = 1, **more: Any) -> Any:
@@ -21,7 +21,7 @@ def session(identifier: str, at: int = 1, **more: Any) -> Any:
 
 def keep(db: apsw.Connection, *given: Any) -> None:
     for one in given:
-        calls.save_session(db, one)
+        session_rows.save_session(db, one)
 
 
 def call(session: str, number: int, **more: Any) -> Any:
@@ -47,34 +47,34 @@ def ids(found: Any) -> list[str]:
 
 def test_a_session_comes_back_as_it_was_saved(db: apsw.Connection) -> None:
     keep(db, session("a"))
-    assert calls.session(db, "a") == session("a")
-    assert calls.session(db, "b") is None and not calls.is_forgotten(db, "a")
+    assert session_rows.session(db, "a") == session("a")
+    assert session_rows.session(db, "b") is None and not session_rows.is_forgotten(db, "a")
     keep(db, session("a", 9, plan=[]))
-    assert calls.session(db, "a") == session("a", 9, plan=[])
+    assert session_rows.session(db, "a") == session("a", 9, plan=[])
 
 
 def test_when_a_plan_was_touched_is_kept_with_it(db: apsw.Connection) -> None:
     keep(db, session("a", plan_at=[3, 1]), session("b", plan=[], plan_at=[3, 1]))
-    assert calls.session(db, "a") == session("a", plan_at=[3, 1])
-    assert calls.session(db, "b") == session("b", plan=[])
+    assert session_rows.session(db, "a") == session("a", plan_at=[3, 1])
+    assert session_rows.session(db, "b") == session("b", plan=[])
 
 
 @pytest.mark.parametrize(
-    ("plan", "read"), [('[["1"]]', [["1"]]), ("{}", []), ("no JSON", []), (calls.PURGED_PLAN, []), ("[]", [])]
+    ("plan", "read"), [('[["1"]]', [["1"]]), ("{}", []), ("no JSON", []), (session_rows.PURGED_PLAN, []), ("[]", [])]
 )
 def test_a_plan_that_cannot_be_read_is_none(db: apsw.Connection, plan: str, read: list[Any]) -> None:
     keep(db, session("a"))
     db.execute("UPDATE session SET plan = ?", (plan,))
-    found = calls.session(db, "a")
+    found = session_rows.session(db, "a")
     assert found is not None and found["plan"] == read
 
 
 def test_a_purged_plan_stays_purged_when_its_session_is_read_again(db: apsw.Connection) -> None:
     keep(db, session("a"), session("b"))
-    db.execute("UPDATE session SET plan = ? WHERE id = 'a'", (calls.PURGED_PLAN,))
+    db.execute("UPDATE session SET plan = ? WHERE id = 'a'", (session_rows.PURGED_PLAN,))
     keep(db, session("a", 2), session("b", 2))
     assert dict(db.execute("SELECT id, plan FROM session")) == {
-        "a": calls.PURGED_PLAN,
+        "a": session_rows.PURGED_PLAN,
         "b": '[["1", "mend", "pending"]]',
     }
 
@@ -83,58 +83,60 @@ def test_of_a_project_those_with_calls_are_listed_or_those_that_only_talked(db: 
     talks = [session("t", 2, calls=0), session("u", 3, calls=0), session("v", 4, calls=0, folder="/v")]
     keep(db, session("a", 1), *talks, session("w", 5, calls=0, project="q"))
     folder = talks[0]["folder"]
-    assert ids(calls.sessions_of_project(db, ["p"], 1)) == ["a"]
-    assert ids(calls.sessions_of_project(db, ["p"], 9, talks_in=folder)) == ["u", "t"]
-    assert ids(calls.sessions_of_project(db, ["p", "q"], 2, talks_in=folder)) == ["w", "u"]
+    assert ids(session_rows.sessions_of_project(db, ["p"], 1)) == ["a"]
+    assert ids(session_rows.sessions_of_project(db, ["p"], 9, talks_in=folder)) == ["u", "t"]
+    assert ids(session_rows.sessions_of_project(db, ["p", "q"], 2, talks_in=folder)) == ["w", "u"]
 
 
 def test_sessions_are_listed_with_the_one_that_did_something_last_first(db: apsw.Connection) -> None:
     keep(db, session("a", 1), session("b", 3), session("c", 2, project="q"), session("d", 2, project=""))
     forgotten.forget(db, "gone")
-    assert ids(calls.sessions_of_project(db, ["p"], 9)) == ["b", "a"]
-    assert ids(calls.sessions_of_project(db, ["p", "q"], 2)) == ["b", "c"]
-    assert ids(calls.latest_sessions(db, 9)) == ["b", "c", "d", "a"]
-    assert ids(calls.latest_sessions(db, 3)) == ["b", "c", "d"]
-    assert [one for one, _ in calls.latest_first(db)][:1] == ["b"]
-    assert set(calls.latest_first(db)) == {("a", "p"), ("b", "p"), ("c", "q"), ("d", ""), ("gone", "")}
-    assert sorted(calls.projects(db)) == ["p", "q"]
-    assert calls.totals(db) == (4, 0)
+    assert ids(session_rows.sessions_of_project(db, ["p"], 9)) == ["b", "a"]
+    assert ids(session_rows.sessions_of_project(db, ["p", "q"], 2)) == ["b", "c"]
+    assert ids(session_rows.latest_sessions(db, 9)) == ["b", "c", "d", "a"]
+    assert ids(session_rows.latest_sessions(db, 3)) == ["b", "c", "d"]
+    assert [one for one, _ in session_rows.latest_first(db)][:1] == ["b"]
+    assert set(session_rows.latest_first(db)) == {("a", "p"), ("b", "p"), ("c", "q"), ("d", ""), ("gone", "")}
+    assert sorted(session_rows.projects(db)) == ["p", "q"]
+    assert session_rows.totals(db) == (4, 0)
 
 
 def test_whether_there_are_sessions_of_another_project(db: apsw.Connection) -> None:
-    assert not calls.has_others(db, ["p"])
+    assert not session_rows.has_others(db, ["p"])
     keep(db, session("a"))
-    assert not calls.has_others(db, ["p"]) and calls.has_others(db, ["q"])
+    assert not session_rows.has_others(db, ["p"]) and session_rows.has_others(db, ["q"])
     keep(db, session("b", project=""))
-    assert calls.has_others(db, ["p"]) and not calls.has_others(db, ["p", ""])
+    assert session_rows.has_others(db, ["p"]) and not session_rows.has_others(db, ["p", ""])
 
 
 def test_a_forgotten_session_is_known_as_that_alone(db: apsw.Connection) -> None:
     keep(db, session("a"))
-    calls.save(db, call("a", 1))
-    calls.save_names(db, "a", [name("shard_17")])
-    calls.save_compaction(db, "a", 1, 5, "kept")
+    call_rows.save(db, call("a", 1))
+    name_rows.save_names(db, "a", [name("shard_17")])
+    name_rows.save_compaction(db, "a", 1, 5, "kept")
     forgotten.forget(db, "a")
-    assert calls.is_forgotten(db, "a") and calls.session(db, "a") is None
-    assert not calls.is_forgotten(db, "b")
-    assert calls.totals(db) == (0, 0) and calls.compactions(db, "a") == [] == calls.names(db, "a", every=True)
-    assert call_search.holding_any(db, ["make"], {}) == []
-    assert calls.latest_sessions(db, 9) == calls.sessions_of_project(db, ["p", ""], 9) == []
-    assert calls.sessions_below(db, [""]) == calls.sessions_below(db, ["/p"]) == []
-    assert calls.last_compacted(db) is None
+    assert session_rows.is_forgotten(db, "a") and session_rows.session(db, "a") is None
+    assert not session_rows.is_forgotten(db, "b")
+    assert session_rows.totals(db) == (0, 0) and name_rows.compactions(db, "a") == [] == name_rows.names(
+        db, "a", every=True
+    )
+    assert call_rows.holding_any(db, ["make"], {}) == []
+    assert session_rows.latest_sessions(db, 9) == session_rows.sessions_of_project(db, ["p", ""], 9) == []
+    assert session_rows.sessions_below(db, [""]) == session_rows.sessions_below(db, ["/p"]) == []
+    assert session_rows.last_compacted(db) is None
 
 
 def test_a_session_whose_time_is_not_known_is_not_forgotten(db: apsw.Connection) -> None:
     keep(db, session("a", 0))
-    assert calls.session(db, "a") == session("a", 0) and not calls.is_forgotten(db, "a")
-    assert ids(calls.latest_sessions(db, 9)) == ["a"] and calls.totals(db) == (1, 0)
+    assert session_rows.session(db, "a") == session("a", 0) and not session_rows.is_forgotten(db, "a")
+    assert ids(session_rows.latest_sessions(db, 9)) == ["a"] and session_rows.totals(db) == (1, 0)
 
 
 def test_a_forgotten_session_is_found_by_its_beginning(db: apsw.Connection) -> None:
     for one in ("abc2", "abc1", "b"):
         forgotten.forget(db, one)
     keep(db, session("abc0"))
-    assert [calls.forgotten_beginning(db, start) for start in ("abc", "abc2", "abc0", "c", "b", "a")] == [
+    assert [session_rows.forgotten_beginning(db, start) for start in ("abc", "abc2", "abc0", "c", "b", "a")] == [
         "abc1", "abc2", "", "", "b", "abc1",
     ]  # fmt: skip
 
@@ -142,51 +144,53 @@ def test_a_forgotten_session_is_found_by_its_beginning(db: apsw.Connection) -> N
 def test_a_folder_holds_itself_and_what_lies_below(db: apsw.Connection) -> None:
     for at, folder in enumerate(("/home/a", "/home/a/b", "/home/ab", "/home/a-b", "/home", "/home/a0"), 1):
         keep(db, session(folder, at, folder=folder))
-    assert calls.sessions_below(db, ["/home/a"]) == ["/home/a/b", "/home/a"]
-    assert calls.sessions_below(db, ["/home/a/b", "/home/ab", "/home/a"]) == ["/home/a/b", "/home/ab", "/home/a"]
-    assert len(calls.sessions_below(db, ["/"])) == 6 and calls.sessions_below(db, []) == []
+    assert session_rows.sessions_below(db, ["/home/a"]) == ["/home/a/b", "/home/a"]
+    assert session_rows.sessions_below(db, ["/home/a/b", "/home/ab", "/home/a"]) == ["/home/a/b", "/home/ab", "/home/a"]
+    assert len(session_rows.sessions_below(db, ["/"])) == 6 and session_rows.sessions_below(db, []) == []
 
 
 def test_the_session_that_was_compacted_last(db: apsw.Connection) -> None:
     keep(db, session("a", 50), session("b", 10), session("c", 40, project="q"), session("d", 90))
-    assert calls.last_compacted(db) is None
-    calls.save_compaction(db, "a", 1, 20, "")
-    calls.save_compaction(db, "b", 1, 30, "")
-    calls.save_compaction(db, "b", 2, 25, "")
-    assert (calls.last_compacted(db) or {})["id"] == "b"
-    calls.save_compaction(db, "c", 1, 0, "")
-    assert (calls.last_compacted(db) or {})["id"] == "c", "without a time it counts by when its session was active"
-    assert (calls.last_compacted(db, ["p"]) or {})["id"] == "b"
-    assert (calls.last_compacted(db, ["p", "q"]) or {})["id"] == "c"
-    assert calls.last_compacted(db, []) is None
-    calls.save_compaction(db, "a", 9, 40, "")
-    assert (calls.last_compacted(db) or {})["id"] == "a", "of two at one time the first by its id"
+    assert session_rows.last_compacted(db) is None
+    name_rows.save_compaction(db, "a", 1, 20, "")
+    name_rows.save_compaction(db, "b", 1, 30, "")
+    name_rows.save_compaction(db, "b", 2, 25, "")
+    assert (session_rows.last_compacted(db) or {})["id"] == "b"
+    name_rows.save_compaction(db, "c", 1, 0, "")
+    assert (session_rows.last_compacted(db) or {})["id"] == "c", (
+        "without a time it counts by when its session was active"
+    )
+    assert (session_rows.last_compacted(db, ["p"]) or {})["id"] == "b"
+    assert (session_rows.last_compacted(db, ["p", "q"]) or {})["id"] == "c"
+    assert session_rows.last_compacted(db, []) is None
+    name_rows.save_compaction(db, "a", 9, 40, "")
+    assert (session_rows.last_compacted(db) or {})["id"] == "a", "of two at one time the first by its id"
 
 
 def test_the_last_calls_are_read_oldest_first(db: apsw.Connection) -> None:
     for number in (3, 1, 2, 4):
-        calls.save(db, call("a", number))
-    calls.save(db, call("b", 9))
-    assert calls.calls(db, "a", last=9) == [call("a", number) for number in (1, 2, 3, 4)]
-    assert calls.calls(db, "a", last=2) == [call("a", 3), call("a", 4)]
-    assert [one["number"] for one in calls.calls(db, "a", after=2)] == [3, 4]
-    assert [one["number"] for one in calls.calls(db, "a", after=4)] == []
-    assert calls.by_key(db, "a", "k2") == call("a", 2) and calls.by_key(db, "b", "k2") is None
+        call_rows.save(db, call("a", number))
+    call_rows.save(db, call("b", 9))
+    assert call_rows.calls(db, "a", last=9) == [call("a", number) for number in (1, 2, 3, 4)]
+    assert call_rows.calls(db, "a", last=2) == [call("a", 3), call("a", 4)]
+    assert [one["number"] for one in call_rows.calls(db, "a", after=2)] == [3, 4]
+    assert [one["number"] for one in call_rows.calls(db, "a", after=4)] == []
+    assert call_rows.by_key(db, "a", "k2") == call("a", 2) and call_rows.by_key(db, "b", "k2") is None
 
 
 def test_a_call_that_is_saved_again_changes_what_came_of_it(db: apsw.Connection) -> None:
-    calls.save(db, call("a", 1, outcome="", passage="first words"))
-    calls.save(db, call("a", 7, key="k1", outcome="failed", error="ENOSPC", passage="other words", command="rm"))
-    assert calls.calls(db, "a") == [call("a", 1, outcome="failed", error="ENOSPC", passage="other words")]
-    found = {term: len(call_search.holding_any(db, [term], {})) for term in ("first", "other", "ENOSPC")}
+    call_rows.save(db, call("a", 1, outcome="", passage="first words"))
+    call_rows.save(db, call("a", 7, key="k1", outcome="failed", error="ENOSPC", passage="other words", command="rm"))
+    assert call_rows.calls(db, "a") == [call("a", 1, outcome="failed", error="ENOSPC", passage="other words")]
+    found = {term: len(call_rows.holding_any(db, [term], {})) for term in ("first", "other", "ENOSPC")}
     assert found == {"first": 0, "other": 1, "ENOSPC": 1}
 
 
 def test_what_stands_behind_an_escape_is_found_as_it_is_and_without_it(db: apsw.Connection) -> None:
-    calls.save(db, call("a", 1, passage="plain\nsaid \\nShardMap here\nC:\\new"))
+    call_rows.save(db, call("a", 1, passage="plain\nsaid \\nShardMap here\nC:\\new"))
     for term in ("nShardMap", "ShardMap", "new", "plain", "ew"):
-        assert len(call_search.holding_any(db, [term], {})) == 1, term
-    assert call_search.holding_any(db, ["lain"], {}) == []
+        assert len(call_rows.holding_any(db, [term], {})) == 1, term
+    assert call_rows.holding_any(db, ["lain"], {}) == []
 
 
 def test_names_are_those_that_stand_in_the_most_calls(db: apsw.Connection) -> None:
@@ -194,87 +198,91 @@ def test_names_are_those_that_stand_in_the_most_calls(db: apsw.Connection) -> No
     given = [
         name("once", last=9), name("often", calls=4), name("later", calls=4, last=8), name("faded", calls=9, weight=0.0)
     ]  # fmt: skip
-    calls.save_names(db, "a", given)
-    assert calls.most_used_names(db, "a", 9) == [given[2], given[1], given[0]]
-    assert calls.most_used_names(db, "a", 1) == [given[2]]
+    name_rows.save_names(db, "a", given)
+    assert name_rows.most_used_names(db, "a", 9) == [given[2], given[1], given[0]]
+    assert name_rows.most_used_names(db, "a", 1) == [given[2]]
 
 
 @pytest.mark.parametrize(("calls_so_far", "names"), [(400, ["n"]), (401, []), (399, ["n"])])
 def test_a_name_is_recent_for_400_calls(db: apsw.Connection, calls_so_far: int, names: list[str]) -> None:
     keep(db, session("a", calls=calls_so_far))
-    calls.save_names(db, "a", [name("n")])
-    assert [one["name"] for one in calls.names(db, "a")] == names
-    assert [one["name"] for one in calls.names(db, "a", every=True)] == ["n"]
+    name_rows.save_names(db, "a", [name("n")])
+    assert [one["name"] for one in name_rows.names(db, "a")] == names
+    assert [one["name"] for one in name_rows.names(db, "a", every=True)] == ["n"]
 
 
 def test_many_known_names_are_asked_for_at_once(db: apsw.Connection) -> None:
     every = [f"name_{number}" for number in range(1_001)]
-    calls.save_names(db, "a", [name(one) for one in every])
-    found = calls.known_names(db, "a", iter([*every, "unknown"]))
+    name_rows.save_names(db, "a", [name(one) for one in every])
+    found = name_rows.known_names(db, "a", iter([*every, "unknown"]))
     assert set(found) == set(every) and found["name_1000"] == name("name_1000")
-    assert calls.known_names(db, "a", []) == {} == calls.known_names(db, "b", every[:2])
+    assert name_rows.known_names(db, "a", []) == {} == name_rows.known_names(db, "b", every[:2])
 
 
 def test_a_compaction_is_completed_by_what_is_told_later(db: apsw.Connection) -> None:
-    calls.save_compaction(db, "a", 3, 0, "")
-    calls.save_compaction(db, "a", 3, 7, "kept")
-    calls.save_compaction(db, "a", 3, 5, "")
-    calls.save_compaction(db, "a", 9, 6, "second")
-    calls.save_compaction(db, "a", 1, 6, "first")
-    assert calls.compactions(db, "a") == [
+    name_rows.save_compaction(db, "a", 3, 0, "")
+    name_rows.save_compaction(db, "a", 3, 7, "kept")
+    name_rows.save_compaction(db, "a", 3, 5, "")
+    name_rows.save_compaction(db, "a", 9, 6, "second")
+    name_rows.save_compaction(db, "a", 1, 6, "first")
+    assert name_rows.compactions(db, "a") == [
         {"call": 1, "at": 6, "summary": "first"}, {"call": 9, "at": 6, "summary": "second"},
         {"call": 3, "at": 7, "summary": "kept"},
     ]  # fmt: skip
-    calls.save_compaction(db, "a", 3, 8, "kept of the later")
-    db.execute("UPDATE compaction SET summary = ? WHERE call = 9", (calls.PURGED_SUMMARY,))
-    calls.save_compaction(db, "a", 9, 6, "second")
-    assert [one["summary"] for one in calls.compactions(db, "a")] == [
-        "first", calls.PURGED_SUMMARY, "kept of the later",
+    name_rows.save_compaction(db, "a", 3, 8, "kept of the later")
+    db.execute("UPDATE compaction SET summary = ? WHERE call = 9", (name_rows.PURGED_SUMMARY,))
+    name_rows.save_compaction(db, "a", 9, 6, "second")
+    assert [one["summary"] for one in name_rows.compactions(db, "a")] == [
+        "first", name_rows.PURGED_SUMMARY, "kept of the later",
     ]  # fmt: skip
 
 
 def test_a_dropped_session_may_come_again(db: apsw.Connection) -> None:
     keep(db, session("a"), session("b"))
     for one in ("a", "b"):
-        calls.save(db, call(one, 1))
-        calls.save(db, call(one, 2))
-        calls.save_names(db, one, [name("n")])
-        calls.save_compaction(db, one, 1, 5, "kept")
+        call_rows.save(db, call(one, 1))
+        call_rows.save(db, call(one, 2))
+        name_rows.save_names(db, one, [name("n")])
+        name_rows.save_compaction(db, one, 1, 5, "kept")
     assert forgotten.drop(db, "a") == 2
-    assert calls.session(db, "a") is None and not calls.is_forgotten(db, "a") and calls.calls(db, "a") == []
-    assert calls.compactions(db, "a") == [] == calls.most_used_names(db, "a", 9)
-    assert len(call_search.holding_any(db, ["make"], {})) == 2, "of the other session"
-    assert (len(calls.compactions(db, "b")), len(calls.most_used_names(db, "b", 9))) == (1, 1)
+    assert (
+        session_rows.session(db, "a") is None
+        and not session_rows.is_forgotten(db, "a")
+        and call_rows.calls(db, "a") == []
+    )
+    assert name_rows.compactions(db, "a") == [] == name_rows.most_used_names(db, "a", 9)
+    assert len(call_rows.holding_any(db, ["make"], {})) == 2, "of the other session"
+    assert (len(name_rows.compactions(db, "b")), len(name_rows.most_used_names(db, "b", 9))) == (1, 1)
     assert forgotten.drop(db, "a") == 0
 
 
 @pytest.mark.parametrize("purged", ["call", "summary", "plan"])
 def test_a_dropped_session_of_which_something_was_purged_keeps_its_numbers(db: apsw.Connection, purged: str) -> None:
     keep(db, session("a"))
-    calls.save(db, call("a", 1))
-    calls.save(db, call("a", 2))
-    calls.save_compaction(db, "a", 1, 5, "kept")
+    call_rows.save(db, call("a", 1))
+    call_rows.save(db, call("a", 2))
+    name_rows.save_compaction(db, "a", 1, 5, "kept")
     if purged == "call":
         assert forgotten.forget_call(db, "a", 2)
     elif purged == "summary":
-        db.execute("UPDATE compaction SET summary = ?", (calls.PURGED_SUMMARY,))
+        db.execute("UPDATE compaction SET summary = ?", (name_rows.PURGED_SUMMARY,))
     else:
-        db.execute("UPDATE session SET plan = ?", (calls.PURGED_PLAN,))
+        db.execute("UPDATE session SET plan = ?", (session_rows.PURGED_PLAN,))
     assert forgotten.drop(db, "a") == (1 if purged == "call" else 2)
-    empty = {"tool": "", "command": "", "outcome": calls.FORGOTTEN_CALL}
-    assert calls.calls(db, "a") == [call("a", 1, **empty), call("a", 2, **empty)]
-    assert [one["summary"] for one in calls.compactions(db, "a")] == (
-        [calls.PURGED_SUMMARY] if purged == "summary" else []
+    empty = {"tool": "", "command": "", "outcome": call_rows.FORGOTTEN_CALL}
+    assert call_rows.calls(db, "a") == [call("a", 1, **empty), call("a", 2, **empty)]
+    assert [one["summary"] for one in name_rows.compactions(db, "a")] == (
+        [name_rows.PURGED_SUMMARY] if purged == "summary" else []
     )
     plan = db.execute("SELECT plan FROM session WHERE id = 'a'").get
-    assert plan == (calls.PURGED_PLAN if purged == "plan" else "[]")
-    assert call_search.holding_any(db, ["make"], {}) == []
+    assert plan == (session_rows.PURGED_PLAN if purged == "plan" else "[]")
+    assert call_rows.holding_any(db, ["make"], {}) == []
 
 
 def test_a_forgotten_call_leaves_its_number_and_no_name_of_its_own(db: apsw.Connection) -> None:
-    calls.save(db, call("a", 1))
-    calls.save(db, call("a", 2, passage="shard_17"))
-    calls.save_names(
+    call_rows.save(db, call("a", 1))
+    call_rows.save(db, call("a", 2, passage="shard_17"))
+    name_rows.save_names(
         db, "a", [name("own", first=2, last=2), name("from", first=1, last=2), name("to", first=2, last=3)]
     )
     assert forgotten.forget_call(db, "a", 2) is True
@@ -284,21 +292,26 @@ def test_a_forgotten_call_leaves_its_number_and_no_name_of_its_own(db: apsw.Conn
         is forgotten.forget_call(db, "b", 1)
         is False
     )
-    assert calls.calls(db, "a") == [call("a", 1), call("a", 2, tool="", command="", outcome=calls.FORGOTTEN_CALL)]
-    assert call_search.holding_any(db, ["shard_17"], {}) == [] and len(call_search.holding_any(db, ["make"], {})) == 1
-    assert {one["name"] for one in calls.most_used_names(db, "a", 9)} == {"from", "to"}
-    assert calls.totals(db) == (0, 2)
+    assert call_rows.calls(db, "a") == [
+        call("a", 1),
+        call("a", 2, tool="", command="", outcome=call_rows.FORGOTTEN_CALL),
+    ]
+    assert call_rows.holding_any(db, ["shard_17"], {}) == [] and len(call_rows.holding_any(db, ["make"], {})) == 1
+    assert {one["name"] for one in name_rows.most_used_names(db, "a", 9)} == {"from", "to"}
+    assert session_rows.totals(db) == (0, 2)
 
 
 def test_prompts_are_what_the_user_said_last(db: apsw.Connection) -> None:
     for text in ("user: one", "assistant: user: no", "user: two", "user: three"):
         say(db, "s", text)
     say(db, "s", "user: gone", forgotten_at=1)
-    say(db, "s", "user: noted", observation_type="note")
     say(db, "t", "user: other")
     say(db, "", "user: of no session")
-    assert calls.prompts(db, "s", 9) == ["one", "two", "three"] and calls.prompts(db, "s", 2) == ["two", "three"]
-    assert calls.prompts(db, "", 9) == []
+    assert turn_rows.prompts(db, "s", 9) == ["one", "two", "three"] and turn_rows.prompts(db, "s", 2) == [
+        "two",
+        "three",
+    ]
+    assert turn_rows.prompts(db, "", 9) == []
 
 
 @pytest.mark.parametrize(
@@ -312,54 +325,53 @@ def test_prompts_are_what_the_user_said_last(db: apsw.Connection) -> None:
 def test_calls_hold_a_term_or_what_begins_so(
     db: apsw.Connection, terms: list[str], beginning: bool, numbers: list[int]
 ) -> None:
-    calls.save(db, call("a", 1, passage="the queue drains a shard"))
-    calls.save(db, call("a", 2, passage="shard_17"))
-    assert sorted(one["number"] for one in call_search.holding_any(db, terms, {}, beginning=beginning)) == numbers
+    call_rows.save(db, call("a", 1, passage="the queue drains a shard"))
+    call_rows.save(db, call("a", 2, passage="shard_17"))
+    assert sorted(one["number"] for one in call_rows.holding_any(db, terms, {}, beginning=beginning)) == numbers
 
 
 def test_calls_are_searched_for_in_a_session_or_a_project(db: apsw.Connection) -> None:
     keep(db, session("a"), session("b", project="q", client="pi"))
     for one in ("a", "b", "c"):
-        calls.save(db, call(one, 1, passage="the queue"))
-    calls.save(db, call("a", 2, passage="the queue, the queue"))
+        call_rows.save(db, call(one, 1, passage="the queue"))
+    call_rows.save(db, call("a", 2, passage="the queue, the queue"))
 
     def found(**more: Any) -> list[tuple[str, int]]:
-        return [(one["session"], one["number"]) for one in call_search.holding_all(db, ["the", "queue"], more)]
+        return [(one["session"], one["number"]) for one in call_rows.holding_all(db, ["the", "queue"], more)]
 
     assert found(session="a") == [("a", 2), ("a", 1)], "the best first"
     assert sorted(found(projects=["p", "q"])) == [("a", 1), ("a", 2), ("b", 1)]
     assert found(session="a", projects=["q"]) == [] and found(session="b", projects=["q"]) == [("b", 1)]
-    assert len(found()) == 4 and call_search.holding_all(db, ["queue", "absent"], {}) == []
-    one = call_search.one(db, "b", 1)
+    assert len(found()) == 4 and call_rows.holding_all(db, ["queue", "absent"], {}) == []
+    one = call_rows.one(db, "b", 1)
     assert one == {**call("b", 1, passage="the queue"), "rowid": 2, "project": "q", "client": "pi"}
-    unknown = call_search.one(db, "c", 1)
+    unknown = call_rows.one(db, "c", 1)
     assert unknown is not None and (unknown["project"], unknown["client"]) == ("", "")
-    assert call_search.one(db, "b", 2) is None
-    assert call_search.exists(db) and not call_search.exists(apsw.Connection(":memory:"))
+    assert call_rows.one(db, "b", 2) is None
 
 
 def test_sessions_that_hold_a_term_are_named_in_their_order(db: apsw.Connection) -> None:
     keep(db, *(session(one) for one in "abcd"))
     for one, passage in (("a", "queue"), ("b", "other"), ("c", "the queue"), ("d", "drains"), ("unknown", "queue")):
-        calls.save(db, call(one, 1, passage=passage))
+        call_rows.save(db, call(one, 1, passage=passage))
 
     def holding(*terms: str, among: str = "dcba", most: int = 9) -> list[str]:
-        return ids(call_search.sessions_holding(db, terms, list(among), most))
+        return ids(call_rows.sessions_holding(db, terms, list(among), most))
 
     assert holding("queue") == ["c", "a"] and holding("queue", "drains") == ["d", "c", "a"]
     assert holding("queue", "drains", most=2) == ["d", "c"] and holding("queue", among="ab") == ["a"]
-    assert ids(call_search.sessions_holding(db, ["queue"], ["unknown", "a"], 9)) == ["a"]
+    assert ids(call_rows.sessions_holding(db, ["queue"], ["unknown", "a"], 9)) == ["a"]
     assert holding("absent") == [] and holding("the queue") == ["c"]
 
 
 def test_of_a_common_name_the_newest_calls_are_scored(db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(call_search, "MOST_SCORED", 3)
+    monkeypatch.setattr(call_rows, "MOST_SCORED", 3)
     for number in range(1, 5):
-        calls.save(db, call("a", number, passage="queue"))
-    assert sorted(one["number"] for one in call_search.holding_any(db, ["queue"], {})) == [2, 3, 4]
-    assert sorted(one["number"] for one in call_search.holding_any(db, ["queue"], {"session": "a"})) == [1, 2, 3, 4]
+        call_rows.save(db, call("a", number, passage="queue"))
+    assert sorted(one["number"] for one in call_rows.holding_any(db, ["queue"], {})) == [2, 3, 4]
+    assert sorted(one["number"] for one in call_rows.holding_any(db, ["queue"], {"session": "a"})) == [1, 2, 3, 4]
     forgotten.forget_call(db, "a", 4)
-    assert sorted(one["number"] for one in call_search.holding_any(db, ["queue"], {})) == [1, 2, 3]
+    assert sorted(one["number"] for one in call_rows.holding_any(db, ["queue"], {})) == [1, 2, 3]
 
 
 def test_a_transcript_is_known_up_to_where_it_was_read(db: apsw.Connection) -> None:
@@ -379,14 +391,11 @@ def test_the_first_and_the_last_turns_of_a_session(db: apsw.Connection) -> None:
     def texts(found: Any) -> list[str]:
         return [text for _, text in found]
 
-    assert texts(transcripts.turns(db, "s", first=1, last=2, characters=3)) == ["one", "thr", "fou"]
-    assert texts(transcripts.turns(db, "s", first=3, last=3, characters=9)) == ["one", "two", "three", "four"]
-    assert texts(transcripts.turns(db, "s", first=0, last=1, characters=9)) == ["four"]
-    assert texts(transcripts.said(db, "s", until=30, last=2)) == ["two", "three"]
-    assert texts(transcripts.said(db, "s", until=29, last=9)) == ["one", "two"]
-    assert transcripts.told(db, "s", 2) == [("three", 30), ("four", 40)] and transcripts.told(db, "", 9) == []
-    assert transcripts.began(db, "s") == 10 and transcripts.began(db, "t") is transcripts.began(db, "") is None
-    assert transcripts.turns(db, "", first=9, last=9, characters=9) == transcripts.said(db, "", until=99, last=9) == []
+    assert texts(turn_rows.turns(db, "s", first=1, last=2, characters=3)) == ["one", "thr", "fou"]
+    assert texts(turn_rows.turns(db, "s", first=3, last=3, characters=9)) == ["one", "two", "three", "four"]
+    assert texts(turn_rows.turns(db, "s", first=0, last=1, characters=9)) == ["four"]
+    last = [(text, at) for _, text, at in turn_rows.last_turns(db, "s", 2, until=30)]
+    assert last == [("two", 20), ("three", 30)] and turn_rows.last_turns(db, "", 9) == []
 
 
 def test_a_session_is_meant_by_eight_characters_of_its_id(db: apsw.Connection) -> None:
@@ -394,12 +403,12 @@ def test_a_session_is_meant_by_eight_characters_of_its_id(db: apsw.Connection) -
     say(db, "abcdefgh-1", "said")
     say(db, "gone-gone", "said", forgotten_at=1)
     forgotten.forget(db, "87654321-x")
-    assert transcripts.whole_id(db, "12345678") == "12345678-a" and transcripts.whole_id(db, "1234567") == ""
-    assert transcripts.whole_id(db, "1234567", least=7) == "12345678-a"
-    assert transcripts.whole_id(db, "short") == "short" and transcripts.whole_id(db, "shor") == ""
-    assert transcripts.whole_id(db, "abcdefgh") == transcripts.whole_id(db, "abcdefgh-1") == "abcdefgh-1"
-    assert transcripts.whole_id(db, "87654321") == transcripts.whole_id(db, "87654321-x") == ""
-    assert transcripts.whole_id(db, "nothing-of-it") == ""
+    assert session_rows.whole_id(db, "12345678") == "12345678-a" and session_rows.whole_id(db, "1234567") == ""
+    assert session_rows.whole_id(db, "1234567", least=7) == "12345678-a"
+    assert session_rows.whole_id(db, "short") == "short" and session_rows.whole_id(db, "shor") == ""
+    assert session_rows.whole_id(db, "abcdefgh") == session_rows.whole_id(db, "abcdefgh-1") == "abcdefgh-1"
+    assert session_rows.whole_id(db, "87654321") == session_rows.whole_id(db, "87654321-x") == ""
+    assert session_rows.whole_id(db, "nothing-of-it") == ""
 
 
 @pytest.mark.parametrize(
@@ -408,10 +417,10 @@ def test_a_session_is_meant_by_eight_characters_of_its_id(db: apsw.Connection) -
 def test_of_several_sessions_that_begin_so_five_are_named(db: apsw.Connection, sessions: int, shown: str) -> None:
     keep(db, *(session(f"id-long{number}") for number in range(sessions)))
     with pytest.raises(Failure) as caught:
-        transcripts.whole_id(db, "id-long-"[:7], least=7)
+        session_rows.whole_id(db, "id-long-"[:7], least=7)
     assert caught.value.code == "SESSION_AMBIGUOUS" and caught.value.message.endswith(shown)
-    assert transcripts.whole_id(db, "id-long0", least=7) == "id-long0"
-    assert transcripts.sessions_beginning(db, "id-", 2) == ["id-long0", "id-long1"]
+    assert session_rows.whole_id(db, "id-long0", least=7) == "id-long0"
+    assert session_rows.sessions_beginning(db, "id-", 2) == ["id-long0", "id-long1"]
 
 
 def test_transcripts_are_found_by_the_id_in_their_path(db: apsw.Connection) -> None:
@@ -426,7 +435,7 @@ def test_files_that_were_seen_are_known_until_they_are_forgotten(db: apsw.Connec
     transcripts.note_seen(db, [{**seen, "stamp": "2"}])
     assert transcripts.seen_files(db) == {"f": {**seen, "stamp": "2"}, "g": {**seen, "path": "g"}}
     transcripts.forget_seen(db, ["f"])
-    assert list(transcripts.seen_files(db)) == ["g"] and transcripts.seen_files(apsw.Connection(":memory:")) == {}
+    assert list(transcripts.seen_files(db)) == ["g"]
 
 
 def test_what_was_observed_is_behind_what_was_not(db: apsw.Connection) -> None:
@@ -457,4 +466,4 @@ def test_an_observation_names_every_range_it_comes_from(db: apsw.Connection) -> 
     assert observed.evidence(db, "d") == [
         {"session": "s", "episodes": ["e1", "e2"], "at": 5}, {"session": "t", "episodes": ["e3"], "at": 6},
     ]  # fmt: skip
-    assert observed.evidence(db, "e") == observed.evidence(apsw.Connection(":memory:"), "d") == []
+    assert observed.evidence(db, "e") == []

@@ -15,7 +15,7 @@ from core.store import candidates, documents, sqlite
 from core.store.candidates import LocalCandidates
 from core.store.layout import COLLECTIONS
 from core.store.replication import outbox
-from core.store.sessions import calls
+from core.store.sessions import session_rows
 from core.store.typesense.pending import Pending
 
 ALL: Any = {"collections": [], "session": "", "projects": (), "others": (), "category": "", "verdicts": []}
@@ -253,7 +253,7 @@ def test_rows_of_two_collections_with_one_number_are_told_apart(
 def test_a_memory_of_an_unknown_session_belongs_to_every_project(db: apsw.Connection, others: int) -> None:
     """Only one whose session is known to be of another project is left out, far behind others or among the first."""
     for session, project in (("ours", "p"), ("theirs", "q"), ("nowhere", "")):
-        calls.save_session(
+        session_rows.save_session(
             db,
             {"id": session, "client": "claude", "project": project, "folder": "", "updated_at": NOW_MS, "prompts": 1,
              "calls": 0, "plan": []},
@@ -270,7 +270,7 @@ def test_a_memory_of_an_unknown_session_belongs_to_every_project(db: apsw.Connec
 
 def test_what_waits_for_a_cluster_follows_the_project_of_its_session(db: apsw.Connection) -> None:
     known: Any = {"id": "theirs", "client": "claude", "project": "q", "folder": "", "updated_at": NOW_MS, "prompts": 1}
-    calls.save_session(db, {**known, "calls": 0, "plan": []})
+    session_rows.save_session(db, {**known, "calls": 0, "plan": []})
     outbox.enable(db)
     for session in ("theirs", "unknown"):
         add(db, session, "the queue", session_id=session)

@@ -9,7 +9,7 @@ import pytest
 
 from core.store import documents, events, sqlite
 from core.store.history import injections
-from core.store.sessions import calls, forgotten, observed, transcripts
+from core.store.sessions import call_rows, forgotten, name_rows, observed, session_rows, transcripts
 from core.store.upkeep import purge, space
 from core.store.upkeep.purge import Criteria, Selection
 
@@ -20,14 +20,14 @@ def remember(db: apsw.Connection, identifier: str, text: str, at: int = 5, **mor
 
 
 def keep(db: apsw.Connection, identifier: str, project: str = "", at: int = 5, plan: Any = ()) -> None:
-    calls.save_session(db, {
+    session_rows.save_session(db, {
         "id": identifier, "client": "claude", "project": project, "folder": "", "updated_at": at, "prompts": 0,
         "calls": 0, "plan": list(plan),
     })  # fmt: skip
 
 
 def call(db: apsw.Connection, session: str, number: int, text: str, at: int | None = 5) -> None:
-    calls.save(db, {
+    call_rows.save(db, {
         "session": session, "number": number, "key": f"k{number}", "prompt": 1, "at": at, "tool": "", "file": "",
         "command": text, "outcome": "ok", "error": "", "passage": "",
     })  # fmt: skip
@@ -142,22 +142,22 @@ def test_a_session_goes_whole_unless_only_a_part_of_it_was_chosen(db: apsw.Conne
     assert select(db, session="s", before=9).sessions == [] == select(db, documents=frozenset("d")).sessions
     assert select(db, session="s", before=9).plans == ["s"] and select(db, session="s", before=5).plans == []
     assert select(db, session="s", match="mend").plans == ["s"] and select(db, session="t", before=9).plans == []
-    db.execute("UPDATE session SET plan = ? WHERE id = 's'", (calls.PURGED_PLAN,))
+    db.execute("UPDATE session SET plan = ? WHERE id = 's'", (session_rows.PURGED_PLAN,))
     assert select(db, session="s", before=9).plans == []
 
 
 def test_summaries_go_with_what_fits(db: apsw.Connection) -> None:
     keep(db, "s", "p")
-    calls.save_compaction(db, "s", 1, 5, "we mended the queue")
-    calls.save_compaction(db, "s", 2, 7, "")
-    calls.save_compaction(db, "s", 3, 7, "another")
+    name_rows.save_compaction(db, "s", 1, 5, "we mended the queue")
+    name_rows.save_compaction(db, "s", 2, 7, "")
+    name_rows.save_compaction(db, "s", 3, 7, "another")
     for criteria, numbers in (
         ({"session": "s"}, [1, 3]), ({"before": 6}, [1]), ({"match": "Queue"}, [1]), ({"project": "p"}, [1, 3]),
         ({"documents": frozenset("d")}, []),
     ):  # fmt: skip
         found = select(db, **criteria)
         assert found.compactions == [("s", number) for number in numbers]
-    db.execute("UPDATE compaction SET summary = ?", (calls.PURGED_SUMMARY,))
+    db.execute("UPDATE compaction SET summary = ?", (name_rows.PURGED_SUMMARY,))
     assert select(db, session="s").compactions == []
 
 
@@ -165,7 +165,7 @@ def test_only_words_that_nothing_else_has_are_looked_for(db: apsw.Connection) ->
     remember(db, "a", "quagga okapi tapir numbat lynx")
     remember(db, "b", "okapi")
     call(db, "s", 1, "tapir")
-    calls.save_compaction(db, "s", 1, 5, "numbat")
+    name_rows.save_compaction(db, "s", 1, 5, "numbat")
     assert select(db, documents=frozenset("a")).words == {"quagga", "lynx"}
     call(db, "s", 2, "lynx")
     assert select(db, documents=frozenset("a"), calls=frozenset([("s", 2)])).words == {"quagga", "lynx"}
@@ -185,7 +185,7 @@ def test_what_quotes_such_a_word_goes_too(db: apsw.Connection) -> None:
     event(db, "made", metadata={"memoryIds": ["a"]}, injected={"kind": "k", "text": "plain"})
     event(db, "quotes", injected={"kind": "k", "text": "Quagga"})
     event(db, "neither", injected={"kind": "k", "text": "plain"}, metadata={"memoryIds": ["b"]})
-    calls.save_names(db, "s", [
+    name_rows.save_names(db, "s", [
         {"name": named, "first": 1, "last": 1, "calls": 1, "weight": 1.0, "place": place, "written": 0}
         for named, place in (("quagga", ""), ("shard", "run quagga"), ("plain", "x"))
     ])  # fmt: skip
@@ -242,11 +242,11 @@ def test_what_was_found_is_emptied_and_stays_known(db: apsw.Connection) -> None:
     beside = documents.by_id(db, "b")
     assert beside == {**documents.blank("observations", "b", "stays", 5), "rowid": near, "title": "U"}
     assert made == [("stays", "", "U")] and db.execute("SELECT count(*) FROM signature").get == 1
-    assert [one["outcome"] for one in calls.calls(db, "s")] == [calls.FORGOTTEN_CALL, "ok"]
-    assert calls.session(db, "s") is not None and events.count(db) == 0 and observed.evidence(db, "a") == []
+    assert [one["outcome"] for one in call_rows.calls(db, "s")] == [call_rows.FORGOTTEN_CALL, "ok"]
+    assert session_rows.session(db, "s") is not None and events.count(db) == 0 and observed.evidence(db, "a") == []
     assert space.is_owed(db)
     again = purge.erase(db, Criteria(session="s"), at=9, vectors=False, vector_of=vector_of)
-    assert again.sessions == ["s"] and calls.is_forgotten(db, "s") and calls.calls(db, "s") == []
+    assert again.sessions == ["s"] and session_rows.is_forgotten(db, "s") and call_rows.calls(db, "s") == []
 
 
 def test_a_store_without_signatures_is_purged_too(db: apsw.Connection) -> None:

@@ -6,7 +6,7 @@ import apsw
 import pytest
 
 from core.store import migrations
-from core.store.sessions import calls
+from core.store.sessions import name_rows, session_rows
 
 
 @pytest.fixture
@@ -14,11 +14,11 @@ def db() -> apsw.Connection:
     made = apsw.Connection(":memory:")
     for step in migrations.STEPS:
         made.execute(step)
-    calls.save_session(made, {
+    session_rows.save_session(made, {
         "id": "s", "client": "claude", "project": "p", "folder": "/p", "updated_at": 1, "prompts": 1, "calls": 1000,
         "plan": [],
     })  # fmt: skip
-    calls.save_names(made, "s", [
+    name_rows.save_names(made, "s", [
         {"name": f"name_{last}", "first": 1, "last": last, "calls": 2, "weight": weight, "place": "", "written": 0}
         for last, weight in ((1, 3.0), (600, 1.0), (601, 1.0), (1000, 2.0), (999, 0.0))
     ])  # fmt: skip
@@ -26,12 +26,18 @@ def db() -> apsw.Connection:
 
 
 def test_names_of_the_last_calls(db: apsw.Connection) -> None:
-    assert {one["name"] for one in calls.names(db, "s")} == {"name_601", "name_1000"}
+    assert {one["name"] for one in name_rows.names(db, "s")} == {"name_601", "name_1000"}
 
 
 def test_every_name(db: apsw.Connection) -> None:
-    assert {one["name"] for one in calls.names(db, "s", every=True)} == {"name_1", "name_600", "name_601", "name_1000"}
+    every = {one["name"] for one in name_rows.names(db, "s", every=True)}
+    assert every == {
+        "name_1",
+        "name_600",
+        "name_601",
+        "name_1000",
+    }
 
 
 def test_none_of_an_unknown_session(db: apsw.Connection) -> None:
-    assert calls.names(db, "t") == []
+    assert name_rows.names(db, "t") == []

@@ -9,7 +9,7 @@ import pytest
 
 from core.store import documents, events
 from core.store.history import hook_calls, injections, session_log
-from core.store.sessions import calls
+from core.store.sessions import call_rows, turn_rows
 from core.store.upkeep import called_hooks
 
 
@@ -112,13 +112,6 @@ def test_older_hooks_and_texts_go_some_at_once(db: apsw.Connection) -> None:
         assert kind.of_session(db, "s") == []
 
 
-def test_an_older_store_has_no_history() -> None:
-    assert hook_calls.of_session(OLDER, "s") == hook_calls.times(OLDER, 0) == hook_calls.outcomes(OLDER, 0) == []
-    assert hook_calls.sessions_beginning(OLDER, "", 9) == injections.of_session(OLDER, "s") == []
-    assert hook_calls.extent(OLDER, "s") is None and hook_calls.sessions_since(OLDER, 0) == 0
-    assert injections.by_kind(OLDER, 0) == called_hooks.every(OLDER, 0) == []
-
-
 def test_a_text_is_kept_word_for_word_and_once(db: apsw.Connection) -> None:
     about = {"estimatedTokens": 7, "memoryIds": ["m1", "m2"]}
     injected(db, "b", 5, "x" * 12_001, metadata=about, duration_ms=2.5)
@@ -183,22 +176,21 @@ def say(db: apsw.Connection, text: str, at: int, **more: Any) -> None:
 
 
 def test_what_was_said_is_counted_and_its_prompts_are_in_order(db: apsw.Connection) -> None:
-    assert session_log.spoken(db, "s") == (0, 0, 0)
+    assert turn_rows.spoken(db, "s") == (0, 0, 0)
     say(db, "user: second", 7)
     say(db, "assistant: reply", 9)
     say(db, "user: first", 5)
     say(db, "user: forgotten", 3, forgotten_at=4)
-    say(db, "user: noted", 2, observation_type="note")
     say(db, "user: of another", 1, session_id="t")
     say(db, "user: of none", 1, session_id="")
-    assert session_log.spoken(db, "s") == (3, 5, 9) and session_log.spoken(db, "") == (0, 0, 0)
-    assert session_log.prompts(db, "s") == [{"at": 5, "text": "first"}, {"at": 7, "text": "second"}]
-    assert session_log.prompts(db, "") == []
+    assert turn_rows.spoken(db, "s") == (3, 5, 9) and turn_rows.spoken(db, "") == (0, 0, 0)
+    assert turn_rows.timed_prompts(db, "s") == [{"at": 5, "text": "first"}, {"at": 7, "text": "second"}]
+    assert turn_rows.timed_prompts(db, "") == []
 
 
 def test_calls_are_told_by_their_time_prompt_and_failure(db: apsw.Connection) -> None:
     for number, (at, outcome) in enumerate(((None, "failed"), (7, "ok"), (9, ""))):
-        calls.save(db, {
+        call_rows.save(db, {
             "session": "s", "number": 3 - number, "key": f"k{number}", "prompt": number, "at": at, "tool": "",
             "file": "",
             "command": "", "outcome": outcome, "error": "", "passage": "",

@@ -9,7 +9,7 @@ import pytest
 
 from core.store import curation, documents, knowledge, overview, spaces, sqlite
 from core.store.layout import row_range
-from core.store.sessions import calls
+from core.store.sessions import session_rows
 from core.store.upkeep import space
 
 VECTOR = bytes(range(256))
@@ -249,7 +249,7 @@ ASKED: Any = {
     ],
 )  # fmt: skip
 def test_memories_are_listed_by_what_is_known_of_them(db: apsw.Connection, asked: dict[str, Any], found: str) -> None:
-    calls.save_session(db, {
+    session_rows.save_session(db, {
         "id": "s", "client": "claude", "project": "p", "folder": "", "updated_at": 1, "prompts": 0, "calls": 0,
         "plan": [],
     })  # fmt: skip

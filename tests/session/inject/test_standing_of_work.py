@@ -10,7 +10,7 @@ from conftest import NOW_MS
 
 from core.config import Config
 from core.errors import Failure
-from core.store.sessions import calls
+from core.store.sessions import name_rows
 from session import standing
 from session.inject import startup
 from session.lost import report
@@ -32,7 +32,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS))
     monkeypatch.setattr(SessionStore, "left", left)
     monkeypatch.setattr(SessionStore, "reading", lambda self: ("db", False))
-    monkeypatch.setattr(calls, "compactions", lambda db, session: seen.compactions)
+    monkeypatch.setattr(name_rows, "compactions", lambda db, session: seen.compactions)
     monkeypatch.setattr(startup, "left_of", lambda works, now: [f"left at {now}"])
     monkeypatch.setattr(
         report, "of", lambda db, about, kinds: seen.dropped.append(kinds) or SimpleNamespace(kinds=seen.kinds)

@@ -33,7 +33,7 @@ _MOST = 400
 """The nearest 200 of 100,000 signatures take three times as long as the nearest 50, and the nearest 1,000 25 times."""
 
 
-class Admitted:
+class RowFilter:
     """The rows that a filter admits, whatever it says of collections: those are a range of rows each.
 
     One at a time on a connection: the next has its rows in the same place.
@@ -141,10 +141,7 @@ def _rows_of(names: Sequence[str], apart: bool) -> Condition:
 
 
 def _counted(db: apsw.Connection, names: Sequence[str], apart: bool) -> int:
-    """How many rows `_rows_of` finds: told by the table `tally`, where the store has it, and not by walking them."""
-    if not db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'tally'").get:
-        rows, parameters = _rows_of(names, apart)
-        return int(db.execute(f"SELECT count(*) FROM ({rows})", parameters).get)
+    """How many rows `_rows_of` finds: told by the table `tally`, and not by walking them."""
     named, none = _named(names)
     of_them = f"SELECT coalesce(sum(documents), 0) FROM tally WHERE project IN ({_marks(names)})"
     total = int(db.execute(of_them, names).get)

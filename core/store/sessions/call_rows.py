@@ -1,0 +1,151 @@
+"""Tool calls of archived sessions: kept, listed, and found by the names and words that stand in them. Hot path.
+
+Written with the episodes, in the transaction that moves the transcript's offset: a call is never counted twice.
+"""
+
+from __future__ import annotations
+
+from core import json_text, words
+from core.store.sessions import session_rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    import apsw
+
+    from core.records import Call, Filters, FoundCall, Session
+
+FORGOTTEN_CALL = "forgotten"
+"""The outcome of a call that was forgotten."""
+MOST = 200
+"""Calls that a search returns: enough that the newest of a common name are among them."""
+MOST_SCORED = 5_000
+"""Calls of all sessions that BM25 is computed of, a microsecond each: the newest, where a name stands in more."""
+_SHORTEST_PREFIX = 5
+_COLUMNS = "session_id, number, key, prompt, at, tool, file, command, outcome, error, passage"
+
+
+def calls(db: apsw.Connection, session: str, *, after: int = 0, last: int = 1000) -> list[Call]:
+    """The last calls of a session with a number above `after`, oldest first."""
+    rows = db.execute(
+        f"SELECT {_COLUMNS} FROM call WHERE session_id = ? AND number > ? ORDER BY number DESC LIMIT ?",
+        (session, after, last),
+    )
+    return [_call(row) for row in rows][::-1]
+
+
+def by_key(db: apsw.Connection, session: str, key: str) -> Call | None:
+    """The call with this key."""
+    row = db.execute(f"SELECT {_COLUMNS} FROM call WHERE session_id = ? AND key = ?", (session, key)).fetchone()
+    return _call(row) if row else None
+
+
+def save(db: apsw.Connection, given: Call) -> None:
+    """Insert a call, or write a changed one over it, and index it, inside the caller's transaction."""
+    rowid = db.execute(
+        f"INSERT INTO call ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (session_id, key) DO UPDATE SET outcome = excluded.outcome, error = excluded.error,"
+        " passage = excluded.passage RETURNING rowid",
+        tuple(given.values()),
+    ).get
+    text = "\n".join((given["tool"], given["file"], given["command"], given["error"], given["passage"]))
+    if "\\" in text:  # `\nName` within a line of JSON is found as Name, and C:\new all the same
+        text += "\n" + words.unescaped("\n".join([line for line in text.splitlines() if "\\" in line]))
+    db.execute("INSERT OR REPLACE INTO call_lexicon (rowid, text) VALUES (?, ?)", (rowid, text))
+
+
+def holding_any(
+    db: apsw.Connection, terms: Sequence[str], filters: Filters, *, beginning: bool = False
+) -> list[FoundCall]:
+    """Calls that hold one of the terms, the best by BM25 first.
+
+    Args:
+        filters: `session` and `projects` count.
+        terms: a term of several tokens is a phrase.
+        beginning: also what only begins so, for terms of five characters and more.
+    """
+    marked = [_quoted(term) + ("*" if beginning and len(term) >= _SHORTEST_PREFIX else "") for term in terms]
+    return _matching(db, " OR ".join(marked), filters)
+
+
+def holding_all(db: apsw.Connection, terms: Sequence[str], filters: Filters) -> list[FoundCall]:
+    """Calls that hold every one of the terms, the best by BM25 first."""
+    return _matching(db, " AND ".join(map(_quoted, terms)), filters)
+
+
+def sessions_holding(db: apsw.Connection, terms: Sequence[str], among: Sequence[str], most: int) -> list[Session]:
+    """The first `most` of these sessions, by id, of which a call holds one of the terms; in their order."""
+    # `+rowid` reads an index of session and row: to look each row up among the passages takes ten times as long where
+    # they are not in memory yet. It is read session by session, and no further than is asked for.
+    rows = db.execute(
+        "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM call WHERE session_id = value AND +rowid IN"
+        " (SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ?)) LIMIT ?",
+        (json_text.dumps(list(among)), " OR ".join(map(_quoted, terms)), most),
+    )
+    return [about for (identifier,) in rows if (about := session_rows.session(db, identifier)) is not None]
+
+
+def one(db: apsw.Connection, session: str, number: int) -> FoundCall | None:
+    """A call by its session and its number there."""
+    found = _found(db, "c.session_id = ? AND c.number = ?", (session, number))
+    return found[0] if found else None
+
+
+def _matching(db: apsw.Connection, match: str, filters: Filters) -> list[FoundCall]:
+    session, projects = filters.get("session", ""), filters.get("projects", ())
+    where = ""
+    parameters: list[str | int] = [match]
+    if session:
+        where, parameters = " AND +rowid IN (SELECT rowid FROM call WHERE session_id = ?)", [match, session]
+    if projects:
+        where += (
+            " AND +rowid IN (SELECT rowid FROM call WHERE session_id IN"
+            f" (SELECT id FROM session WHERE project IN ({', '.join('?' * len(projects))})))"
+        )
+        parameters += projects
+    if not where:
+        newest = db.execute(
+            "SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?",
+            (match, MOST_SCORED),
+        ).get
+        if newest is not None:
+            where, parameters = " AND rowid > ?", [match, newest]
+    rowids = [
+        int(row)
+        for (row,) in db.execute(
+            f"SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ?{where} ORDER BY bm25(call_lexicon)"
+            f" LIMIT {MOST}",
+            tuple(parameters),
+        )
+    ]
+    if not rowids:
+        return []
+    place = {rowid: at for at, rowid in enumerate(rowids)}
+    found = _found(db, f"c.rowid IN ({', '.join('?' * len(rowids))})", rowids)
+    return sorted(found, key=lambda call: place[call["rowid"]])
+
+
+def _found(db: apsw.Connection, where: str, parameters: Sequence[str | int]) -> list[FoundCall]:
+    rows: Any = db.execute(
+        "SELECT c.session_id, number, key, prompt, at, tool, file, command, outcome, error, passage, c.rowid,"
+        " coalesce(s.project, ''), coalesce(s.client, '') FROM call c LEFT JOIN session s ON s.id = c.session_id"
+        f" WHERE {where}",
+        tuple(parameters),
+    )
+    return [
+        {**_call(row), "rowid": rowid, "project": project, "client": client} for *row, rowid, project, client in rows
+    ]
+
+
+def _call(row: Sequence[Any]) -> Call:
+    session, number, key, prompt, at, tool, file, command, outcome, error, passage = row
+    return {
+        "session": session, "number": number, "key": key, "prompt": prompt, "at": at, "tool": tool, "file": file,
+        "command": command, "outcome": outcome, "error": error, "passage": passage,
+    }  # fmt: skip
+
+
+def _quoted(term: str) -> str:
+    return '"' + term.replace('"', " ").replace("\0", " ") + '"'

@@ -1,0 +1,197 @@
+"""Archived sessions: what is known of each, in which project it worked, and which one is meant. Hot path."""
+
+from __future__ import annotations
+
+from core import json_text
+from core.store.layout import row_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    import apsw
+
+    from core.records import Session
+
+FORGOTTEN = -1
+"""In the place of a time: the session stays known, so that its transcript is not taken in once more."""
+PURGED_PLAN = '[["purged"]]'
+"""In place of a plan that was purged, so that a transcript that is read again does not bring it back."""
+SHORTEST_BEGINNING = 8
+"""Characters of a session's id that may stand for it: as many as are shown of a UUID."""
+_MOST_LISTED = 5
+_COLUMNS = "id, client, project, folder, updated_at, prompts, calls, plan"
+_KNOWN = f"SELECT {_COLUMNS} FROM session WHERE updated_at <> {FORGOTTEN}"
+
+
+def session(db: apsw.Connection, identifier: str) -> Session | None:
+    """What is known of a session."""
+    row = db.execute(f"{_KNOWN} AND id = ?", (identifier,)).fetchone()
+    return _session(row) if row else None
+
+
+def is_forgotten(db: apsw.Connection, identifier: str) -> bool:
+    """Whether nothing is to be kept of what a session does."""
+    return bool(db.execute("SELECT 1 FROM session WHERE id = ? AND updated_at = ?", (identifier, FORGOTTEN)).fetchone())
+
+
+def forgotten_beginning(db: apsw.Connection, start: str) -> str:
+    """The first id of a forgotten session that begins so, "" for none."""
+    row = db.execute(
+        "SELECT id FROM session WHERE id >= ? AND id < ? AND updated_at = ? ORDER BY id LIMIT 1",
+        (start, start + "\U0010ffff", FORGOTTEN),
+    ).fetchone()
+    return str(row[0]) if row else ""
+
+
+def totals(db: apsw.Connection) -> tuple[int, int]:
+    """How many sessions and tool calls are kept."""
+    kept = db.execute("SELECT count(*) FROM session WHERE updated_at <> ?", (FORGOTTEN,)).get
+    return int(kept), int(db.execute("SELECT count(*) FROM call").get)
+
+
+def sessions_of_project(
+    db: apsw.Connection, projects: Sequence[str], most: int, *, talks_in: str | None = None
+) -> list[Session]:
+    """The sessions with tool calls of a project under any of its names, the one that did something last first.
+
+    Args:
+        talks_in: those without tool calls instead, in this folder.
+    """
+    kind, folder = ("calls > 0", ()) if talks_in is None else ("calls = 0 AND folder = ?", (talks_in,))
+    rows = db.execute(
+        f"{_KNOWN} AND project IN ({_marks(projects)}) AND {kind} ORDER BY updated_at DESC LIMIT ?",
+        (*projects, *folder, most),
+    )
+    return [_session(row) for row in rows]
+
+
+def sessions_below(db: apsw.Connection, folders: Iterable[str]) -> list[str]:
+    """The ids of sessions whose repository is, or lies below, one of the folders, the last one first."""
+    found: dict[str, None] = {}
+    for folder in folders:
+        inside = folder.rstrip("/") + "/"
+        rows = db.execute(
+            "SELECT id FROM session WHERE (folder = ? OR (folder >= ? AND folder < ?)) AND updated_at <> ?"
+            " ORDER BY updated_at DESC",
+            (folder, inside, inside[:-1] + "0", FORGOTTEN),
+        )
+        found |= dict.fromkeys(str(identifier) for (identifier,) in rows)
+    return list(found)
+
+
+def projects(db: apsw.Connection) -> list[str]:
+    """The names of projects that archived sessions worked on."""
+    return [str(name) for (name,) in db.execute("SELECT DISTINCT project FROM session WHERE project <> ''")]
+
+
+def has_others(db: apsw.Connection, names: Sequence[str]) -> bool:
+    """Whether a session belongs to another project than these, or to none."""
+    others = f"SELECT EXISTS (SELECT 1 FROM session WHERE project NOT IN ({_marks(names)}))"
+    return bool(db.execute(others, (*names,)).get)
+
+
+def latest_first(db: apsw.Connection) -> list[tuple[str, str]]:
+    """Id and project of every session, the one that did something last first; from an index alone."""
+    rows = db.execute("SELECT id, project FROM session ORDER BY updated_at DESC")
+    return [(identifier, project) for identifier, project in rows]
+
+
+def latest_sessions(db: apsw.Connection, most: int) -> list[Session]:
+    """The sessions of all projects, the one that did something last first."""
+    return [_session(row) for row in db.execute(f"{_KNOWN} ORDER BY updated_at DESC, id LIMIT ?", (most,))]
+
+
+def last_compacted(db: apsw.Connection, projects: Sequence[str] | None = None) -> Session | None:
+    """The session that was compacted last; of these projects, or of all.
+
+    A compaction whose time the client does not tell counts by when its session did something last.
+    """
+    given = tuple(projects or ())
+    known = "" if projects is None else f" AND project IN ({_marks(given)})"
+    row = db.execute(
+        f"SELECT {_COLUMNS} FROM session JOIN (SELECT session_id, max(at) AS compacted FROM compaction"
+        f" GROUP BY session_id) ON session_id = id WHERE updated_at <> ?{known}"
+        " ORDER BY CASE WHEN compacted > 0 THEN compacted ELSE updated_at END DESC, id LIMIT 1",
+        (FORGOTTEN, *given),
+    ).fetchone()
+    return _session(row) if row else None
+
+
+def save_session(db: apsw.Connection, given: Session) -> None:
+    """Insert or replace, inside the caller's transaction; a plan that was purged stays so."""
+    plan: list[Any] = list(given["plan"])
+    if plan and "plan_at" in given:
+        plan.append(given["plan_at"])
+    db.execute(
+        f"INSERT OR REPLACE INTO session ({_COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
+        " coalesce((SELECT plan FROM session WHERE id = ?1 AND plan = ?9), ?8))",
+        (
+            given["id"], given["client"], given["project"], given["folder"], given["updated_at"], given["prompts"],
+            given["calls"], json_text.dumps(plan), PURGED_PLAN,
+        ),
+    )  # fmt: skip
+
+
+def sessions_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
+    """The first ids of archived sessions, in order, that begin so; also of those whose calls are not archived.
+
+    Not those that were forgotten.
+    """
+    end = start + "\U0010ffff"
+    rows = db.execute(
+        "SELECT DISTINCT session_id FROM document WHERE session_id >= ? AND session_id < ? AND session_id <> ''"
+        " AND +rowid BETWEEN ? AND ? UNION SELECT id FROM session WHERE id >= ? AND id < ?"
+        " EXCEPT SELECT id FROM session WHERE updated_at = ? ORDER BY 1 LIMIT ?",
+        (start, end, *row_range("episodes"), start, end, FORGOTTEN, most),
+    )
+    return [str(row[0]) for row in rows]
+
+
+def whole_id(db: apsw.Connection, given: str, *, least: int = SHORTEST_BEGINNING) -> str:
+    """The id of the session that is meant: this one, or the only archived one that begins so; "" where there is none.
+
+    Args:
+        least: characters that a beginning must have.
+
+    Raises:
+        Failure: SESSION_AMBIGUOUS, naming the sessions that begin so.
+    """
+    rows = db.execute(
+        "SELECT 1 FROM session WHERE id = ?1 AND updated_at <> ?2 UNION ALL"
+        " SELECT 1 FROM document WHERE session_id = ?1 AND session_id <> '' AND forgotten_at IS NULL LIMIT 1",
+        (given, FORGOTTEN),
+    )
+    if rows.get:
+        return given
+    if len(given) < least:
+        return ""
+    found = sessions_beginning(db, given, _MOST_LISTED + 1)
+    if len(found) > 1:
+        from core.errors import Failure
+
+        shown = ", ".join(found[:_MOST_LISTED]) + (" and more" if len(found) > _MOST_LISTED else "")
+        raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {shown}", "give more of the id")
+    return found[0] if found else ""
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _session(row: tuple[Any, ...]) -> Session:
+    identifier, client, project, folder, updated_at, prompts, calls, plan = row
+    try:
+        steps = json_text.loads(plan) if plan != PURGED_PLAN else []
+    except json_text.InvalidJSON:
+        steps = []
+    made: Session = {
+        "id": identifier, "client": client, "project": project, "folder": folder,
+        "updated_at": updated_at, "prompts": prompts, "calls": calls,
+        "plan": steps if isinstance(steps, list) else [],
+    }  # fmt: skip
+    last = made["plan"][-1:]  # in its column it stands below the steps
+    if last and len(last[0]) == 2 and all(isinstance(number, int) for number in last[0]):
+        made["plan_at"] = steps.pop()
+    return made
