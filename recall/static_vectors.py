@@ -9,6 +9,10 @@ its bytes as one integer modulo the number of slots, a prime: good enough, and n
 bytes, from 0 to `longest`, a u16 with the first row of that length, and one more with the count; the UTF-8 of the
 tokens in the order of the rows, shortest first; the rows, int8. Tokens of one length are one fixed-width run, so a
 row's token is found without a table of offsets.
+
+Words and tokens are those of BERT's uncased tokenizer (Devlin et al. 2019): control characters go, text is lower-cased
+and loses its accents, punctuation marks and CJK ideographs stand alone, and a word is split greedily into the longest
+tokens that the vocabulary has.
 """
 
 from __future__ import annotations
@@ -17,7 +21,9 @@ import mmap
 import os
 import sys
 
-from recall import wordpiece
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 DIMENSIONS = 256
 SPACE = "minilm-256-v1"
@@ -131,6 +137,81 @@ class Table:
             raise TableDamaged(f"the embedding table {self.path} is damaged: its checksum does not hold")
 
 
+WORD_LIMIT = 100
+"""Characters; a longer word is unknown, as in BERT."""
+
+_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+_SPACES = "\t\n\r "
+_CJK = (
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2CEAF),
+    (0x2F800, 0x2FA1F),
+)
+
+_ASCII: dict[int, str] = dict.fromkeys((*range(32), 127), "")
+_ASCII.update({ord(char): " " for char in _SPACES})
+_ASCII.update({ord(char): f" {char} " for char in _PUNCTUATION})
+
+
+class _Unicode(dict[int, str]):
+    """A translation table that works out each character's entry when it first meets it."""
+
+    def __missing__(self, code: int) -> str:
+        import unicodedata  # a shared library: only text beyond ASCII pays for it
+
+        char = chr(code)
+        category = unicodedata.category(char)
+        if char.isspace() or category[0] == "Z":
+            entry = " "
+        elif category == "Mn" or category[0] == "C" or code == 0xFFFD:
+            entry = ""
+        elif category[0] == "P" or any(low <= code <= high for low, high in _CJK):
+            entry = f" {char} "
+        else:
+            entry = char.lower()  # by itself: a final sigma is a sigma, as in BERT
+        self[code] = entry
+        return entry
+
+
+_beyond_ascii = _Unicode(_ASCII)
+
+
+def split_words(text: str) -> list[str]:
+    """The words of `text`: lower case, no accents, punctuation and ideographs alone. Takes any string."""
+    if text.isascii():
+        return text.lower().translate(_ASCII).split()
+    import unicodedata
+
+    return unicodedata.normalize("NFD", text).translate(_beyond_ascii).split()
+
+
+def pieces(word: str, lookup: Callable[[str], int], longest: int) -> list[int]:
+    """The rows of the tokens of one word, longest token first.
+
+    `lookup` gives a token's row or -1; a token inside a word starts with "##". `longest` is the length in characters
+    of the vocabulary's longest token. Empty when the word is over WORD_LIMIT or some part of it is no token.
+    """
+    size = len(word)
+    if size > WORD_LIMIT:
+        return []
+    rows: list[int] = []
+    start = 0
+    while start < size:
+        prefix = "##" if start else ""
+        for end in range(min(size, start + longest), start, -1):
+            row = lookup(prefix + word[start:end])
+            if row >= 0:
+                break
+        else:
+            return []
+        rows.append(row)
+        start = end
+    return rows
+
+
 class _Words(dict[str, int]):
     """Word to the sum of its tokens' rows, as one integer of 256 signed 32-bit lanes; 0 when it has none.
 
@@ -146,7 +227,7 @@ class _Words(dict[str, int]):
         table = self._table
         lanes = bytearray(_LANE_BYTES)
         total = 0
-        for row in wordpiece.pieces(word, table.row_of, table.longest):
+        for row in pieces(word, table.row_of, table.longest):
             lanes[::4] = table.row(row).translate(_FLIP_SIGN_BIT)  # component + 128
             total += int.from_bytes(lanes, "little") - _ROW_BIAS
         if len(self) >= _CACHED_WORDS:
@@ -183,7 +264,7 @@ def _scaled(components: list[int] | list[float]) -> bytes:
 
 
 def _sum(text: str) -> int:
-    return sum(map(_sums().__getitem__, wordpiece.words(text[:TEXT_LIMIT])))
+    return sum(map(_sums().__getitem__, split_words(text[:TEXT_LIMIT])))
 
 
 def embed(text: str) -> bytes:

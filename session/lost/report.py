@@ -144,7 +144,8 @@ def of(db: apsw.Connection, about: Session, kinds: Sequence[str]) -> Lost:
 
 def _said_before(db: apsw.Connection, session: str, at: int, before: Sequence[Call]) -> list[Said]:
     """The messages before the compaction; where the client gives no time, up to the prompt of the last call."""
-    said = said_in(turn_rows.said(db, session, until=at or _FOREVER, last=MOST_TURNS))
+    turns = turn_rows.last_turns(db, session, MOST_TURNS, until=at or _FOREVER)
+    said = said_in([(identifier, text) for identifier, text, _ in turns])
     if at or not before:
         return said
     return [one for one in said if one.prompt <= before[-1]["prompt"]]

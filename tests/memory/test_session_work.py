@@ -6,7 +6,6 @@ from typing import Any
 
 import apsw
 
-from core.store import migrations
 from core.store.sessions import call_rows, name_rows, session_rows
 from memory.archive.call_draft import key_of
 from memory.archive.session_work import SessionWork
@@ -175,21 +174,6 @@ def test_what_the_agent_itself_wrote_is_told_apart(db: apsw.Connection) -> None:
     known = name_rows.known_names(db, "s", ["laterWritten", "wasShown"])
     assert [known[name]["written"] for name in ("laterWritten", "wasShown")] == [3, 0]
     assert name_rows.most_used_names(db, "s", 1)[0]["written"] == 3
-
-
-def test_of_names_of_an_older_store_the_agent_may_have_written_those_it_met_twice(db: apsw.Connection) -> None:
-    step = next(at for at, text in enumerate(migrations.STEPS) if "ADD COLUMN written" in text)
-    older = apsw.Connection(":memory:")
-    for text in migrations.STEPS[:step]:
-        older.execute(text)
-    rows = [("twice", 1, 7, 2, 0.4), ("once", 5, 5, 1, 2.0), ("shown", 5, 5, 1, 1.0)]
-    older.executemany("INSERT INTO name VALUES ('s', ?, ?, ?, ?, ?, '')", rows)
-    older.execute("INSERT INTO session VALUES ('s', 'pi', 'p', '/w', 1, 1, 7, '[]')")
-    # a store that cannot be written is read as it is
-    assert {one["name"]: one["written"] for one in name_rows.names(older, "s")} == {"twice": 7, "once": 5, "shown": 5}
-    assert name_rows.most_used_names(older, "s", 1)[0]["written"] == 7
-    older.execute(migrations.STEPS[step])
-    assert {one["name"]: one["written"] for one in name_rows.names(older, "s")} == {"twice": 7, "once": 5, "shown": 0}
 
 
 def test_the_names_of_the_folder_count_where_they_stand_elsewhere_too(db: apsw.Connection) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recall import static_vectors, wordpiece
+from recall import static_vectors
 from recall.static_vectors import DIMENSIONS, TEXT_LIMIT, Table, TableDamaged, embed, embed_in_context
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,23 +83,23 @@ def test_any_string_gives_a_vector_or_nothing(text: str) -> None:
     ],
 )
 def test_basic_tokenisation_is_berts(text: str, words: list[str]) -> None:
-    assert wordpiece.words(text) == words
+    assert static_vectors.split_words(text) == words
 
 
 @given(st.text(st.characters(max_codepoint=127)))
 def test_the_ascii_path_agrees_with_the_general_one(text: str) -> None:
-    assert [*wordpiece.words(text), "e"] == wordpiece.words(text + " é")
+    assert [*static_vectors.split_words(text), "e"] == static_vectors.split_words(text + " é")
 
 
 def test_words_split_into_the_longest_known_tokens() -> None:
     table = Table()
 
     def tokens(word: str) -> list[int]:
-        return wordpiece.pieces(word, table.row_of, table.longest)
+        return static_vectors.pieces(word, table.row_of, table.longest)
 
     assert tokens("embeddings") == [table.row_of(piece) for piece in ("em", "##bed", "##ding", "##s")]
     assert table.row_of("##bed") != table.row_of("bed")
-    assert tokens("x" * (wordpiece.WORD_LIMIT + 1)) == []
+    assert tokens("x" * (static_vectors.WORD_LIMIT + 1)) == []
     assert table.row_of("no such token") == -1
     assert table.row_of("\U0001f600" * 50) == -1
 

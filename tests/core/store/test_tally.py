@@ -110,21 +110,6 @@ def test_the_counts_are_what_the_documents_say(given_acts: list[tuple[str, Any, 
         assert_exact(db)
 
 
-@given(before=acts, after=acts)
-def test_an_older_store_is_counted_and_then_kept_count_of(
-    before: list[tuple[str, Any, Any]], after: list[tuple[str, Any, Any]]
-) -> None:
-    with store(migrations.STEPS[:BEFORE_TALLY]) as db:
-        for one in before:
-            act(db, *one)
-        assert_exact(db)  # as where it cannot be written, and so not brought up to date
-        for step in migrations.STEPS[BEFORE_TALLY:]:
-            db.execute(step)
-        for one in after:
-            act(db, *one)
-        assert_exact(db)
-
-
 def test_stats_of_the_command(run: Run) -> None:
     assert run("memory", "stats").result["total"] == 0
     lines = [
