@@ -5,15 +5,14 @@ Imported where a word of the query may name one. Days are those of the user's ti
 
 from __future__ import annotations
 
-import calendar
 import time
 from datetime import date, timedelta
 from math import log
-from typing import TYPE_CHECKING
 
 from core.clock import DAY_MS
 from core.words import split
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -22,10 +21,13 @@ _OUTSIDE = 0.7
 _NEAR = 0.85
 _OLDEST_DAYS = 3650.0
 _EPOCH = date(1970, 1, 1)
-_MONTH_NAMES = [name.lower() for name in calendar.month_name]
+_MONTH_NAMES = (
+    "", "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
 _SHORT_MONTHS = {"feb": 2, "apr": 4, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12}
 """Those that mean nothing else."""
-_WEEKDAYS = [name.lower() for name in calendar.day_name]
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _DAYS_OF = {"day": 1, "days": 1, "week": 7, "weeks": 7, "month": 30, "months": 30, "year": 365, "years": 365}
 _RECENT = frozenset(("latest", "newest", "recent", "recently"))
 _PREPOSITIONS = frozenset(("in", "of", "since", "during", "last", "this", "on", "early", "late", "mid"))
@@ -157,8 +159,9 @@ def _around(day: date) -> _Days:
 
 
 def _month(within: date) -> _Days:
-    last = calendar.monthrange(within.year, within.month)[1]
-    return within.replace(day=1), within.replace(day=last), (0, 7)
+    first = within.replace(day=1)
+    following = (first + timedelta(31)).replace(day=1)
+    return first, following - timedelta(1), (0, 7)
 
 
 def _year(year: int, slack: tuple[int, int]) -> _Days:
