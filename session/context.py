@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from core import clock, files
+from core import clock, files, project
 from core.errors import Failure
 from session import session_event
 from session.state import state_file
@@ -33,26 +33,6 @@ class Context:
         deferred: the caller stores the events itself once it has answered (`write_events`).
     """
 
-    __slots__ = (
-        *(
-            "_deferred",
-            "_previous",
-            "_stamp",
-            "_recalled",
-            "_store",
-            "_switches",
-            "_unusable",
-            "agent",
-            "config",
-            "events",
-            "faults",
-            "is_late",
-            "is_new",
-            "now",
-        ),
-        *("on_deadline", "role", "session_id", "set_aside", "usage"),
-    )
-
     def __init__(
         self, session_id: str, config: Config, *, role: str = "", agent: str = "", deferred: bool = False
     ) -> None:
@@ -77,11 +57,13 @@ class Context:
         self._deferred = deferred
         self._recalled: list[str] = []
         self._store: SessionStore | None = None
-        self._previous: list[SessionState | None] = []
+        self._previous: SessionState | None = None
+        self._has_read = False
         self._stamp: tuple[int, int, int] | None = None
         """Of the file that `previous` was read from."""
         self._unusable: Failure | None = None
-        self._switches: list[Switches | None] = []
+        self._switches: Switches | None = None
+        self._has_switches = files.has_switches()
 
     @property
     def store(self) -> SessionStore:
@@ -95,25 +77,22 @@ class Context:
     @property
     def previous(self) -> SessionState | None:
         """The state as it was before this call, read once; None where there is none, or it cannot be read."""
-        if not self._previous:
+        if not self._has_read:
             self.read_previous()
-        return self._previous[0]
+        return self._previous
 
     def read_previous(self) -> None:
-        """Read the state (again, where another process has written). What is damaged is set aside by the write that
-        follows."""
+        """Read the state, again where another process has written. What is damaged is set aside by the next write."""
         stamp = state_file.stamp(self.session_id)
         if self._is_of(stamp):
             return
-        self._unusable = None
+        self._has_read, self._unusable, self._previous = True, None, None
         try:
-            found = state_file.peek(self.session_id)
+            self._previous = state_file.peek(self.session_id)
         except Failure as failure:
-            found = None
             if failure.code != "STATE_DAMAGED":
                 self._unusable = failure
-        self._previous = [found]
-        self._stamp = stamp if found is not None else None
+        self._stamp = stamp if self._previous is not None else None
 
     def load(self) -> tuple[SessionState | None, str]:
         """The state as it is now, and where a damaged one was set aside to ("" where none was).
@@ -121,10 +100,10 @@ class Context:
         Call it within `state_file.locked`. Where nobody has written meanwhile it is `previous` itself.
 
         Raises:
-            Failure, OSError: as `state_file.load`.
+            Failure: as `state_file.load`.
         """
         if self._is_of(state_file.stamp(self.session_id)):
-            return self.previous, ""
+            return self._previous, ""
         return state_file.load(self.session_id)
 
     def _is_of(self, stamp: tuple[int, int, int] | None) -> bool:
@@ -136,9 +115,7 @@ class Context:
         Raises:
             Failure: STATE_TOO_NEW, STATE_UNREADABLE.
         """
-        if not self._previous:
-            self.read_previous()
-        if self._unusable is not None:
+        if self.previous is None and self._unusable is not None:
             raise self._unusable
 
     def note(self, events: Sequence[Event], *, recalled: Sequence[str] = ()) -> None:
@@ -158,16 +135,13 @@ class Context:
     @property
     def switches(self) -> Switches | None:
         """What the user has switched off, read once; None where that is nothing. A damaged file is set aside."""
-        if not self._switches:
-            found, aside = None, ""
-            if files.has_switches():
-                from core.repository import switches
+        if self._has_switches and self._switches is None:
+            from core.repository import switches
 
-                found, aside = switches.sound()
-            self._switches = [found]
+            self._switches, aside = switches.sound()
             if aside:
                 self.note([session_event.switches_damaged(self.session_id, aside, self.now)])
-        return self._switches[0]
+        return self._switches
 
     def is_off(self, cwd: str) -> bool:
         """Whether the session is switched off, by itself, with its project or with all others.
@@ -200,12 +174,7 @@ class Context:
         return switches.is_excluded(self.switches, cwd or self._folder())
 
     def _folder(self) -> str:
-        if self.previous is not None:
-            return self.directory(self.previous)
-        try:
-            return os.getcwd()
-        except OSError:
-            return ""
+        return self.directory(self.previous) if self.previous is not None else files.current_folder()
 
     def serves_all(self, state: SessionState) -> bool:
         """Whether the session works on no project of its own, and is told of all: a gateway."""
@@ -217,16 +186,11 @@ class Context:
         Args:
             cwd: where the agent works; "" for what the state knows, else the current folder.
         """
-        from core import project
-
         return "" if self.serves_all(state) else project.name_of(self.directory(state, cwd))
 
     def directory(self, state: SessionState, cwd: str = "") -> str:
         """Where the agent works; "" where that was removed."""
-        try:
-            return cwd or state["cwd"] or os.getcwd()
-        except OSError:
-            return ""
+        return cwd or state["cwd"] or files.current_folder()
 
     def work_lock(self, name: str) -> str:
         """The lock file of one kind of work for this session: who holds it is at it."""

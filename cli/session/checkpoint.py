@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.answer import Answer, quoted
+from cli.answer import Answer, quoted, step
 from cli.parameter import session_of
 from core import config, json_text
 from core.errors import Failure, usage
@@ -13,16 +13,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from core.envelope import NextAction
     from session.state.zones import Turn
 
 CODE = "CHECKPOINT_INVALID_ARGS"
 _STDIN_BYTES = 4_000_000
 _EXAMPLE = '{"session": "ID", "percent": 45, "messages": ["..."]}'
 _USAGE = ("percent", "contextPercent", "tokens")
-_MOST_PERCENT = 1000
+_MOST_PERCENT, _MOST_TOKENS = 1000, 10**15
 _SHORTEST, _MOST_LISTED = 8, 10
-_MOST_TOKENS = 10**15
 
 
 def save(options: dict[str, Any]) -> Answer:
@@ -30,20 +28,19 @@ def save(options: dict[str, Any]) -> Answer:
     given = _from_stdin() if options["stdin"] else {}
     session_id = session_of(options["session"] or _text(given, "session", "sessionId"), CODE)
     result = checkpoint_run.save(session_id, _turn(_overlaid(given, options)), config.load())
-    return Answer(result, _next_actions(result))
+    session = quoted(result["sessionId"])
+    actions = [step(f"joelclaw checkpoint show {session}", "everything known of this session")]
+    if result["zone"] == "hot":
+        actions.append(step(f"joelclaw checkpoint flush --session {session}", "before the compaction that is near"))
+    return Answer(result, actions)
 
 
 def flush(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint flush`: before a compaction."""
     session_id = session_of(options["session"], CODE)
     result = checkpoint_run.save(session_id, _turn(options), config.load(), flush=True)
-    actions: list[NextAction] = [
-        {
-            "command": f"joelclaw inject recovery --session {quoted(session_id)}",
-            "description": "after the compaction: the recovery note for the agent",
-        }
-    ]
-    return Answer(result, actions)
+    after = f"joelclaw inject recovery --session {quoted(session_id)}"
+    return Answer(result, [step(after, "after the compaction: the recovery note for the agent")])
 
 
 def show(options: dict[str, Any]) -> Answer:
@@ -57,11 +54,8 @@ def show(options: dict[str, Any]) -> Answer:
     if found is None and len(given) >= _SHORTEST:
         begin_so = [one["sessionId"] for one in state_file.every() if one["sessionId"].startswith(given)]
         if len(begin_so) > 1:
-            raise Failure(
-                "SESSION_AMBIGUOUS",
-                f"several sessions begin with {given}: {', '.join(begin_so[:_MOST_LISTED])}",
-                "give more of the id",
-            )
+            several = ", ".join(begin_so[:_MOST_LISTED])
+            raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {several}", "give more of the id")
         found = state_file.peek(begin_so[0]) if begin_so else None
     if found is None:
         raise state_file.unknown_session(options["id"])
@@ -71,15 +65,10 @@ def show(options: dict[str, Any]) -> Answer:
 def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
     """`joelclaw checkpoint list`: all sessions, newest first."""
     sessions = state_file.every()
-    actions: list[NextAction] = []
+    actions = []
     if sessions:
-        actions.append(
-            {
-                "command": "joelclaw checkpoint show <id>",
-                "description": "everything known of one session",
-                "params": {"id": {"description": "its id", "value": sessions[0]["sessionId"], "required": True}},
-            }
-        )
+        newest = {"id": {"description": "its id", "value": sessions[0]["sessionId"], "required": True}}
+        actions.append(step("joelclaw checkpoint show <id>", "everything known of one session", newest))
     return Answer({"count": len(sessions), "sessions": sessions}, actions)
 
 
@@ -89,23 +78,6 @@ def clear(options: dict[str, Any]) -> Answer:
     if not state_file.remove(session_id):
         raise state_file.unknown_session(options["id"])
     return Answer({"sessionId": session_id, "cleared": True})
-
-
-def _next_actions(result: dict[str, Any]) -> list[NextAction]:
-    actions: list[NextAction] = [
-        {
-            "command": f"joelclaw checkpoint show {quoted(result['sessionId'])}",
-            "description": "everything known of this session",
-        }
-    ]
-    if result["zone"] == "hot":
-        actions.append(
-            {
-                "command": f"joelclaw checkpoint flush --session {quoted(result['sessionId'])}",
-                "description": "before the compaction that is near",
-            }
-        )
-    return actions
 
 
 def _from_stdin() -> dict[str, Any]:
@@ -152,36 +124,28 @@ def _turn(given: dict[str, Any]) -> Turn:
     )
 
 
+def _first(given: dict[str, Any], names: tuple[str, ...]) -> tuple[str, Any]:
+    """The first of the names that has a value, and that; null counts as not given."""
+    return next(((name, given[name]) for name in names if given.get(name) is not None), ("", None))
+
+
 def _number(given: dict[str, Any], most: float, *names: str) -> float | None:
-    """The first of the names that has a value; null counts as not given."""
-    for name in names:
-        value = given.get(name)
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
-            raise usage(CODE, f"{name} is no number from 0 to {most:g}", f"give {name} a number from 0 to {most:g}")
-        return value
-    return None
+    name, value = _first(given, names)
+    if name and (isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most):
+        raise usage(CODE, f"{name} is no number from 0 to {most:g}", f"give {name} a number from 0 to {most:g}")
+    return value if name else None
 
 
 def _text(given: dict[str, Any], *names: str) -> str:
-    for name in names:
-        value = given.get(name)
-        if value is None:
-            continue
-        if not isinstance(value, str):
-            raise usage(CODE, f"{name} is no text", f"give {name} as a JSON string")
-        return value
-    return ""
+    name, value = _first(given, names)
+    if name and not isinstance(value, str):
+        raise usage(CODE, f"{name} is no text", f"give {name} as a JSON string")
+    return value or ""
 
 
 def _texts(given: dict[str, Any], *names: str) -> list[str]:
-    for name in names:
-        value = given.get(name)
-        if value is None:
-            continue
-        texts = [value] if isinstance(value, str) else value
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise usage(CODE, f"{name} holds something that is no text", f"give {name} as a JSON list of strings")
-        return texts
-    return []
+    name, value = _first(given, names)
+    texts = [value] if isinstance(value, str) else value or []
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise usage(CODE, f"{name} holds something that is no text", f"give {name} as a JSON list of strings")
+    return texts
