@@ -23,13 +23,11 @@ if TYPE_CHECKING:
     from session.session_store import Verdict
     from session.state.schema import Memory, Pending, SessionState
 
-
 TURNS = 3
 TERMS_LEAST = 3
 _READ_CHARS = 50_000
 _LONGEST = 40  # as the state keeps them
-_LONG = 8
-_SHORTEST = 5
+_LONG, _SHORTEST = 8, 5
 # Words of any talk about work: that the agent says them shows nothing.
 _COMMON = frozenset(
     "about above according actually added adding after again agreed allow allowed along already although always among"
@@ -73,7 +71,7 @@ class Feedback(Step):
     def change(self, state: SessionState) -> SessionState:
         """What is still pending; the verdicts of the last call count."""
         self._verdicts = []
-        if self._items and state["pendingFeedback"] and not self._context.is_late:
+        if not self._context.is_late:
             with fault_boundary(self._context.faults, self.name):
                 state, self._verdicts = judge(state, self._items, ended=self._ended)
         return state
@@ -94,7 +92,7 @@ def remember(state: SessionState, memories: Sequence[Memory], query: str) -> Ses
     """
     known = {*words.split(query), *_spoken(state["checkpoint"]["currentTask"])}
     for text in (*(entry["text"] for entry in state["messages"]), *state["files"]):
-        known.update(_spoken(text))
+        known |= _spoken(text)
     given = {memory["id"]: memory for memory in memories}
     pending = [entry for entry in state["pendingFeedback"] if entry["id"] not in given]
     for memory in given.values():
@@ -114,60 +112,48 @@ def judge(state: SessionState, items: Sequence[Item], *, ended: bool = True) -> 
         ended: whether the agent's turn is over; in the middle of one nothing fizzles yet.
     """
     pending = state["pendingFeedback"]
-    if not pending:
-        return state, []
     verdicts: list[Verdict] = []
-    for item in items:
-        if item["kind"] != "said" or not pending:
+    for item in items if pending else ():
+        if item["kind"] != "said":
             continue
-        if item["role"] == "user":
-            if not is_own(item["text"]):
-                pending = _asked(pending, _spoken(item["text"]), verdicts)
-        else:
+        if item["role"] == "assistant":
             pending = _answered(pending, _shown(item), verdicts)
+        elif not is_own(item["text"]):  # it ends the turn before it, and what it says is no sign of use any more
+            said = _spoken(item["text"])
+            left = [_without(entry, said) for entry in _without_fizzled(pending, verdicts)]
+            pending = [{**one, "asked": True} for one in left if len(one["terms"]) + one["used"] >= TERMS_LEAST]
     if ended:
         pending = _without_fizzled(pending, verdicts)
     return {**state, "pendingFeedback": pending}, verdicts
 
 
-def _asked(pending: list[Pending], said: set[str], verdicts: list[Verdict]) -> list[Pending]:
-    """A user message ends the turn before it, and what it says is no sign of use any more."""
-    kept: list[Pending] = []
-    for entry in _without_fizzled(pending, verdicts):
-        left = [term for term in entry["terms"] if term not in said]
-        if len(left) + entry["used"] >= TERMS_LEAST:
-            kept.append({**entry, "terms": left, "asked": True})
-    return kept
-
-
 def _answered(pending: list[Pending], said: set[str], verdicts: list[Verdict]) -> list[Pending]:
     kept: list[Pending] = []
     for entry in pending:
-        left = [term for term in entry["terms"] if term not in said]
-        used = entry["used"] + len(entry["terms"]) - len(left)
-        if used >= TERMS_LEAST and used >= len(left):
+        left = _without(entry, said)
+        used = entry["used"] + len(entry["terms"]) - len(left["terms"])
+        if used >= TERMS_LEAST and used >= len(left["terms"]):
             verdicts.append((entry["id"], "echo", used))
-            continue
-        turns = entry["turns"] + entry["asked"]
-        kept.append({**entry, "terms": left, "used": used, "asked": False, "turns": turns})
+        else:
+            kept.append({**left, "used": used, "asked": False, "turns": entry["turns"] + entry["asked"]})
     return kept
 
 
+def _without(entry: Pending, said: set[str]) -> Pending:
+    return {**entry, "terms": [term for term in entry["terms"] if term not in said]}
+
+
 def _without_fizzled(pending: list[Pending], verdicts: list[Verdict]) -> list[Pending]:
-    fizzled = [entry for entry in pending if entry["turns"] >= TURNS]
-    verdicts.extend((entry["id"], "fizzle", entry["used"]) for entry in fizzled)
+    verdicts.extend((entry["id"], "fizzle", entry["used"]) for entry in pending if entry["turns"] >= TURNS)
     return [entry for entry in pending if entry["turns"] < TURNS]
 
 
 def _shown(said: Said) -> set[str]:
     """The words of what the assistant said and did; looking a memory up, or quoting our frame, is no use of it."""
-    found: set[str] = set() if DELIMITER in said["text"] else _spoken(said["text"])
+    texts = [] if DELIMITER in said["text"] else [said["text"]]
     for tool in said["tools"]:
-        if "joelclaw" not in tool["command"]:
-            found |= _spoken(tool["command"])
-        for path in tool["files"]:
-            found |= _spoken(path)
-    return found
+        texts += [*tool["files"], "" if "joelclaw" in tool["command"] else tool["command"]]
+    return {word for text in texts for word in _spoken(text)}
 
 
 def _distinctive(text: str, known: Collection[str]) -> list[str]:
@@ -176,21 +162,15 @@ def _distinctive(text: str, known: Collection[str]) -> list[str]:
     for chunk in text.split():
         named = _is_name(chunk)
         for word in sorted(_spoken(chunk)):
-            if word in known or word in words.STOP_WORDS or word in _COMMON or len(word) > _LONGEST:
-                continue
-            weight = _weight(word, named)
-            if weight:
-                weights[word] = max(weight, weights.get(word, 0))
-    return sorted(weights, key=lambda word: -weights[word])
+            if word not in known and word not in words.STOP_WORDS and word not in _COMMON and len(word) <= _LONGEST:
+                weights[word] = max(_weight(word, named), weights.get(word, 0))
+    return sorted((word for word in weights if weights[word]), key=lambda word: -weights[word])
 
 
 def _spoken(text: str) -> set[str]:
     """The words of a text; of a run in a script without spaces its pairs."""
     text = text[:_READ_CHARS]
-    found = set(words.split(text))
-    if not text.isascii():
-        found.update(words.parts(text).split())
-    return found
+    return {*words.split(text), *(() if text.isascii() else words.parts(text).split())}
 
 
 def _is_name(chunk: str) -> bool:

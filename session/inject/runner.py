@@ -167,6 +167,11 @@ class InjectionStep(Step):
         """As the injection decides."""
         self._decision = self._injection.due(state, self._situation)
         self._reason = self._decision.reason
+        if self._decision.unusable:
+            from session import settings_faults
+
+            context = self._situation.context
+            context.note(settings_faults.events(self._decision.unusable, (), context.now))
         return not self._reason
 
     def is_busy(self) -> None:
@@ -212,10 +217,6 @@ class InjectionStep(Step):
     def follow_up(self, state: SessionState, *, late: bool = False) -> None:
         """The event of an injection, and that its memories were handed to the agent."""
         text, decision, context = self._text, self._decision, self._situation.context
-        if decision.unusable:
-            from session import settings_faults
-
-            context.note(settings_faults.events(decision.unusable, (), context.now))
         if late or not (text or decision.event):
             return
         name, component = decision.event, session_event.COMPONENT

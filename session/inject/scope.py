@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     """A package's name and what it says of itself; "" where it does not tell."""
 
 
-NAME_CHARS = 60
-QUERY_CHARS = 120
+NAME_CHARS, QUERY_CHARS = 60, 120
 _ABOUT_CHARS = 2_000
 _MOST_LEVELS = 40
 _UNSAFE = {ord(character): " " for character in '"\\$`'}
@@ -56,15 +55,15 @@ def of_file(path: str, cwd: str, config: Config, faults: list[Unusable]) -> Scop
         return None
     if not is_below(found, root):
         return None
-    mapped = _mapped(found, (root, folder), config.scopes)
-    if mapped is not None:
-        entry, name, query = mapped
-        foreign = entry in config.foreign_scopes
-    else:
+    entry, name, query = _mapped(found, (root, folder), config.scopes)
+    foreign = entry in config.foreign_scopes
+    if not entry:
         at, name, query = _packaged(os.path.dirname(found), root, faults)
         foreign = bool(name) and not _is_trusted(at)
     name = clip(_plain(name), NAME_CHARS)
-    query = _cut(_plain(query.translate(_UNSAFE)), QUERY_CHARS)
+    query = _plain(query.translate(_UNSAFE))
+    if len(query) > QUERY_CHARS:  # whole words if it can
+        query = (query[: QUERY_CHARS + 1].rpartition(" ")[0] or query[:QUERY_CHARS]).rstrip()
     return {"name": name, "query": query, "foreign": foreign} if name and len(query) > 1 else None
 
 
@@ -77,50 +76,43 @@ def _is_trusted(folder: str) -> bool:
     return trust.is_trusted(root_of(folder))
 
 
-def _home() -> str:
-    return os.path.realpath(os.path.expanduser("~"))
-
-
-def _mapped(path: str, bases: Sequence[str], scopes: Mapping[str, str]) -> tuple[str, str, str] | None:
+def _mapped(path: str, bases: Sequence[str], scopes: Mapping[str, str]) -> tuple[str, str, str]:
     """The entry of the table with the longest folder that the file is in: its key, the folder and the query."""
-    best: tuple[str, str, str] | None = None
-    for folder, query in scopes.items():
-        name = folder.strip()
+    best = "", "", ""
+    for entry, query in scopes.items():
+        name = entry.strip().removeprefix("./")
         while name.endswith(("/*", "/**", "/")):
             name = name.rstrip("*").rstrip("/")
-        name = name.removeprefix("./")
         if not name or name.startswith("/") or ".." in name.split("/"):
             continue
-        inside = any(is_below(path + "/", os.path.join(base, name)) for base in bases)
-        if inside and (best is None or len(name) > len(best[1])):
-            best = folder, name, query
+        if len(name) > len(best[1]) and any(is_below(path + "/", os.path.join(base, name)) for base in bases):
+            best = entry, name, query
     return best
 
 
 def _packaged(folder: str, root: str, faults: list[Unusable]) -> tuple[str, str, str]:
     """Folder, name and query of the nearest package with a name; empty without one."""
-    home = _home()
-    at = folder
+    home = os.path.realpath(os.path.expanduser("~"))
     for _ in range(_MOST_LEVELS):
         for manifest, describe in _MANIFESTS:
-            path = os.path.join(at, manifest)
+            path = os.path.join(folder, manifest)
             try:
                 data = read(path, root, MANIFEST_BYTES)
                 if data is not None:
-                    name, about = describe(data.decode("utf-8", "replace").removeprefix("\ufeff"), at)
+                    name, about = describe(data.decode("utf-8", "replace").removeprefix("\ufeff"))
                     if name:  # an npm scope or a vendor says nothing of the package
-                        return at, name, f"{name.rpartition('/')[2]} {about[:_ABOUT_CHARS]}"
+                        return folder, name, f"{name.rpartition('/')[2]} {about[:_ABOUT_CHARS]}"
             except Unusable as fault:
                 faults.append(fault)
             except json_text.InvalidJSON:
                 faults.append(Unusable(path, "is no JSON"))
-        if at in (root, home) or not is_below(at, root):
+        if folder in (root, home) or not is_below(folder, root):
             break
-        at = os.path.dirname(at)
+        folder = os.path.dirname(folder)
     return "", "", ""
 
 
-def _json(text: str, _: str) -> Described:
+def _json(text: str) -> Described:
     """package.json and composer.json.
 
     Raises:
@@ -129,32 +121,23 @@ def _json(text: str, _: str) -> Described:
     value = json_text.loads(text)
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return "", ""
-    about = value.get("description")
-    parts = [about] if isinstance(about, str) else []
     keywords = value.get("keywords")
-    if isinstance(keywords, list):
-        parts += [word for word in keywords[:8] if isinstance(word, str)]
-    return value["name"], " ".join(parts)
+    about = [value.get("description"), *(keywords[:8] if isinstance(keywords, list) else ())]
+    return value["name"], " ".join(part for part in about if isinstance(part, str))
 
 
-def _toml(text: str, sections: Sequence[str]) -> Described:
-    """Name and description of the first of these tables that has a name, by its lines alone."""
+def _toml(text: str) -> Described:
+    """pyproject.toml and Cargo.toml, by their lines alone: `tomllib` costs more than a whole hook."""
     found: dict[str, dict[str, str]] = {}
     section = ""
-    for line in text.splitlines():
-        line = line.strip()
+    for line in map(str.strip, text.splitlines()):
+        key, given, value = line.partition("=")
         if line.startswith("["):
             section = line.partition("#")[0].strip().strip("[]").strip()
-        elif section in sections:
-            key, given, value = line.partition("=")
-            key = key.strip().strip("\"'")
-            if given and key in ("name", "description"):
-                found.setdefault(section, {}).setdefault(key, _string(value.strip()))
-    for section in sections:
-        name = found.get(section, {}).get("name", "")
-        if name:
-            return name, found[section].get("description", "")
-    return "", ""
+        elif given:
+            found.setdefault(section, {}).setdefault(key.strip().strip("\"'"), _string(value.strip()))
+    tables = [found[name] for name in ("project", "tool.poetry", "package") if found.get(name, {}).get("name")]
+    return (tables[0]["name"], tables[0].get("description", "")) if tables else ("", "")
 
 
 def _string(value: str) -> str:
@@ -168,29 +151,16 @@ def _string(value: str) -> str:
     return value[1:at]
 
 
-def _pyproject(text: str, _: str) -> Described:
-    return _toml(text, ("project", "tool.poetry"))
-
-
-def _cargo(text: str, _: str) -> Described:
-    return _toml(text, ("package",))
-
-
-def _go(text: str, _: str) -> Described:
-    for line in text.splitlines():
-        words = line.split()
+def _go(text: str) -> Described:
+    for words in map(str.split, text.splitlines()):
         if len(words) > 1 and words[0] == "module":
-            module = words[1].strip('"')
-            parts = [part for part in module.split("/") if "." not in part and not _is_version(part)]
-            return (parts[-1] if parts else module), " ".join(parts[:-1])
+            parts = [part for part in words[1].strip('"').split("/") if "." not in part]
+            parts = [part for part in parts if part[:1] != "v" or not part[1:].isdigit()]
+            return (parts[-1] if parts else words[1].strip('"')), " ".join(parts[:-1])
     return "", ""
 
 
-def _is_version(part: str) -> bool:
-    return part[:1] == "v" and part[1:].isdigit()
-
-
-def _pom(text: str, _: str) -> Described:
+def _pom(text: str) -> Described:
     """A Maven project's own name: its parent's and its dependencies' are left out."""
     for outer in ("parent", "dependencies", "dependencyManagement", "build", "profiles"):
         first, *inner = text.split(f"<{outer}>")
@@ -202,23 +172,13 @@ def _element(text: str, name: str) -> str:
     return text.partition(f"<{name}>")[2].partition(f"</{name}>")[0].strip()[:400]
 
 
-def _gem(_: str, folder: str) -> Described:
-    """Ruby: the gemspec beside the Gemfile names the gem."""
-    try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".gemspec"))
-    except OSError:
-        return "", ""
-    return (names[0].removesuffix(".gemspec"), "") if names else ("", "")
-
-
-_MANIFESTS: tuple[tuple[str, Callable[[str, str], Described]], ...] = (
+_MANIFESTS: tuple[tuple[str, Callable[[str], Described]], ...] = (
     ("package.json", _json),
-    ("pyproject.toml", _pyproject),
-    ("Cargo.toml", _cargo),
+    ("pyproject.toml", _toml),
+    ("Cargo.toml", _toml),
     ("go.mod", _go),
     ("composer.json", _json),
     ("pom.xml", _pom),
-    ("Gemfile", _gem),
 )
 
 
@@ -227,11 +187,3 @@ def _plain(text: str) -> str:
     from core.words import clean
 
     return one_line(redact(clean(text[:2_000]))[0])
-
-
-def _cut(text: str, characters: int) -> str:
-    """At most so many characters, whole words if it can."""
-    if len(text) <= characters:
-        return text
-    head = text[:characters]
-    return (head.rpartition(" ")[0] if text[characters] != " " and " " in head else head).rstrip()

@@ -231,13 +231,6 @@ def test_manifests(tmp_path: Path, manifest: str, content: str, name: str | None
         assert found["query"] == query
 
 
-def test_a_gemspec_names_the_gem(tmp_path: Path) -> None:
-    (tmp_path / "Gemfile").write_text("")
-    assert of_file("x.rb", str(tmp_path), {}) is None
-    (tmp_path / "tides.gemspec").write_text("")
-    assert of_file("x.rb", str(tmp_path), {}) == {"name": "tides", "query": "tides"}
-
-
 def test_the_nearest_manifest_within_the_project(project: Path) -> None:
     (project.parent / "package.json").write_text('{"name": "outside"}')
     assert of_file("packages/plain/src/a.ts", str(project), {}) is None
