@@ -7,15 +7,18 @@ are still in the store, and the same command does the rest. The client's own tra
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from glob import escape, glob
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from core import clock, files
 from core import project as projects
+from core.config import Config
 from core.errors import Failure
 from core.store import sqlite
 from core.store.replication import outbox
 from core.store.sessions import transcripts
+from core.store.sqlite import apsw
 from core.store.upkeep import purge as rows
 from core.store.upkeep import space
 from core.store.upkeep.purge import Criteria
@@ -26,13 +29,6 @@ from recall.static_vectors import document_vector
 from session.backup import archive
 from session.backup.traces import Sweeper, Traces
 from session.session_report import listing
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import apsw
-
-    from core.config import Config
 
 CALL = "call:"
 _MOST_LISTED = 50
@@ -61,22 +57,15 @@ class Purge:
         self._vectors = sqlite.load_vectors(self._db)
         self._criteria = _criteria(self._db, ids, session, project, before, match)
         self._selection = rows.select(self._db, self._criteria)
-        self.owed = space.is_owed(self._db)
-        looked = Sweeper(self._criteria, self._selection, config, dry=True).run()
-        self._traces = looked
-        if not self.owed and not self._has_something(looked):
-            raise Failure(
-                "PURGE_NOTHING", "nothing that is kept fits", "look with joelclaw recall, or joelclaw memory stats"
-            )
-
-    def _has_something(self, traces: Traces) -> bool:
+        self._traces = self._sweep(dry=True)
         found = self._selection
         in_store = (
             found.documents, found.calls, found.compactions, found.events, found.injections, found.hook_calls,
             found.plans, found.names, found.carries,
         )  # fmt: skip
-        in_files = (traces.states, traces.changed_states, traces.log_sections, traces.spooled, traces.deleted)
-        return any(in_store) or any(in_files)
+        if not space.is_owed(self._db) and not any(in_store) and not self._traces:
+            fix = "look with joelclaw recall, or joelclaw memory stats"
+            raise Failure("PURGE_NOTHING", "nothing that is kept fits", fix)
 
     def result(self, *, done: bool) -> dict[str, Any]:
         """What goes, or has gone, in numbers."""
@@ -117,8 +106,8 @@ class Purge:
         space.wipe(self._db)
         return self.result(done=True)
 
-    def _sweep(self) -> Traces:
-        return Sweeper(self._criteria, self._selection, self._config, dry=False).run()
+    def _sweep(self, *, dry: bool = False) -> Traces:
+        return Sweeper(self._criteria, self._selection, self._config, dry=dry).run()
 
     def _cluster(self) -> dict[str, Any] | None:
         """What a cluster has not got yet; None where there is none."""
@@ -131,12 +120,8 @@ class Purge:
         """Where the text may still stand: copies of the home, and what belongs to others."""
         copies = [one["file"] for one in archive.known() if os.path.exists(one["file"])]
         copies += sorted(glob(escape(files.home()) + ".before-restore-*"))
-        mine = {source for session in self._selection.touched for source in self._transcripts(session)}
-        return [*copies, *sorted(mine)[:_MOST_LISTED], *self._traces.linked]
-
-    def _transcripts(self, session: str) -> list[str]:
-        found = transcripts.sources_naming(self._db, session)
-        return [source for source in found if os.path.exists(source)]
+        named = {one for session in self._selection.touched for one in transcripts.sources_naming(self._db, session)}
+        return [*copies, *sorted(filter(os.path.exists, named))[:_MOST_LISTED], *self._traces.linked]
 
 
 def _whole(db: apsw.Connection, given: str) -> str:

@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from core import clock, files, json_text
+from core.config import Config
 from core.errors import Failure
 from core.store import sqlite
-from core.store.upkeep.purge import readable, words_of
+from core.store.upkeep.purge import Criteria, Selection, readable, words_of
 from otel import spool
 from session import daily_log
-from session.backup import members
+from session.backup import archive
 from session.state import schema, state_file
 from session.state.schema import Damaged
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from core.config import Config
-    from core.store.upkeep.purge import Criteria, Selection
 
 _BY_HAND = ("config.toml", "trusted.json", "switches.json", "knowledge.json", "installs/")
 """What a purge only names: without it something would be switched on, run or synced that was not."""
@@ -50,12 +46,15 @@ class Traces:
 
     def add(self, other: Traces) -> None:
         """Take in what a second look found."""
-        self.states += [name for name in other.states if name not in self.states]
-        self.changed_states += [name for name in other.changed_states if name not in self.changed_states]
-        self.deleted += [name for name in other.deleted if name not in self.deleted]
-        self.linked += [name for name in other.linked if name not in self.linked]
-        self.log_sections += other.log_sections
-        self.spooled += other.spooled
+        for one in fields(self):
+            mine, new = getattr(self, one.name), getattr(other, one.name)
+            if isinstance(mine, list):
+                new = [name for name in new if name not in mine]
+            setattr(self, one.name, mine + new)
+
+    def __bool__(self) -> bool:
+        """Whether anything goes."""
+        return any((self.states, self.changed_states, self.log_sections, self.spooled, self.deleted))
 
 
 class Sweeper:
@@ -89,11 +88,8 @@ class Sweeper:
             self._spool()
             self._others()
         except OSError as error:
-            raise Failure(
-                "PURGE_UNWRITABLE",
-                f"{error.filename or self._home}: {error.strerror or error}",
-                "check its permissions, then run it again",
-            ) from None
+            what = f"{error.filename or self._home}: {error.strerror or error}"
+            raise Failure("PURGE_UNWRITABLE", what, "check its permissions, then run it again") from None
         return self.found
 
     def _quotes(self, text: str) -> bool:
@@ -103,7 +99,7 @@ class Sweeper:
 
     def _states(self) -> None:
         folder = state_file.folder()
-        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        for name in _names(folder):
             path = os.path.join(folder, name)
             if not os.path.isfile(path) or os.path.islink(path):
                 continue
@@ -111,7 +107,8 @@ class Sweeper:
             value = _json(path)
             identifier = value.get("sessionId") if isinstance(value, dict) else None
             if not name.endswith(".json") or not isinstance(identifier, str):
-                if self._quotes(_text(path)) or self._is_of_gone(name):
+                is_of_gone = any(name.startswith(files.safe_name(one) + ".json") for one in self._sessions)
+                if is_of_gone or self._quotes(_text(path)):
                     self._delete(path)
             elif self._goes(identifier, value):
                 self.found.states.append(identifier)
@@ -121,9 +118,6 @@ class Sweeper:
                 self.found.changed_states.append(identifier)
                 if not self._dry:
                     self._scrub_state(identifier, path)
-
-    def _is_of_gone(self, name: str) -> bool:
-        return any(name.startswith(files.safe_name(session) + ".json") for session in self._sessions)
 
     def _goes(self, session: str, state: dict[str, Any]) -> bool:
         if session in self._sessions:
@@ -140,8 +134,7 @@ class Sweeper:
             value = _json(path)
             if not isinstance(value, dict):
                 return
-            scrubbed = {key: one if key == "sessionId" else self._without(one) for key, one in value.items()}
-            data = json_text.dumps(scrubbed)
+            data = json_text.dumps({**self._without(value), "sessionId": session})
             try:
                 schema.read(json_text.loads(data), session)
             except (Damaged, schema.TooNew):
@@ -160,23 +153,19 @@ class Sweeper:
         return value
 
     def _daily_logs(self) -> None:
-        for path in self._logs():
+        """The daily logs and, in the home, what else people keep beside them; elsewhere a folder is not only ours."""
+        folder = os.path.dirname(daily_log.path_of(clock.now_ms(), self._config))
+        is_ours = os.path.realpath(folder).startswith(os.path.realpath(self._home) + os.sep)
+        for path in _below(folder) if is_ours else (os.path.join(folder, name) for name in _names(folder)):
+            if not is_ours and not path.endswith(".md"):
+                continue
             if os.path.islink(path):
                 self._name_link(path)
             elif os.path.isfile(path) and not path.endswith(".tmp") and (path.endswith(".md") or _is_utf8(path)):
-                self._scrub_log(path, os.path.basename(path))
+                self._scrub_log(path)
             else:
                 continue
             self._done.add(os.path.normpath(path))
-
-    def _logs(self) -> Iterator[str]:
-        """The daily logs and, in the home, what else people keep beside them; elsewhere a folder is not only ours."""
-        folder = os.path.dirname(daily_log.path_of(clock.now_ms(), self._config))
-        if os.path.realpath(folder).startswith(os.path.realpath(self._home) + os.sep):
-            for at, _, names in os.walk(folder):
-                yield from (os.path.join(at, name) for name in sorted(names))
-        elif os.path.isdir(folder):
-            yield from (os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".md"))
 
     def _name_link(self, path: str) -> None:
         """Name the file that a link leads to: it is not ours, and a rename would put a plain file in its place."""
@@ -184,10 +173,10 @@ class Sweeper:
         if os.path.isfile(target) and target not in self.found.linked and self._quotes(_text(target)):
             self.found.linked.append(target)
 
-    def _scrub_log(self, path: str, name: str) -> None:
+    def _scrub_log(self, path: str) -> None:
         for _ in range(_TRIES):
             with open(path, "rb") as file:
-                kept, gone = self._without_sections(file.read().decode("utf-8", "replace"), name)
+                kept, gone = self._without_sections(file.read().decode("utf-8", "replace"), os.path.basename(path))
                 if gone and not self._dry:
                     if not _is_at(path, file.fileno()):
                         continue  # an editor put another file in its place meanwhile
@@ -206,7 +195,7 @@ class Sweeper:
         gone = 0
         for section in _sections(text):
             is_ours = section[0].startswith(_HEADING) and _SESSION_MARK in section[0]
-            if (is_ours and self._section_goes(section, name)) or (is_ours and self._quotes("".join(section))):
+            if is_ours and (self._section_goes(section[0], name) or self._quotes("".join(section))):
                 gone += 1
             else:
                 left = [line for line in section if not self._quotes(line)]
@@ -214,9 +203,9 @@ class Sweeper:
                 kept += left
         return "".join(kept), gone
 
-    def _section_goes(self, section: list[str], name: str) -> bool:
+    def _section_goes(self, heading: str, name: str) -> bool:
         """Whether a section of ours is of a session that goes, or of a day that does."""
-        if any(daily_log.is_of_session(section[0], session) for session in self._sessions):
+        if any(daily_log.is_of_session(heading, session) for session in self._sessions):
             return True
         asked = self._criteria
         if asked.by_id or asked.match or asked.session or asked.project or asked.before is None:
@@ -225,14 +214,13 @@ class Sweeper:
 
     def _spool(self) -> None:
         folder = os.path.join(self._home, "spool")
-        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        for name in _names(folder):
             path = os.path.join(folder, name)
             try:
                 with open(path, "rb") as file:
-                    lines = file.read().splitlines()
+                    gone = sum(map(self._line_goes, file.read().splitlines()))
             except OSError:  # taken in meanwhile
                 continue
-            gone = sum(map(self._line_goes, lines))
             self.found.spooled += gone
             if gone and not self._dry:
                 self._scrub_spool(path)
@@ -246,13 +234,10 @@ class Sweeper:
         except FileNotFoundError:  # taken in meanwhile
             return
         with file:
-            self._back_to_spool(file.read())
-            _gone(lambda: os.unlink(aside))
-            self._back_to_spool(file.read())  # of a hook that had opened it before
-
-    def _back_to_spool(self, data: bytes) -> None:
-        kept = [line + b"\n" for line in data.splitlines() if not self._line_goes(line)]
-        _append(spool.path(), b"".join(kept))
+            for _ in range(2):
+                kept = [line + b"\n" for line in file.read().splitlines() if not self._line_goes(line)]
+                _append(spool.path(), b"".join(kept))
+                _unlink(aside)  # and what a hook wrote that had opened it before
 
     def _line_goes(self, line: bytes) -> bool:
         text = line.decode("utf-8", "replace")
@@ -265,8 +250,8 @@ class Sweeper:
 
     def _others(self) -> None:
         """Caches, what was set aside, what killed writers left; and what a person wrote, which is named only."""
-        for name in self._files():
-            path = os.path.join(self._home, name)
+        for path in self._files():
+            name = os.path.relpath(path, self._home)
             if os.path.normpath(path) in self._done or (name.startswith("spool/") and not name.endswith(".tmp")):
                 continue
             if not self._quotes(_text(path)):
@@ -279,28 +264,34 @@ class Sweeper:
                 self._delete(path)
 
     def _files(self) -> Iterator[str]:
-        for top in sorted(os.listdir(self._home)):
-            if not files.is_in_homes(top) or top in (sqlite.FILE_NAME, members.BACKUPS):
-                continue
-            if top.startswith(sqlite.FILE_NAME + "-"):
-                continue
+        for top in _names(self._home):
             path = os.path.join(self._home, top)
-            if os.path.isfile(path):
-                yield top
-            if os.path.islink(path):
+            is_store = top == sqlite.FILE_NAME or top.startswith(sqlite.FILE_NAME + "-")
+            if is_store or top == archive.BACKUPS or not files.is_in_homes(top):
                 continue
-            for folder, _, names in os.walk(path):
-                yield from (os.path.relpath(os.path.join(folder, name), self._home) for name in sorted(names))
+            if os.path.isfile(path):
+                yield path
+            elif not os.path.islink(path):
+                yield from _below(path)
 
     def _delete(self, path: str) -> None:
         self.found.deleted.append(os.path.relpath(path, self._home))
         if not self._dry:
-            _gone(lambda: os.unlink(path))
+            _unlink(path)
 
 
-def _gone(act: Callable[[], object]) -> None:
+def _names(folder: str) -> list[str]:
+    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+
+def _below(folder: str) -> Iterator[str]:
+    for at, _, names in os.walk(folder):
+        yield from (os.path.join(at, name) for name in sorted(names))
+
+
+def _unlink(path: str) -> None:
     try:
-        act()
+        os.unlink(path)
     except FileNotFoundError:
         pass
 

@@ -1,50 +1,57 @@
-"""Which files of a home a backup holds, and which names a restored file may have."""
+"""Which files of a home a backup holds, which names a restored file may have, and what is known of backups."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from session.backup import members
+from session.backup import archive
 
 
 @pytest.mark.parametrize(
     ("name", "kept"),
     [
-        ("store.db", True), ("store.db-wal", False), ("store.db/x", False), ("config.toml", True), ("cache/x", False),
-        ("cache", False), ("backups.json", False), ("outbox.lock", True), ("sessions/s.json", True),
-        ("mine.txt", False),
-        ("sessions/s.json.lock", False), ("sessions/s.tmp", False), ("sessions/.locks/s", False), ("", False),
-        ("sessions/.work/task/s", False), ("sessions/.work/observe-waiting/s", True), ("sessions/../x", False),
-        ("sessions/./x", False), ("sessions//x", False), ("/sessions/x", False), ("sessions/a\nb", False),
-        ("sessions/" + "x" * 255, True), ("sessions/" + "x" * 256, False), ("sessions/" + "é" * 127, True),
-        ("sessions/" + "é" * 128, False), ("sessions/b/c/d/e/f", True), ("sessions/b/c/d/e/f/g", False),
-        ("config.toml.lock", False), ("spool/x", True),
+        *((name, True) for name in ("store.db", "outbox.lock", "sessions/.work/observe-waiting/s", "spool/x")),
+        *((name, False) for name in ("store.db-wal", "cache/x", "backups.json", "mine.txt", "sessions/s.json.lock")),
+        *((name, False) for name in ("sessions/.locks/s", "sessions/.work/task/s", "sessions/../x", "/sessions/x", "")),
     ],
-)  # fmt: skip
+)
 def test_a_name_that_a_backup_may_hold(name: str, kept: bool) -> None:
-    assert members.is_kept(name) is kept
+    assert archive.is_kept(name) is kept
 
 
-def test_the_files_of_a_home_come_in_order_without_links_and_without_the_store(tmp_path: Path) -> None:
-    for name in (
-        "store.db", "store.db-wal", "config.toml", "sessions/b.json", "sessions/a.json", "sessions/a.json.lock",
-        "sessions/.locks/x", "sessions/.work/observe-waiting/w", "sessions/.work/task/t", "sessions/deep/x.json",
-        "cache/x", "mine.txt", "also-mine/x",
-    ):  # fmt: skip
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+@pytest.fixture(autouse=True)
+def home_of_the_test(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    monkeypatch.setenv("JOELCLAW_NOW_MS", "50")
+
+
+def test_what_killed_backups_left_goes_and_that_of_running_ones_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive.state_file, "is_alive", lambda pid: pid == 7)
+    gone = ["b.tar.8.1.tmp", "b.tar.store.8.1.tmp", "b.tar.restoring.8.1.tmp"]
+    kept = ["b.tar", "b.tar.7.1.tmp", "b.tar.8.1.txt", "b.tar.8.tmp", "b.tar.x.1.tmp", "b.tar.8.x.tmp", "c.tar.8.1.tmp",
+            "b.tar.other.8.1.tmp"]  # fmt: skip
+    for name in (*gone[:2], *kept):
         (tmp_path / name).write_text("x")
-    (tmp_path / "trusted.json").symlink_to(tmp_path / "config.toml")
-    (tmp_path / "sessions" / "link.json").symlink_to(tmp_path / "config.toml")
-    (tmp_path / "spool").symlink_to(tmp_path / "sessions")
-    assert list(members.of_home(str(tmp_path))) == [
-        "config.toml", "sessions/.work/observe-waiting/w", "sessions/a.json", "sessions/b.json", "sessions/deep/x.json",
-    ]  # fmt: skip
-    assert members.foreign_in(str(tmp_path)) == ["also-mine", "mine.txt"]
-    assert list(members.of_home(str(tmp_path / "no"))) == []
+    (tmp_path / gone[2]).mkdir()
+    archive.sweep(str(tmp_path / "b.tar"))
+    assert sorted(os.listdir(tmp_path)) == sorted(kept)
 
 
-def test_what_a_store_holds_is_counted_by_the_names_of_an_answer() -> None:
-    counts = {"call": 4, "document": 1, "other": 9, "event": 0}
-    assert members.counted(counts) == {"memories": 1, "events": 0, "toolCalls": 4}
+def test_a_home_knows_its_last_twenty_backups_each_once(home: Path) -> None:
+    home.mkdir()
+    assert archive.known() == []
+    before = [{"file": f"/b{number}", "at": "t"} for number in range(20)]
+    archive.note(str(home), "/b20", "t", before)
+    assert [one["file"] for one in archive.known()] == [f"/b{number}" for number in range(1, 21)]
+    archive.note(str(home), "/b5", "u", archive.known())
+    assert [one["file"] for one in archive.known()][-2:] == ["/b20", "/b5"]
+    assert archive.known(str(home))[-1] == {"file": "/b5", "at": "u"}
+    assert len(archive.known()) == 20
+    for text in ("{", "7", '[{"file": 1}]'):
+        (home / "backups.json").write_text(text)
+        assert archive.known() == []

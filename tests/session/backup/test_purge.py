@@ -15,7 +15,7 @@ from claude_transcript import CWD, SESSION, Transcript
 from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 from faults import attempt, paused, snapshot
 
-from cli import execution
+from cli import stdout
 from cli.memory import purge as purging
 from core.store import documents, sqlite
 from core.store.replication import outbox
@@ -297,7 +297,7 @@ def test_a_cluster_gets_the_deletion(run: Run, filled: Path, monkeypatch: pytest
     result = run("memory", "forget", "--purge", "--match", SAID, "--yes").result
     assert result["cluster"]["pending"] >= result["memories"] >= 3
     waiting = {one["id"] for one in outbox.next_batch(db, now=2**60, limit=100)}
-    assert set(result["ids"]) <= waiting <= set(outbox.withdrawn(db)) | waiting
+    assert set(result["ids"]) <= waiting
     for identifier in result["ids"]:
         sent = documents.by_id(db, identifier)
         assert sent is not None and sent["forgotten_at"] and not sent["text"] + sent["context"]
@@ -307,11 +307,10 @@ def test_a_cluster_gets_the_deletion(run: Run, filled: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize(
     ("words", "code"),
-    [(("--purge", "--yes"), 2), (("--purge", "--session", SESSION), 2), (("--match", "abc"), 2), (("--yes", "x"), 2),
-     (("--purge", "--before", "soon", "--yes"), 2), (("--purge", "--match", "a", "--yes"), 2),
-     (("--purge", "id", "--match", "abcd", "--yes"), 2), (("--purge", "--undo", "id", "--yes"), 2),
-     (("--purge", "--session", "no-such-session", "--yes"), 1), (("--purge", "no-such-memory", "--yes"), 1),
-     (("--purge", "call:none:1", "--yes"), 1), (("--purge", "--match", "nobody said this", "--yes"), 1)],
+    [(("--purge", "--yes"), 2), (("--purge", "--session", SESSION), 2), (("--match", "abc"), 2),
+     (("--purge", "--before", "soon", "--yes"), 2), (("--purge", "id", "--match", "abcd", "--yes"), 2),
+     (("--purge", "--undo", "id", "--yes"), 2), (("--purge", "--session", "no-such-session", "--yes"), 1),
+     (("--purge", "call:none:1", "--yes"), 1)],
 )  # fmt: skip
 def test_what_it_refuses(run: Run, filled: Path, words: tuple[str, ...], code: int) -> None:
     refused = run("memory", "forget", *words, ok=False)
@@ -371,7 +370,7 @@ def test_on_a_terminal_it_asks(
     run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch, answer: str, gone: bool
 ) -> None:
     monkeypatch.setattr(purging, "_on_terminal", lambda: True)
-    monkeypatch.setattr(execution, "stdout_is_terminal", lambda: True)
+    monkeypatch.setattr(stdout, "is_terminal", lambda: True)
     done = run("memory", "forget", "--purge", "--match", CALLED, stdin=answer)
     assert "delete it for good?" in done.out and ("nothing was deleted" in done.out) != gone
     assert (left(filled, CALLED) == []) == gone

@@ -13,7 +13,7 @@ import pytest
 from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 from faults import snapshot
 
-from cli import execution
+from cli import stdout
 from cli.memory import purge as purging
 from core.store import documents, sqlite
 from session.backup import traces
@@ -55,7 +55,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
             return True
 
         monkeypatch.setattr(purging, "_on_terminal", lambda: True)
-        monkeypatch.setattr(execution, "stdout_is_terminal", lambda: True)
+        monkeypatch.setattr(stdout, "is_terminal", lambda: True)
         monkeypatch.setattr(purging, "_agreed", agreed)
 
     return set_up

@@ -82,20 +82,13 @@ def refused(run: Run, file: Path, tmp_path: Path, *more: str) -> str:
 HOSTILE = {
     "above": made("../evil", b"x"),
     "absolute": made("/tmp/evil", b"x"),
-    "below": made("sessions/../../evil", b"x"),
-    "dots": made("sessions/./x.json", b"x"),
     "link": made("sessions/x.json", kind=tarfile.SYMTYPE, link="/etc/passwd"),
-    "hard link": made("sessions/x.json", kind=tarfile.LNKTYPE, link="store.db"),
-    "device": made("sessions/x.json", kind=tarfile.CHRTYPE),
     "pipe": made("spool/x", kind=tarfile.FIFOTYPE),
     "folder": made("sessions", kind=tarfile.DIRTYPE),
     "unknown": made("bashrc", b"x"),
-    "log": made("store.db-wal", b"x"),
     "lock": made("sessions/.locks/x", b"x"),
     "twice": made("sessions/s.json", b"{}"),
     "control": made("sessions/\x1b[31m.json", b"{}"),
-    "long": made("sessions/" + "x" * 300, b"{}"),
-    "deep": made("workspace/" + "a/" * 20 + "x.md", b"{}"),
 }
 
 
@@ -204,7 +197,7 @@ def test_whatever_is_changed_or_cut_off_is_noticed_or_harmless(run: Run, kept: P
     assert not [name for name in os.listdir(kept.parent) if name.endswith(".tmp")]
 
 
-@pytest.mark.parametrize("data", [b"", b"hello", b"\x1f\x8b", b"\x1f\x8bhello", b"\0" * 10240])
+@pytest.mark.parametrize("data", [b"", b"\x1f\x8bhello", b"\0" * 10240])
 def test_what_is_no_backup(run: Run, tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "file"
     file.write_bytes(data)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
 import subprocess
 from pathlib import Path
 
 import pytest
 from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
-
-from core import files
 
 WRITERS = [
     ("memory", "write", "The invoices of the exporter are kept for ninety days"), ("otel", "emit", "c.d"),
@@ -73,13 +70,6 @@ def test_it_is_told_as_one_event(run: Run, restored: Path) -> None:
     assert events[0]["metadata"]["count"] >= 6 and "." in events[0]["metadata"]["first"]
 
 
-def test_a_hook_says_nothing_of_it_to_the_agent(run: Run, restored: Path) -> None:
-    fire(run)
-    assert wide(restored) == []
-    fire(run)
-    assert run("otel", "list", "--component", "home", "--json").result["events"] != []
-
-
 def test_reading_changes_no_mode(run: Run, restored: Path) -> None:
     (restored / "config.toml").unlink()
     for words in (("recall", "scheduler"), ("otel", "list"), ("status",)):
@@ -111,17 +101,6 @@ def test_links_and_what_they_lead_to_are_left_alone(run: Run, restored: Path, tm
     run(*WRITERS[2])
     assert stat.S_IMODE(aim.stat().st_mode) == 0o755
     assert stat.S_IMODE((restored / "store.db").stat().st_mode) == 0o600
-
-
-def test_where_modes_cannot_be_changed_nothing_else_is_looked_at(
-    restored: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("JOELCLAW_HOME", str(restored))
-    tried: list[str] = []
-    monkeypatch.setattr(os, "chmod", lambda path, mode: tried.append(str(path)))
-    files.touch_private(str(restored / "store.db"))
-    assert tried == [str(restored)]
-    files.take_corrected()
 
 
 def test_the_home_folder_of_a_person_is_no_home_of_ours(restored: Path) -> None:
