@@ -41,7 +41,7 @@ _FOLDERS = {
     "backup": "store",
     "restore": "store",
     "status": "installation",
-    "doctor": "doctor",
+    "doctor": "installation",
     "completion": "installation",
 }
 """First word of a command → where it is declared, in the order of the help."""

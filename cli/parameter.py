@@ -31,21 +31,6 @@ class Parameter:
         file: the value is a path, for completions.
     """
 
-    __slots__ = (
-        "choices",
-        "default",
-        "file",
-        "flags",
-        "help",
-        "high",
-        "kind",
-        "low",
-        "many",
-        "metavar",
-        "name",
-        "required",
-    )
-
     def __init__(
         self,
         name: str,
@@ -62,18 +47,9 @@ class Parameter:
         metavar: str = "",
         file: bool = False,
     ) -> None:
-        self.name = name
-        self.flags = flags
-        self.help = help
-        self.kind = kind
-        self.default = default
-        self.many = many
-        self.required = required
-        self.choices = choices
-        self.low = low
-        self.high = high
-        self.metavar = metavar or name.upper()
-        self.file = file
+        self.name, self.flags, self.help, self.kind, self.default = name, flags, help, kind, default
+        self.many, self.required, self.choices, self.low, self.high = many, required, choices, low, high
+        self.metavar, self.file = metavar or name.upper(), file
 
     def convert(self, text: str, code: str) -> Any:
         """The value that a word on the command line stands for.
@@ -81,59 +57,54 @@ class Parameter:
         Raises:
             Failure: `code`, exit 2, naming the parameter and what it takes.
         """
-        if self.choices:
-            if text in self.choices:
-                return text
-            raise self._refused(text, "one of " + ", ".join(self.choices), code)
-        if self.kind == "truth":
-            word = text.lower()
-            if word in _TRUE or word in _FALSE:
-                return word in _TRUE
-            raise self._refused(text, "true or false", code)
-        if self.kind == "whole":
-            digits = text[1:] if text[:1] in "+-" else text
-            if digits.isascii() and digits.isdigit() and len(digits) <= 18:
-                return self._ranged(int(text), text, code)
-            raise self._refused(text, self._wanted(), code)
-        if self.kind == "number":
-            try:
-                value = float(text) if text.isascii() and "_" not in text else None
-            except ValueError:
-                value = None
-            if value is None or value - value != 0:  # NaN and infinities
-                raise self._refused(text, self._wanted(), code)
-            return self._ranged(value, text, code)
-        return text
-
-    def _ranged(self, value: float, text: str, code: str) -> float:
-        if (self.low is not None and value < self.low) or (self.high is not None and value > self.high):
-            raise self._refused(text, self._wanted(), code)
+        value = self._value(text)
+        if value is None:
+            shown = text if len(text) <= 60 else text[:57] + "..."
+            name, wanted = self.flags[0] if self.flags else self.metavar, self._wanted()
+            raise usage(code, f"{name} is {shown!r}, which is not {wanted}", f"give {name} {wanted}")
         return value
 
+    def _value(self, text: str) -> str | bool | float | None:
+        """The value of a word; None where it has none."""
+        if self.choices:
+            return text if text in self.choices else None
+        if self.kind == "truth":
+            word = text.lower()
+            return word in _TRUE if word in _TRUE or word in _FALSE else None
+        if self.kind not in ("whole", "number"):
+            return text
+        value: float
+        try:
+            digits = text[1:] if text[:1] in "+-" else text
+            if not text.isascii() or "_" in text:
+                return None
+            if self.kind == "whole" and not (digits.isdigit() and len(digits) < 19):
+                return None
+            value = int(text) if self.kind == "whole" else float(text)
+        except ValueError:
+            return None
+        is_in_range = (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+        return value if value - value == 0 and is_in_range else None  # no NaN, no infinities
+
     def _wanted(self) -> str:
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        if self.kind == "truth":
+            return "true or false"
         kind = "a whole number" if self.kind == "whole" else "a number"
         if self.low is not None and self.high is not None:
             return f"{kind} from {self.low:.15g} to {self.high:.15g}"
-        if self.low is not None:
-            return f"{kind} of at least {self.low:.15g}"
-        return kind
-
-    def _refused(self, text: str, wanted: str, code: str) -> Exception:
-        shown = text if len(text) <= 60 else text[:57] + "..."
-        name = self.flags[0] if self.flags else self.metavar
-        return usage(code, f"{name} is {shown!r}, which is not {wanted}", f"give {name} {wanted}")
+        return f"{kind} of at least {self.low:.15g}" if self.low is not None else kind
 
 
 class Command:
-    """One command: where it is run, what it takes, and whether agents spawn it several times a turn (`hot`).
+    """One command: where it is run, and what it takes.
 
     Args:
         run: `module:function`, imported only when the command is asked for.
         code: error code of wrong usage.
         view: `module:function` that draws the result on a terminal; without one the JSON is shown.
     """
-
-    __slots__ = ("code", "help", "hot", "parameters", "path", "run", "view")
 
     def __init__(
         self,
@@ -142,17 +113,11 @@ class Command:
         help: str,
         parameters: tuple[Parameter, ...] = (),
         *,
-        hot: bool = False,
         code: str = "USAGE",
         view: str = "",
     ) -> None:
-        self.path = path
-        self.run = run
-        self.help = help
-        self.parameters = parameters
-        self.hot = hot
-        self.code = code
-        self.view = view
+        self.path, self.run, self.help, self.parameters = path, run, help, parameters
+        self.code, self.view = code, view
 
     def defaults(self) -> dict[str, Any]:
         """The options of a call without words."""

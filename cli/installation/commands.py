@@ -1,4 +1,4 @@
-"""What `install`, `uninstall`, `status`, `trust` and `completion` take."""
+"""What `install`, `uninstall`, `status`, `doctor`, `trust` and `completion` take."""
 
 from __future__ import annotations
 
@@ -49,6 +49,25 @@ COMMANDS: tuple[Command, ...] = (
         "cli.installation.status:run",
         "Store, counts, versions, sessions and last events. Exit 0 even if `healthy` is false: see `problems`.",
         view="cli.installation.view:overview",
+    ),
+    Command(
+        "doctor",
+        "cli.installation.doctor:run",
+        "Find out why nothing is remembered: call the hooks, read the store. Exit 1 where something does not work.",
+        (
+            P(
+                "client",
+                ("--client",),
+                f"look at this client alone: {', '.join(_AGENTS)}; repeatable (default: those that are here)",
+                many=True,
+                choices=_AGENTS,
+                metavar="NAME",
+            ),
+            P("project", ("--project",), "the hooks of the project in this folder instead of the user's", kind="flag"),
+            P("fix", ("--fix",), "mend what is safe: our entries, modes, leftovers, the log", kind="flag"),
+        ),
+        code="DOCTOR_INVALID_ARGS",
+        view="cli.installation.doctor_view:report",
     ),
     Command(
         "trust",

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer, step
 from cli.commands import GROUPS, every
-from cli.installation import completion_file
 from cli.parameter import Parameter
-from core.errors import usage
+from core.errors import Failure, usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
 _COMMANDS = every()
 _MADE = "# Made from cli/*/commands.py by `make completions`: change that, not this.\n"
+_MADE_BEFORE = 4_096
+"""Each of our scripts has that line in as many characters."""
 _JSON = Parameter("json", ("--json",), "one JSON object on stdout", kind="flag")
 _HELP = Parameter("help", ("--help", "-h"), "what this command takes", kind="flag")
 _VERSION = Parameter("version", ("--version",), "versions of joelclaw, Python and SQLite", kind="flag")
@@ -242,13 +243,11 @@ def _fish_quoted(text: str) -> str:
 
 SHELLS: dict[str, Callable[[], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
 FILES = {"bash": "joelclaw.bash", "zsh": "_joelclaw", "fish": "joelclaw.fish"}
-
-
-def write(folder: str) -> None:
-    """Write the scripts into a folder, under the names their shells look for."""
-    for shell, name in FILES.items():
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as handle:
-            handle.write(SHELLS[shell]())
+_NOTES = {
+    "bash": "Open a new shell. It needs the package bash-completion, which most systems have.",
+    "zsh": "Put this before `compinit` in ~/.zshrc, unless the folder is in $fpath already: fpath=({folder} $fpath)",
+    "fish": "Open a new shell.",
+}
 
 
 def run(options: dict[str, Any]) -> Answer:
@@ -261,19 +260,64 @@ def run(options: dict[str, Any]) -> Answer:
     if shell not in SHELLS:
         named = f"$SHELL is {shell}, for which there is no script" if shell else "$SHELL names no shell"
         raise usage("COMPLETION_INVALID_ARGS", named, "name one: joelclaw completion bash (or zsh, or fish)")
+    if options["install"] and options["uninstall"]:
+        raise usage("COMPLETION_INVALID_ARGS", "--install and --uninstall together", "give one of them")
     script = SHELLS[shell]()
     if not (options["install"] or options["uninstall"]):
         return Answer(None, text=script.rstrip("\n"))
-    if options["install"] and options["uninstall"]:
-        raise usage("COMPLETION_INVALID_ARGS", "--install and --uninstall together", "give one of them")
-    path = completion_file.place(shell, os.environ)
-    about: dict[str, Any] = {"shell": shell, "path": path}
+    path = _place(shell)
+    about = {"shell": shell, "path": path, "installed": options["install"]}
     if options["uninstall"]:
-        return Answer({**about, "installed": False, "changed": completion_file.remove(path), "note": ""})
-    changed = completion_file.write(path, script)
+        return Answer({**about, "changed": _replaced(path, None), "note": ""})
+    note = _NOTES[shell].format(folder=os.path.dirname(path))
     undo = step(f"joelclaw completion {shell} --uninstall", "take it back")
-    return Answer({**about, "installed": True, "changed": changed, "note": completion_file.note(shell, path)}, [undo])
+    return Answer({**about, "changed": _replaced(path, script), "note": note}, [undo])
+
+
+def _place(shell: str) -> str:
+    """The file from which this user's shell of that name loads the completions of `joelclaw`."""
+    home, environment = os.path.expanduser("~"), os.environ
+    data = environment.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
+    if shell == "bash":
+        folder = environment.get("BASH_COMPLETION_USER_DIR") or os.path.join(data, "bash-completion")
+        return os.path.join(folder, "completions", "joelclaw")
+    if shell == "zsh":
+        return os.path.join(data, "zsh", "site-functions", "_joelclaw")
+    settings = environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    return os.path.join(settings, "fish", "completions", "joelclaw.fish")
+
+
+def _replaced(path: str, script: str | None) -> bool:
+    """Put the script there, whole or not at all, or with None take ours away; whether that changed anything.
+
+    Raises:
+        Failure: COMPLETION_EXISTS, a file that is not ours stands there; COMPLETION_FAILED.
+    """
+    try:
+        there = None
+        if os.path.lexists(path):
+            with open(path, encoding="utf-8", errors="replace") as handle:
+                there = handle.read()
+            if _MADE not in there[:_MADE_BEFORE]:
+                about = f"{path} is there and was not written by joelclaw"
+                raise Failure("COMPLETION_EXISTS", about, "move it away, and run this again")
+        if there == script:
+            return False
+        if script is None:
+            os.unlink(path)
+            return True
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        temporary = f"{path}.{os.getpid()}.tmp"
+        with open(temporary, "x", encoding="utf-8") as handle:
+            handle.write(script)
+        os.replace(temporary, path)
+    except OSError as error:
+        fix = "make its folder writable, or print the script and put it where your shell looks: joelclaw completion"
+        raise Failure("COMPLETION_FAILED", f"{path} cannot be written: {error.strerror}", f"{fix} --help") from None
+    return True
 
 
 if __name__ == "__main__":
-    write(sys.argv[1])
+    for shell, name in FILES.items():
+        with open(os.path.join(sys.argv[1], name), "w", encoding="utf-8") as file:
+            file.write(SHELLS[shell]())

@@ -34,7 +34,6 @@ COMMANDS: tuple[Command, ...] = (
             ),
             _LIMIT,
         ),
-        hot=True,
         code="KNOWLEDGE_INVALID_ARGS",
         view="cli.knowledge.view:search",
     ),

@@ -36,7 +36,6 @@ COMMANDS: tuple[Command, ...] = (
             ),
             P("for_all", ("--global",), "of no project and no session: seen in every project", kind="flag"),
         ),
-        hot=True,
         code="MEMORY_INVALID_ARGS",
         view="cli.memory.view:write",
     ),

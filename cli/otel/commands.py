@@ -41,7 +41,6 @@ COMMANDS: tuple[Command, ...] = (
             P("stdin", ("--stdin",), "read the event from stdin even so; flags beat it", kind="flag"),
             ADAPTER,
         ),
-        hot=True,
         code="OTEL_INVALID_ARGS",
         view="cli.otel.view:emitted",
     ),

@@ -59,7 +59,6 @@ COMMANDS: tuple[Command, ...] = (
             ),
             ADAPTER,
         ),
-        hot=True,
         code="RECALL_INVALID_ARGS",
         view="cli.recall.view:hits",
     ),

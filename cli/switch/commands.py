@@ -31,7 +31,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "exclude",
-        "cli.switch.exclusion:run",
+        "cli.switch.switch:exclude",
         "Never archive sessions of a folder, nor of those below it.",
         (
             P("folder", (), "the folder (default: the current one)", metavar="FOLDER", file=True),

@@ -10,9 +10,6 @@ from pathlib import Path
 import pytest
 from conftest import PATIENCE_S, ROOT, Run
 
-from cli.installation import completion_file
-from core.errors import Failure
-
 PLACES = {
     "bash": ("HOME", ".local/share/bash-completion/completions/joelclaw"),
     "zsh": ("HOME", ".local/share/zsh/site-functions/_joelclaw"),
@@ -74,40 +71,6 @@ def test_a_place_that_cannot_be_written_is_told(run: Run, user: dict[str, str], 
     (tmp_path / "user").write_text("a file")
     failed = run("completion", "bash", "--install", env=user, ok=False)
     assert failed.code == 1 and failed.json["error"]["code"] == "COMPLETION_FAILED"
-
-
-def test_without_variables_it_is_the_home_of_the_user() -> None:
-    home = {"HOME": "/u"}
-    for shell, (_, below) in PLACES.items():
-        assert completion_file.place(shell, home) == f"/u/{below}"
-    data = {**home, "XDG_DATA_HOME": "/d", "XDG_CONFIG_HOME": "/c"}
-    assert completion_file.place("bash", data) == "/d/bash-completion/completions/joelclaw"
-    assert completion_file.place("fish", data) == "/c/fish/completions/joelclaw.fish"
-    assert completion_file.place("zsh", {}) == os.path.expanduser("~/.local/share/zsh/site-functions/_joelclaw")
-    assert completion_file.note("zsh", "/d/_joelclaw").endswith(": fpath=(/d $fpath)")
-
-
-def test_ours_is_what_says_so_in_its_first_4096_bytes(tmp_path: Path) -> None:
-    mark = b"# Made from cli/"
-    path = tmp_path / "deep" / "joelclaw"
-    assert completion_file.remove(str(path)) is False
-    assert completion_file.write(str(path), "new") is True
-    assert (path.read_bytes(), path.stat().st_mode & 0o133) == (b"new", 0)
-    path.write_bytes(b"x" * (4096 - len(mark)) + mark)
-    assert completion_file.write(str(path), "# Made from cli/ again") is True
-    assert completion_file.write(str(path), "# Made from cli/ again") is False
-    assert completion_file.remove(str(path)) is True and not path.exists()
-    for other in (b"", b"x" * (4097 - len(mark)) + mark):
-        path.write_bytes(other)
-        for act in (lambda: completion_file.write(str(path), "new"), lambda: completion_file.remove(str(path))):
-            with pytest.raises(Failure, match="was not written by joelclaw"):
-                act()
-        assert path.read_bytes() == other
-    path.unlink()
-    path.symlink_to(tmp_path / "gone")
-    with pytest.raises(Failure, match="was not written by joelclaw"):
-        completion_file.remove(str(path))
-    assert os.listdir(path.parent) == ["joelclaw"], "nothing is left beside it"
 
 
 def test_both_at_once_is_wrong(run: Run, user: dict[str, str]) -> None:

@@ -1,1 +1,0 @@
-"""`joelclaw doctor`."""
