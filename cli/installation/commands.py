@@ -52,7 +52,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "doctor",
-        "cli.installation.doctor:run",
+        "cli.installation.status:doctor",
         "Find out why nothing is remembered: call the hooks, read the store. Exit 1 where something does not work.",
         (
             P(

@@ -95,31 +95,39 @@ def ask(run: Run, home: Path, filled: Path) -> Any:
     return spawn
 
 
-@pytest.mark.parametrize("line", calls("runs"))
-def test_it_is_answered(ask: Any, line: str) -> None:
-    done = ask(line, ok=True)
-    words = [word for word in shlex.split(re.sub("^session ", "sessions ", line)) if word[:2] != "--"]
-    if "--raw" in line or "--help" in line or "--version" in line:
-        assert done.out
-        return
-    envelope = json.loads(done.out)
-    assert envelope["ok"] is True
-    path = next((" ".join(words[:n]) for n in (2, 1) if " ".join(words[:n]) in {**KEYS, **OVERVIEWS}), "")
-    if len(words) == len(path.split()) and path in OVERVIEWS:
-        assert {"description", OVERVIEWS[path]} <= set(envelope["result"])
-    elif path in KEYS:
-        assert set(KEYS[path].split()) <= set(envelope["result"])
-    assert all(action["command"] and action["description"] for action in envelope["next_actions"])
+def groups(kind: str) -> dict[str, list[str]]:
+    """The calls by their first word."""
+    found: dict[str, list[str]] = {}
+    for line in calls(kind):
+        found.setdefault(line.split()[0] if line else "", []).append(line)
+    return found
 
 
-@pytest.mark.parametrize("line", calls("outside"))
-def test_it_is_refused_by_name(ask: Any, line: str) -> None:
-    done = ask(line, ok=False)
-    assert done.code == 2
-    envelope = json.loads(done.out)
-    assert (envelope["ok"], envelope["result"], envelope["error"]["code"]) == (False, None, usage_errors.NOT_MIRRORED)
-    assert "outside" in envelope["fix"]
-    assert "joelclaw" in envelope["fix"]
+@pytest.mark.parametrize("lines", groups("runs").values(), ids=groups("runs"))
+def test_it_is_answered(ask: Any, lines: list[str]) -> None:
+    for line in lines:
+        done = ask(line, ok=True)
+        words = [word for word in shlex.split(re.sub("^session ", "sessions ", line)) if word[:2] != "--"]
+        if "--raw" in line or "--help" in line or "--version" in line:
+            assert done.out, line
+            continue
+        envelope = json.loads(done.out)
+        assert envelope["ok"] is True, line
+        path = next((" ".join(words[:n]) for n in (2, 1) if " ".join(words[:n]) in {**KEYS, **OVERVIEWS}), "")
+        if len(words) == len(path.split()) and path in OVERVIEWS:
+            assert {"description", OVERVIEWS[path]} <= set(envelope["result"]), line
+        elif path in KEYS:
+            assert set(KEYS[path].split()) <= set(envelope["result"]), line
+        assert all(action["command"] and action["description"] for action in envelope["next_actions"]), line
+
+
+def test_what_is_outside_is_refused_by_name(run: Run) -> None:
+    for line in calls("outside"):
+        done = run(*shlex.split(line), ok=False)
+        envelope = json.loads(done.out)
+        told = (done.code, envelope["ok"], envelope["result"], envelope["error"]["code"])
+        assert told == (2, False, None, usage_errors.NOT_MIRRORED), line
+        assert "outside" in envelope["fix"] and "joelclaw" in envelope["fix"]
 
 
 def test_every_name_outside_stands_in_the_docs() -> None:

@@ -6,14 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from conftest import NOW_MS, Run
-
-from cli.installation import status
-from cli.knowledge import search as knowledge_search
-from cli.knowledge import sync as knowledge_sync
-from cli.knowledge import vault
-from cli.recall import search as recall_search
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
@@ -33,10 +26,6 @@ def test_of_memories(run: Run) -> None:
     assert commands(written["next_actions"]) == [f"joelclaw memory show {name}", f"joelclaw memory forget {name}"]
     [found] = run("recall", "staging queue", env=NOW).json["next_actions"]
     assert (found["command"], found["params"]["id"]["value"]) == ("joelclaw memory show <id>", name)
-    dropped: Any = {"hits": [], "droppedByTrustPass": 1, "query": "q" * 201}
-    [again] = recall_search._next_actions(dropped)
-    assert again["command"] == "joelclaw recall <query> --include-hold --include-discard"
-    assert again["params"]["query"]["value"] == "q" * 200
 
 
 def test_of_a_checkpoint(run: Run) -> None:
@@ -79,38 +68,6 @@ def test_of_events(run: Run) -> None:
     assert found["command"] == "joelclaw otel search <query> --page <page>"
     assert found["params"]["query"]["value"] == "deploy"
     assert steps(run, "otel", "import", "-", stdin="") == ["joelclaw otel stats"]
-
-
-def test_of_folders_and_notes() -> None:
-    synced: Any = knowledge_sync._next_actions
-    report = type("Report", (), {"missing": [], "sections": 0})
-    assert synced(report) == []
-    report.missing = ["/gone"]  # type: ignore[attr-defined]
-    assert commands(synced(report)) == ["joelclaw knowledge sync --prune"]
-    report.sections = 2  # type: ignore[attr-defined]
-    assert commands(synced(report)) == ["joelclaw knowledge sync --prune", "joelclaw knowledge search <query>"]
-    nothing: Any = {"hits": []}
-    assert commands(knowledge_search._next_actions(nothing)) == ["joelclaw knowledge sync <dir>"]
-    hits: Any = {"hits": [{"id": "k1"}, {"id": "k2"}]}
-    [action] = knowledge_search._next_actions(hits)
-    assert (action["command"], action["params"]["id"]["value"]) == ("joelclaw memory show <id>", "k1")
-    assert vault._read_first([]) == []
-    [action] = vault._read_first(["a.md", "b.md"])
-    assert (action["command"], action["params"]["ref"]["value"]) == ("joelclaw vault read <ref>", "a.md")
-
-
-@pytest.mark.parametrize(
-    ("errors", "exists", "healthy", "expected"),
-    [
-        (0, True, True, ["memory stats"]), (0, True, False, []),
-        (2, True, True, ["otel list --level error,fatal", "memory stats"]),
-        (0, False, True, ["memory write <text>"]),
-        (1, False, False, ["otel list --level error,fatal", "memory write <text>"]),
-    ],
-)  # fmt: skip
-def test_of_the_status(errors: int, exists: bool, healthy: bool, expected: list[str]) -> None:
-    result = {"events": {"errors24h": errors}, "store": {"exists": exists}, "healthy": healthy}
-    assert commands(status._next_actions(result)) == [f"joelclaw {one}" for one in expected]
 
 
 def test_of_an_installation(run: Run, tmp_path: Path) -> None:

@@ -27,9 +27,6 @@ SHORT = {
     "core/errors.py",  # a leaf: every room raises its Failure
     "core/store/layout.py",  # likewise: every reader of the store needs it, and few the steps of its schema
     "core/ids.py",  # likewise: every room makes ids
-    "cli/installation/status.py",  # a command of its own
-    "cli/doctor/doctor.py",  # likewise
-    "cli/doctor/commands.py",  # what that takes
     "cli/knowledge/search.py",  # hot, and alone for that
     "cli/memory/reports.py",  # likewise
 }

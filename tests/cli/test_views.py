@@ -1,0 +1,51 @@
+"""What a person reads on a terminal: each view draws what its command found; the JSON stays out of sight."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Run
+from terminal import on_terminal, without_style
+
+AS_IT_IS = {"JOELCLAW_DEBUG": "1"}
+"""A view that fails would leave the JSON."""
+
+
+@pytest.fixture
+def lived(home: Path, run: Run, tmp_path: Path) -> Path:
+    """A home with a memory and events."""
+    run("memory", "write", "the staging queue drains at noon")
+    run("otel", "emit", "queue.failed", "--level", "error", "--error", "bad\nworse")
+    (tmp_path / ".claude").mkdir()
+    return home
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("status", ["healthy", "schema", "memories", "queue.failed"]),
+        ("doctor --client claude", ["claude", "not installed", "✓ store", "NOT_INSTALLED"]),
+        ("install pi --yes", ["pi done", "joelclaw.ts"]),
+        ("install --list", ["agent", "opencode", "no sign of"]),
+        ("uninstall pi --yes", ["nothing to change"]),
+        ("off --everywhere", ["everything is off.", "save nothing", "take it up again"]),
+        ("on --everywhere", ["everything is on already."]),
+        ("exclude .", ["are not archived"]),
+        ("exclude --list", ["No folder is excluded."]),
+        ("trust --list", ["No folder is trusted."]),
+        ("completion bash --install", ["The completion of bash is in", "Open a new shell"]),
+        ("otel list", ["queue.failed", "bad worse"]),
+        ("otel stats", ["errors"]),
+        ('otel emit a.b --metadata {"n":1}', ["a.b", "n=1"]),
+        ("store prune --dry-run", ["nothing is old or too much"]),
+        ("backup b.tar", ["b.tar"]),
+    ],
+)
+def test_a_view_says_what_was_found(lived: Path, tmp_path: Path, words: str, said: list[str]) -> None:
+    environment = {**AS_IT_IS, "HOME": str(tmp_path), "XDG_DATA_HOME": "", "BASH_COMPLETION_USER_DIR": ""}
+    shown = on_terminal(lived, *words.split(), env=environment, cwd=tmp_path, columns=200)
+    text = without_style(shown.out)
+    assert shown.err == "" and not text.startswith("{")
+    for part in said:
+        assert part in " ".join(text.split()), text
