@@ -79,7 +79,7 @@ def long(path: Path, messages: int) -> Transcript:
         role = "user" if number % 5 == 0 else "assistant"
         text = f"message number{number} of the session speaks of shard{number * 7} and its plain surroundings"
         entries.append(made.entry(role, text if role == "user" else [{"type": "text", "text": text}]))
-        output = {"type": "tool_result", "tool_use_id": "none", "content": "output " * 500}
+        output = {"type": "tool_result", "tool_use_id": "none", "content": "output " * 1800}
         entries.append(made.entry("user", [output]))
         made.count -= 1
     made.write(*entries)

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from core import ids
 from core.names import is_file, names_in, names_in_order
-from memory.archive.plain_text import both_ends, one_line, start
+from core.shell_command import is_error_line
+from memory.archive.plain_text import both_ends, file_path, start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Literal
 
     from clients.event import Tool
-
-    Errors = Literal["", "clear", "any"]
-    """Which lines of an output are kept since they speak of an error: none, those that surely do, or any that may."""
 
 TOOL_CHARS = 100
 FILE_CHARS = 1000
@@ -29,86 +26,58 @@ PASSAGE_CHARS = 30_000
 READ_CHARS = 400_000
 """Of an input or an output: what is longer is read at its head and its tail."""
 _MOST_ERRORS = 40
-_ERROR_MARKS = ("error", "fail", "fatal", "panic", "exception", "traceback", "not found", "no such", "denied")
 _MOST_ERROR_LINES = 8
-_LONGEST_ERROR = 400
-_CLEAR_STARTS = (
-    *(
-        "error",
-        "fail",
-        "--- fail",
-        "fatal",
-        "panic",
-        "traceback",
-        "exception",
-        "npm err",
-        "e   ",
-        "undefined",
-        "assert",
-    ),
-)
-_CLEAR_MARKS = (": error", "error: ", "exception: ", "undefined: ", "not found", "no such file", ": cannot ", "denied")
-_SPEAKS_OF_IT = (*_ERROR_MARKS, "undefined", "cannot ")
-_NO_ERROR = (
-    "exit code",
-    "error: exit code",
-    "command exited with code",
-    "0 error",
-    "0 fail",
-    "0 warning",
-    "(pass)",
-    "pass",
-    "--- pass",
-    "✓",
-    "✔",
-    "√",
-    "ok ",
-    "ok\t",
-)
+_CODES = ("exit code", "error: exit code", "command exited with code")
 
 
 class CallDraft:
-    """A tool call in the making."""
+    """A tool call in the making.
+
+    Args:
+        prompt: how many prompts of the user stood before it in its piece.
+        folder: of the project; its path is in no name.
+    """
 
     __slots__ = (
-        *("at", "command", "error", "file", "given", "given_names", "key", "outcome", "prompt"),
-        *("printed", "returned", "returned_names", "tool"),
+        *("at", "command", "error", "file", "folder", "given", "given_names", "key", "outcome", "prompt"),
+        *("returned", "returned_names", "tool"),
     )
 
-    def __init__(self, tool: Tool, prompt: int, at: int | None) -> None:
+    def __init__(self, tool: Tool, prompt: int, at: int | None, folder: str) -> None:
         self.tool = start(tool["name"], TOOL_CHARS) or "tool"
         is_path = tool["files"] or is_file(tool["target"])
-        self.file = one_line(start(tool["target"], FILE_CHARS))[:FILE_CHARS] if is_path else ""
+        self.file = file_path(tool["target"], FILE_CHARS) if is_path else ""
         self.command = start(tool["command"].strip(), COMMAND_CHARS)
+        self.folder = folder
         self.given = both_ends(tool["given"], READ_CHARS)
-        self.given_names = names_in_order(self.given)
+        self.given_names = self._names(self.given)
         self.key = key_of(tool["call"]) or key_of(f"{self.tool}\0{at}\0{self.given}")
         self.prompt = prompt
         self.at = at
         self.outcome = ""
         self.error = ""
-        self.printed = ""
-        """All that its command printed, of which `returned` may be the beginning alone."""
         self.returned = ""
         self.returned_names: list[tuple[str, bool]] = []
 
     def finish(self, text: str, outcome: str) -> None:
         """Note what it returned, and what came of it, "" while that is not known."""
-        self.returned = self.printed = both_ends(text, READ_CHARS)
-        self.returned_names = names_in_order(self.returned)
+        self.returned = both_ends(text, READ_CHARS)
+        self.returned_names = self._names(self.returned)
         self.outcome = outcome
         self.error = error_line(self.returned) if outcome == "failed" else ""
 
     def end(self, text: str, failed: bool) -> None:
         """Note what came of it when another call has what it returned."""
         self.outcome = "failed" if failed else "ok"
-        self.printed = both_ends(text, READ_CHARS)
-        self.error = error_line(self.printed) if failed else ""
+        self.error = error_line(both_ends(text, READ_CHARS)) if failed else ""
+
+    def _names(self, text: str) -> list[tuple[str, bool]]:
+        return names_in_order(text.replace(self.folder, "") if len(self.folder) > 1 else text)
 
 
-def late(key: str) -> CallDraft:
+def late(key: str, folder: str) -> CallDraft:
     """A draft for what came of a call that was stored before."""
-    draft = CallDraft({"call": "", "name": "", "files": [], "command": "", "target": "", "given": ""}, 0, None)
+    draft = CallDraft({"call": "", "name": "", "files": [], "command": "", "target": "", "given": ""}, 0, None, folder)
     draft.key = key
     return draft
 
@@ -123,29 +92,26 @@ def error_line(output: str) -> str:
 
     Of a traceback of Python it is the one behind the frames.
     """
-    lines = [line for line in output.splitlines() if line.strip() and not line.strip().lower().startswith(_NO_ERROR)]
+    lines = [line for line in output.splitlines() if line.strip() and not line.lower().startswith(_CODES)]
     marked: list[str] = []
     for number, line in enumerate(lines):
-        lower = line.lower()
-        if lower.startswith("traceback (most recent"):
-            behind = next((one for one in lines[number + 1 :] if not one[0].isspace()), line)
-            return behind.strip()[:ERROR_CHARS]
-        if any(mark in lower for mark in _ERROR_MARKS):
+        if line.startswith("Traceback (most recent"):
+            return next((one for one in lines[number + 1 :] if not one[0].isspace()), line).strip()[:ERROR_CHARS]
+        if is_error_line(line):
             marked.append(line.strip()[:ERROR_CHARS])
             if len(marked) == _MOST_ERRORS:
                 break
     named = (line for line in marked if names_in(line)[0])
-    plain = [line.strip() for line in (lines or output.splitlines())[:1]]
-    return next(named, next(iter((*marked, *plain)), ""))[:ERROR_CHARS]
+    return next(named, next(iter((*marked, *lines)), "")).strip()[:ERROR_CHARS]
 
 
-def passage_of(text: str, found: Sequence[tuple[int, str]], errors: Errors) -> str:
-    """The lines of a text in which names stand, each cut around the name, and those that speak of an error.
+def passage_of(text: str, found: Sequence[tuple[int, str]], *, failed: bool) -> str:
+    """The lines of a text in which names stand, each cut around the name; of a failed call also its error lines.
 
     Args:
         found: where a name stands, and the name, in order.
     """
-    spans: list[tuple[int, int]] = []
+    lines: list[str] = []
     covered = -1
     room = PASSAGE_CHARS
     for place, name in found:
@@ -153,41 +119,19 @@ def passage_of(text: str, found: Sequence[tuple[int, str]], errors: Errors) -> s
             continue
         # a line may be of any length: it is looked at around the name alone
         low, high = max(0, place - LINE_CHARS), place + len(name) + LINE_CHARS
-        start = text.rfind("\n", low, place) + 1 or low
+        begin = text.rfind("\n", low, place) + 1 or low
         end = text.find("\n", place, high)
         end = min(len(text), high) if end < 0 else end
-        if end - start > LINE_CHARS:
-            start = max(start, place - LINE_CHARS // 4)
-            end = min(end, max(start + LINE_CHARS, place + len(name)))
-        start = max(start, covered)
-        room -= end - start + 1
+        if end - begin > LINE_CHARS:
+            begin = max(begin, place - LINE_CHARS // 4)
+            end = min(end, max(begin + LINE_CHARS, place + len(name)))
+        begin = max(begin, covered)
+        room -= end - begin + 1
         if room < 0:
             break
-        spans.append((start, end))
+        lines.append(text[begin:end].strip())
         covered = end
-    lines = [text[start:end].strip() for start, end in spans]
-    if errors:
-        kept = set(lines)
-        lines += [line for line in dict.fromkeys(_marked(text, errors)) if line not in kept]
+    if failed:
+        errors = [line.strip()[:LINE_CHARS] for line in text.splitlines() if is_error_line(line)]
+        lines += [line for line in dict.fromkeys(errors[:_MOST_ERROR_LINES]) if line not in lines]
     return "\n".join(line for line in lines if line)
-
-
-def _marked(text: str, errors: Errors) -> list[str]:
-    """The first lines that speak of an error."""
-    found: list[str] = []
-    lower = text.lower()
-    if not any(mark in lower for mark in _SPEAKS_OF_IT):
-        return found
-    for line in text.splitlines():
-        bare = line.strip()
-        small = bare.lower()
-        if not any(mark in small for mark in _SPEAKS_OF_IT):
-            continue
-        if errors == "any" or (
-            len(bare) <= _LONGEST_ERROR
-            and (small.startswith(_CLEAR_STARTS) or any(mark in small for mark in _CLEAR_MARKS))
-        ):
-            found.append(bare[:LINE_CHARS])
-            if len(found) == _MOST_ERROR_LINES:
-                break
-    return found

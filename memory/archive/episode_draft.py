@@ -14,6 +14,7 @@ from memory.archive import plain_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any, TypedDict
 
     from clients.event import Queue, Said
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
         at: int | None
 
     class Carry(TypedDict):
-        """What outlives a batch: the prompt of the turn, and the last draft, if any."""
+        """What outlives a piece: the prompt of the turn, and the last draft, if any."""
 
         prompt: str
         drafts: list[Draft]
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
         """Fingerprints of what was in the queue and is known now: some clients say it once more."""
         work: dict[str, str]
         """Of `memory.archive.session_work`."""
-        again: int
-        """Up to this offset an older version has read the file: what it stored is written anew."""
 
 
 BODY_CHARS = 4000
@@ -52,11 +51,6 @@ _TAIL_CHARS = 1500
 _LONGEST_ID = 200
 _LONGEST_QUEUE = 20
 _CUT = "\n[…]\n"
-
-
-def new_carry() -> Carry:
-    """The carry at the start of a transcript."""
-    return {"prompt": "", "drafts": [], "queue": [], "handed": [], "work": {}, "again": 0}
 
 
 def text_of(draft: Draft) -> str:
@@ -70,6 +64,21 @@ def context_of(draft: Draft) -> str:
     return "\n".join(part for part in parts if part)
 
 
+def read_carry(value: Mapping[str, Any]) -> Carry:
+    """The carry as it was stored; a new one where it is none."""
+    try:
+        drafts = value["drafts"][-1:]
+        for draft in drafts:
+            text_of(draft), context_of(draft), draft["id"], draft["at"]
+        work = {str(key): str(text) for key, text in value["work"].items()}
+        queue, handed = map(str, value["queue"]), map(str, value["handed"])
+        return {
+            "prompt": str(value["prompt"]), "drafts": drafts, "queue": [*queue], "handed": [*handed], "work": work,
+        }  # fmt: skip
+    except (TypeError, KeyError, AttributeError):
+        return {"prompt": "", "drafts": [], "queue": [], "handed": [], "work": {}}
+
+
 class Drafting:
     """Turns items, in order, into drafts.
 
@@ -78,7 +87,7 @@ class Drafting:
         session: for the ids of messages that have none.
     """
 
-    __slots__ = ("_by_id", "_carry", "_session", "changed", "prompts", "silent")
+    __slots__ = ("_by_id", "_carry", "_session", "changed", "prompts")
 
     def __init__(self, carry: Carry, session: str) -> None:
         self._carry = carry
@@ -86,8 +95,6 @@ class Drafting:
         self._by_id: dict[str, Draft] = {draft["id"]: draft for draft in carry["drafts"]}
         self.changed: dict[str, Draft] = {}
         """By id, those that are new or say more than before."""
-        self.silent: list[str] = []
-        """Ids of messages that are tool calls alone, where an older version may have stored them."""
         self.prompts = 0
         """How many of the user's were new."""
 
@@ -95,22 +102,24 @@ class Drafting:
         """Add a message, the `number`th item of its line of the transcript."""
         body = bounded(said["text"])
         if not body:
-            if said["tools"] and self._carry["again"]:
-                self.silent.append(identifier_of(said, self._session, line, number))
             return
         identifier = identifier_of(said, self._session, line, number)
+        is_user = said["role"] == "user"
         earlier = self._by_id.get(identifier)
-        if earlier is not None:
-            self._grown(earlier, body)
+        if earlier is not None:  # clients write a message again that they save while it grows
+            if body != earlier["body"]:
+                earlier["body"] = body
+                self.changed[identifier] = earlier
+                self._carry["prompt"] = body[:PROMPT_CHARS] if is_user else self._carry["prompt"]
             return
-        if said["role"] == "user" and self._is_handed(body):
+        if is_user and self._is_handed(body):
             return
         drafts = self._carry["drafts"]
         draft: Draft = {
             "id": identifier,
-            "role": "user" if said["role"] == "user" else "assistant",
+            "role": "user" if is_user else "assistant",
             "body": body,
-            "prompt": "" if said["role"] == "user" else self._carry["prompt"],
+            "prompt": "" if is_user else self._carry["prompt"],
             "before": "",
             "after": "",
             "at": said["at"],
@@ -120,7 +129,7 @@ class Drafting:
             draft["before"] = last["body"][:NEIGHBOUR_CHARS]
             last["after"] = body[:NEIGHBOUR_CHARS]
             self.changed[last["id"]] = last
-        if draft["role"] == "user":
+        if is_user:
             self._carry["prompt"] = body[:PROMPT_CHARS]
             self.prompts += 1
         drafts.append(draft)
@@ -155,19 +164,9 @@ class Drafting:
             self._carry["queue"][self._carry["queue"].index(body)] = ""
         return False
 
-    def _grown(self, draft: Draft, body: str) -> None:
-        """The same message again, as clients write it that save a message while it grows."""
-        if body != draft["body"]:
-            draft["body"] = body
-            if draft["role"] == "user":
-                self._carry["prompt"] = body[:PROMPT_CHARS]
-            self.changed[draft["id"]] = draft
-
-    def trim(self) -> None:
-        """Drop from the carry what can change no more."""
-        self._carry["drafts"] = kept = self._carry["drafts"][-1:]
-        self._by_id = {draft["id"]: draft for draft in kept}
-        self.changed = {}
+    def carried(self) -> Carry:
+        """The carry without what can change no more."""
+        return {**self._carry, "drafts": self._carry["drafts"][-1:]}
 
 
 def identifier_of(said: Said, session: str, line: bytes, number: int) -> str:
@@ -188,32 +187,7 @@ def bounded(text: str) -> str:
     if len(text) > 2 * plain_text.MARGIN + BODY_CHARS:
         head, tail = plain_text.start(text, BODY_CHARS), plain_text.end(text, _TAIL_CHARS)
     else:
-        text = plain_text.plain(text)
-        if len(text) <= BODY_CHARS:
-            return text
-        head = tail = text
+        head = tail = plain_text.plain(text)
+        if len(head) <= BODY_CHARS:
+            return head
     return head[: BODY_CHARS - _TAIL_CHARS].rstrip() + _CUT + tail[-_TAIL_CHARS:].lstrip()
-
-
-def read_carry(value: Any) -> Carry:
-    """The carry as it was stored; a new one where it is none."""
-    try:
-        prompt, drafts = value["prompt"], value["drafts"][-1:]
-        for draft in drafts:
-            text_of(draft), context_of(draft), draft["id"], draft["at"]
-        if isinstance(prompt, str):
-            return {
-                "prompt": prompt,
-                "drafts": drafts,
-                "queue": _strings(value.get("queue")),
-                "handed": _strings(value.get("handed")),
-                "work": {str(key): str(text) for key, text in dict(value.get("work") or {}).items()},
-                "again": int(value.get("again") or 0),
-            }
-    except (TypeError, KeyError, ValueError, AttributeError):
-        pass
-    return new_carry()
-
-
-def _strings(value: Any) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

@@ -30,35 +30,27 @@ _REGULAR, _KIND = 0o100000, 0o170000  # of a file's mode; `stat` is an import
 
 
 class File:
-    """A file, and how it was when it was found.
-
-    Args:
-        path: as it was given or found.
-        real: without links.
-        status: None where it was gone by then.
-    """
+    """A file, and how it was when it was found; `stamp` is "" where it was gone by then, or is none."""
 
     __slots__ = ("changed", "key", "path", "settles", "size", "stamp")
 
-    def __init__(self, path: str, real: str, status: os.stat_result | None) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
-        self.key = ids.fingerprint(real)
+        self.key = ids.fingerprint(os.path.realpath(path))
         self.changed, self.settles, self.size, self.stamp = 0, 0, 0, ""
-        if status is not None:
-            self.changed = status.st_mtime_ns
-            self.settles = max(status.st_mtime_ns, status.st_ctime_ns) + _SETTLED_NS
-            if status.st_mode & _KIND == _REGULAR:
-                self.size = status.st_size
-                self.stamp = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError):
+            return
+        self.changed = status.st_mtime_ns
+        self.settles = max(status.st_mtime_ns, status.st_ctime_ns) + _SETTLED_NS
+        if status.st_mode & _KIND == _REGULAR:
+            self.size = status.st_size
+            self.stamp = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
 
 
 class Archived:
     """What became of the files. The first MOST_LISTED of those that were left out are listed with their reason."""
-
-    __slots__ = (
-        *("added", "agents", "bad_lines", "bytes", "calls", "skipped", "skipped_count"),
-        *("excluded", "subagents", "transcripts", "unchanged", "updated"),
-    )
 
     def __init__(self) -> None:
         self.transcripts = self.unchanged = self.added = self.updated = self.calls = self.bytes = 0
@@ -147,72 +139,21 @@ def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
     Raises:
         Failure: MEMORY_INVALID_ARGS for a path that is not there.
     """
-    found: dict[str, File] = {}
-    if every:
-        for name in [agent] if agent else registry.KEEPING_FILES:
-            settings = registry.row(name).settings()
-            found.update(
-                (file.key, file)
-                for file in _matching(settings.home(), "/**/".join(settings.transcripts.rsplit("/", 1)))
-            )
+    paths: list[str] = []
+    for name in ([agent] if agent else registry.KEEPING_FILES) if every else ():
+        settings = registry.row(name).settings()
+        folder, _, pattern = settings.transcripts.rpartition("/")
+        paths += _below(os.path.join(settings.home(), folder), pattern)
     for path in given:
-        if os.path.isdir(path):
-            found.update((file.key, file) for file in _matching(path, "**/*.jsonl"))
-        elif os.path.exists(path):
-            file = at(path)
-            found[file.key] = file
-        else:
+        if not os.path.exists(path):
             raise usage("MEMORY_INVALID_ARGS", f"there is no {path}", "name a transcript, or a folder of transcripts")
+        paths += _below(path, "*.jsonl") if os.path.isdir(path) else [path]
+    found = {file.key: file for file in map(File, paths)}
     return sorted(found.values(), key=lambda file: file.changed, reverse=True)
 
 
-def at(path: str) -> File:
-    """The file at a path, be it there or not."""
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        status = None
-    return File(path, os.path.realpath(path), status)
-
-
-def _matching(folder: str, pattern: str) -> Iterator[File]:
-    """The files below a folder by a pattern such as `a/*/b/**/c-*.jsonl`: one star a part, two for any folders."""
-    *above, last = pattern.split("/")
-    folders = [folder]
-    for part in above:
-        if part == "*":
-            folders = [entry.path for one in folders for entry in _entries(one) if entry.is_dir()]
-        elif part != "**":
-            folders = [os.path.join(one, part) for one in folders]
-    begin, _, end = last.partition("*")
-    waiting = [(one, os.path.realpath(one)) for one in folders]
-    while waiting:
-        here, real = waiting.pop()
-        for entry in _entries(here):
-            if entry.name.startswith(begin) and entry.name.endswith(end) and _is_file(entry):
-                inside = os.path.realpath(entry.path) if entry.is_symlink() else os.path.join(real, entry.name)
-                yield File(entry.path, inside, _status(entry))
-            elif "**" in above and entry.is_dir(follow_symlinks=False):
-                waiting.append((entry.path, os.path.join(real, entry.name)))
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as found:
-            return list(found)
-    except OSError:
-        return []
-
-
-def _is_file(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_file()
-    except OSError:
-        return False
-
-
-def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
-    try:
-        return entry.stat()
-    except OSError:
-        return None
+def _below(folder: str, pattern: str) -> Iterator[str]:
+    """The files at any depth below a folder whose names are of the pattern, which has one star."""
+    begin, _, end = pattern.partition("*")
+    for here, _, names in os.walk(folder):
+        yield from (os.path.join(here, name) for name in names if name.startswith(begin) and name.endswith(end))

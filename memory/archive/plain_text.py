@@ -51,9 +51,15 @@ def both_ends(text: str, most: int) -> str:
     return plain(text) if len(text) <= most else start(text, most // 2) + "\n" + end(text, most // 2)
 
 
-def one_line(text: str) -> str:
+def one_line(text: str, most: int) -> str:
+    """The beginning of a text on one line; redacted first, since a secret's name may be told by the line."""
+    return " ".join(start(text, most * 8).split())[:most]
+
+
+def file_path(path: str, most: int) -> str:
     """A path that can stand in any text: what breaks a line or does not show is a space, a backtick is `'`."""
-    if text.isprintable() and "`" not in text:
-        return text
-    line = "".join(one if one.isprintable() else " " for one in text).replace("`", "'")
-    return redact(" ".join(line.split()))[0]  # joined, it may be seen as a secret
+    path = start(path, most)
+    if path.isprintable() and "`" not in path:
+        return path
+    line = "".join(one if one.isprintable() else " " for one in path).replace("`", "'")
+    return redact(" ".join(line.split()))[0][:most]  # joined, it may be seen as a secret

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from math import exp
 
-from core import places
-from core.names import is_file, names_in_order
-from core.places import place_of, relative
+from core.names import is_file
+from core.places import place_in, place_of, relative
 from core.store.sessions import call_rows, name_rows, session_rows
 from memory.archive.call_draft import CallDraft, key_of, late, passage_of
-from memory.archive.plain_text import start
+from memory.archive.plain_text import one_line, start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from clients.event import Item, Outcome, Plan
     from core.records import Call, Name, Session
-    from memory.archive.call_draft import Errors
 
 STEP_CHARS = 200
 MOST_STEPS = 60
@@ -38,32 +36,33 @@ class SessionWork:
     Args:
         carry: what the items before left, by name: the key of the last call, of the calls whose process goes on, and
             the processes that calls ask after; it is changed.
+        folder: of the project.
     """
 
-    __slots__ = ("_before", "_carry", "_events", "_late", "_latest", "_pending")
+    __slots__ = ("_before", "_carry", "_events", "_folder", "_late", "_latest", "_pending")
 
-    def __init__(self, carry: dict[str, str]) -> None:
+    def __init__(self, carry: dict[str, str], folder: str) -> None:
         self._latest = 0
         self._events: list[tuple[str, CallDraft | Plan | str, int]] = []
         self._pending: dict[str, CallDraft] = {}
         self._late: set[str] = set()
+        self._folder = folder
         self._carry = carry
         self._before = carry.get(_LAST, "")
 
     def add(self, item: Item, prompts: int) -> None:
         """Add an item; `prompts` of the user stood before it in this piece."""
-        kind = item["kind"]
         if item["kind"] == "said":
             self._latest = max(self._latest, item["at"] or 0)
             for tool in item["tools"]:
-                draft = CallDraft(tool, prompts, item["at"])
+                draft = CallDraft(tool, prompts, item["at"], self._folder)
                 if draft.key not in self._pending or draft.key in self._late:
-                    self._late.discard(draft.key)  # what came of it before the call itself is that of another piece
+                    self._late.discard(draft.key)  # what came of it before the call itself is that of another one
                     self._pending[draft.key] = draft
                     self._events.append(("call", draft, prompts))
                     self._carry[_LAST] = draft.key
                     if tool.get("process"):
-                        self._keep(_ASKS + draft.key, key_of(tool.get("process", "")))
+                        self._keep(_ASKS + draft.key, key_of(tool["process"]))
         elif item["kind"] == "outcome":
             known = self._known(key_of(item["call"]), prompts)
             if not known.outcome:
@@ -71,23 +70,22 @@ class SessionWork:
         elif item["kind"] == "ended":
             self._end(key_of(item["process"]), item["text"], item["failed"], prompts)
         elif item["kind"] == "plan":
-            self._events.append((kind, item, prompts))
-        elif item["kind"] == "compaction":
-            self._events.append((kind, "", item["at"] or 0))
-        elif item["kind"] == "summary":
-            self._events.append((kind, start(item["text"], name_rows.SUMMARY_CHARS), item["at"] or 0))
+            self._events.append((item["kind"], item, prompts))
+        elif item["kind"] in ("compaction", "summary"):
+            text = start(item["text"], name_rows.SUMMARY_CHARS) if item["kind"] == "summary" else ""
+            self._events.append((item["kind"], text, item["at"] or 0))
 
     def _known(self, key: str, prompts: int) -> CallDraft:
         """The draft of a call, or one for what came of a call that was stored before."""
         known = self._pending.get(key)
         if known is None:
-            known = self._pending[key] = late(key)
+            known = self._pending[key] = late(key, self._folder)
             self._late.add(key)
             self._events.append(("late", known, prompts))
         return known
 
     def _finish(self, call: CallDraft, outcome: Outcome, prompts: int) -> None:
-        """Note what a call returned."""
+        """Note what a call returned. What one returns that asks after a process came of the call that began it."""
         process, asked = key_of(outcome.get("process", "")), self._carry.pop(_ASKS + call.key, "")
         failed = outcome["failed"]
         if asked and _RUNS + asked in self._carry:
@@ -109,34 +107,33 @@ class SessionWork:
         if len(self._carry) > _MOST_CARRIED:
             del self._carry[next(one for one in self._carry if one != _LAST)]
 
-    def store(
-        self, db: apsw.Connection, session: str, *, client: str, project: str, folder: str, prompts: int,
-        anew: bool, now: int,
-    ) -> int:  # fmt: skip
+    def store(self, db: apsw.Connection, about: Session, *, prompts: int, anew: bool, now: int) -> int:
         """Store all of it, inside the caller's transaction; returns how many calls are new.
 
         Args:
+            about: the session, as far as it is known from elsewhere.
             prompts: how many of the user's the piece holds.
             anew: the piece is the first of its transcript.
         """
+        session = about["id"]
         if (not self._events and not prompts) or session_rows.is_forgotten(db, session):
             return 0
-        about = session_rows.session(db, session) or {
-            "id": session, "client": client, "project": project, "folder": folder, "updated_at": 0,
-            "prompts": 0, "calls": 0, "plan": [],
-        }  # fmt: skip
+        known = session_rows.session(db, session)
+        if known is not None:
+            about = {
+                **known, "project": about["project"] or known["project"], "folder": about["folder"] or known["folder"],
+            }  # fmt: skip
         if anew:
             about["prompts"], about["plan"] = 0, []
             about.pop("plan_at", None)
-        about["project"], about["folder"] = project or about["project"], folder or about["folder"]
-        drafts = (value for _, value, _ in self._events if isinstance(value, CallDraft))
-        names = _Names(db, session, about["folder"], drafts)
         before = about["calls"]
         last = call_rows.by_key(db, session, self._before) if self._before else None
         number = last["number"] if last else 0
+        drafts = [value for _, value, _ in self._events if isinstance(value, CallDraft)]
+        names = _Names(db, about, drafts)
         for kind, value, extra in self._events:
             if isinstance(value, CallDraft):
-                stored = _store_call(db, about, names, value, late=kind == "late")
+                stored = _store_call(db, about, names, value, is_late=kind == "late")
                 number = number if kind == "late" else stored
             elif isinstance(value, str):
                 name_rows.save_compaction(db, session, number, extra, value)
@@ -151,28 +148,29 @@ class SessionWork:
         return about["calls"] - before
 
 
-def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallDraft, *, late: bool) -> int:
+def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallDraft, *, is_late: bool) -> int:
     """Store a new call, or the outcome of one that is stored without; returns its number, 0 for an unknown one."""
     stored = call_rows.by_key(db, about["id"], draft.key)
-    if stored is None and late:
+    if stored is None and is_late:
         return 0
     if stored is not None and (stored["outcome"] or not draft.outcome):
         return stored["number"]
-    file = relative(draft.file, about["folder"])
+    folder = about["folder"]
+    file, command = (stored["file"], stored["command"]) if stored else (relative(draft.file, folder), draft.command)
     number = stored["number"] if stored else about["calls"] + 1
-    place = place_of(stored["file"], stored["command"]) if stored else place_of(file, draft.command)
-    place = relative(place, about["folder"])
-    command = stored["command"] if stored else draft.command
-    errors: Errors = "any" if draft.outcome == "failed" else "clear" if command else ""
+    place = relative(place_of(file, command), folder)
     given = stored["passage"] if stored else names.use(draft.given, draft.given_names, number, place, written=True)
-    returned = names.use(draft.returned, draft.returned_names, number, place, errors=errors)
-    call: Call = {
-        "session": about["id"], "number": number, "key": draft.key, "prompt": about["prompts"] + draft.prompt,
-        "at": draft.at, "tool": draft.tool, "file": file, "command": draft.command, "outcome": draft.outcome,
-        "error": draft.error, "passage": "\n".join(part for part in (given, returned) if part),
-    }  # fmt: skip
+    failed = draft.outcome == "failed"
+    returned = names.use(draft.returned, draft.returned_names, number, place, failed=failed)
+    passage = "\n".join(part for part in (given, returned) if part)
     if stored is not None:
-        call = {**stored, "outcome": call["outcome"], "error": call["error"], "passage": call["passage"]}
+        call: Call = {**stored, "outcome": draft.outcome, "error": draft.error, "passage": passage}
+    else:
+        call = {
+            "session": about["id"], "number": number, "key": draft.key, "prompt": about["prompts"] + draft.prompt,
+            "at": draft.at, "tool": draft.tool, "file": file, "command": command, "outcome": draft.outcome,
+            "error": draft.error, "passage": passage,
+        }  # fmt: skip
     call_rows.save(db, call)
     about["calls"] = max(about["calls"], number)
     return number
@@ -181,23 +179,18 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallD
 class _Names:
     """The names that a piece uses, as the session knows them so far."""
 
-    __slots__ = ("_changed", "_db", "_folder", "_known", "_of_folder", "_session")
+    __slots__ = ("_about", "_changed", "_db", "_known")
 
-    def __init__(self, db: apsw.Connection, session: str, folder: str, drafts: Iterable[CallDraft]) -> None:
+    def __init__(self, db: apsw.Connection, about: Session, drafts: Iterable[CallDraft]) -> None:
         self._db = db
-        self._folder = folder
-        self._session = session
-        self._of_folder = _with_their_folders(folder)
+        self._about = about
         self._changed: dict[str, Name] = {}
-        wanted: set[str] = set()
-        for draft in drafts:
-            wanted.update(name for name, _ in draft.given_names)
-            wanted.update(name for name, _ in draft.returned_names)
-        self._known = name_rows.known_names(db, session, wanted)
+        wanted = {name for draft in drafts for name, _ in (*draft.given_names, *draft.returned_names)}
+        self._known = name_rows.known_names(db, about["id"], wanted)
 
     def use(
         self, text: str, named: Sequence[tuple[str, bool]], number: int, place: str, *, written: bool = False,
-        errors: Errors = "",
+        failed: bool = False,
     ) -> str:  # fmt: skip
         """Count a use of each name of a text; returns the lines in which a name stands that the session had not.
 
@@ -208,17 +201,15 @@ class _Names:
         new: list[tuple[int, str]] = []
         at = 0
         for name, is_identifier in named:
-            if name in self._of_folder and not self._is_elsewhere(name, text):
-                continue
             worth = weight if is_identifier else 0.0
             known = self._known.get(name)
             if known is None:
                 at = max(at, text.find(name, at))  # they come in their order
                 new.append((at, name))
-                where = relative(places.place_in(text, at), self._folder) or place
+                where = (relative(place_in(text, at), self._about["folder"]) or place) if is_identifier else ""
                 self._known[name] = self._changed[name] = {
                     "name": name, "first": number, "last": number, "calls": 1, "weight": worth,
-                    "place": where if is_identifier else "", "written": number if written else 0,
+                    "place": where, "written": number if written else 0,
                 }  # fmt: skip
                 continue
             if not is_identifier:  # it is kept for the line in which it stood first
@@ -232,42 +223,26 @@ class _Names:
             if is_file(place) or not is_file(known["place"]):  # a file tells more than a program
                 known["place"] = place
             self._changed[name] = known
-        return passage_of(text, new, errors) if new or errors else ""
-
-    def _is_elsewhere(self, name: str, text: str) -> bool:
-        """Whether a name of the folder's path stands in a text by itself too: each path in the project has it."""
-        return name in text.replace(self._folder, "").replace(self._of_folder[name], "")
+        return passage_of(text, new, failed=failed) if new or failed else ""
 
     def save(self) -> None:
         """Write back what changed."""
-        name_rows.save_names(self._db, self._session, self._changed.values())
-
-
-def _with_their_folders(folder: str) -> dict[str, str]:
-    """The names in the path of a folder, each with the path down to it."""
-    found: dict[str, str] = {}
-    for name, _ in names_in_order(folder):
-        behind = folder.find(name) + len(name)
-        found[name] = folder[:behind] + folder[behind:].partition("/")[0]
-    return found
+        name_rows.save_names(self._db, self._about["id"], self._changed.values())
 
 
 def _planned(before: list[list[str]], change: Plan) -> list[list[str]]:
     """The plan after a change: rows of id, step, status."""
-    steps = [[step["id"], _short(step["text"]), _short(step["status"])] for step in change["steps"]]
+    steps = [
+        [step["id"], one_line(step["text"], STEP_CHARS), one_line(step["status"], STEP_CHARS)]
+        for step in change["steps"]
+    ]
     if change["whole"]:
         return steps[:MOST_STEPS]
     after = [list(row) for row in before]
     for identifier, text, status in steps:
         if not identifier:
             after.append([str(1 + max((int(row[0]) for row in after if row[0].isdigit()), default=0)), text, status])
-            continue
         for row in after:
             if row[0] == identifier:
                 row[1:] = [text or row[1], status or row[2]]
     return [row for row in after if row[2] != _DELETED][-MOST_STEPS:]
-
-
-def _short(text: str) -> str:
-    # redacted before its lines are joined: what is a secret's name may be told by the line
-    return " ".join(start(text, STEP_CHARS * 8).split())[:STEP_CHARS]

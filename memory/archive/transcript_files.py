@@ -1,55 +1,63 @@
-"""Transcripts that lie on disk: telling whose they are, and ingesting many. Imports nothing dear."""
+"""Transcripts that lie on disk: telling whose they are, and ingesting many. Off the hot path."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from clients import registry
 from core import json_text
 from core.errors import Failure
+from core.process import operating_system
 from core.repository import switches
 from core.store import documents, sqlite
 from core.store.sessions import segments
 from memory.archive import ingest, transcript_lines
-from memory.archive.known_files import SUBAGENT, Archived
+from memory.archive.known_files import SUBAGENT, Archived, File
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import apsw
 
-    from memory.archive.known_files import File
-
-_STEP_BYTES = 4_000_000
 _LOOK_BYTES = 256 * 1024
 _LAST_LINES = 20
-_UNREADABLE = "TRANSCRIPT_UNREADABLE"
+_BYTES_FOR_PROCESSES = 8_000_000
+"""From so many on, transcripts are read in several processes: each costs 50 ms."""
+_MOST_PROCESSES = 4
+_BUSY_MS = 60_000
+"""Of those processes, which wait for each other."""
 
 
 class NotATranscriptError(ValueError):
-    """A file is not ingested; the message says why."""
+    """A file is not ingested; the message says why. `may_change`: it may be readable the next time."""
+
+    def __init__(self, reason: str, *, may_change: bool = False) -> None:
+        super().__init__(reason)
+        self.may_change = may_change
 
 
-class SubagentError(NotATranscriptError):
-    """It is what a client's helper did on its own."""
-
-
-class UnreadableError(NotATranscriptError):
-    """It cannot be read."""
-
-
+@dataclass(frozen=True, slots=True)
 class Transcript:
     """A file whose client and session are known; `cwd` is the folder the session worked in, "" where it says none."""
 
-    __slots__ = ("agent", "cwd", "path", "session")
+    path: str
+    agent: str
+    session: str
+    cwd: str
 
-    def __init__(self, path: str, agent: str, session: str, cwd: str) -> None:
-        self.path = path
-        self.agent = agent
-        self.session = session
-        self.cwd = cwd
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one file: its client, or "" and the reason why it was left out, or that it was excluded."""
+
+    file: File
+    agent: str = ""
+    reason: str = ""
+    is_final: bool = True
+    """It is looked at again only when it has changed."""
+    counts: dict[str, int] = field(default_factory=dict)
 
 
 def look_at(path: str, agent: str = "") -> Transcript:
@@ -59,45 +67,29 @@ def look_at(path: str, agent: str = "") -> Transcript:
         agent: who wrote it, where that is known.
 
     Raises:
-        SubagentError: it is that of a subagent.
-        UnreadableError: it cannot be read.
-        NotATranscriptError: no known client wrote it.
+        NotATranscriptError: no known client wrote it, it is that of a subagent, or it cannot be read.
     """
     if "subagents" in path.split(os.sep):
-        raise SubagentError(SUBAGENT)
-    entries = _first_entries(path)
-    if not entries:
+        raise NotATranscriptError(SUBAGENT)
+    first, last = _ends_of(path)
+    if not first:
         raise NotATranscriptError("no JSON lines")
-    agent = agent or registry.detect(entries) or ""
+    agent = agent or registry.detect(first) or ""
     if not agent:
         raise NotATranscriptError("no transcript of a known client")
     form = registry.transcript(agent)
     is_subagents = getattr(form, "is_subagents", None)
-    if is_subagents is not None and is_subagents(entries):
-        raise SubagentError(SUBAGENT)
-    session, cwd = "", ""
-    for entry in entries:
-        for item in form.items(entry):
-            if item["kind"] == "started":
-                session, cwd = session or item["session"], cwd or item["cwd"]
+    if is_subagents is not None and is_subagents(first):
+        raise NotATranscriptError(SUBAGENT)
+    started = [item for entry in first for item in form.items(entry) if item["kind"] == "started"]
+    session = next((item["session"] for item in started if item["session"]), "")
+    cwd = next((item["cwd"] for item in started if item["cwd"]), "") or _named(first, "cwd")
+    name = os.path.splitext(os.path.basename(path))[0]
     if registry.row(agent).named_by_file:
-        session = _of_lines(path, entries) or session
-    return Transcript(
-        path, agent, session or _named(entries, "sessionId") or _stem(path), cwd or _named(entries, "cwd")
-    )
-
-
-def _of_lines(path: str, entries: Sequence[dict[str, Any]]) -> str:
-    """The session of a file whose client names it by the session, whatever it is called now.
-
-    A fork begins with lines of the session that it is of, and names itself in those that it adds: the file's name holds
-    where a line says it, and where it is one that the client gives and nothing was added yet. Of a copy under a name of
-    somebody's, the last line tells.
-    """
-    name = _stem(path)
-    if _is_uuid(name) or any(entry.get("sessionId") == name for entry in entries):
-        return name
-    return _named(_last_entries(path)[::-1], "sessionId") or _named(entries[::-1], "sessionId") or name
+        # A fork begins with lines of the session that it is of. Of a copy under another name the last line tells.
+        is_own = _is_uuid(name) or any(entry.get("sessionId") == name for entry in first)
+        session = name if is_own else _named(last[::-1], "sessionId") or session
+    return Transcript(path, agent, session or _named(first, "sessionId") or name, cwd)
 
 
 def _is_uuid(name: str) -> bool:
@@ -105,37 +97,26 @@ def _is_uuid(name: str) -> bool:
     return [len(part) for part in parts] == [8, 4, 4, 4, 12] and not "".join(parts).strip("0123456789abcdef")
 
 
-def _last_entries(path: str) -> list[dict[str, Any]]:
-    try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _LOOK_BYTES))
-            lines = file.read(_LOOK_BYTES).split(b"\n")[-_LAST_LINES:]
-    except OSError:
-        return []
-    return _parsed(lines)
-
-
-def _stem(path: str) -> str:
-    return os.path.splitext(os.path.basename(path))[0]
-
-
 def _named(entries: Sequence[dict[str, Any]], name: str) -> str:
     return next((entry[name] for entry in entries if isinstance(entry.get(name), str) and entry[name]), "")
 
 
-def _first_entries(path: str) -> list[dict[str, Any]]:
+def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The objects in the first lines of a file, and in the last ones."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = transcript_lines.opened(path)
         try:
-            lines = transcript_lines.read(descriptor, 0, _LOOK_BYTES, skipping=False)["lines"]
+            first = transcript_lines.read(descriptor, 0, _LOOK_BYTES)[0]
+            behind = max(0, os.fstat(descriptor).st_size - _LOOK_BYTES)
+            last = os.pread(descriptor, _LOOK_BYTES, behind).split(b"\n")[-_LAST_LINES:]
         finally:
             os.close(descriptor)
     except (OSError, ValueError) as error:
-        raise UnreadableError(getattr(error, "strerror", None) or str(error)) from None
-    return _parsed(lines)
+        raise NotATranscriptError(getattr(error, "strerror", None) or str(error), may_change=True) from None
+    return _parsed(first), _parsed(last)
 
 
-def _parsed(lines: Iterable[bytes | str]) -> list[dict[str, Any]]:
+def _parsed(lines: Iterable[bytes]) -> list[dict[str, Any]]:
     entries = []
     for line in lines:
         try:
@@ -149,7 +130,7 @@ def _parsed(lines: Iterable[bytes | str]) -> list[dict[str, Any]]:
 
 def ingest_all(
     db: apsw.Connection,
-    files: Iterable[File],
+    files: Sequence[File],
     *,
     agent: str = "",
     identity: Callable[[str], str],
@@ -170,29 +151,18 @@ def ingest_all(
         Failure: what the store says.
     """
     report = Archived()
-    switched = switches.sound()[0]
-    for file in files:
-        try:
-            transcript = look_at(file.path, agent)
-        except UnreadableError as reason:  # it may be readable the next time
-            report.leave_out(file.path, str(reason))
-        except NotATranscriptError as reason:
-            report.leave_out(file.path, str(reason))
-            note(file, "", str(reason))
+    work = _Work(agent, identity, now, vectors)
+    for result in _results(db, files, work, progress):
+        if result.agent:
+            report.take(result.agent, unchanged=not result.counts["bytes"])
+            for name, count in result.counts.items():
+                setattr(report, name, getattr(report, name) + count)
+        elif result.reason:
+            report.leave_out(result.file.path, result.reason)
         else:
-            if switches.is_excluded(switched, transcript.cwd):  # looked at again: the folder may not stay excluded
-                report.excluded += 1
-                progress(file.size)
-                continue
-            try:
-                _ingest(db, transcript, identity(transcript.session), now, vectors, report, progress)
-                note(file, transcript.agent, "")
-                continue
-            except Failure as failure:
-                if failure.code != _UNREADABLE:
-                    raise
-                report.leave_out(file.path, failure.message.removeprefix(f"{file.path}: "))
-        progress(file.size)
+            report.excluded += 1
+        if result.is_final:
+            note(result.file, result.agent, result.reason)
     segments.catch_up(db)
     if report.added >= documents.MERGE_AFTER:
         documents.merge_index(db)
@@ -200,37 +170,90 @@ def ingest_all(
     return report
 
 
-def _ingest(
-    db: apsw.Connection,
-    transcript: Transcript,
-    session: str,
-    now: int,
-    vectors: bool,
-    report: Archived,
-    progress: Callable[[int], None],
-) -> None:
-    """One file to its end, in steps of `_STEP_BYTES`."""
-    done = read_bytes = 0
-    complete = False
-    while not complete:
-        step = ingest.ingest_file(
-            db,
-            transcript.path,
-            agent=transcript.agent,
-            session=session,
-            cwd=transcript.cwd,
-            now=now,
-            vectors=vectors,
-            most_bytes=_STEP_BYTES,
-        )
-        complete = step["complete"]
-        read_bytes += step["bytes"]
-        report.added += step["added"]
-        report.updated += step["updated"]
-        report.calls += step["calls"]
-        report.bad_lines += step["skipped"]
-        reached = step["size"] if complete else step["offset"]
-        progress(reached - done)
-        done = reached
-    report.take(transcript.agent, unchanged=not read_bytes)
-    report.bytes += read_bytes
+@dataclass
+class _Work:
+    """What is done to each file, in any process."""
+
+    agent: str
+    identity: Callable[[str], str]
+    now: int
+    vectors: bool
+
+    def do(self, db: apsw.Connection, file: File, progress: Callable[[int], None] = lambda _: None) -> Result:
+        """Ingest one file.
+
+        Raises:
+            Failure: what the store says.
+        """
+        try:
+            found = look_at(file.path, self.agent)
+        except NotATranscriptError as reason:
+            return Result(file, reason=str(reason), is_final=not reason.may_change)
+        if switches.is_excluded(switches.sound()[0], found.cwd):  # the folder may not stay excluded
+            return Result(file, is_final=False)
+        try:
+            counts = ingest.ingest_file(
+                db, file.path, agent=found.agent, session=self.identity(found.session), cwd=found.cwd, now=self.now,
+                vectors=self.vectors, progress=progress,
+            )  # fmt: skip
+        except Failure as failure:
+            if failure.code != "TRANSCRIPT_UNREADABLE":
+                raise
+            return Result(file, reason=failure.message.removeprefix(f"{file.path}: "), is_final=False)
+        return Result(
+            file, found.agent,
+            counts={
+                "added": counts["added"], "updated": counts["updated"], "calls": counts["calls"],
+                "bytes": counts["bytes"], "bad_lines": counts["skipped"],
+            },
+        )  # fmt: skip
+
+
+def _results(
+    db: apsw.Connection, files: Sequence[File], work: _Work, progress: Callable[[int], None]
+) -> Iterator[Result]:
+    """What became of each file: one after another, or, of many bytes, in a few forked processes beside each other."""
+    count = min(operating_system.processors_to_fork_for(), _MOST_PROCESSES, len(files))
+    if count < 2 or sum(file.size for file in files) < _BYTES_FOR_PROCESSES:
+        for file in files:
+            left = [file.size]
+
+            def advance(size: int, left: list[int] = left) -> None:
+                left[0] -= size
+                progress(size)
+
+            yield work.do(db, file, advance)
+            progress(max(0, left[0]))
+        return
+    from multiprocessing import get_context
+
+    with get_context("fork").Pool(count, _begin, (work,)) as pool:
+        for result in pool.imap_unordered(_do, files):
+            if isinstance(result, tuple):
+                raise Failure(*result)
+            progress(result.file.size)
+            yield result
+
+
+_own: list[Any] = []
+"""Of a forked process: its connection, and what it does."""
+
+
+def _begin(work: _Work) -> None:
+    import signal
+
+    operating_system.end_with_parent(signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    db = sqlite.open_writing(busy_ms=_BUSY_MS, durable=False)
+    if work.vectors:
+        sqlite.load_vectors(db)
+    _own[:] = [db, work]
+
+
+def _do(file: File) -> Result | tuple[str, str, str]:
+    db, work = _own
+    try:
+        result: Result = work.do(db, file)
+        return result
+    except Failure as failure:  # its pickle would lack all but the message
+        return failure.code, failure.message, failure.fix

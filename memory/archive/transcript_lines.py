@@ -4,63 +4,45 @@ from __future__ import annotations
 
 import os
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import TypedDict
-
-    class Piece(TypedDict):
-        """What was read. Where nothing was complete, `end` is where the reading began."""
-
-        lines: list[bytes]
-        end: int
-        """The offset behind the last of them."""
-        skipping: bool
-        """`end` lies within a line that is too long; what follows up to its newline is no line."""
-        too_long: int
-        complete: bool
-        """No complete line follows."""
-
-
 LONGEST_LINE = 16 * 1024 * 1024
 """Bytes; a longer line is left out."""
 _BLOCK = 256 * 1024
+_REGULAR, _KIND = 0o100000, 0o170000  # of a file's mode; `stat` is an import
 
 
-def read(descriptor: int, offset: int, most: int, *, skipping: bool) -> Piece:
+def opened(path: str) -> int:
+    """A descriptor of a regular file; a pipe must not hold a hook up.
+
+    Raises:
+        OSError: it cannot be read, or is none.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    if os.fstat(descriptor).st_mode & _KIND != _REGULAR:
+        os.close(descriptor)
+        raise OSError(0, "it is no regular file")
+    return descriptor
+
+
+def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int, bool]:
     """The complete lines among the next `most` bytes, or the one line that is longer than that.
+
+    And the offset behind them, how many lines were too long, and whether no complete line follows.
 
     Raises:
         OSError: the file cannot be read.
     """
     data = os.pread(descriptor, most, offset)
     ended = len(data) < most
-    if skipping:
-        newline = data.find(b"\n")
-        if newline < 0:
-            return _piece([], offset + len(data), skipping=True, complete=ended)
-        offset += newline + 1
-        data = data[newline + 1 :]
     last = data.rfind(b"\n")
-    if last >= 0 or ended or not data:
-        lines = data[: last + 1].split(b"\n")[:-1]
-        return _piece(lines, offset + last + 1, complete=ended)
-    return _long_line(descriptor, offset, data)
-
-
-def _long_line(descriptor: int, offset: int, data: bytes) -> Piece:
-    blocks, total = [data], len(data)
-    while total <= LONGEST_LINE:
-        block = os.pread(descriptor, _BLOCK, offset + total)
-        if not block:
-            return _piece([], offset, complete=True)
+    if last >= 0 or ended:
+        return data[: last + 1].split(b"\n")[:-1], offset + last + 1, 0, ended
+    blocks, at = [data], offset + len(data)
+    while block := os.pread(descriptor, _BLOCK, at):
         newline = block.find(b"\n")
+        at += len(block) if newline < 0 else newline + 1
+        if at - offset <= LONGEST_LINE:
+            blocks.append(block if newline < 0 else block[:newline])
         if newline >= 0:
-            blocks.append(block[:newline])
-            return _piece([b"".join(blocks)], offset + total + newline + 1)
-        blocks.append(block)
-        total += len(block)
-    return _piece([], offset + total, skipping=True, too_long=1)
-
-
-def _piece(lines: list[bytes], end: int, *, skipping: bool = False, too_long: int = 0, complete: bool = False) -> Piece:
-    return {"lines": lines, "end": end, "skipping": skipping, "too_long": too_long, "complete": complete}
+            is_too_long = at - offset > LONGEST_LINE
+            return [] if is_too_long else [b"".join(blocks)], at, int(is_too_long), False
+    return [], offset, 0, True

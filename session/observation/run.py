@@ -18,7 +18,8 @@ from core import clock, files
 from core.errors import Failure
 from core.process import background_process, model_command
 from core.store import sqlite
-from memory.archive import known_files, transcript_files
+from memory.archive import transcript_files
+from memory.archive.known_files import File
 from memory.observe import observer
 from otel import log
 from otel.event import new_event
@@ -164,7 +165,7 @@ def _run(
 
 def _archive(transcript: str, db: apsw.Connection, vectors: bool) -> dict[str, Any]:
     archived = transcript_files.ingest_all(
-        db, [known_files.at(transcript)], identity=state_file.identity, now=clock.now_ms(), vectors=vectors
+        db, [File(transcript)], identity=state_file.identity, now=clock.now_ms(), vectors=vectors
     )
     if archived.skipped:
         raise _not_a_transcript(transcript, archived.skipped[0]["reason"])
@@ -176,7 +177,7 @@ def _archive_rest(found: waiting.Session, db: apsw.Connection, vectors: bool) ->
     if found.transcript and os.path.isfile(found.transcript):
         transcript_files.ingest_all(
             db,
-            [known_files.at(found.transcript)],
+            [File(found.transcript)],
             agent=found.agent,
             identity=lambda _: found.name,
             now=clock.now_ms(),

@@ -144,7 +144,6 @@ CALLS: dict[str, tuple[list[str], str | None]] = {
     # not spawned by agents, and lean all the same
     "memory stats": (["memory", "stats"], None),
     "memory archive of nothing new": (["memory", "archive", "--all"], None),
-    "memory archive": (["memory", "archive", str(ROOT / "tests" / "agents" / "payloads" / "claude")], None),
 }
 # What a command has need of and the others have not. `array`, for a deep recall alone, imports them itself.
 NEEDS = {

@@ -80,29 +80,7 @@ def test_the_context_is_the_prompt_and_both_neighbours(run: Run, transcript: Tra
     assert second in {hit["id"] for hit in run("recall", "third", "--limit", "10").result["hits"]}
 
 
-def test_what_a_tool_returned_was_said_by_nobody(run: Run, transcript: Transcript) -> None:
-    transcript.user("are the tests green?")
-    transcript.call("c1", "Bash", command="make test")
-    transcript.outcome("c1", "Exit code 2\nENOSPC in shard-17", failed=True)
-    transcript.assistant("The disk is full.")
-    assert archive(run, transcript)["episodes"] == {"added": 2, "updated": 0}
-    told = json.dumps(list(exported(run).values()))
-    assert "make test" not in told
-    assert "ENOSPC" not in told
-
-
-def test_a_long_message_is_bounded(run: Run, transcript: Transcript) -> None:
-    transcript.user("show me the log")
-    said = transcript.assistant("HEAD " + "middle " * 5000 + "TAIL")
-    archive(run, transcript)
-    found = exported(run)
-    assert len(found[said]["text"]) < 4050
-    assert found[said]["text"].startswith("assistant: HEAD ")
-    assert found[said]["text"].endswith("TAIL")
-    assert all(len(one["context"]) <= 500 + 2 * 300 + 2 for one in found.values() if one.get("context"))
-
-
-@pytest.mark.parametrize("length", [4000, 4001, 10_000, 52_000, 52_001])
+@pytest.mark.parametrize("length", [4000, 4001, 52_001])
 def test_of_a_long_message_head_and_tail_are_kept(run: Run, transcript: Transcript, length: int) -> None:
     text = "".join(chr(ord("a") + number % 26) for number in range(length))
     said = transcript.assistant(text)
@@ -286,51 +264,20 @@ def stored(how: dict[str, Any]) -> dict[str, tuple[str, str]]:
     return {one["id"]: (one["text"], one["context"]) for one in documents.every(how["db"])}
 
 
-def test_a_call_is_bounded_and_the_next_goes_on(how: dict[str, Any], tmp_path: Path) -> None:
-    made = long(tmp_path / "long.jsonl", 200)
-    size = made.path.stat().st_size
-    taken = ingest.ingest_file(path=str(made.path), most_bytes=size // 3, **how)
-    assert taken["complete"] is False
-    assert 0 < taken["offset"] <= size // 3 + 5000  # a line more
-    assert taken["offset"] == taken["bytes"]
-    stopped = ingest.ingest_file(path=str(made.path), until=0.0, **how)  # one piece, for progress
-    assert stopped["bytes"] > 0
-    ids = [item["id"] for item in [*taken["items"], *stopped["items"]] if item["kind"] == "said"]
-    while not stopped["complete"]:
-        stopped = ingest.ingest_file(path=str(made.path), **how)
-        ids += [item["id"] for item in stopped["items"] if item["kind"] == "said"]
-    assert ids == [f"claude:u-{number + 1:08}" for number in range(200)]
-    assert list(stored(how)) == ids
-
-
 def test_a_hook_leaves_new_lines_in_which_nobody_says_anything_to_a_later_one(
     how: dict[str, Any], tmp_path: Path
 ) -> None:
     made = long(tmp_path / "long.jsonl", 3)
-    before = ingest.ingest_file(path=str(made.path), until=time.monotonic() + 60, **how)
+    ingest.ingest_file(path=str(made.path), until=time.monotonic() + 60, **how)
     position = transcripts.position(how["db"], ingest.source_of(str(made.path)))
     with made.path.open("a") as file:
         file.write('{"type":"system","subtype":"stop_hook_summary","userType":"external"}\n')
     silent = ingest.ingest_file(path=str(made.path), until=time.monotonic() + 60, **how)
-    assert (silent["bytes"], silent["offset"], silent["complete"]) == (0, before["offset"], True)
+    assert (silent["bytes"], silent["complete"]) == (0, True)
     assert transcripts.position(how["db"], ingest.source_of(str(made.path))) == position
     made.user("and now the tide tables")
     heard = ingest.ingest_file(path=str(made.path), until=time.monotonic() + 60, **how)
     assert [item["text"] for item in heard["items"] if item["kind"] == "said"] == ["and now the tide tables"]
-    assert heard["offset"] == made.path.stat().st_size
-
-
-def test_many_such_lines_are_left_behind(how: dict[str, Any], tmp_path: Path) -> None:
-    made = long(tmp_path / "long.jsonl", 3)
-    with made.path.open("a") as file:
-        file.write('{"type":"api-request-shape","shape":"' + 40_000 * "x" + '"}\n')
-    taken = ingest.ingest_file(path=str(made.path), until=time.monotonic() + 60, **how)
-    assert taken["offset"] == made.path.stat().st_size
-
-
-def test_a_file_that_is_not_there_says_nothing(how: dict[str, Any], tmp_path: Path) -> None:
-    taken = ingest.ingest_file(path=str(tmp_path / "none.jsonl"), **how)
-    assert (taken["added"], taken["complete"], taken["items"]) == (0, True, [])
 
 
 def test_items_without_a_file(how: dict[str, Any]) -> None:

@@ -15,8 +15,8 @@ from claude_transcript import SESSION, Transcript
 from conftest import Run
 from secret_samples import POSITIVE
 
-from core.store import migrate, sqlite
-from memory.archive import ingest, known_files
+from core.store import sqlite
+from memory.archive import ingest
 
 HOUR_MS = 3_600_000
 LATER_MS = int(time.time() * 1000) + HOUR_MS
@@ -184,16 +184,6 @@ def test_what_cannot_be_read_is_tried_again(archive: Archive, person: Path, monk
     assert archive()["episodes"]["added"] == 2
 
 
-def test_another_writer_is_another_question(archive: Archive, opened: list[str], person: Path) -> None:
-    archive()
-    opened.clear()
-    assert archive(str(path_of(person, 0)), "--agent", "claude")["unchanged"] == 1
-    assert opened
-    opened.clear()
-    archive(str(path_of(person, 0)), "--agent", "claude")
-    assert opened == []
-
-
 def test_what_a_hook_has_read_meanwhile_is_opened_once(
     archive: Archive, opened: list[str], person: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,101 +222,3 @@ def test_no_path_reaches_the_store(archive: Archive, person: Path, home: Path) -
     archive()
     stored = b"".join(path.read_bytes() for path in home.glob("store.db*"))
     assert folder.name.encode() not in stored
-
-
-PATTERNS = ["a/**/*.jsonl", "a/**/r-*.jsonl", "a/*/c/*.jsonl", "**/*.jsonl", "*.jsonl", "no/**/*.jsonl"]
-
-
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_files_are_found_as_by_pathlib(tmp_path: Path, pattern: str) -> None:
-    root = tmp_path / "root"
-    for name in (
-        "a/x.jsonl",
-        "a/b/r-1.jsonl",
-        "a/b/c/2.jsonl",
-        "a/.hid/3.jsonl",
-        "a/b/4.json",
-        "5.jsonl",
-        "a/d.jsonl/6.jsonl",
-    ):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text("{}\n")
-    (tmp_path / "far").mkdir()
-    (tmp_path / "far" / "7.jsonl").write_text("{}\n")
-    (root / "a" / "link").symlink_to(tmp_path / "far")
-    (root / "a" / "b" / "c" / "r-8.jsonl").symlink_to(tmp_path / "far" / "7.jsonl")
-    (root / "a" / "gone.jsonl").symlink_to(root / "nowhere")
-    (root / "a" / "circle").symlink_to(root)
-    found = {file.path: file for file in known_files._matching(str(root), pattern)}
-    assert set(found) == {str(path) for path in root.glob(pattern) if path.is_file()}
-    for path, file in found.items():
-        assert file.key == known_files.at(path).key and file.stamp == known_files.at(path).stamp
-    if "no" not in pattern:
-        assert found
-
-
-def file_of(modified: int, changed: int, **more: Any) -> known_files.File:
-    class Status:
-        st_mtime_ns, st_ctime_ns, st_ino, st_mode, st_size = modified, changed, 42, 0o100644, 7
-
-    for name, value in more.items():
-        setattr(Status, name, value)
-    return known_files.File("/given", "/real", Status())  # type: ignore[arg-type]
-
-
-def test_what_tells_that_a_file_is_as_it_was() -> None:
-    one = file_of(3, 5)
-    assert (one.changed, one.settles, one.size, one.stamp) == (3, 2_000_000_005, 7, "7 3 5 42")
-    assert file_of(6, 5).settles == 2_000_000_006
-    pipe = file_of(3, 5, st_mode=0o010644)
-    assert (pipe.changed, pipe.size, pipe.stamp) == (3, 0, "")
-    gone = known_files.File("/given", "/real", None)
-    assert (gone.changed, gone.settles, gone.size, gone.stamp) == (0, 0, 0, "")
-    assert gone.key == one.key != known_files.File("/given", "/other", None).key
-
-
-@pytest.mark.parametrize(
-    ("later_ms", "client", "asked", "known"),
-    [
-        (0, "", "", True), (24 * HOUR_MS - 1, "", "", True), (24 * HOUR_MS, "", "", False), (-1, "", "", False),
-        (24 * HOUR_MS, "pi", "", True), (-1, "pi", "", True), (0, "pi", "claude", False),
-    ],
-)  # fmt: skip
-def test_how_long_what_was_left_out_is_known(later_ms: int, client: str, asked: str, known: bool) -> None:
-    db = migrate.in_memory()
-    now = 5_000
-    before = known_files.KnownFiles(db, "", now)
-    one = file_of(1, 1)
-    before.note(one, client, "why")
-    before.save(db, None)
-    found = known_files.KnownFiles(db, asked, now + later_ms).of(one)
-    assert (found is not None) is known
-    assert found is None or (found["client"], found["reason"], found["seen_at"]) == (client, "why", now)
-    assert known_files.KnownFiles(db, "", now).of(file_of(1, 2)) is None
-    assert known_files.KnownFiles(db, "", now).of(known_files.File("/given", "/real", None)) is None
-    db.close()
-
-
-@pytest.mark.parametrize(("now", "noted"), [(2_000, True), (1_999, False)])
-def test_what_changed_less_than_two_seconds_before_is_not_noted(now: int, noted: bool) -> None:
-    db = migrate.in_memory()
-    files = known_files.KnownFiles(db, "", now)
-    files.note(file_of(0, 0), "pi", "")
-    files.save(db, None)
-    assert (known_files.KnownFiles(db, "", now).of(file_of(0, 0)) is not None) is noted
-    known_files.KnownFiles(db, "", now).save(db, [known_files.File("/x", "/other", None)])
-    assert known_files.KnownFiles(db, "", now).of(file_of(0, 0)) is None
-    db.close()
-
-
-def test_what_became_of_files_is_counted() -> None:
-    report = known_files.Archived()
-    for number in range(21):
-        report.leave_out(f"/{number}", "no lines")
-    report.leave_out("/sub", known_files.SUBAGENT)
-    report.take("pi", unchanged=True)
-    report.take("pi", unchanged=False)
-    report.take("codex", unchanged=False)
-    assert (report.skipped_count, report.subagents, len(report.skipped)) == (21, 1, 20)
-    assert report.skipped[-1] == {"path": "/19", "reason": "no lines"}
-    assert (report.transcripts, report.unchanged, report.agents) == (3, 1, {"pi": 2, "codex": 1})
