@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from clients import registry
 from core import json_text
 from core.errors import Failure
-from core.process import operating_system
 from core.repository import switches
 from core.store import documents, sqlite
 from core.store.sessions import segments
@@ -26,6 +27,8 @@ _LAST_LINES = 20
 _BYTES_FOR_PROCESSES = 8_000_000
 """From so many on, transcripts are read in several processes: each costs 50 ms."""
 _MOST_PROCESSES = 4
+_LOOK_S = 2.0
+"""How often each of them looks whether its parent is there."""
 _BUSY_MS = 60_000
 """Of those processes, which wait for each other."""
 
@@ -213,7 +216,9 @@ def _results(
     db: apsw.Connection, files: Sequence[File], work: _Work, progress: Callable[[int], None]
 ) -> Iterator[Result]:
     """What became of each file: one after another, or, of many bytes, in a few forked processes beside each other."""
-    count = min(operating_system.processors_to_fork_for(), _MOST_PROCESSES, len(files))
+    # macOS's own libraries do not bear a fork
+    processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
+    count = min(processors, _MOST_PROCESSES, len(files))
     if count < 2 or sum(file.size for file in files) < _BYTES_FOR_PROCESSES:
         for file in files:
             left = [file.size]
@@ -240,9 +245,9 @@ _own: list[Any] = []
 
 
 def _begin(work: _Work) -> None:
-    import signal
-
-    operating_system.end_with_parent(signal.SIGKILL)
+    parent = os.getppid()
+    signal.signal(signal.SIGALRM, lambda *_: os.getppid() == parent or os._exit(1))  # a parent that was killed
+    signal.setitimer(signal.ITIMER_REAL, _LOOK_S, _LOOK_S)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     db = sqlite.open_writing(busy_ms=_BUSY_MS, durable=False)
     if work.vectors:
