@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from core.records import Event
     from session.context import Context
-    from session.state.schema import SessionState
-    from session.state.zones import Outcome, Plan, Turn
+    from session.records import Outcome, Plan, SessionState, Turn
 
 _MESSAGES_READ = 12
 """Of a whole conversation handed over, the end is enough to see what is new."""

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from core.config import Config
-    from session.state.schema import SessionState
-    from session.state.zones import Turn
+    from session.records import SessionState, Turn
 
 _STOP_S = 5
 

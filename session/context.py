@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from core.config import Config
     from core.records import Event
     from core.repository.switches import Switches
-    from session.context_usage import ContextUsage
-    from session.faults import Fault
+    from session.records import ContextUsage, Fault, SessionState
     from session.session_store import SessionStore
-    from session.state.schema import SessionState
 
 
 class Context:

@@ -15,19 +15,11 @@ from core.errors import Failure
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, BinaryIO, Literal, TypedDict
+    from typing import Any, BinaryIO, Literal
 
     from clients.client import Format
     from core.config import Config
-
-    class ContextUsage(TypedDict):
-        """Tokens in the context, the size of its window, their ratio in percent, and where the tokens come from."""
-
-        tokens: int | None
-        window: int | None
-        percent: float | None
-        source: Literal["usage", "boundary", "estimate", "none"]
-
+    from session.records import ContextUsage
 
 MOST_BYTES = 4 * 1024 * 1024
 """What is read of a transcript at most, from its end."""

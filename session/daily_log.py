@@ -15,7 +15,7 @@ from core.quoting import clip, one_line
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from core.config import Config
-    from session.state.schema import SessionState
+    from session.records import SessionState
 
 _READ_BYTES = 65_536
 _HEAD = "## "

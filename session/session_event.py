@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from core.records import Event
-    from session.state.schema import SessionState
+    from session.records import SessionState
 
 COMPONENT = "session-lifecycle"
 GATEWAY = "gateway"

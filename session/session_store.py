@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clients.event import Item
     from core.config import Config
     from core.records import Call, Event, EventQuery, Hit, Name, Session
-    from session.faults import Fault
+    from session.records import Fault
 
     class Work(TypedDict):
         """What a session did: `prompts` of the last ones and of talks, `calls` of the one to go on from; oldest first.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from core.files import FileLock
     from session.context import Context
-    from session.state.schema import SessionState
+    from session.records import SessionState
 
 
 class Step:

@@ -7,13 +7,13 @@ from cli.parameter import session_of
 from core import config, json_text
 from core.errors import Failure, usage
 from session import checkpoint, checkpoint_run
-from session.state import state_file
+from session.state import session_list, state_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from session.state.zones import Turn
+    from session.records import Turn
 
 CODE = "CHECKPOINT_INVALID_ARGS"
 _STDIN_BYTES = 4_000_000
@@ -52,7 +52,7 @@ def show(options: dict[str, Any]) -> Answer:
     given = state_file.identity(options["id"])
     found = state_file.peek(given)
     if found is None and len(given) >= _SHORTEST:
-        begin_so = [one["sessionId"] for one in state_file.every() if one["sessionId"].startswith(given)]
+        begin_so = [one["sessionId"] for one in session_list.every() if one["sessionId"].startswith(given)]
         if len(begin_so) > 1:
             several = ", ".join(begin_so[:_MOST_LISTED])
             raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {several}", "give more of the id")
@@ -64,7 +64,7 @@ def show(options: dict[str, Any]) -> Answer:
 
 def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
     """`joelclaw checkpoint list`: all sessions, newest first."""
-    sessions = state_file.every()
+    sessions = session_list.every()
     actions = []
     if sessions:
         newest = {"id": {"description": "its id", "value": sessions[0]["sessionId"], "required": True}}
@@ -75,7 +75,7 @@ def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler t
 def clear(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint clear ID`: forget the state of one session; its memories stay."""
     session_id = state_file.identity(options["id"])
-    if not state_file.remove(session_id):
+    if not session_list.remove(session_id):
         raise state_file.unknown_session(options["id"])
     return Answer({"sessionId": session_id, "cleared": True})
 

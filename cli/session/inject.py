@@ -7,8 +7,8 @@ from cli.parameter import session_of
 from core import config
 from core.errors import usage
 from session.context import Context
-from session.inject import runner
-from session.inject.runner import Situation
+from session.inject.runner import NO_CHECKPOINT, Situation
+from session.inject.single_injection import inject
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def recovery(options: dict[str, Any]) -> Answer:
     context = _context(options)
     from session.inject import recovery
 
-    return _answer(runner.inject(recovery, Situation(context), recovery.Compaction(context)), options)
+    return _answer(inject(recovery, Situation(context), recovery.Compaction(context)), options)
 
 
 def memory(options: dict[str, Any]) -> Answer:
@@ -31,7 +31,7 @@ def memory(options: dict[str, Any]) -> Answer:
     from session.inject import startup
 
     situation = Situation(context, query=(options["query"] or "").strip(), project=options["project"] or "")
-    return _answer(runner.inject(startup, situation), options)
+    return _answer(inject(startup, situation), options)
 
 
 def refresh(options: dict[str, Any]) -> Answer:
@@ -40,7 +40,7 @@ def refresh(options: dict[str, Any]) -> Answer:
     from session.inject import refresh
 
     situation = Situation(context, message=options["message"] or "", percent=options["percent"])
-    return _answer(runner.inject(refresh, situation), options)
+    return _answer(inject(refresh, situation), options)
 
 
 def project(options: dict[str, Any]) -> Answer:
@@ -51,7 +51,7 @@ def project(options: dict[str, Any]) -> Answer:
     from session.inject import project_context
 
     situation = Situation(context, files=options["file"], cwd=options["cwd"] or "")
-    return _answer(runner.inject(project_context, situation), options)
+    return _answer(inject(project_context, situation), options)
 
 
 def _context(options: dict[str, Any]) -> Context:
@@ -60,6 +60,6 @@ def _context(options: dict[str, Any]) -> Context:
 
 def _answer(result: dict[str, Any], options: dict[str, Any]) -> Answer:
     action = f"joelclaw checkpoint show {quoted(result['sessionId'])}"
-    known = result["reason"] != runner.NO_CHECKPOINT
+    known = result["reason"] != NO_CHECKPOINT
     actions = [{"command": action, "description": "everything known of this session"}] if known else []
     return Answer(result, actions, result["content"] if options["raw"] else None, framed=True)  # type: ignore[arg-type]  # as above

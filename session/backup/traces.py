@@ -20,7 +20,7 @@ from core.store.upkeep.purge import Criteria, Selection, readable, words_of
 from otel import spool
 from session import daily_log
 from session.backup import archive
-from session.state import schema, state_file
+from session.state import schema, session_list, state_file
 from session.state.schema import Damaged
 
 _BY_HAND = ("config.toml", "trusted.json", "switches.json", "knowledge.json", "installs/")
@@ -113,7 +113,7 @@ class Sweeper:
             elif self._goes(identifier, value):
                 self.found.states.append(identifier)
                 if not self._dry:
-                    state_file.remove(identifier)
+                    session_list.remove(identifier)
             elif self._quotes(_text(path)):
                 self.found.changed_states.append(identifier)
                 if not self._dry:

@@ -13,7 +13,6 @@ import os
 from clients import registry
 from session import checkpoint
 from session.faults import fault_boundary
-from session.inject.runner import InjectionStep, Situation
 from session.step import run
 
 TYPE_CHECKING = False
@@ -22,10 +21,9 @@ if TYPE_CHECKING:
 
     from clients.event import HookEvent, Item, Text
     from session.context import Context
-    from session.context_usage import ContextUsage
+    from session.inject.runner import InjectionStep
     from session.observation.waiting import Trigger
-    from session.state.schema import SessionState
-    from session.state.zones import Turn
+    from session.records import ContextUsage, SessionState, Turn
     from session.step import Step
 
 SHRUNK = 0.6
@@ -96,14 +94,20 @@ def _turn(event: HookEvent, context: Context, items: Sequence[Item], *, silent: 
         steps += _idle_timer(event, context, usage)
     injections = _injections(event, context, usage, before) if kind in _REACHING else []
     run(context, [*steps, *injections])
-    if turn.has_work and kind != "prompt":
+    if kind != "prompt":
+        _do_work(context, turn)
+    for injection in injections:
+        texts += injection.message()
+    return texts
+
+
+def _do_work(context: Context, turn: checkpoint.Checkpoint) -> None:
+    """Recall for the task and write it, in a process of its own: the agent waits for this one."""
+    if turn.has_work:
         from session import checkpoint_run
 
         with fault_boundary(context.faults, "task"):
             checkpoint_run.begin_task_job(context)
-    for injection in injections:
-        texts += injection.message()
-    return texts
 
 
 def _injections(
@@ -111,6 +115,7 @@ def _injections(
 ) -> list[InjectionStep]:
     """What may be due in the middle of a turn: memories on what is edited first, and what changed meanwhile."""
     from session.inject import refresh
+    from session.inject.runner import InjectionStep, Situation
 
     found = []
     if event["files"]:
@@ -126,6 +131,7 @@ def _injections(
 
 def _start(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
     from session.inject import startup
+    from session.inject.runner import InjectionStep, Situation
 
     memories = InjectionStep(startup, Situation(context, cwd=event["cwd"]))
     run(context, [*steps, memories])
@@ -139,6 +145,7 @@ def _start(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
 
 def _recover(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
     from session.inject import recovery
+    from session.inject.runner import InjectionStep, Situation
 
     before = context.previous
     if event["source"] == _OWED and before is not None and recovery.is_recent(before, context):
@@ -187,8 +194,9 @@ def _flush(event: HookEvent, context: Context, usage: ContextUsage, steps: list[
     """The last checkpoint."""
     from session import daily_log
 
-    last = checkpoint.Checkpoint(context, _turn_of(event, context, usage), flush=True)
+    last = checkpoint.Checkpoint(context, _turn_of(event, context, usage), flush=True, leave_work=True)
     state = run(context, [last, *steps])
+    _do_work(context, last)
     if not context.is_excluded(state["cwd"]):
         daily_log.flush(state, context.now, context.config, project=context.project_of(state))
     _observe(event, context, "compaction")

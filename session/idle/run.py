@@ -26,7 +26,7 @@ from session.state import schema, state_file
 from session.state.schema import Damaged
 
 if TYPE_CHECKING:
-    from session.state.schema import IdleTimer, SessionState
+    from session.records import IdleTimer, SessionState
 
 Report = Callable[[str, dict[str, Any]], None]
 _STATE_BYTES = 1_000_000

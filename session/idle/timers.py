@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from clients.event import HookEvent
     from core.config import Config
     from session.context import Context
-    from session.context_usage import ContextUsage
-    from session.state.schema import SessionState
+    from session.records import ContextUsage, SessionState
 
 RUNNING = "JOELCLAW_IDLE_RUN"
 """Set in the environment of a compaction command: hooks that run inside it report no turn of the user."""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from clients.event import Item, Said
     from session.context import Context
+    from session.records import Memory, Pending, SessionState
     from session.session_store import Verdict
-    from session.state.schema import Memory, Pending, SessionState
 
 TURNS = 3
 TERMS_LEAST = 3

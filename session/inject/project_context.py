@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from core.records import Hit
     from core.repository.project_file import Unusable
-    from session.inject.runner import Situation, Text
+    from session.inject.runner import Situation
     from session.inject.scope import Scope
-    from session.state.schema import SessionState
+    from session.records import SessionState, Text
 
 NAME = "project"
 LEAST = "inject.min_score"

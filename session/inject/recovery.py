@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from core.records import Hit
     from session.context import Context
     from session.inject.recovery_note import Note
-    from session.inject.runner import Situation, Text
-    from session.state.schema import Memory, SessionState
+    from session.inject.runner import Situation
+    from session.records import Memory, RecoveryNote, SessionState, Text
 
 NAME = "recovery"
 LEAST = "inject.min_score"
@@ -83,7 +83,7 @@ def apply(state: SessionState, situation: Situation, decision: Decision, text: T
     if text is None:
         return state
     identifiers = [memory["id"] for memory in text["memories"]]
-    note: schema.RecoveryNote = {"text": text["content"], "memoryIds": identifiers}
+    note: RecoveryNote = {"text": text["content"], "memoryIds": identifiers}
     return {**state, "lastInjectionAt": situation.context.now, "signpost": note}
 
 

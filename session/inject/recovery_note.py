@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import apsw
 
     from core.records import Call, Session
-    from session.state.schema import Memory
+    from session.records import Memory
 
     class Note(TypedDict):
         """A text and what went into it; "" where the summary leaves nothing to say."""

@@ -8,7 +8,6 @@ that names a file or a function gets what was noted about it. This module decide
 from __future__ import annotations
 
 from core.names import names_in
-from session.inject import topics
 from session.inject.runner import Decision
 from session.state import zones
 
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.records import Hit
-    from session.inject.runner import Situation, Text
-    from session.state.schema import SessionState
+    from session.inject.runner import Situation
+    from session.records import SessionState, Text
 
 NAME = "refresh"
 LEAST = "inject.min_score"
@@ -26,6 +25,9 @@ NOT_DUE, NO_TOPIC = "not-due", "no-seed"
 STATUS, INTERVAL, IDLE, HALF, NAMED = "status-question", "interval", "idle", "half-full", "named"
 _MINUTE_MS = 60_000
 _QUIET_MS = 5 * _MINUTE_MS
+_LONGEST_QUESTION = 120
+"""With the greeting and the spaces around it."""
+_ASKING = tuple("status update what where how news progress anything sitrep catch bring fill".split())
 _HERE_MS = 5_000
 """A state that was written within this time was written by the hook that asks."""
 
@@ -36,6 +38,8 @@ def due(state: SessionState, situation: Situation) -> Decision:
     trigger = trigger_of(state, situation) or (NAMED if named else "")
     if not trigger:
         return Decision(NOT_DUE, about={"trigger": trigger})
+    from session.inject import topics
+
     query = topics.query_of((), situation.message) if named else ""
     if not query and trigger != NAMED:
         query = topics.query_of(state["messages"], situation.message)
@@ -68,7 +72,7 @@ def trigger_of(state: SessionState, situation: Situation) -> str:
         return ""
     if last is not None and 0 <= now - last < cooldown_ms:
         return ""
-    if message and topics.is_status_question(message):
+    if _asks_for_status(message):
         return STATUS
     half = config.number("refresh.percent")
     if half and percent is not None and percent >= half and not state["halfRefreshed"]:
@@ -80,6 +84,16 @@ def trigger_of(state: SessionState, situation: Situation) -> str:
         return IDLE
     since = state["startedAt"] if last is None or last > now else last
     return INTERVAL if minutes and now - since > minutes * _MINUTE_MS else ""
+
+
+def _asks_for_status(message: str) -> bool:
+    """Whether the user asks how things stand; most prompts hold none of the words that such a question has."""
+    lower = message[:_LONGEST_QUESTION].lower()
+    if len(message) > _LONGEST_QUESTION or not any(word in lower for word in _ASKING):
+        return False
+    from session.inject import topics
+
+    return topics.is_status_question(message)
 
 
 def _active_at(state: SessionState, situation: Situation) -> int:

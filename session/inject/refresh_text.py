@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from core.records import Event, Hit
-    from session.inject.runner import Situation, Text
+    from session.inject.runner import Situation
+    from session.records import Memory, SessionState, Text
     from session.session_store import Work
-    from session.state.schema import Memory, SessionState
 
 HEADING = "## Context Refresh"
 CUSTOM_TYPE = "context-refresh"

@@ -9,33 +9,17 @@ import time
 
 from core.quoting import cost
 from session import session_event
-from session.faults import errors_of
-from session.state import schema
-from session.step import Step, run
+from session.step import Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any, NotRequired, Protocol, TypedDict
+    from typing import Any, Protocol
 
     from clients.event import Text as InjectedText
     from core.records import Hit
     from session.context import Context
-    from session.state.schema import Memory, SessionState
-
-    class Text(TypedDict):
-        """A composed text."""
-
-        content: str
-        memories: list[Memory]
-        customType: str
-        event: str
-        """The event that tells of it."""
-        component: NotRequired[str]
-        about: dict[str, Any]
-        """What result and event say of it besides."""
-        eventAbout: NotRequired[dict[str, Any]]
-        """What only the event says."""
+    from session.records import SessionState, Text
 
     class Injection(Protocol):
         """A module of `session.inject`."""
@@ -152,10 +136,10 @@ class InjectionStep(Step):
         self.name = injection.NAME
         self._injection = injection
         self._situation = situation
-        self._decision = Decision()
-        self._reason = ""
+        self.decision = Decision()
+        self.reason = ""
         """Why nothing is injected."""
-        self._text: Text | None = None
+        self.text: Text | None = None
         self._began = time.perf_counter()
         self._took = 0.0
 
@@ -165,23 +149,23 @@ class InjectionStep(Step):
 
     def is_due(self, state: SessionState) -> bool:
         """As the injection decides."""
-        self._decision = self._injection.due(state, self._situation)
-        self._reason = self._decision.reason
-        if self._decision.unusable:
+        self.decision = self._injection.due(state, self._situation)
+        self.reason = self.decision.reason
+        if self.decision.unusable:
             from session import settings_faults
 
             context = self._situation.context
-            context.note(settings_faults.events(self._decision.unusable, (), context.now))
-        return not self._reason
+            context.note(settings_faults.events(self.decision.unusable, (), context.now))
+        return not self.reason
 
     def is_busy(self) -> None:
         """Another process has it in hand."""
-        self._reason = IN_FLIGHT
+        self.reason = IN_FLIGHT
 
     def work(self, state: SessionState) -> None:
         """Recall and compose; nothing is said where the store does not answer, and it stays due."""
-        decision, situation = self._decision, self._situation
-        self._reason = FAILED
+        decision, situation = self.decision, self._situation
+        self.reason = FAILED
         found: Sequence[Hit] | None = ()
         if decision.query:
             project = situation.project_of(state)
@@ -193,16 +177,16 @@ class InjectionStep(Step):
                 strictly=decision.strictly,
             )
         if found is not None:
-            self._text = self._injection.compose(state, situation, decision, found)
-            self._reason = "" if self._text is not None else NO_RESULTS
+            self.text = self._injection.compose(state, situation, decision, found)
+            self.reason = "" if self.text is not None else NO_RESULTS
         self._took = time.perf_counter() - self._began
 
     def apply(self, state: SessionState) -> SessionState:
         """Count it, and remember the memories in it, so that their use can be seen."""
-        if self._reason == FAILED:
+        if self.reason == FAILED:
             return state
-        text = self._text
-        state = self._injection.apply(state, self._situation, self._decision, text)
+        text = self.text
+        state = self._injection.apply(state, self._situation, self.decision, text)
         if text is None:
             return state
         state = {**state, "counts": {**state["counts"], "injections": state["counts"]["injections"] + 1}}
@@ -212,18 +196,18 @@ class InjectionStep(Step):
         state = {**state, "injectedMemories": [*state["injectedMemories"], *given]}
         from session.inject import feedback
 
-        return feedback.remember(state, text["memories"], self._decision.query)
+        return feedback.remember(state, text["memories"], self.decision.query)
 
     def follow_up(self, state: SessionState, *, late: bool = False) -> None:
         """The event of an injection, and that its memories were handed to the agent."""
-        text, decision, context = self._text, self._decision, self._situation.context
+        text, decision, context = self.text, self.decision, self._situation.context
         if late or not (text or decision.event):
             return
         name, component = decision.event, session_event.COMPONENT
-        about, identifiers = {**decision.about, "reason": self._reason}, []
+        about, identifiers = {**decision.about, "reason": self.reason}, []
         if text is not None:
             name, component = text["event"], text.get("component") or component
-            about = {**self._about(text), **text.get("eventAbout", {})}
+            about = {**self.about(text), **text.get("eventAbout", {})}
             identifiers = about["memoryIds"]
         is_kept = not context.is_excluded(state["cwd"])
         if not is_kept:  # it is what the user said
@@ -235,59 +219,16 @@ class InjectionStep(Step):
 
     def message(self) -> list[InjectedText]:
         """The text for the model, empty without one."""
-        text = self._text
+        text = self.text
         return [{"customType": text["customType"], "content": text["content"]}] if text is not None else []
 
-    def result(self, state: SessionState) -> dict[str, Any]:
-        """The result of `joelclaw inject …`."""
-        about = self._about(self._text) if self._text is not None else self._decision.about
-        reason = self._reason if self._text is None else "injected"
-        return result_of(self._situation.context, state, reason, self._text, about)
-
-    def _about(self, text: Text) -> dict[str, Any]:
+    def about(self, text: Text) -> dict[str, Any]:
+        """What result and event say of a text."""
         return {
-            **self._decision.about,
+            **self.decision.about,
             **text["about"],
             "memoryIds": [memory["id"] for memory in text["memories"]],
             "contentChars": len(text["content"]),
             "estimatedTokens": cost(text["content"]),
             "duration_ms": round(self._took * 1000, 2),
         }
-
-
-def inject(injection: Injection, situation: Situation, *before: Step) -> dict[str, Any]:
-    """One injection on its own; the result says what is injected, or why nothing is.
-
-    Args:
-        before: steps that come first.
-
-    Raises:
-        Failure: the state cannot be read or written (STATE_...).
-    """
-    context = situation.context
-    if context.is_off(situation.cwd):
-        nothing = schema.blank(context.session_id, context.role or "interactive", context.now)
-        return result_of(context, context.previous or nothing, OFF, None, {})
-    step = InjectionStep(injection, situation)
-    return step.result(run(context, (*before, step)))
-
-
-def result_of(
-    context: Context, state: SessionState, reason: str, text: Text | None, about: Mapping[str, Any]
-) -> dict[str, Any]:
-    """What a command answers of an injection, or of one that was left out."""
-    content = text["content"] if text is not None else ""
-    result: dict[str, Any] = {
-        "injected": text is not None,
-        "reason": reason,
-        "customType": text["customType"] if text is not None else None,
-        "content": content,
-        "display": False,
-        "chars": len(content),
-        "estimatedTokens": cost(content),
-        "sessionId": state["sessionId"],
-        **about,
-    }
-    if context.set_aside:
-        result["setAside"] = context.set_aside
-    return {**result, **errors_of(context.faults)}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
     from core.records import Hit
-    from session.state.schema import Memory, SessionState
+    from session.records import Memory, SessionState
 
 _TEXT_CHARS = 200
 _TASK_TAG = "session-task"

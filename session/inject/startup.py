@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.records import Hit, Name
-    from session.inject.runner import Situation, Text
+    from session.inject.runner import Situation
+    from session.records import Memory, SessionState, Text
     from session.session_store import Work
-    from session.state.schema import Memory, SessionState
 
 NAME = "startup"
 LEAST = "inject.startup_min_score"

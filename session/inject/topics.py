@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from session.state.schema import Message
+    from session.records import Message
 
 LEAST_CHARS = 20
 _READ_CHARS = 4_000

@@ -16,12 +16,12 @@ from core.records import Extent, Session
 from core.store.history import hook_calls
 from core.store.sessions import name_rows, session_rows, turn_rows
 from session.inject import work
-from session.state import state_file, zones
+from session.state import session_list, state_file, zones
 
 if TYPE_CHECKING:
     import apsw
 
-    from session.state.schema import SessionState
+    from session.records import SessionState
 
 TASK_CHARS = 200
 NOT_FOUND = "SESSION_NOT_FOUND"
@@ -84,7 +84,7 @@ def known(db: apsw.Connection | None) -> list[Known]:
     if db is not None:
         archived = {one["id"]: one for one in session_rows.latest_sessions(db, _MOST_ARCHIVED)}
     found = {identifier: Known(identifier, one["updated_at"], one, "") for identifier, one in archived.items()}
-    for summary in state_file.every():
+    for summary in session_list.every():
         identifier = summary["sessionId"]
         before = found.get(identifier)
         at = max(summary["updatedAt"], before.updated_at if before else 0)
@@ -216,7 +216,7 @@ def newest(db: apsw.Connection | None, project: str) -> tuple[str, str]:
 
 
 def _beginning(db: apsw.Connection | None, start: str) -> list[str]:
-    found = [one["sessionId"] for one in state_file.every() if one["sessionId"].startswith(start)]
+    found = [one["sessionId"] for one in session_list.every() if one["sessionId"].startswith(start)]
     if db is not None:
         found += hook_calls.sessions_beginning(db, start, _MOST_LISTED + 1)
         found += session_rows.sessions_beginning(db, start, _MOST_LISTED + 1)

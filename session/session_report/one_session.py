@@ -19,7 +19,7 @@ from session.state import state_file
 if TYPE_CHECKING:
     import apsw
 
-    from session.state.schema import SessionState
+    from session.records import SessionState
 
 MOST_POINTS = 400
 MEMORY_CHARS = 160

@@ -9,120 +9,12 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any, TypedDict
+    from typing import Any
+
+    from session.records import Memory, Recalled, SessionState
 
     Fields = Mapping[str, tuple[Any, Callable[[Any], Any]]]
     """By name what a field holds where nothing is known, and what keeps a value within its bound, or raises Damaged."""
-
-    class Message(TypedDict):
-        """A user message: its first 200 characters as one line, and what tells it from others."""
-
-        text: str
-        hash: str
-
-    class Memory(TypedDict):
-        """A recalled memory as the cache keeps it."""
-
-        id: str
-        text: str
-        category: str
-        score: float
-
-    class Recalled(TypedDict):
-        """One recall that returned something; `at` in ms since the epoch."""
-
-        query: str
-        hash: str
-        hits: list[Memory]
-        at: int
-
-    class Pending(TypedDict):
-        """A memory that was handed to the agent, and of which it is not yet known whether it was used."""
-
-        id: str
-        terms: list[str]
-        used: int
-        asked: bool
-        turns: int
-
-    class InFlight(TypedDict):
-        """Who compacts the session right now; void when the process is gone."""
-
-        hash: str
-        pid: int
-        startedAt: int
-
-    class IdleTimer(TypedDict):
-        """When this session may be compacted if nothing is said until then; ms since the epoch."""
-
-        scheduledAt: int
-        dueAt: int
-        ratio: float
-        cwd: str
-        transcript: str
-
-    class RecoveryNote(TypedDict):
-        """What was handed out after the last compaction that brought one; its field is called `signpost`."""
-
-        text: str
-        memoryIds: list[str]
-
-    class TaskCheckpoint(TypedDict):
-        """ADR-0203, stage 2."""
-
-        currentTask: str
-        filesModified: list[str]
-        recallHits: list[str]
-        recallQueries: list[str]
-        compactionCount: int
-        contextPercentAtCapture: float | None
-
-    class Counts(TypedDict):
-        """How often what happened."""
-
-        saves: int
-        flushes: int
-        recalls: int
-        writes: int
-        injections: int
-        userMessages: int
-
-    class SessionState(TypedDict):
-        """What is known of one session. Times are ms since the epoch; files are oldest first."""
-
-        version: int
-        sessionId: str
-        role: str
-        agent: str
-        cwd: str
-        checkpoint: TaskCheckpoint
-        messages: list[Message]
-        files: list[str]
-        contextTokens: int | None
-        contextLimit: int | None
-        warmZoneEntered: bool
-        hotZoneEntered: bool
-        recallCache: list[Recalled]
-        taskHash: str
-        recalledHash: str
-        writtenHash: str
-        taskMemoryIds: list[str]
-        lastCompactionAt: int | None
-        lastInjectionAt: int | None
-        injectedScopes: list[str]
-        injectedKinds: dict[str, int]
-        injectedMemories: list[str]
-        pendingFeedback: list[Pending]
-        lastMessageAt: int | None
-        lastRefreshAt: int | None
-        halfRefreshed: bool
-        signpost: RecoveryNote | None
-        idleTimer: IdleTimer | None
-        idleInFlight: InFlight | None
-        turnBeganAt: int | None
-        counts: Counts
-        startedAt: int
-        updatedAt: int
 
 
 VERSION = 1

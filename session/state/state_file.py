@@ -17,24 +17,12 @@ from session.state import schema
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any, NotRequired, TypedDict
+    from typing import Any
 
-    from session.state.schema import SessionState
-
-    class Summary(TypedDict):
-        """One session of the list. A file that cannot be read has a `problem` and no more than its name."""
-
-        sessionId: str
-        role: str
-        task: str
-        percent: float | None
-        compactionCount: int
-        updatedAt: int
-        bytes: int
-        problem: NotRequired[str]
+    from session.records import SessionState
 
 
-_SUFFIX = ".json"
+SUFFIX = ".json"
 _MAX_BYTES = 1_000_000
 _LOCK_WAIT_S = 2.0
 _LONGEST_ID = 200
@@ -84,7 +72,7 @@ def work_folder() -> str:
 
 def path_of(session_id: str) -> str:
     """The state file of a session."""
-    return os.path.join(folder(), files.safe_name(session_id) + _SUFFIX)
+    return os.path.join(folder(), files.safe_name(session_id) + SUFFIX)
 
 
 def exists(session_id: str) -> bool:
@@ -156,7 +144,7 @@ def peek(session_id: str) -> SessionState | None:
     """
     where = path_of(session_id)
     try:
-        return schema.read(_parse(where), session_id)
+        return schema.read(parse(where), session_id)
     except FileNotFoundError:
         return None
     except schema.TooNew as newer:
@@ -187,72 +175,13 @@ def write(state: SessionState) -> None:
     files.write_whole(path, json_text.dumps(state).encode())
 
 
-def remove(session_id: str) -> bool:
-    """Delete the state on disk, readable or not, and the session's lock files of work; whether there was one.
+def parse(where: str) -> Any:
+    """The JSON value of a state file.
 
     Raises:
-        Failure: as `locked`.
+        Damaged: it holds none.
+        OSError: it cannot be read.
     """
-    if not exists(session_id):
-        return False
-    with locked(session_id):
-        try:
-            os.unlink(path_of(session_id))
-        except FileNotFoundError:
-            return False
-        for kind in os.listdir(work_folder()) if os.path.isdir(work_folder()) else ():
-            try:
-                os.unlink(os.path.join(work_folder(), kind, files.safe_name(session_id)))
-            except OSError:
-                pass  # there is none
-    return True
-
-
-def every() -> list[Summary]:
-    """All sessions, newest first, those with a file that cannot be read last.
-
-    Raises:
-        Failure: STATE_UNREADABLE, when the folder cannot be listed.
-    """
-    try:
-        names = [name for name in os.listdir(folder()) if name.endswith(_SUFFIX)]
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise failure_of(error) from None
-    found = [_summary(os.path.join(folder(), name), name.removesuffix(_SUFFIX)) for name in names]
-    return sorted(found, key=lambda entry: (-entry["updatedAt"], entry["sessionId"]))
-
-
-def _summary(where: str, name: str) -> Summary:
-    size, problem = 0, ""
-    state = schema.blank(name, "", 0)
-    try:
-        size = os.stat(where).st_size
-        value = _parse(where)
-        identifier = value.get("sessionId") if isinstance(value, dict) else None
-        if isinstance(identifier, str) and files.safe_name(identifier) != name:
-            raise schema.Damaged("it belongs to another session")
-        state = schema.read(value, identifier if isinstance(identifier, str) else "")
-    except schema.Damaged:
-        problem = "damaged"
-    except schema.TooNew as newer:
-        problem = f"written by a newer joelclaw (version {newer.args[0]})"
-    except OSError as error:
-        problem = f"unreadable: {error.strerror}"
-    summary: Summary = {
-        "sessionId": state["sessionId"],
-        "role": state["role"],
-        "task": state["checkpoint"]["currentTask"],
-        "percent": state["checkpoint"]["contextPercentAtCapture"],
-        "compactionCount": state["checkpoint"]["compactionCount"],
-        "updatedAt": state["updatedAt"],
-        "bytes": size,
-    }
-    return {**summary, "problem": problem} if problem else summary
-
-
-def _parse(where: str) -> Any:
     with open(where, "rb") as handle:
         data = handle.read(_MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:

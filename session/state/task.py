@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from session.state.schema import Message
+    from session.records import Message
 
 MESSAGES_ASKED = 2
 """Of the user's messages, in a recall query."""

@@ -12,43 +12,8 @@ from session.state.schema import FILES_KEPT, HITS_KEPT, MESSAGES_KEPT, bounded
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Literal, TypedDict
 
-    from session.state.schema import Memory, Message, Recalled, SessionState
-
-    Zone = Literal["cold", "warm", "hot", "unknown"]
-
-    class Turn(TypedDict):
-        """What a hook tells at the end of a turn; texts are redacted. None and "" mean not told."""
-
-        role: str
-        messages: Sequence[Message]
-        files: Sequence[str]
-        percent: float | None
-        tokens: int | None
-        window: int | None
-        agent: str
-        cwd: str
-
-    class Plan(TypedDict):
-        """What a turn calls for."""
-
-        zone: Zone
-        entered: list[str]
-        recall: bool
-        recallReason: str
-        query: str
-        hash: str
-        write: bool
-        writeReason: str
-
-    class Outcome(TypedDict):
-        """What was done. `hits` is None where no recall succeeded, `memoryId` where no task was written."""
-
-        hash: str
-        query: str
-        hits: Sequence[Memory] | None
-        memoryId: str | None
+    from session.records import Outcome, Plan, Recalled, SessionState, Turn, Zone
 
 
 def zone_of(percent: float | None, *, warm: float, hot: float) -> Zone:

@@ -18,7 +18,7 @@ from session import daily_log
 from session.state import schema
 
 if TYPE_CHECKING:
-    from session.state.schema import SessionState
+    from session.records import SessionState
 
 TASK = "Fix the memory use of the buoyline importer"
 DAY = "2026-09-21"

@@ -17,7 +17,7 @@ from core.process import background_process
 from session import checkpoint, checkpoint_run, session_store
 from session.context import Context
 from session.hook import call
-from session.inject import refresh, runner
+from session.inject import refresh, runner, single_injection
 
 TASK = "Fix the memory use of the buoyline importer"
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
@@ -161,6 +161,8 @@ def test_what_fails_in_a_text_is_named(run: Run, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(refresh, "compose", broken)
     checkpoint_run.save("s1", checkpoint.turn_of(messages=[TASK]), config.load())
-    result = runner.inject(refresh, runner.Situation(Context("s1", config.load()), message="what's happening?"))
+    result = single_injection.inject(
+        refresh, runner.Situation(Context("s1", config.load()), message="what's happening?")
+    )
     assert (result["injected"], result["reason"]) == (False, "failed")
     assert result["refreshError"] == {"code": "RuntimeError", "message": "no text today"}

@@ -14,7 +14,7 @@ from session.idle import rules
 from session.state import schema, zones
 
 if TYPE_CHECKING:
-    from session.state.schema import SessionState
+    from session.records import SessionState
 
 MINUTE = 60_000
 LONGEST = 600_000

@@ -17,7 +17,8 @@ from session.inject import recovery
 from session.state import schema, task, zones
 
 if TYPE_CHECKING:
-    from session.state.schema import Memory, SessionState
+    from session import records
+    from session.records import Memory, SessionState
 
 WARM, HOT = 40.0, 60.0
 SESSION = "s" * 200
@@ -59,7 +60,7 @@ class Session(RuleBasedStateMachine):
         super().__init__()
         self.now = 1_000_000
         self.disk = json_text.dumps(schema.blank(SESSION, "interactive", self.now))
-        self.work: zones.Plan | None = None
+        self.work: records.Plan | None = None
         self.warm_events = self.hot_events = 0
         self.recalled: list[str] = []
         self.written: list[str] = []
@@ -101,7 +102,7 @@ class Session(RuleBasedStateMachine):
         assert plan is not None
         if dies:
             return
-        outcome: zones.Outcome = {
+        outcome: records.Outcome = {
             "hash": plan["hash"],
             "query": plan["query"],
             "hits": memories(found) if plan["recall"] and found is not None else None,
@@ -217,7 +218,7 @@ def test_any_json_is_a_state_or_damaged(value: Any) -> None:
 def test_a_hook_that_sends_everything_and_one_that_sends_what_is_new_agree(
     history: list[int], fresh: list[int]
 ) -> None:
-    def entries(numbers: list[int]) -> list[schema.Message]:
+    def entries(numbers: list[int]) -> list[records.Message]:
         unlike = [n for at, n in enumerate(numbers) if at == 0 or numbers[at - 1] != n]
         return [{"text": str(n), "hash": str(n)} for n in unlike]
 

@@ -75,8 +75,8 @@ def test_a_prompt_with_a_refresh(run: Run, project: Path, writes: list[str]) -> 
 @pytest.mark.usefixtures("under_way")
 def test_it_is_read_once_where_nobody_else_writes(run: Run, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    parse = state_file._parse
-    monkeypatch.setattr(state_file, "_parse", lambda where: read.append(where) or parse(where))
+    parse = state_file.parse
+    monkeypatch.setattr(state_file, "parse", lambda where: read.append(where) or parse(where))
     assert hook(run, project, "prompt", DUE, prompt=LATER, percent=66) == ["context-refresh"]
     assert len(read) == 1
 

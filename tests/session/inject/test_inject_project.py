@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from core import config
 from session.context import Context
-from session.inject import project_context, runner, scope
+from session.inject import project_context, runner, scope, single_injection
 
 if TYPE_CHECKING:
     pass
@@ -146,7 +146,7 @@ def test_the_next_of_several_files_has_its_turn(run: Run, project: Path) -> None
 
 def inject_here(project: Path, edited: str) -> dict[str, Any]:
     situation = runner.Situation(Context("s1", config.load()), files=[edited], cwd=str(project))
-    return runner.inject(project_context, situation)
+    return single_injection.inject(project_context, situation)
 
 
 @pytest.mark.spawned

@@ -19,7 +19,7 @@ from session.inject import refresh_text, topics
 from session.state import task
 
 if TYPE_CHECKING:
-    from session.state.schema import Memory
+    from session.records import Memory
 
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
 TASK = "Fix the memory use of the buoyline importer"

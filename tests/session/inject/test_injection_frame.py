@@ -18,7 +18,7 @@ from session.inject import recovery
 from session.state import task
 
 if TYPE_CHECKING:
-    from session.state.schema import Memory
+    from session.records import Memory
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 NASTY = (

@@ -20,7 +20,7 @@ from session.state import schema
 
 if TYPE_CHECKING:
     from clients.event import Item
-    from session.state.schema import Memory, SessionState
+    from session.records import Memory, SessionState
 
 LEASE = "Renew the lease each 10 s: a unique index on webhook_id deadlocks with the archiver (0093_unique_attempt.sql)."
 USES_IT = "I keep clear of 0093_unique_attempt.sql, since the webhook index deadlocks with the archiver."

@@ -1,4 +1,4 @@
-"""The commands that a signpost prints run as they stand: in any folder, with the PATH that the hook was given."""
+"""The commands that a recovery note prints run as they stand: in any folder, with the PATH that the hook was given."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from session import own_command
 from session.inject import recovery
 
 if TYPE_CHECKING:
-    from session.state.schema import Memory
+    from session.records import Memory
 
 TASK = "Find out why the tide tables of Husum are read twice"
 MEMORY = "Husum sends each tide table twice, so the importer keeps the second"
@@ -37,8 +37,8 @@ def printed(content: str) -> list[str]:
     return [code for code in re.findall("`([^`]+)`", content) if " recall " in code]
 
 
-def signpost(run: Run, path: str) -> str:
-    """The signpost of a session that only talked, handed out with this PATH."""
+def note(run: Run, path: str) -> str:
+    """The recovery note of a session that only talked, handed out with this PATH."""
     talk(run)
     return str(run("inject", "recovery", "--session", "s1", env={"PATH": path}).result["content"])
 
@@ -74,12 +74,13 @@ def link(folder: Path) -> Path:
 @pytest.mark.parametrize("linked", [False, True])
 def test_on_path_it_is_called_by_its_name(run: Run, tmp_path: Path, linked: bool) -> None:
     folder = link(tmp_path / "bin").parent if linked else Path(JOELCLAW).parent
-    content = signpost(run, f"{tmp_path / 'nothing'}:{folder}:{ELSEWHERE}")
+    content = note(run, f"{tmp_path / 'nothing'}:{folder}:{ELSEWHERE}")
     assert printed(content) == [f'joelclaw recall "{TASK}" --raw']
 
 
 def test_a_login_shell_has_another_path(run: Run, home: Path) -> None:
     told = {"session_id": "s1", "cwd": CWD}
+    run("memory", "write", MEMORY, "--global")
     for event in COMPACTION:
         out = run("hook", "codex", stdin=json.dumps({**told, **event})).out
     (command,) = printed(json.loads(out)["hookSpecificOutput"]["additionalContext"])
@@ -95,7 +96,7 @@ def test_elsewhere_by_its_path(run: Run, home: Path, tmp_path: Path, before: str
     path = f"{tmp_path / before if before[:1].isalpha() else before}{ELSEWHERE}"
     if before in ("program:", "../bin:", "~/bin:"):
         path = f"{path}:{Path(JOELCLAW).parent}"
-    (command,) = printed(signpost(run, path))
+    (command,) = printed(note(run, path))
     assert command == f'{JOELCLAW} recall "{TASK}" --raw'
     assert MEMORY in shell(command, home, path)
 
@@ -146,7 +147,7 @@ def test_where_it_is_installed_does_not_cost_queries(
 
 
 def work(path: Path) -> Path:
-    """Work in several folders, with more names than a signpost has room for."""
+    """Work in several folders, with more names than a recovery note has room for."""
     made = Transcript(path)
     made.user(TASK)
     for folder in (

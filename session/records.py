@@ -1,0 +1,210 @@
+"""What goes between the modules of a session, types only: imported by type checkers alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Zone = Literal["cold", "warm", "hot", "unknown"]
+
+
+class Message(TypedDict):
+    """A user message: its first 200 characters as one line, and what tells it from others."""
+
+    text: str
+    hash: str
+
+
+class Memory(TypedDict):
+    """A recalled memory as the cache keeps it."""
+
+    id: str
+    text: str
+    category: str
+    score: float
+
+
+class Recalled(TypedDict):
+    """One recall that returned something; `at` in ms since the epoch."""
+
+    query: str
+    hash: str
+    hits: list[Memory]
+    at: int
+
+
+class Pending(TypedDict):
+    """A memory that was handed to the agent, and of which it is not yet known whether it was used."""
+
+    id: str
+    terms: list[str]
+    used: int
+    asked: bool
+    turns: int
+
+
+class InFlight(TypedDict):
+    """Who compacts the session right now; void when the process is gone."""
+
+    hash: str
+    pid: int
+    startedAt: int
+
+
+class IdleTimer(TypedDict):
+    """When this session may be compacted if nothing is said until then; ms since the epoch."""
+
+    scheduledAt: int
+    dueAt: int
+    ratio: float
+    cwd: str
+    transcript: str
+
+
+class RecoveryNote(TypedDict):
+    """What was handed out after the last compaction that brought one; its field is called `signpost`."""
+
+    text: str
+    memoryIds: list[str]
+
+
+class TaskCheckpoint(TypedDict):
+    """ADR-0203, stage 2."""
+
+    currentTask: str
+    filesModified: list[str]
+    recallHits: list[str]
+    recallQueries: list[str]
+    compactionCount: int
+    contextPercentAtCapture: float | None
+
+
+class Counts(TypedDict):
+    """How often what happened."""
+
+    saves: int
+    flushes: int
+    recalls: int
+    writes: int
+    injections: int
+    userMessages: int
+
+
+class SessionState(TypedDict):
+    """What is known of one session. Times are ms since the epoch; files are oldest first."""
+
+    version: int
+    sessionId: str
+    role: str
+    agent: str
+    cwd: str
+    checkpoint: TaskCheckpoint
+    messages: list[Message]
+    files: list[str]
+    contextTokens: int | None
+    contextLimit: int | None
+    warmZoneEntered: bool
+    hotZoneEntered: bool
+    recallCache: list[Recalled]
+    taskHash: str
+    recalledHash: str
+    writtenHash: str
+    taskMemoryIds: list[str]
+    lastCompactionAt: int | None
+    lastInjectionAt: int | None
+    injectedScopes: list[str]
+    injectedKinds: dict[str, int]
+    injectedMemories: list[str]
+    pendingFeedback: list[Pending]
+    lastMessageAt: int | None
+    lastRefreshAt: int | None
+    halfRefreshed: bool
+    signpost: RecoveryNote | None
+    idleTimer: IdleTimer | None
+    idleInFlight: InFlight | None
+    turnBeganAt: int | None
+    counts: Counts
+    startedAt: int
+    updatedAt: int
+
+
+class Summary(TypedDict):
+    """One session of the list. A file that cannot be read has a `problem` and no more than its name."""
+
+    sessionId: str
+    role: str
+    task: str
+    percent: float | None
+    compactionCount: int
+    updatedAt: int
+    bytes: int
+    problem: NotRequired[str]
+
+
+class Turn(TypedDict):
+    """What a hook tells at the end of a turn; texts are redacted. None and "" mean not told."""
+
+    role: str
+    messages: Sequence[Message]
+    files: Sequence[str]
+    percent: float | None
+    tokens: int | None
+    window: int | None
+    agent: str
+    cwd: str
+
+
+class Plan(TypedDict):
+    """What a turn calls for."""
+
+    zone: Zone
+    entered: list[str]
+    recall: bool
+    recallReason: str
+    query: str
+    hash: str
+    write: bool
+    writeReason: str
+
+
+class Outcome(TypedDict):
+    """What was done. `hits` is None where no recall succeeded, `memoryId` where no task was written."""
+
+    hash: str
+    query: str
+    hits: Sequence[Memory] | None
+    memoryId: str | None
+
+
+class Text(TypedDict):
+    """A composed text."""
+
+    content: str
+    memories: list[Memory]
+    customType: str
+    event: str
+    """The event that tells of it."""
+    component: NotRequired[str]
+    about: dict[str, Any]
+    """What result and event say of it besides."""
+    eventAbout: NotRequired[dict[str, Any]]
+    """What only the event says."""
+
+
+class ContextUsage(TypedDict):
+    """Tokens in the context, the size of its window, their ratio in percent, and where the tokens come from."""
+
+    tokens: int | None
+    window: int | None
+    percent: float | None
+    source: Literal["usage", "boundary", "estimate", "none"]
+
+
+class Fault(TypedDict):
+    """What could not be done, and why."""
+
+    step: str
+    code: str
+    message: str
