@@ -145,6 +145,8 @@ ADAPTER = Parameter(
 
 ENVIRONMENT = ("JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE")
 """Variables that name the session, the first that is set."""
+OF_CLIENTS = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID")
+"""Those in which a client names it (`Client.session_variable`), here so that a recall loads no client."""
 
 
 def session_named() -> str:
@@ -164,9 +166,7 @@ def session_around() -> str:
     named = session_named()
     if named:
         return named
-    from clients import registry
-
-    told = [os.environ.get(row.session_variable, "").strip() for row in registry.CLIENTS.values()]
+    told = [os.environ.get(name, "").strip() for name in OF_CLIENTS]
     around = [session for session in told if session]
     return around[0] if len(around) == 1 else ""
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from cli import reference
-from cli.parameter import Command, Parameter, session_of
+from cli.parameter import OF_CLIENTS, Command, Parameter, session_of
+from clients import registry
 from core.errors import Failure
 
 
@@ -60,6 +61,10 @@ def test_the_session_that_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, f" s{count} ")
         assert session_of(None, "CODE") == f"s{count}", "each goes before the one set above"
     assert session_of("given", "CODE") == "given"
+
+
+def test_the_variables_of_clients_are_theirs() -> None:
+    assert set(OF_CLIENTS) == {client.session_variable for client in registry.CLIENTS.values()} - {""}
 
 
 def test_the_usage_of_a_command() -> None:
