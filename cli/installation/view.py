@@ -1,4 +1,4 @@
-"""`install`, `uninstall` and `status` on a terminal."""
+"""`install`, `uninstall`, `status`, `trust` and `completion` on a terminal."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 def difference(diffs: Sequence[str]) -> None:
     """Unified diffs, coloured."""
     screen = console()
-    for diff in diffs:
-        _diff(screen, diff)
+    for line in (line for diff in diffs for line in diff.splitlines()):
+        style = "bold" if line.startswith(("+++ ", "--- ")) else _COLOURS.get(line[:1], "dim")
+        screen.print(safe(line, style), soft_wrap=True)
 
 
 def told(one: dict[str, Any]) -> str:
@@ -34,23 +35,17 @@ def told(one: dict[str, Any]) -> str:
     return f"{sign} {one['path']} ({size(one['bytes'])}): {one['what']}\n"
 
 
-def _diff(screen: Console, diff: str) -> None:
-    for line in diff.splitlines():
-        style = "bold" if line.startswith(("+++ ", "--- ")) else _COLOURS.get(line[:1], "dim")
-        screen.print(safe(line, style), soft_wrap=True)
-
-
 def changes(answer: Answer) -> None:
     """What was done to each client's file, or would be, and what is left to do."""
     screen = console()
     result: Any = answer.result
     for one in result["agents"]:
         if result["dryRun"]:
-            _diff(screen, told(one))
+            difference([told(one)])
         screen.print(safe(one["agent"], "bold"), safe(_outcome(one, result)), safe(one["path"], "dim"))
         for other in one.get("also", ()):
             if result["dryRun"]:
-                _diff(screen, told(other))
+                difference([told(other)])
             else:
                 screen.print(safe(f"  and {other['path']}", "dim"))
         if one["backup"]:
@@ -101,72 +96,63 @@ def overview(answer: Answer) -> None:
         screen.print(Text.assemble(("  ✗ ", "red"), safe(problem["message"]), "\n    → ", safe(problem["fix"], "cyan")))
     for unknown in result["config"].get("unknown", ()):
         screen.print(Text.assemble(("  ! ", "yellow"), safe(unknown)))
-    store, sessions, events = result["store"], result["sessions"], result["events"]
-    newest = sessions["newest"]
-    screen.print(
-        pairs(
-            {
-                "joelclaw": f"{result['version']} (python {result['python']}, sqlite {result['sqlite']}, "
-                f"sqlite-vec {result['sqliteVec'] or 'missing'})",
-                "home": result["home"],
-                "store": f"{size(store['bytes'])} + {size(store['walBytes'])} log, schema {store['schema']}"
-                if store["exists"]
-                else "none yet",
-                **_cluster(store),
-                "sessions": f"{sessions['count']}, {sessions['damaged']} damaged"
-                + (f", newest {newest['at']}" if newest else ""),
-                "events": f"{events['total']:,}, {events['errors24h']:,} errors in 24 h",
-                **_switched(result["switches"]),
-                "embedding": f"{result['embedding']['space']}, {size(result['embedding']['bytes'])}",
-                "extras": ", ".join(f"{name} {version or '–'}" for name, version in result["extras"].items()),
-                **({"settings": result["config"]["changed"]} if result["config"]["changed"] else {}),
-                **_project_file(result["config"].get("project")),
-            }
-        )
-    )
+    screen.print(pairs({name: value for name, value in _facts(result).items() if value}))
     screen.print()
     screen.print(rows_table([{"memories": name, **counts} for name, counts in result["counts"].items()]))
-    if events["last"]:
+    if result["events"]["last"]:
         screen.print()
-        screen.print(rows_table(events["last"]))
+        screen.print(rows_table(result["events"]["last"]))
     next_steps(answer, screen)
 
 
-def _switched(switches: dict[str, Any]) -> dict[str, object]:
-    """What is switched off, where anything is."""
-    off = [one["name"] or one["scope"] for one in switches["off"]]
-    rows: dict[str, object] = {"off": ", ".join(off)} if off else {}
-    return {**rows, "never archived": ", ".join(switches["excluded"])} if switches["excluded"] else rows
+def _facts(result: dict[str, Any]) -> dict[str, object]:
+    store, sessions, events, switches = result["store"], result["sessions"], result["events"], result["switches"]
+    versions = f"python {result['python']}, sqlite {result['sqlite']}, sqlite-vec {result['sqliteVec'] or 'missing'}"
+    newest = f", newest {sessions['newest']['at']}" if sessions["newest"] else ""
+    size_of = f"{size(store['bytes'])} + {size(store['walBytes'])} log, schema {store['schema']}"
+    return {
+        "joelclaw": f"{result['version']} ({versions})",
+        "home": result["home"],
+        "store": size_of if store["exists"] else "none yet",
+        "cluster": _cluster(store),
+        "sessions": f"{sessions['count']}, {sessions['damaged']} damaged{newest}",
+        "events": f"{events['total']:,}, {events['errors24h']:,} errors in 24 h",
+        "off": ", ".join(one["name"] or one["scope"] for one in switches["off"]),
+        "never archived": ", ".join(switches["excluded"]),
+        "embedding": f"{result['embedding']['space']}, {size(result['embedding']['bytes'])}",
+        "extras": ", ".join(f"{name} {version or '–'}" for name, version in result["extras"].items()),
+        "settings": result["config"]["changed"],
+        **_project_file(result["config"].get("project")),
+    }
 
 
-def _cluster(store: dict[str, Any]) -> dict[str, object]:
+def _cluster(store: dict[str, Any]) -> str:
     """What waits for the cluster, where there is one."""
     waiting = store.get("waiting")
     if waiting is None:
-        return {} if store["backend"] == "sqlite" else {"cluster": "not prepared"}
+        return "" if store["backend"] == "sqlite" else "not prepared"
     count = waiting["documents"] + waiting["events"]
     since = f", the oldest since {waiting['oldest']}" if count and waiting["oldest"] else ""
-    return {"cluster": f"{store['backend']} answers; {count:,} waiting{since}; carried at {waiting['syncedAt'] or '–'}"}
+    return f"{store['backend']} answers; {count:,} waiting{since}; carried at {waiting['syncedAt'] or '–'}"
 
 
 def _project_file(about: dict[str, Any] | None) -> dict[str, object]:
     """What the current folder's own file decides, and what it may not."""
     if about is None:
         return {}
-    trusted = "trusted" if about["trusted"] else "not trusted"
-    rows: dict[str, object] = {"folder's file": f"{about['file']} ({trusted})"}
+    name = f"{about['file']} ({'trusted' if about['trusted'] else 'not trusted'})"
     if about["fault"]:
-        return {**rows, "  left out": f"it {about['fault']}"}
-    scopes = [f"scopes.{name}" for name in about["scopes"]]
-    chosen = [*(f"{name} = {value}" for name, value in about["inForce"].items()), *scopes]
-    rows["  from there"] = "; ".join(chosen) or "nothing"
-    if not about["trusted"] and chosen:
-        rows["  from there"] = f"{rows['  from there']} (for this project's own memories alone)"
-    if about["withheld"]:
-        rows["  withheld"] = f"{', '.join(about['withheld'])} (until joelclaw trust)"
-    if about["never"]:
-        rows["  never from there"] = f"{', '.join(about['never'])} (your own file and environment only)"
-    return rows
+        return {"folder's file": name, "  left out": f"it {about['fault']}"}
+    chosen = [f"{name} = {value}" for name, value in about["inForce"].items()]
+    chosen += [f"scopes.{name}" for name in about["scopes"]]
+    alone = " (for this project's own memories alone)" if chosen and not about["trusted"] else ""
+    withheld, never = ", ".join(about["withheld"]), ", ".join(about["never"])
+    return {
+        "folder's file": name,
+        "  from there": ("; ".join(chosen) or "nothing") + alone,
+        "  withheld": withheld and f"{withheld} (until joelclaw trust)",
+        "  never from there": never and f"{never} (your own file and environment only)",
+    }
 
 
 _MEANS = (

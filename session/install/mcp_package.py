@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
+import re
+import shlex
+import subprocess
+from importlib import metadata
 
 from core.errors import Failure
 from core.process import extras
@@ -21,62 +23,41 @@ def requirement() -> str:
 
 def is_here() -> bool:
     """Whether it is installed for the Python that runs this, in a version that is known to do."""
-    from importlib import metadata  # not `core.installed`: asked again after an installation
-
     try:
-        found = metadata.version(_PACKAGE)
+        found = _numbers(metadata.version(_PACKAGE))
     except metadata.PackageNotFoundError:
         return False
-    least = requirement().partition(">=")[2].partition(",")[0]
-    return found.partition(".")[0] == least.partition(".")[0] and _numbers(found) >= _numbers(least)
+    least = _numbers(requirement().partition(">=")[2].partition(",")[0])
+    return found[:1] == least[:1] and found >= least
 
 
 def install() -> None:
-    """Install it beside joelclaw, with pip, or with uv where the environment has no pip.
+    """Install it beside joelclaw, with what installed joelclaw.
 
     The environment of a `uv tool` is left alone: its next upgrade would take out what was not put in by `uv tool`.
 
     Raises:
         Failure: INSTALL_FAILED; then nothing of a client's was changed.
     """
-    told = _attempt()
-    if told:
-        raise Failure(
-            "INSTALL_FAILED",
-            f"the package {requirement()!r} cannot be installed: {told[-_TOLD_CHARS:]}",
-            f"run `{extras.command(requirement())}`, then this again; nothing was changed",
-        )
-
-
-def _attempt() -> str:
-    """What went wrong; empty where it is here now."""
+    command = extras.command(requirement())
+    told = ""
     if extras.is_uv_tool():
-        return "joelclaw was installed with `uv tool`, which alone may add to its environment"
-    if extras.has_pip():
-        words = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", requirement()]
-    elif shutil.which("uv"):
-        words = ["uv", "pip", "install", "--quiet", "--python", sys.executable, requirement()]
+        told = "joelclaw was installed with `uv tool`, which alone may add to its environment"
     else:
-        return "the environment of joelclaw has no pip, and there is no `uv` on the PATH"
-    import subprocess
-
-    try:
-        done = subprocess.run(  # noqa: S603  # our own words
-            words,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            env={**os.environ, "PIP_NO_INPUT": "1"},
-            timeout=_PATIENCE_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
-    if done.returncode:
-        return done.stderr.strip() or f"{words[0]} ended with {done.returncode}"
-    return "" if is_here() else "that it is installed was said, and it is not there"
+        environment = {**os.environ, "PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+        try:
+            done = subprocess.run(  # noqa: S603  # our own words
+                shlex.split(command), stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment,
+                timeout=_PATIENCE_S, check=False,
+            )  # fmt: skip
+            if done.returncode or not is_here():
+                told = done.stderr.strip() or f"`{command}` ended with {done.returncode}"
+        except (OSError, subprocess.TimeoutExpired) as error:
+            told = str(error)
+    if told:
+        about = f"the package {requirement()!r} cannot be installed: {told[-_TOLD_CHARS:]}"
+        raise Failure("INSTALL_FAILED", about, f"run `{command}`, then this again; nothing was changed")
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    parts = (part for part in version.split(".")[:3])
-    return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in parts)
+    return tuple(map(int, re.findall(r"\d+", version)[:3]))
