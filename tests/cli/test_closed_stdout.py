@@ -17,10 +17,6 @@ from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 from faults import Attempt, attempt
 from test_one_way_out import NOW, SESSION, TABLE, fill
 
-from cli.commands import GROUPS, every
-
-THOROUGH = pytest.mark.thorough
-PATHS = [command.path for command in every()]
 _CALL = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
     "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}  # fmt: skip
 STDIN = {
@@ -31,8 +27,6 @@ FULL = "stdout takes no more: No space left on device; what was printed is not a
 ALWAYS_0 = "hook"
 """An agent is told of no fault."""
 FEW = ("recall", "memory write", "memory export", "memory index", "otel search", "idle run", "hook", "status")
-EACH = [path if path in FEW else pytest.param(path, marks=THOROUGH) for path in PATHS]
-"""One rule holds for all, in one place: of each kind of command one is asked every time, all of them in CI."""
 
 
 def words_of(path: str) -> list[str]:
@@ -99,36 +93,18 @@ def ends(home: Path, places: dict[str, str], tmp_path: Path) -> Ends:
     return run
 
 
-@pytest.mark.parametrize("path", EACH)
+@pytest.mark.parametrize("path", FEW)
 def test_a_command_ends_as_if_it_were_read(ends: Ends, path: str) -> None:
     words, stdin = words_of(path), STDIN.get(path, "")
     usual = ends("read", *words, stdin=stdin)
     assert ends("gone", *words, stdin=stdin) == usual
-
-
-@pytest.mark.parametrize("path", EACH)
-def test_nor_does_a_stdout_or_stderr_that_is_closed_change_it(ends: Ends, path: str) -> None:
-    words, stdin = words_of(path), STDIN.get(path, "")
-    usual = ends("read", *words, stdin=stdin)
     assert ends("closed", *words, stdin=stdin) == usual
     assert ends("gone", *words, stdin=stdin, merged=True)[0] == usual[0]
+    told = (0, "") if path == ALWAYS_0 else (1, f"joelclaw {path}: {FULL}")
+    assert ends("full", *words, stdin=stdin) == told
 
 
-@pytest.mark.parametrize("path", EACH)
-def test_a_full_disk_behind_stdout_is_told_in_a_line(ends: Ends, path: str) -> None:
-    words, stdin = words_of(path), STDIN.get(path, "")
-    code, err = ends("full", *words, stdin=stdin)
-    if path == ALWAYS_0:
-        assert (code, err) == (0, "")
-    else:
-        assert (code, err) == (1, f"joelclaw {path}: {FULL}")
-
-
-OTHERS = [pytest.param([group, "--help"], marks=THOROUGH) for group in GROUPS if group != "memory"]
-HELP = [[], ["--help"], ["--version"], ["no-such-command"], ["memory", "--help"], *OTHERS]
-
-
-@pytest.mark.parametrize("words", [*HELP, *([*path.split(), "--help"] for path in FEW)], ids=" ".join)
+@pytest.mark.parametrize("words", [[], ["--version"], ["no-such-command"], ["recall", "--help"]], ids=" ".join)
 def test_help_ends_as_if_it_were_read(ends: Ends, words: list[str]) -> None:
     usual = ends("read", *words)
     assert usual[0] == (2 if "no-such-command" in words else 0)
@@ -138,27 +114,23 @@ def test_help_ends_as_if_it_were_read(ends: Ends, words: list[str]) -> None:
     assert err.startswith("joelclaw") and err.endswith(FULL) and len(err.splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["memory", "export"], ["otel", "export", "--to", "-"], ["otel", "search", "*", "--follow"],
-        ["recall", "--batch", "{queries}"], ["recall", "harbour gauge", "--raw", "--limit", "50"],
-        ["memory", "show", "nasty-0", "--verbatim"], ["idle", "run", "--once"], ["otel", "stats"],
-        ["recall", "--help"], [],
-    ],
-    ids=lambda words: " ".join(words) or "alone",
-)  # fmt: skip
+READ = [
+    ["memory", "export"], ["otel", "export", "--to", "-"], ["otel", "search", "*", "--follow"],
+    ["recall", "--batch", "{queries}"], ["recall", "harbour gauge", "--raw", "--limit", "50"],
+    ["memory", "show", "nasty-0", "--verbatim"], ["otel", "stats"], ["recall", "--help"], [],
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("reader", ["head -n 0", "true", "head -n 1"])
-def test_a_reader_that_has_enough(
-    home: Path, places: dict[str, str], tmp_path: Path, words: list[str], reader: str
-) -> None:
-    words = [word.format(**places) if word.startswith("{") else word for word in words]
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", f'"$0" "$@" | {reader}', JOELCLAW, *words],
-        capture_output=True, env=clean_environment(home, **NOW), cwd=tmp_path, timeout=PATIENCE_S,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr.decode()) == (0, "")
-    assert len(done.stdout.splitlines()) == (reader == "head -n 1")
+def test_a_reader_that_has_enough(home: Path, places: dict[str, str], tmp_path: Path, reader: str) -> None:
+    for words in READ:
+        words = [word.format(**places) if word.startswith("{") else word for word in words]
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", f'"$0" "$@" | {reader}', JOELCLAW, *words],
+            capture_output=True, env=clean_environment(home, **NOW), cwd=tmp_path, timeout=PATIENCE_S,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr.decode()) == (0, ""), words
+        assert len(done.stdout.splitlines()) == (reader == "head -n 1"), words
 
 
 @pytest.mark.parametrize("kind", ["gone", "closed", "full"])
