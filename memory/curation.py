@@ -5,9 +5,16 @@ What was said in a session (an episode) and what a file says (knowledge) stays a
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import apsw
+
 from core import clock
+from core.config import Config
 from core.errors import Failure, usage
 from core.project import names_of
+from core.records import Document
 from core.store import curation, documents, sqlite
 from core.store.curation import PINNED
 from memory import gate, near_duplicate
@@ -25,17 +32,6 @@ from memory.write import (
 from recall import categories
 from recall.static_vectors import document_vector
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    import apsw
-
-    from core.config import Config
-    from core.records import Document
-    from core.store.curation import Asked
-
 STALE = "stale"
 _SHOWN = 200
 _CODE = "MEMORY_INVALID_ARGS"
@@ -43,34 +39,20 @@ _DERIVED = ("keyword", "fallback")
 """Sources of a category that the words of the text chose."""
 
 
-def listing(
-    db: apsw.Connection | None,
-    *,
-    tags: Sequence[str],
-    category: str,
-    project: str,
-    verdict: str,
-    source: str,
-    newer_than: float | None,
-    older_than: float | None,
-    whatever: bool,
-    limit: int,
-    page: int,
-    now: int,
-) -> dict[str, Any]:
-    """A page of the observations, the newest first; without `whatever` or a verdict those that recall may hand out.
+def listing(db: apsw.Connection | None, options: Mapping[str, Any], *, now: int) -> dict[str, Any]:
+    """A page of the observations, the newest first; without `all` or a verdict those that recall may hand out.
 
     Args:
-        newer_than, older_than: days.
-        whatever: also what was forgotten, superseded, or held back or discarded by the write gate.
-        page: 1 is the first.
+        options: those of `memory list`.
     """
-    verdicts = (verdict,) if verdict else () if whatever else ("allow",)
-    asked: Asked = {
-        "tags": tags, "category": categories.resolve(category), "projects": (), "verdicts": verdicts, "source": source,
-        "since": None if newer_than is None else int(now - newer_than * clock.DAY_MS),
-        "before": None if older_than is None else int(now - older_than * clock.DAY_MS), "whatever": whatever,
+    verdict, whatever, project = options["verdict"], bool(options["all"]), options["project"] or ""
+    asked: Any = {
+        "tags": options["tag"], "category": categories.resolve(options["category"] or ""), "projects": (),
+        "verdicts": (verdict,) if verdict else () if whatever else ("allow",), "source": options["source"] or "",
+        "since": _days_ago(options["days"], now), "before": _days_ago(options["older_than"], now),
+        "whatever": whatever,
     }  # fmt: skip
+    limit, page = options["limit"], options["page"]
     found: int = 0
     shown: list[Document] = []
     if db is not None:
@@ -87,7 +69,11 @@ def listing(
     }
 
 
-def _applied(asked: Asked, project: str) -> list[str]:
+def _days_ago(days: float | None, now: int) -> int | None:
+    return None if days is None else int(now - days * clock.DAY_MS)
+
+
+def _applied(asked: dict[str, Any], project: str) -> list[str]:
     named = (
         *(("tag", tag) for tag in asked["tags"]),
         ("category", asked["category"]), ("project", project), ("source", asked["source"]),
@@ -172,13 +158,12 @@ def tag(db: apsw.Connection, identifier: str, *, add: Sequence[str], remove: Seq
         tags = clean_tags(wanted, kinds)
         if len(tags) < len(wanted):
             raise usage(_CODE, f"a memory has {len(tags)} tags at most", "remove some in the same call: --remove CSV")
-        if tags != older["tags"]:
-            curation.set_tags(db, older["rowid"], tags, stale=older["stale"])
-    one: Document = {**older, "tags": tags}
+        result = _retagged(db, older, tags, stale=older["stale"])
+    gone = [name for name in older["tags"] if name not in tags]
     return {
-        **_changed(one, tags != older["tags"]),
+        **result,
         "added": [name for name in tags if name not in older["tags"]],
-        "removed": [name for name in older["tags"] if name not in tags],
+        "removed": gone,
         **_redacted(kinds),
     }
 
@@ -191,15 +176,19 @@ def pin(db: apsw.Connection, identifier: str, *, undo: bool = False) -> dict[str
     """
     with sqlite.transaction(db):
         older = _found(db, identifier, superseded=undo)
-        tags = [name for name in older["tags"] if name != PINNED and (undo or name != STALE)]
-        if not undo:
+        tags = [name for name in older["tags"] if undo or name != STALE]
+        if undo:
+            tags = [name for name in tags if name != PINNED]
+        elif PINNED not in tags:
             tags.append(PINNED)
-        stale = older["stale"] and undo
-        changed = (PINNED in older["tags"]) == undo or stale != older["stale"] or set(tags) != set(older["tags"])
-        if changed:
-            curation.set_tags(db, older["rowid"], tags, stale=stale)
-    one: Document = {**older, "tags": tags if changed else older["tags"], "stale": stale}
-    return {**_changed(one, changed), "undo": undo}
+        return {**_retagged(db, older, tags, stale=older["stale"] and undo), "undo": undo}
+
+
+def _retagged(db: apsw.Connection, older: Document, tags: list[str], *, stale: bool) -> dict[str, Any]:
+    changed = tags != older["tags"] or stale != older["stale"]
+    if changed:
+        curation.set_tags(db, older["rowid"], tags, stale=stale)
+    return _changed({**older, "tags": tags, "stale": stale}, changed)
 
 
 def supersede(
@@ -293,23 +282,17 @@ def _found(db: apsw.Connection, identifier: str, *, superseded: bool = False) ->
         Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS, MEMORY_FORGOTTEN, MEMORY_SUPERSEDED, MEMORY_NOT_EDITABLE.
     """
     document = find(db, identifier)
+    name, newest = document["id"], document["superseded_by"]
     if document["collection"] != COLLECTION:
         what = "what a file says" if document["collection"] == "knowledge" else "what was said in a session"
-        raise Failure(
-            "MEMORY_NOT_EDITABLE", f"{document['id']} is {what}, and stays as it is",
-            "write what holds as a memory of its own: joelclaw memory write TEXT",
-        )  # fmt: skip
+        fix = "write what holds as a memory of its own: joelclaw memory write TEXT"
+        raise Failure("MEMORY_NOT_EDITABLE", f"{name} is {what}, and stays as it is", fix)
     if document["forgotten_at"] is not None:
-        raise Failure(
-            "MEMORY_FORGOTTEN", f"{document['id']} was forgotten",
-            f"bring it back first: joelclaw memory forget --undo {document['id']}",
-        )  # fmt: skip
-    if document["superseded_by"] and not superseded:
-        newest = document["superseded_by"]
-        raise Failure(
-            "MEMORY_SUPERSEDED", f"{document['id']} was superseded by {newest}",
-            f"look at that one: joelclaw memory show {newest}",
-        )  # fmt: skip
+        fix = f"bring it back first: joelclaw memory forget --undo {name}"
+        raise Failure("MEMORY_FORGOTTEN", f"{name} was forgotten", fix)
+    if newest and not superseded:
+        fix = f"look at that one: joelclaw memory show {newest}"
+        raise Failure("MEMORY_SUPERSEDED", f"{name} was superseded by {newest}", fix)
     return document
 
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+
+import apsw
 
 from core.errors import Failure
+from core.records import Document
 from core.store import documents, sqlite
 from core.store.history import hook_calls, injections
 from core.store.sessions import forgotten, segments, session_rows
 from core.store.upkeep.purge import PURGED
 from recall.by_name import session_calls
 from recall.static_vectors import document_vector
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import apsw
-
-    from core.records import Document
 
 SHORTEST_PREFIX = 8
 _MOST_LISTED = 10
@@ -29,16 +25,13 @@ def find(db: apsw.Connection | None, identifier: str) -> Document:
     Raises:
         Failure: MEMORY_NOT_FOUND, or MEMORY_AMBIGUOUS naming the ids that begin so.
     """
-    if db is None:
-        raise _unknown([identifier])
-    document = documents.by_id(db, identifier)
-    if document is not None:
-        return document
-    if len(identifier) >= SHORTEST_PREFIX:
+    document = documents.by_id(db, identifier) if db is not None else None
+    if document is None and db is not None and len(identifier) >= SHORTEST_PREFIX:
         names = documents.ids_beginning(db, identifier, _MOST_LISTED + 1)
         if len(names) > 1:
-            shown = ", ".join(names[:_MOST_LISTED]) + (" and more" if len(names) > _MOST_LISTED else "")
-            raise Failure("MEMORY_AMBIGUOUS", f"several ids begin with {identifier}: {shown}", "give more of the id")
+            raise Failure(
+                "MEMORY_AMBIGUOUS", f"several ids begin with {identifier}: {_listed(names)}", "give more of the id"
+            )
         document = documents.by_id(db, names[0]) if names else None
     if document is None:
         raise _unknown([identifier])
@@ -79,8 +72,7 @@ def forget_calls(db: apsw.Connection, identifiers: Sequence[str]) -> list[str]:
 
 
 def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) -> tuple[list[str], int]:
-    """Take all that is kept of a session out: its memories of every search; its tool calls, the texts it was
-    given and its hooks for good.
+    """Take all that is kept of a session out: its memories of every search; its tool calls, texts and hooks for good.
 
     Returns the ids of the memories, and how many calls there were. What its transcript says from now on becomes
     memories, but no calls.
@@ -96,16 +88,14 @@ def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) 
         found = documents.of_session(db, session)
         known = session_rows.session(db, session)
         if not found and known is None and hook_calls.extent(db, session) is None:
-            raise Failure(
-                "SESSION_NOT_FOUND", f"nothing is kept of a session {session}", "sessions are in the hits of recall"
-            )
+            message = f"nothing is kept of a session {session}"
+            raise Failure("SESSION_NOT_FOUND", message, "sessions are in the hits of recall")
         signatures = vectors and documents.has_signatures(db)
         for rowid, _ in found:
             documents.forget(db, rowid, now, signatures=signatures)
         segments.renew(db, session)
-        forgotten.forget(db, session)
-        injections.forget(db, session)
-        hook_calls.forget(db, session)
+        for kept in (forgotten, injections, hook_calls):
+            kept.forget(db, session)
     return [identifier for _, identifier in found], known["calls"] if known else 0
 
 
@@ -113,17 +103,16 @@ def bring_back(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vec
     """Undo `forget`, all or none: the memories are indexed anew. Returns them as they were.
 
     Raises:
-        Failure: MEMORY_NOT_FOUND or MEMORY_AMBIGUOUS; nothing was changed.
+        Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS or MEMORY_PURGED; nothing was changed.
     """
     with sqlite.transaction(db):
         if vectors:
             documents.ensure_signatures(db)
         found = _all(db, identifiers)
-        gone = [one["id"] for one in found if one["write_reason"] == PURGED and not one["text"]]
-        if gone:
-            raise Failure(
-                "MEMORY_PURGED", f"{gone[0]} was purged: nothing of it is kept", "restore a backup from before, if any"
-            )
+        for one in found:
+            if one["write_reason"] == PURGED and not one["text"]:
+                message = f"{one['id']} was purged: nothing of it is kept"
+                raise Failure("MEMORY_PURGED", message, "restore a backup from before, if any")
         for document in found:
             if document["forgotten_at"] is not None:
                 vector = document_vector(document["text"], document["context"], document["title"])
@@ -145,23 +134,21 @@ def _all(db: apsw.Connection, identifiers: Sequence[str]) -> list[Document]:
     for identifier in identifiers:
         try:
             document = find(db, identifier)
+            found[document["id"]] = document
         except Failure as failure:
             if failure.code != "MEMORY_NOT_FOUND":
                 raise
             missing.append(identifier)
-        else:
-            found[document["id"]] = document
     if missing:
-        unknown = _unknown(missing)
-        unknown.message += "; nothing was changed"
-        raise unknown
+        raise _unknown(missing, "; nothing was changed")
     return list(found.values())
 
 
-def _unknown(identifiers: Sequence[str]) -> Failure:
-    shown = ", ".join(identifiers[:_MOST_LISTED]) + (" and more" if len(identifiers) > _MOST_LISTED else "")
-    return Failure(
-        "MEMORY_NOT_FOUND",
-        f"there is no memory with the id {shown}",
-        "ids are in the hits of `joelclaw recall` and in `joelclaw memory recent`",
-    )
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_LISTED]) + (" and more" if len(names) > _MOST_LISTED else "")
+
+
+def _unknown(identifiers: Sequence[str], more: str = "") -> Failure:
+    message = f"there is no memory with the id {_listed(identifiers)}{more}"
+    fix = "ids are in the hits of `joelclaw recall` and in `joelclaw memory recent`"
+    return Failure("MEMORY_NOT_FOUND", message, fix)

@@ -77,9 +77,10 @@ _DROPPED = frozenset("- – — • * · ... …".split())
 class Tokens:
     """A text as it is compared.
 
-    `key` is the whole as a text; `strict` are the tokens that must be equal in order; `words` the set that Jaccard is
-    taken of; `order` the words that are no stop words, as they first appear; `names` those written with a capital,
-    `first` the one that opens the text.
+    `key` is the whole as a text, the same for texts that differ only in white space, punctuation around words, or the
+    case of words; `strict` are the tokens that must be equal in order; `words` the set that Jaccard is taken of;
+    `order` the words that are no stop words, as they first appear; `names` those written with a capital, `first` the
+    one that opens the text.
     """
 
     __slots__ = ("first", "key", "names", "order", "strict", "words")
@@ -92,11 +93,9 @@ class Tokens:
         self.first = ""
         key: list[str] = []
         for chunk in text.split():
-            asks = chunk[-1] in "?？"
             bare = chunk.rstrip("?？").lstrip(_OPENING).rstrip(_CLOSING)
-            if not bare:
-                bare = chunk
-                asks = False
+            asks = bool(bare) and chunk[-1] in "?？"
+            bare = bare or chunk
             if bare in _DROPPED:
                 continue
             token, strict = _token(bare)
@@ -113,7 +112,6 @@ class Tokens:
                 self.strict.append("?")
                 key.append("?")
         self.key = " ".join(key)
-        """The same for two texts that differ only in white space, punctuation around words, or the case of words."""
 
 
 def _token(bare: str) -> tuple[str, bool]:

@@ -49,7 +49,6 @@ def write(
         text: `Task: …` and perhaps the files; messages are joined by ` | `.
         tags: the memory's; the last tells it from others of the session.
         known: ids of the session's task memories, the newest last.
-        now: ms since the epoch.
         about: as `memory.write.composed` takes it.
 
     Raises:

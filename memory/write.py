@@ -38,8 +38,6 @@ def write(db: apsw.Connection, text: str, *, now: int, vectors: bool, config: Co
     """Store an observation, or merge it into the one that says the same; returns what became of it.
 
     Args:
-        now: ms since the epoch.
-        vectors: whether sqlite-vec is loaded.
         about: as `composed` takes it.
 
     Raises:

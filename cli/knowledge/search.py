@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 
 def search(options: dict[str, Any]) -> Answer:
-    """The sections of synced files that bear on a query; the event is noted, and that the hits were recalled.
-
-    Raises:
-        Failure: KNOWLEDGE_SEARCH_FAILED.
-    """
+    """The sections of synced files that bear on a query; the event is noted, and that the hits were recalled."""
     settings = config.load()
     now = clock.now_ms()
     query, types = options["query"], knowledge.parse_types(options["type"])

@@ -25,11 +25,7 @@ _EXAMPLE = (
 
 
 def run(options: dict[str, Any]) -> Answer:
-    """Bring the store in step with the folders.
-
-    Raises:
-        Failure: KNOWLEDGE_INVALID_ARGS, KNOWLEDGE_NO_FOLDERS, KNOWLEDGE_BUSY; or what the store says.
-    """
+    """Bring the store in step with the folders."""
     settings = config.load()
     with progress.in_items("syncing") as (started, advance):
         report, db = sync.sync_folders(
@@ -55,11 +51,7 @@ def run(options: dict[str, Any]) -> Answer:
 
 
 def note(options: dict[str, Any]) -> Answer:
-    """Keep what a turn came to, or with `--skip-reason` only an event that there was nothing to keep.
-
-    Raises:
-        Failure: INVALID_KNOWLEDGE_NOTE, or what the store says.
-    """
+    """Keep what a turn came to, or with `--skip-reason` only an event that there was nothing to keep."""
     given: dict[str, Any] = {
         name: (value.strip() if isinstance(value, str) else value) for name, value in options.items()
     }

@@ -19,11 +19,7 @@ _LISTED, _LOCATED, _MOST_LOCATED = 200, 10, 50
 
 
 def read(options: dict[str, Any]) -> Answer | int:
-    """The notes that a reference means, each with its first 500 lines.
-
-    Raises:
-        Failure: CAPABILITY_NOT_CONFIGURED without a vault; NO_MATCH; VAULT_INVALID_ARGS for `--verbatim` to a terminal.
-    """
+    """The notes that a reference means, each with its first 500 lines."""
     if options["verbatim"]:
         refuse_terminal(_CODE)
     asked = " ".join(options["ref"])
@@ -42,11 +38,7 @@ def read(options: dict[str, Any]) -> Answer | int:
 
 
 def search(options: dict[str, Any]) -> Answer:
-    """Notes by their words, or by meaning where the vault was synced.
-
-    Raises:
-        Failure: CAPABILITY_NOT_CONFIGURED without a vault; KNOWLEDGE_SEARCH_FAILED with `--semantic`.
-    """
+    """Notes by their words, or by meaning where the vault was synced."""
     root = reference.root()
     query, limit = options["query"], options["limit"]
     result: dict[str, Any] = {"query": query, "vault_root": root}
@@ -77,11 +69,7 @@ def _read_first(hits: list[dict[str, Any]]) -> list[Any]:
 
 
 def ls(options: dict[str, Any]) -> Answer:
-    """How many entries each part of the vault has, or the entries of one.
-
-    Raises:
-        Failure: CAPABILITY_NOT_CONFIGURED without a vault; INVALID_SECTION.
-    """
+    """How many entries each part of the vault has, or the entries of one."""
     root = reference.root()
     section = (options["section"] or "").strip().lower()
     if not section:
@@ -101,11 +89,7 @@ def ls(options: dict[str, Any]) -> Answer:
 
 
 def tree(_options: dict[str, Any]) -> Answer:
-    """The folders of the vault, two deep.
-
-    Raises:
-        Failure: CAPABILITY_NOT_CONFIGURED without a vault.
-    """
+    """The folders of the vault, two deep."""
     root = reference.root()
     return Answer(
         {"vault_root": root, "max_depth": listing.DEPTH, "directories": listing.folders(root)},
@@ -114,11 +98,7 @@ def tree(_options: dict[str, Any]) -> Answer:
 
 
 def adr(options: dict[str, Any]) -> Answer:
-    """The decision records: listed, located, or those that share a number; without a word what there is to ask.
-
-    Raises:
-        Failure: CAPABILITY_NOT_CONFIGURED without a vault; INVALID_ADR_STATUS; VAULT_INVALID_ARGS; NO_MATCH.
-    """
+    """The decision records: listed, located, or those that share a number; without a word what there is to ask."""
     verb, query = options["verb"], options["query"]
     if verb == "locate" and not (query or "").strip():
         raise usage(_CODE, "what to locate is not given", "name it: joelclaw vault adr locate 203")

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from cli.answer import Answer
 from cli.recall.view import bar
 from cli.terminal import console, first_rows, next_steps, pairs, rows_table, safe
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from cli.answer import Answer
 
 _COUNTS = ("files", "sections", "added", "updated", "removed", "unchanged")
 

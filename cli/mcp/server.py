@@ -33,11 +33,7 @@ ABOUT = (
 
 
 def run(_options: dict[str, Any]) -> int:
-    """Serve until stdin ends.
-
-    Raises:
-        Failure: MCP_MISSING, the package is not installed here; MCP_TERMINAL, stdin is a person's.
-    """
+    """Serve until stdin ends."""
     if os.isatty(0):
         raise Failure(
             "MCP_TERMINAL",

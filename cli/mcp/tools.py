@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from cli import commands, execution
 from cli.answer import runnable
-from cli.mcp.commands import TOOLS
-from cli.parameter import session_around
+from cli.mcp.commands import TOOLS, Tool
+from cli.parameter import Command, Parameter, session_around
 from core import config
 from core.errors import Failure, usage
 from core.output.shown import shown
 from core.quoting import clip, enclose, one_line
 from core.words import clean
 from session import own_command, standing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from cli.mcp.commands import Tool
-    from cli.parameter import Command, Parameter
 
 CODE = "MCP_INVALID_ARGS"
 SOURCE = "joelclaw mcp"
@@ -49,11 +44,7 @@ def schema(tool: Tool) -> dict[str, Any]:
 
 
 def call(name: str, arguments: dict[str, Any]) -> str:
-    """Call a tool; returns its answer, framed.
-
-    Raises:
-        Failure: what its command raises; MCP_INVALID_ARGS for a tool or an argument that there is none of.
-    """
+    """Call a tool; returns its answer, framed."""
     tool = TOOLS.get(name)
     if tool is None:
         raise usage(CODE, f"there is no tool {name[:80]!r}", f"call one of {', '.join(TOOLS)}")
@@ -89,11 +80,7 @@ def _parameters(tool: Tool) -> dict[str, Parameter]:
 
 
 def _given(tool: Tool, command: Command, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments as the command line would give them.
-
-    Raises:
-        Failure: MCP_INVALID_ARGS, or the command's own code.
-    """
+    """The arguments as the command line would give them."""
     known = _parameters(tool)
     unknown = [name for name in arguments if name not in known]
     if unknown:

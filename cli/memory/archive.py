@@ -24,10 +24,6 @@ def run(options: dict[str, Any]) -> Answer:
     """Archive the files named, or with `--all` those that lie where the clients keep them.
 
     A file that the archive has as it is is not opened.
-
-    Raises:
-        Failure: MEMORY_INVALID_ARGS for a path that is not there or none at all; ARCHIVE_FAILED when none of the files
-            named is a transcript; CAPABILITY_NOT_CONFIGURED for `--index` without the extra; or what the store says.
     """
     agent: str = options["agent"] or ""
     if not options["paths"] and not options["all"]:

@@ -27,9 +27,6 @@ def import_(options: dict[str, Any]) -> Answer:
     """Take in a file of JSON lines, or stdin for `-`; bad lines are reported and the good ones kept.
 
     A file of another tool's goes through the write gate; `--preview` stores nothing.
-
-    Raises:
-        Failure: IMPORT_FAILED when no line was good; MEMORY_INVALID_ARGS; or what the store says.
     """
     file, form, preview = options["file"], options["format"], options["preview"]
     if form == taking_in.AUTO:
@@ -89,9 +86,6 @@ def export(options: dict[str, Any]) -> int:
     """Print every memory as a JSON line, oldest first; `memory import` takes them. Holds a block of them at a time.
 
     Ends early where nobody reads on.
-
-    Raises:
-        Failure: MEMORY_INVALID_ARGS for an unknown collection; or what the store says.
     """
     names = collections(options["collection"] or "", _CODE)
     db = sqlite.open_reading()
@@ -109,11 +103,7 @@ def export(options: dict[str, Any]) -> int:
 
 
 def index(options: dict[str, Any]) -> Answer:
-    """Embed what lacks a contextual vector. Ctrl-C loses nothing that was stored; the next run goes on.
-
-    Raises:
-        Failure: CAPABILITY_NOT_CONFIGURED without the extra `contextual`; INDEX_BUSY; or what the store says.
-    """
+    """Embed what lacks a contextual vector. Ctrl-C loses nothing that was stored; the next run goes on."""
     contextual_index.require()
     settings = config.load()
     with contextual_index.alone() as in_background:

@@ -111,12 +111,7 @@ COMMANDS: tuple[Command, ...] = (
             P("tag", ("--tag", "-t"), "only those with this tag (may be repeated: with all of them)", many=True),
             P("category", ("--category", "-c"), "only this category (an alias such as `ops` will do)"),
             P("project", ("--project",), "only this project's (NAME or OWNER/NAME)"),
-            P(
-                "verdict",
-                ("--verdict",),
-                "only those of which the write gate said so",
-                choices=_VERDICTS,
-            ),
+            P("verdict", ("--verdict",), "only those of which the write gate said so", choices=_VERDICTS),
             P("source", ("--source", "-s"), "only what this source said"),
             P(
                 "days",
@@ -141,7 +136,7 @@ COMMANDS: tuple[Command, ...] = (
             P("page", ("--page",), "which page", kind="whole", default=1, low=1, high=1_000_000),
         ),
         code="MEMORY_INVALID_ARGS",
-        view="cli.memory.curate_view:list_",
+        view="cli.memory.view:list_",
     ),
     Command(
         "memory edit",
@@ -149,7 +144,7 @@ COMMANDS: tuple[Command, ...] = (
         "Give a memory another text; what it said stays in its history.",
         (_ID, P("text", (), "the new text (- reads it from stdin)", required=True, metavar="TEXT")),
         code="MEMORY_INVALID_ARGS",
-        view="cli.memory.curate_view:changed",
+        view="cli.memory.view:changed",
     ),
     Command(
         "memory tag",
@@ -161,7 +156,7 @@ COMMANDS: tuple[Command, ...] = (
             P("remove", ("--remove",), "comma-separated tags", default="", metavar="CSV"),
         ),
         code="MEMORY_INVALID_ARGS",
-        view="cli.memory.curate_view:changed",
+        view="cli.memory.view:changed",
     ),
     Command(
         "memory pin",
@@ -169,7 +164,7 @@ COMMANDS: tuple[Command, ...] = (
         "Pin a memory: it neither loses score with age nor goes stale.",
         (_ID, P("undo", ("--undo",), "let it age again", kind="flag")),
         code="MEMORY_INVALID_ARGS",
-        view="cli.memory.curate_view:changed",
+        view="cli.memory.view:changed",
     ),
     Command(
         "memory supersede",
@@ -181,7 +176,7 @@ COMMANDS: tuple[Command, ...] = (
             P("undo", ("--undo",), "hand the old memory out again, and forget what took its place", kind="flag"),
         ),
         code="MEMORY_INVALID_ARGS",
-        view="cli.memory.curate_view:changed",
+        view="cli.memory.view:changed",
     ),
     Command(
         "memory import",

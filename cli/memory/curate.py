@@ -25,25 +25,8 @@ _PURGING = ("purge", "project", "before", "match", "yes", "dry_run")
 
 
 def list_(options: dict[str, Any]) -> Answer:
-    """A page of the observations, the newest first.
-
-    Raises:
-        Failure: what the store says.
-    """
-    result = curation.listing(
-        sqlite.open_reading(),
-        tags=options["tag"],
-        category=options["category"] or "",
-        project=options["project"] or "",
-        verdict=options["verdict"] or "",
-        source=options["source"] or "",
-        newer_than=options["days"],
-        older_than=options["older_than"],
-        whatever=options["all"],
-        limit=options["limit"],
-        page=options["page"],
-        now=clock.now_ms(),
-    )
+    """A page of the observations, the newest first."""
+    result = curation.listing(sqlite.open_reading(), options, now=clock.now_ms())
     steps = []
     if result["memories"]:
         first = quoted(result["memories"][0]["id"])
@@ -68,11 +51,7 @@ def _next_page(options: dict[str, Any]) -> str:
 
 
 def show(options: dict[str, Any]) -> Answer | int:
-    """One memory with everything known of it, forgotten or not; or a tool call, `call:<session>:<number>`.
-
-    Raises:
-        Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS; MEMORY_INVALID_ARGS for `--verbatim` to a terminal.
-    """
+    """One memory with everything known of it, forgotten or not; or a tool call, `call:<session>:<number>`."""
     if options["verbatim"]:
         refuse_terminal("MEMORY_INVALID_ARGS")
     db = sqlite.open_reading()
@@ -99,11 +78,7 @@ def show(options: dict[str, Any]) -> Answer | int:
 
 
 def edit(options: dict[str, Any]) -> Answer:
-    """Give a memory another text.
-
-    Raises:
-        Failure: EMPTY_TEXT, TEXT_TOO_LONG, MEMORY_DUPLICATE, MEMORY_NOT_FOUND and its like; nothing was changed.
-    """
+    """Give a memory another text."""
     settings = config.load()
     text = _text(options, settings)
     db, about = _writing(options["id"], settings)
@@ -114,11 +89,7 @@ def edit(options: dict[str, Any]) -> Answer:
 
 
 def tag(options: dict[str, Any]) -> Answer:
-    """Add tags to a memory, or take some away.
-
-    Raises:
-        Failure: MEMORY_INVALID_ARGS, MEMORY_NOT_FOUND and its like; nothing was changed.
-    """
+    """Add tags to a memory, or take some away."""
     db, _ = _writing(options["id"], config.load())
     result = curation.tag(db, options["id"], add=options["add"].split(","), remove=options["remove"].split(","))
     steps = [_show(result)]
@@ -128,11 +99,7 @@ def tag(options: dict[str, Any]) -> Answer:
 
 
 def pin(options: dict[str, Any]) -> Answer:
-    """Pin a memory, or let it age again.
-
-    Raises:
-        Failure: MEMORY_NOT_FOUND and its like; nothing was changed.
-    """
+    """Pin a memory, or let it age again."""
     undo = bool(options["undo"])
     db, _ = _writing(options["id"], config.load())
     result = curation.pin(db, options["id"], undo=undo)
@@ -143,12 +110,7 @@ def pin(options: dict[str, Any]) -> Answer:
 
 
 def supersede(options: dict[str, Any]) -> Answer:
-    """Say what holds now in the place of a memory; `--undo` takes that back.
-
-    Raises:
-        Failure: EMPTY_TEXT, MEMORY_INVALID_ARGS, MEMORY_NOT_FOUND, MEMORY_NOT_ALLOWED and its like; nothing was
-            changed.
-    """
+    """Say what holds now in the place of a memory; `--undo` takes that back."""
     settings = config.load()
     call = f"joelclaw memory supersede {quoted(options['id'])}"
     if options["undo"]:
@@ -167,11 +129,7 @@ def supersede(options: dict[str, Any]) -> Answer:
 
 
 def forget(options: dict[str, Any]) -> Answer:
-    """Take memories out of recall and export, all or none; `--undo` brings them back. Tool calls go for good.
-
-    Raises:
-        Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS, SESSION_NOT_FOUND, MEMORY_INVALID_ARGS; nothing was changed.
-    """
+    """Take memories out of recall and export, all or none; `--undo` brings them back. Tool calls go for good."""
     if any(options[name] for name in _PURGING):
         from cli.memory import purge
 

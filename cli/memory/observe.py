@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli.answer import Answer, quoted
 from core import config
@@ -12,19 +12,11 @@ from core.process import background_process, model_command
 from session.observation import run as observation
 from session.observation.waiting import session_name
 
-if TYPE_CHECKING:
-    from core.envelope import NextAction
-
 _CODE = "MEMORY_INVALID_ARGS"
 
 
 def run(options: dict[str, Any]) -> Answer:
-    """Observe a transcript, which is archived first, or an archived session.
-
-    Raises:
-        Failure: MEMORY_INVALID_ARGS, MODEL_… (`core.process.model_command`), OBSERVE_BUSY, OBSERVE_REPLY_INVALID,
-            TRANSCRIPT_UNREADABLE, SESSION_NOT_FOUND, or what the store says. Ranges that were stored before stay.
-    """
+    """Observe a transcript, which is archived first, or an archived session."""
     in_background = bool(os.environ.get(background_process.LIMIT))
     background_process.stop_in_time()
     settings = config.load()
@@ -34,17 +26,17 @@ def run(options: dict[str, Any]) -> Answer:
         raise model_command.not_configured()
     if options["detach"]:
         observation.observe_in_background(settings, session, _words(options))
-        outcome: NextAction = {
+        outcome: Any = {
             "command": "joelclaw otel search memory.observe --hours 1",
             "description": "what came of it",
         }
         return Answer({"session": session, "detached": True}, [outcome])
     result = observation.observe(settings, model, session, transcript, locked=in_background)
-    rest: NextAction = {
+    rest: Any = {
         "command": f"joelclaw memory observe --session {quoted(session)}",
         "description": "go on with what is left",
     }
-    recent: NextAction = {"command": "joelclaw memory recent", "description": "what is remembered now"}
+    recent: Any = {"command": "joelclaw memory recent", "description": "what is remembered now"}
     return Answer(result, [rest if result["left"]["turns"] else recent])
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Console
 
 from cli.answer import Answer, quoted, step
 from core import clock, config
 from core.errors import usage
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 _CODE = "MEMORY_INVALID_ARGS"
 _FILTERS = ("session", "project", "before", "match")
@@ -25,11 +24,7 @@ _ROWS = {
 
 
 def run(options: dict[str, Any]) -> Answer:
-    """Delete what fits for good, or say what would go.
-
-    Raises:
-        Failure: MEMORY_INVALID_ARGS, and as `session.backup.purge.Purge`.
-    """
+    """Delete what fits for good, or say what would go."""
     before = _checked(options)
     from session.backup.purge import Purge
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from cli.answer import Answer
 from cli.terminal import console, first_rows, next_steps, pairs, plain, rows_table, safe, size
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from cli.answer import Answer
-
 
 _VERDICTS = {"allow": "green", "hold": "yellow", "discard": "dim"}
 _STATUS = {"green": "bold green", "yellow": "bold yellow", "red": "bold red", "not enough yet": "dim"}
@@ -25,6 +22,22 @@ _TOLD_BY = {
     "flag": "given",
 }
 _UNSHOWN = ("observation", "history", "context", "evidence")
+_OWN_TAGS = ("pinned", "stale")
+"""Tags that are told by a word of their own."""
+_BUDGETS = {"tokens": "observe.max_tokens", "seconds": "observe.seconds"}
+
+
+def _told(rows: dict[str, object], answer: Answer, screen: Console) -> None:
+    """Rows of names and values, without those that say nothing, and the next steps."""
+    screen.print(pairs({name: value for name, value in rows.items() if value not in ("", None, [])}))
+    next_steps(answer, screen)
+
+
+def _warned(value: Any) -> Text | None:
+    """What a person should see at once: a text, a list of kinds, or kinds with their counts; None for none."""
+    if isinstance(value, dict):
+        value = [f"{kind} {number}" for kind, number in value.items()]
+    return safe(value, "bold yellow") if value else None
 
 
 def write(answer: Answer) -> None:
@@ -32,22 +45,19 @@ def write(answer: Answer) -> None:
     screen = console()
     result: Any = answer.result
     screen.print(_verdict(result["verdict"]), safe(result["observation"]))
+    told_by = _TOLD_BY.get(result["categorySource"], result["categorySource"])
+    merged = f"took the place of a memory that said the same, {result['mergedCount']} in all"
     rows: dict[str, object] = {
         "id": result["id"],
-        "category": f"{result['categoryId']} ({_TOLD_BY.get(result['categorySource'], result['categorySource'])})",
+        "category": f"{result['categoryId']} ({told_by})",
         "why": result["reason"],
         "project": result["project"] or ("none: seen in every one" if result["isGlobal"] else "none known"),
+        "hint": _warned(result.get("hint")),
+        "tags": result["tags"],
+        "merged": merged if result["merged"] else "",
+        "redacted": _warned(result["redacted"]),
     }
-    if result.get("hint"):
-        rows["hint"] = safe(result["hint"], "bold yellow")
-    if result["tags"]:
-        rows["tags"] = result["tags"]
-    if result["merged"]:
-        rows["merged"] = f"took the place of a memory that said the same, {result['mergedCount']} in all"
-    if result["redacted"]:
-        rows["redacted"] = safe(", ".join(result["redacted"]), "bold yellow")
-    screen.print(pairs(rows))
-    next_steps(answer, screen)
+    _told(rows, answer, screen)
 
 
 def note(answer: Answer) -> None:
@@ -55,11 +65,8 @@ def note(answer: Answer) -> None:
     screen = console()
     result: Any = answer.result
     screen.print(_verdict(result["verdict"]), safe(result["text"]))
-    rows: dict[str, object] = {"id": result["id"], "category": result["category"], "tags": result["tags"]}
-    if result.get("hint"):
-        rows["hint"] = safe(result["hint"], "bold yellow")
-    screen.print(pairs(rows))
-    next_steps(answer, screen)
+    rows = {name: result[name] for name in ("id", "category", "tags")}
+    _told({**rows, "hint": _warned(result.get("hint"))}, answer, screen)
 
 
 def recent(answer: Answer) -> None:
@@ -88,48 +95,92 @@ def scorecard(answer: Answer) -> None:
         table.add_column(name, justify="right" if name == "value" else "left")
     for metric in result["metrics"]:
         value = "–" if metric["value"] is None else f"{metric['value']:.1%}"
-        style = _STATUS.get(metric["status"], "")
-        table.add_row(metric["name"], value, Text(metric["status"], style=style), safe(metric["detail"]))
+        status = Text(metric["status"], style=_STATUS.get(metric["status"], ""))
+        table.add_row(metric["name"], value, status, safe(metric["detail"]))
     screen.print(safe(f"last {result['hours']:g} hours", "dim"))
     screen.print(table)
     screen.print(Text("overall "), Text(result["overallStatus"], style=_STATUS.get(result["overallStatus"], "")))
     next_steps(answer, screen)
 
 
+def list_(answer: Answer) -> None:
+    """Of each memory a line with what is known of it, id first, and its text."""
+    screen = console()
+    result: Any = answer.result
+    if not result["memories"]:
+        screen.print(safe("no memory is like that", "yellow"))
+    for row in result["memories"]:
+        line = safe(row["id"], "bold")
+        for value, style in ((row["at"][:10], ""), (row["category"], "cyan"), (_about(row), "dim")):
+            if value:
+                line.append("  ").append_text(safe(value, style))
+        screen.print(line)
+        style = "" if row["verdict"] == "allow" else _VERDICTS.get(row["verdict"], "")
+        screen.print(Padding(safe(" ".join(row["observation"].split()), style), (0, 0, 1, 4)))
+    first = (result["page"] - 1) * result["limit"]
+    if result["count"]:
+        screen.print(safe(f"{first + 1} to {first + result['count']} of {result['found']}", "dim"))
+    next_steps(answer, screen)
+
+
+def _about(row: dict[str, Any]) -> str:
+    """What tells a memory from others, in a few words."""
+    words = [row["verdict"] if row["verdict"] != "allow" else "", *(name for name in _OWN_TAGS if row[name])]
+    words += ["forgotten" if row["forgotten"] else ""]
+    words += [f"superseded by {row['supersededBy']}" if row["supersededBy"] else ""]
+    words += [*(f"#{tag}" for tag in row["tags"] if tag not in _OWN_TAGS), row["project"]]
+    return " · ".join(filter(None, words))
+
+
+def changed(answer: Answer) -> None:
+    """The memory as it is now."""
+    screen = console()
+    result: Any = answer.result
+    screen.print(safe(result["observation"]))
+    rows: dict[str, object] = {"id": result["id"]}
+    if not result["changed"]:
+        rows["changed"] = safe("nothing: it was so before", "dim")
+    if "superseded" in result:
+        rows["instead of"] = result["superseded"]["observation"]
+    if result.get("before", result["observation"]) != result["observation"]:
+        rows["it said"] = result["before"]
+    if result.get("merged"):
+        rows["merged"] = "a memory said so already: it took the place"
+    rows["forgotten"] = result.get("takenOut")
+    if result["verdict"] != "allow":
+        rows["gate"] = _warned(f"{result['verdict']}: {result.get('reason', '')}")
+    rows |= {"hint": _warned(result.get("hint")), "category": result["category"], "tags": plain(result["tags"])}
+    _told({**rows, "redacted": _warned(result.get("redacted"))}, answer, screen)
+
+
 def show(answer: Answer) -> None:
-    """The text, what is known of it, and what it said before."""
+    """The text, what is known of it, and what it said before; of a tool call the lines of it that are kept."""
     screen = console()
     result: Any = answer.result
     if "passage" in result:
-        _call(screen, result)
+        screen.print(safe(result["place"], "bold"))
+        known = ("id", "project", "client", "at", "outcome", "error", "command")
+        screen.print(pairs({name: safe(str(result[name])) for name in known if result[name]}))
+        if result["passage"]:
+            screen.print(safe("lines in which names stand first in the session", "bold cyan"))
+            screen.print(safe(result["passage"]))
         next_steps(answer, screen)
         return
     screen.print(_verdict(result["verdict"]), safe(result["observation"]))
     if result["forgotten"]:
         screen.print(safe("forgotten: no search finds it", "bold yellow"))
-    screen.print(
-        pairs({name: value for name, value in result.items() if name not in _UNSHOWN and value not in ("", [], None)})
-    )
+    shown = {name: value for name, value in result.items() if name not in _UNSHOWN and value not in ("", [], None)}
+    screen.print(pairs(shown))
     if result["context"]:
         screen.print(safe("context", "bold cyan"))
         screen.print(safe(result["context"]))
-    if result["history"]:
-        screen.print(safe("it said before", "bold cyan"))
-        screen.print(rows_table(result["history"], ("at", "source", "text")))
-    if result["evidence"]:
-        screen.print(safe("observed in", "bold cyan"))
-        screen.print(rows_table(result["evidence"], ("session", "episodes", "at")))
+    tables = (("it said before", "history", ("at", "source", "text")),
+              ("observed in", "evidence", ("session", "episodes", "at")))  # fmt: skip
+    for title, name, columns in tables:
+        if result[name]:
+            screen.print(safe(title, "bold cyan"))
+            screen.print(rows_table(result[name], columns))
     next_steps(answer, screen)
-
-
-def _call(screen: Console, call: dict[str, Any]) -> None:
-    """A tool call of an archived session: where it stands, and the lines of it that are kept."""
-    screen.print(safe(call["place"], "bold"))
-    known = ("id", "project", "client", "at", "outcome", "error", "command")
-    screen.print(pairs({name: safe(str(call[name])) for name in known if call[name]}))
-    if call["passage"]:
-        screen.print(safe("lines in which names stand first in the session", "bold cyan"))
-        screen.print(safe(call["passage"]))
 
 
 def forget(answer: Answer) -> None:
@@ -159,15 +210,12 @@ def import_(answer: Answer) -> None:
         screen.print(safe("a preview: nothing was stored", "bold yellow"))
     if "form" in result:
         _of_another_tool(screen, result)
-        next_steps(answer, screen)
-        return
-    names = ("lines", "added", "updated", "unchanged", "forgotten", "failed")
-    screen.print(pairs({name: result[name] for name in names if result[name] or name == "lines"}))
-    if result["redacted"]:
-        screen.print(
-            pairs({"redacted": safe(", ".join(f"{k} {n}" for k, n in result["redacted"].items()), "bold yellow")})
-        )
-    first_rows(screen, result["errors"], ("line", "reason"), result["failed"])
+    else:
+        names = ("lines", "added", "updated", "unchanged", "forgotten", "failed")
+        screen.print(pairs({name: result[name] for name in names if result[name] or name == "lines"}))
+        if result["redacted"]:
+            screen.print(pairs({"redacted": _warned(result["redacted"])}))
+        first_rows(screen, result["errors"], ("line", "reason"), result["failed"])
     next_steps(answer, screen)
 
 
@@ -179,10 +227,9 @@ def _of_another_tool(screen: Console, result: dict[str, Any]) -> None:
     rows |= {name: result[name] for name in ("verdicts", "categories", "redacted") if result[name]}
     screen.print(pairs(rows))
     for row in result["first"]:
-        about = f"{row['outcome']}, {row['verdict']}, {row['category']}"
+        about = f"{row['outcome']}, {row['verdict']}, {row['category']}  "
         line = safe(f"{row['where']}  ", "dim")
-        line.append_text(safe(f"{about}  ", _OUTCOMES.get(row["outcome"], "")))
-        line.append_text(safe(row["observation"]))
+        line.append_text(safe(about, _OUTCOMES.get(row["outcome"], ""))).append_text(safe(row["observation"]))
         screen.print(line)
     more = sum(result[name] for name in _OUTCOMES) - len(result["first"])
     if more:
@@ -197,19 +244,19 @@ def archive(answer: Answer) -> None:
     screen = console()
     result: Any = answer.result
     rows: dict[str, object] = {
-        "transcripts": result["transcripts"],
         "of": result["agents"],
         "unchanged": result["unchanged"],
         "episodes added": result["episodes"]["added"],
         "tool calls added": result["calls"],
         "episodes updated": result["episodes"]["updated"],
-        "read": size(result["bytes"]),
+        "read": size(result["bytes"]) if result["bytes"] else 0,
         "bad lines": result["badLines"],
         "subagents left out": result["subagents"],
         "in excluded folders, left out": result["excluded"],
         "contextual index": _index(result["index"]) if "index" in result else "",
     }
-    screen.print(pairs({name: value for name, value in rows.items() if value or name == "transcripts"}))
+    shown = {name: value for name, value in rows.items() if value}
+    screen.print(pairs({"transcripts": result["transcripts"], **shown}))
     if result["skipped"]:
         screen.print(safe("left out", "bold yellow"))
         first_rows(screen, result["skipped"], ("path", "reason"), result["skippedCount"])
@@ -241,21 +288,21 @@ def observe(answer: Answer) -> None:
     """How much was read, what came of it, and what is left."""
     screen = console()
     result: Any = answer.result
-    if result.get("detached"):
-        screen.print(safe(f"session {result['session']} is observed in the background"))
-    elif result["unchanged"]:
-        screen.print(safe("nothing was said since the last time", "dim"))
-    else:
-        noted, left = result["observations"], result["left"]
-        rows: dict[str, object] = {
-            "session": result["session"],
-            "turns": result["turns"],
-            "observations": f"{plain(noted['added'])} new, {plain(noted['merged'])} said before",
-            "verdicts": noted["byVerdict"],
-            "tokens": f"about {plain(result['tokens'])}",
-        }
-        if left["turns"]:
-            budget = {"tokens": "observe.max_tokens", "seconds": "observe.seconds"}.get(left["reason"], "the budget")
-            rows["left"] = safe(f"{plain(left['turns'])} turns, since {budget} is used", "yellow")
-        screen.print(pairs(rows))
-    next_steps(answer, screen)
+    if result.get("detached") or result["unchanged"]:
+        is_running = result.get("detached")
+        told = f"session {result['session']} is observed in the background" if is_running else ""
+        screen.print(safe(told or "nothing was said since the last time", "" if is_running else "dim"))
+        next_steps(answer, screen)
+        return
+    noted, left = result["observations"], result["left"]
+    rows: dict[str, object] = {
+        "session": result["session"],
+        "turns": result["turns"],
+        "observations": f"{plain(noted['added'])} new, {plain(noted['merged'])} said before",
+        "verdicts": noted["byVerdict"],
+        "tokens": f"about {plain(result['tokens'])}",
+    }
+    if left["turns"]:
+        budget = _BUDGETS.get(left["reason"], "the budget")
+        rows["left"] = safe(f"{plain(left['turns'])} turns, since {budget} is used", "yellow")
+    _told(rows, answer, screen)

@@ -23,11 +23,7 @@ _UTF8_BYTES = 4  # the most that one character takes
 
 
 def run(options: dict[str, Any]) -> Answer:
-    """Store the text, or what stdin holds when it is `-`.
-
-    Raises:
-        Failure: EMPTY_TEXT, TEXT_TOO_LONG, MEMORY_INVALID_ARGS, or what the store says.
-    """
+    """Store the text, or what stdin holds when it is `-`."""
     if options["for_all"] and options["project"]:
         raise usage("MEMORY_INVALID_ARGS", "--project and --global exclude each other", "give one of them")
     settings = config.load()
@@ -61,11 +57,7 @@ def run(options: dict[str, Any]) -> Answer:
 
 
 def note(options: dict[str, Any]) -> Answer:
-    """Keep the text as an observation with the tag `note`, its category told by its words.
-
-    Raises:
-        Failure: as `memory write`.
-    """
+    """Keep the text as an observation with the tag `note`, its category told by its words."""
     tags = ",".join(part for part in ("note", options["tags"]) if part)
     given = {"category": "", "session": "", "project": "", "for_all": False, "type": "observation"}
     written = run({**options, **given, "tags": tags})

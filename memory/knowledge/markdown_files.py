@@ -37,7 +37,6 @@ def below(folder: str, *, until: float | None = None) -> Found:
     A link to a place below the folder leads to nothing new; one that leads out of it is a problem.
 
     Args:
-        folder: a real path.
         until: `time.monotonic()` at which to stop.
     """
     found = Found()

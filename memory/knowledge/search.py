@@ -61,7 +61,6 @@ def search(
         types: only sections of these types; empty for all.
         below: only files below this folder, a real path; "" for all.
         per_file: most sections of one file.
-        now: ms since the epoch.
 
     Raises:
         Failure: KNOWLEDGE_SEARCH_FAILED.

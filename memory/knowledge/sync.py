@@ -97,7 +97,6 @@ def sync_folders(
 
     Args:
         prune: whether the sections of a kept folder that has vanished, or is empty, are removed.
-        now: ms since the epoch.
         started: called with the number of files; `progress` with the number done since.
 
     Raises:

@@ -33,10 +33,6 @@ class TurnNote:
 def store(db: apsw.Connection, note: TurnNote, *, now: int, vectors: bool) -> tuple[str, list[str]]:
     """Keep a note; returns its id and the kinds of secrets that were taken out. One of the same turn is replaced.
 
-    Args:
-        now: ms since the epoch.
-        vectors: whether sqlite-vec is loaded.
-
     Raises:
         Failure: what the store says; nothing was changed.
     """

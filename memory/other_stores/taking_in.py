@@ -151,7 +151,6 @@ def take_in(
         form: one of READERS.
         reading: the store as it is, for a preview; None where there is none yet.
         writing: opens the store; None for a preview, which stores nothing.
-        now: ms since the epoch.
         progress: told how many pieces are done.
 
     Raises:

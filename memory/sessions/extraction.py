@@ -6,14 +6,11 @@ The keys and bounds are the mirrored CLI's; which line counts as what is told by
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from core import words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from memory.sessions.transcript import Line, Transcript
+from memory.sessions.transcript import Line, Transcript
 
 BEFORE, AFTER = 4, 10
 """Lines around one that matches, which belong to it."""

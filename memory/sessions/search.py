@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import apsw
 
 from clients import registry
 from core import clock
+from core.config import Config
+from core.records import Hit
 from core.store.sessions import session_rows, turn_rows
 from memory.sessions.transcript import folder_key
 from recall import engine, snippet
 from recall.query import Query
-
-if TYPE_CHECKING:
-    import apsw
-
-    from core.config import Config
-    from core.records import Hit
 
 SNIPPETS = 3
 SNIPPET_CHARS = 500
@@ -37,7 +35,6 @@ def search(
     """The sessions that bear on a query, best first: `found`, `searched` and the `hits`.
 
     Args:
-        limit: most sessions.
         client: only those of this client; "" or `all` for any.
         machine: the name of this one, for the hits.
 

@@ -6,21 +6,17 @@ Read from the store, not from the client's file: redacted, bounded, and there wh
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import apsw
 
 from core import clock, shell_command
 from core.errors import Failure
+from core.records import Call
 from core.redaction.names import MARK
 from core.store.sessions import call_rows, session_rows, turn_rows
 from memory.archive import transcript_files
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import apsw
-
-    from core.records import Call
 
 MOST_LINES = 20_000
 """The last of a session; a longer one is cut at its head."""

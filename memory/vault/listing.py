@@ -26,14 +26,10 @@ def entries(vault: str, section: str) -> list[Any]:
 
 
 def folders(vault: str) -> list[dict[str, Any]]:
-    """The vault and its folders, two deep, by path: each relative to the vault, and how deep. No hidden ones, no links.
-
-    Args:
-        vault: its real path.
-    """
-    found = [{"path": ".", "depth": 0}]
+    """The vault (a real path) and its folders, two deep, each with how deep it lies. No hidden ones, no links."""
+    found: list[dict[str, Any]] = [{"path": ".", "depth": 0}]
     for first in filter(os.path.isdir, _below(vault)):
-        found += [{"path": os.path.relpath(first, vault), "depth": 1}]
+        found.append({"path": os.path.relpath(first, vault), "depth": 1})
         found += [{"path": os.path.relpath(one, vault), "depth": 2} for one in filter(os.path.isdir, _below(first))]
     return found
 

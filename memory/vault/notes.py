@@ -152,8 +152,6 @@ def by_words(vault: str, query: str, *, limit: int, seconds: float) -> Searched:
     A word counts wherever it stands, also inside another. Notes with less than half of the words are left out.
 
     Args:
-        vault: a real path.
-        limit: most hits.
         seconds: after which no further note is read.
     """
     until = time.monotonic() + seconds

@@ -68,7 +68,6 @@ def inside(vault: str, reference: str) -> str | None:
     """The real path that a reference names inside the vault, whether anything is there or not; None for one outside.
 
     Args:
-        vault: its real path.
         reference: relative to the vault, absolute, or beginning with `~`; `~/Vault` is the vault wherever it lies.
     """
     parts = reference.split("/")

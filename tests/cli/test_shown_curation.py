@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from terminal import drawn, styles
 
-from cli.memory import curate_view, purge
+from cli.memory import purge
 from cli.memory import view as memory
 from cli.recall import explain_view
 from cli.store import prune
@@ -46,15 +46,15 @@ SCORED: dict[str, Any] = {
 
 def test_a_page_of_memories() -> None:
     result = {"memories": [ROW, {**ROW, "verdict": "hold"}], "page": 3, "limit": 20, "count": 2, "found": 42}
-    assert drawn(curate_view.list_, result, STEP) == [
+    assert drawn(memory.list_, result, STEP) == [
         "m1  2026-09-21  ops", "    it retries", "",
         "m1  2026-09-21  ops  hold", "    it retries", "",
         "41 to 42 of 42", SHOWN_STEP,
     ]  # fmt: skip
-    assert styles(curate_view.list_, result)["it retries"] == "yellow"
-    assert "it retries" not in styles(curate_view.list_, {**result, "memories": [ROW]})
+    assert styles(memory.list_, result)["it retries"] == "yellow"
+    assert "it retries" not in styles(memory.list_, {**result, "memories": [ROW]})
     none = {"memories": [], "page": 1, "limit": 20, "count": 0, "found": 0}
-    assert drawn(curate_view.list_, none, STEP) == ["no memory is like that", SHOWN_STEP]
+    assert drawn(memory.list_, none, STEP) == ["no memory is like that", SHOWN_STEP]
 
 
 @pytest.mark.parametrize(
@@ -68,18 +68,18 @@ def test_a_page_of_memories() -> None:
 )
 def test_what_tells_a_memory_from_others(about: dict[str, Any], told: str) -> None:
     result = {"memories": [{**ROW, **about}], "page": 1, "limit": 20, "count": 1, "found": 1}
-    assert drawn(curate_view.list_, result)[0] == f"m1  2026-09-21  ops  {told}"
+    assert drawn(memory.list_, result)[0] == f"m1  2026-09-21  ops  {told}"
 
 
 def test_a_changed_memory() -> None:
     rows = ["category  ops", "tags      a, b"]
-    assert drawn(curate_view.changed, CHANGED, STEP) == ["it retries", "id        m1", *rows, SHOWN_STEP]
-    assert drawn(curate_view.changed, {**CHANGED, "before": b"it retries".decode()})[1:] == ["id        m1", *rows]
+    assert drawn(memory.changed, CHANGED, STEP) == ["it retries", "id        m1", *rows, SHOWN_STEP]
+    assert drawn(memory.changed, {**CHANGED, "before": b"it retries".decode()})[1:] == ["id        m1", *rows]
     much = {
         **CHANGED, "changed": False, "superseded": {"observation": "it did not"}, "before": "it tried", "merged": True,
         "takenOut": ["m9"], "verdict": "hold", "reason": "a wish", "hint": "say how", "redacted": ["email", "key"],
     }  # fmt: skip
-    assert drawn(curate_view.changed, much)[1:] == [
+    assert drawn(memory.changed, much)[1:] == [
         "id          m1",
         "changed     nothing: it was so before",
         "instead of  it did not",
