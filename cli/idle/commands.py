@@ -6,6 +6,8 @@ from cli.parameter import SESSION, TOKENS, WINDOW, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 _CODE = "IDLE_INVALID_ARGS"
+_USED = "context usage, 0 to 100 (default the last known)"
+_LONG = "how long (default compaction.idle_trigger_minutes)"
 
 COMMANDS: tuple[Command, ...] = (
     Command(
@@ -14,26 +16,10 @@ COMMANDS: tuple[Command, ...] = (
         "Call it at the end of a turn: from then on the session is idle. Replaces its timer.",
         (
             SESSION,
-            P(
-                "percent",
-                ("--percent",),
-                "context usage, 0 to 100 (default the last known)",
-                kind="number",
-                low=0,
-                high=1000,
-                metavar="P",
-            ),
+            P("percent", ("--percent",), _USED, kind="number", low=0, high=1000, metavar="P"),
             TOKENS,
             WINDOW,
-            P(
-                "minutes",
-                ("--minutes",),
-                "how long (default compaction.idle_trigger_minutes)",
-                kind="whole",
-                low=1,
-                high=525_600,
-                metavar="N",
-            ),
+            P("minutes", ("--minutes",), _LONG, kind="whole", low=1, high=525_600, metavar="N"),
             P("agent", ("--agent",), "which agent runs it (default the one last known)"),
             P("cwd", ("--cwd",), "where it runs (default the folder last known)", metavar="DIR", file=True),
         ),

@@ -11,7 +11,6 @@ from clients import registry
 from core import clock, config, files, project
 from core.errors import usage
 from core.store import sqlite
-from core.store.sqlite import apsw
 from session.session_report import listing, one_session
 from session.session_report import report as reports
 from session.state import state_file
@@ -31,17 +30,14 @@ def list_(options: dict[str, Any]) -> Answer:
     client, hours = options["client"] or "", options["hours"]
     if client and client not in registry.CLIENTS:
         raise usage(CODE, f"there is no client {client[:40]!r}", f"give --client {registry.either(registry.CLIENTS)}")
-    try:
-        rows, count = listing.sessions(
-            sqlite.open_reading(),
-            config.load(),
-            limit=options["limit"],
-            project=options["project"] or "",
-            client=client,
-            since=0 if hours is None else int(clock.now_ms() - hours * clock.HOUR_MS),
-        )
-    except apsw.Error as error:
-        raise sqlite.as_failure(error) from None
+    rows, count = listing.sessions(
+        sqlite.open_reading(),
+        config.load(),
+        limit=options["limit"],
+        project=options["project"] or "",
+        client=client,
+        since=0 if hours is None else int(clock.now_ms() - hours * clock.HOUR_MS),
+    )
     actions: list[NextAction] = []
     if rows:
         about = {"description": "its id, or its beginning", "value": rows[0]["sessionId"], "required": True}
@@ -58,16 +54,13 @@ def show(options: dict[str, Any]) -> Answer | int:
     given, how = (options["id"] or "").strip(), "given"
     if not given:
         given, how = session_around(), "environment"
-    try:
-        db = sqlite.open_reading()
-        given = state_file.identity(given) if given else ""
-        if given and (how == "given" or listing.is_known(db, given)):
-            session = listing.meant(db, given)
-        else:
-            session, how = listing.newest(db, project.name_of(files.current_folder()))
-        found = one_session.of_session(db, session, config.load())
-    except apsw.Error as error:
-        raise sqlite.as_failure(error) from None
+    db = sqlite.open_reading()
+    given = state_file.identity(given) if given else ""
+    if given and (how == "given" or listing.is_known(db, given)):
+        session = listing.meant(db, given)
+    else:
+        session, how = listing.newest(db, project.name_of(files.current_folder()))
+    found = one_session.of_session(db, session, config.load())
     result = {**found, "chosen": how, "full": bool(options["full"])}
     if options["html"] or options["to"] is not None:
         from cli.session_report import view
@@ -86,10 +79,7 @@ def report(options: dict[str, Any]) -> Answer | int:
     Raises:
         Failure: PAGE_NOT_WRITTEN, or what the store says.
     """
-    try:
-        found = reports.of_all(sqlite.open_reading(), hours=options["hours"], now=clock.now_ms())
-    except apsw.Error as error:
-        raise sqlite.as_failure(error) from None
+    found = reports.of_all(sqlite.open_reading(), hours=options["hours"], now=clock.now_ms())
     hours = f"{found['hours']:g}"
     if options["html"] or options["to"] is not None:
         from cli.session_report import view

@@ -175,54 +175,6 @@ def test_whether_to_compact() -> None:
     assert styles(compaction.decide, result)[why_not] == "bold green"
 
 
-def test_what_would_be_compacted() -> None:
-    assert drawn(compaction.prepare, PREPARED, STEP) == [
-        "keep from                   e7",
-        "messages to summarize       2",
-        "messages of the split turn  1",
-        "tokens before               190,000",
-        "previous summary            yes",
-        "a part is missing: line 3",
-        SHOWN_STEP,
-    ]
-    nothing = {**PREPARED, "reason": "empty", "firstKeptEntryId": None, "isSplitTurn": False, "previousSummary": ""}
-    assert drawn(compaction.prepare, {**nothing, "problems": []}) == [
-        "nothing to compact: nothing was said",
-        "keep from              –",
-        "messages to summarize  2",
-        "tokens before          190,000",
-        "previous summary       no",
-    ]
-
-
-def test_the_first_twenty_files_of_a_session() -> None:
-    names = [f"f{number}" for number in range(21)]
-    ops = {"read": names, "modified": names[:20], "other": []}
-    shown = drawn(compaction.prepare, {**PREPARED, "fileOps": ops, "problems": []})[5:]
-    assert [line.split()[-1] for line in shown] == [*names[:20], "more", *names[:20]]
-    assert shown[20].strip() == "and 1 more"
-    assert shown[0].startswith("files read") and shown[21].startswith("files modified")
-
-
-def test_the_text_and_the_way_that_is_left() -> None:
-    text = {"text": "[User]: hi", "problems": ["p"]}
-    assert drawn(compaction.serialize, text) == ["[User]: hi", "a part is missing: p"]
-    result: dict[str, Any] = {
-        "from": "a", "to": "b", "commonAncestorId": None, "branchEntries": 1200, "entries": [1, 2], "tokens": 1100,
-        "budget": 2000, "fileOps": {"read": ["f"]}, "summary": "what was done", "problems": ["p"],
-    }  # fmt: skip
-    rows = [
-        "from                 a",
-        "to                   b",
-        "common ancestor      –",
-        "entries left behind  1,200",
-        "taken, newest first  2, 1,100 of 2,000 tokens",
-        "files read           f",
-    ]
-    assert drawn(compaction.branch, result) == [*rows, "", "what was done", "a part is missing: p"]
-    assert drawn(compaction.branch, {**result, "summary": "", "problems": []}) == rows
-
-
 def test_a_summary() -> None:
     shown = drawn(compaction.summarize, SUMMARY, STEP)
     assert shown[0].startswith("╭─ summary ─") and shown[1].startswith("│ ## Goal ") and len(shown[0]) == 100
@@ -244,30 +196,8 @@ def test_a_summary() -> None:
         "instead of      190,000",
         "files read      1",
         "files modified  0",
-        "the model's summary of the turn was not used: no credit",
-        "p",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("ms", "shown"), [(-1, "0 s"), (999, "0 s"), (1000, "1 s"), (119_999, "119 s"), (120_000, "2 min")]
-)
-def test_when_a_session_is_due(ms: int, shown: str) -> None:
-    result = {"scheduled": True, "sessionId": "s", "dueAt": NOW_MS + ms, "ratio": 0.456, "threshold": 0.5}
-    assert drawn(idle.scheduled, result, STEP) == [
-        f"s is compacted in {shown}.",
-        "context    46 %",
-        "threshold  50 %",
-        SHOWN_STEP,
-    ]
-
-
-def test_a_session_without_a_timer() -> None:
-    result = {"scheduled": False, "reason": "below-threshold", "ratio": None, "threshold": 0.5}
-    assert drawn(idle.scheduled, result) == [
-        "No timer: its context is not full enough.",
-        "context    unknown",
-        "threshold  50 %",
+        "not used        the model's summary of the turn: no credit",
+        "a part is missing: p",
     ]
 
 
@@ -296,23 +226,6 @@ def test_the_timers() -> None:
         SHOWN_STEP,
     ]
     assert drawn(idle.timers, {"timers": []}, STEP) == ["No timer."]
-
-
-def test_a_run() -> None:
-    sessions = [
-        {"sessionId": "s1", "outcome": "skipped", "reason": "below-threshold"},
-        {"sessionId": "s2", "outcome": "completed", "ms": 1234},
-    ]
-    result = {"sessions": sessions, "completed": 1200, "failed": 0, "cancelled": 0, "skipped": 1, "timersLeft": 2}
-    assert drawn(idle.ran, result, STEP) == [
-        "skipped s1: its context is not full enough",
-        "completed    1,200",
-        "failed       0",
-        "cancelled    0",
-        "skipped      1",
-        "timers left  2",
-        SHOWN_STEP,
-    ]
 
 
 def test_a_run_as_it_happens() -> None:
