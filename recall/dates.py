@@ -1,4 +1,4 @@
-"""The time that a query names: "yesterday", "last week", "3 days ago", "8 May 2023", "in June", "the latest".
+"""The time that a query names: "yesterday", "last week", "3 days ago", "8 May 2023", "in June".
 
 Imported where a word of the query may name one. Days are those of the user's time zone.
 """
@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import time
 from datetime import date, timedelta
-from math import log
 
 from core.clock import DAY_MS
 from core.words import split
+from recall.trust import Span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_OUTSIDE = 0.7
-"""What is left of the score of a memory of another time. Of .5 to .9 the best on half of LoCoMo's dated questions."""
-_NEAR = 0.85
-_OLDEST_DAYS = 3650.0
 _EPOCH = date(1970, 1, 1)
 _MONTH_NAMES = (
     "", "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
@@ -29,36 +25,10 @@ _SHORT_MONTHS = {"feb": 2, "apr": 4, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "oc
 """Those that mean nothing else."""
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _DAYS_OF = {"day": 1, "days": 1, "week": 7, "weeks": 7, "month": 30, "months": 30, "year": 365, "years": 365}
-_RECENT = frozenset(("latest", "newest", "recent", "recently"))
 _PREPOSITIONS = frozenset(("in", "of", "since", "during", "last", "this", "on", "early", "late", "mid"))
 _NUMBERS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _MOST_DAYS = 400_000
 """What is longer ago is named by no user."""
-
-
-class Span:
-    """A time that a query names, from `start` to `end`; or with no `start` that what is recent is asked for.
-
-    Args:
-        start: ms since the epoch, None for whatever is most recent.
-        slack: days beside it that count for half: who tells of a day does so on the next.
-    """
-
-    __slots__ = ("end", "now", "slack", "start")
-
-    def __init__(self, start: int | None, end: int, now: int, slack: tuple[int, int] = (0, 0)) -> None:
-        self.start, self.end, self.now = start, end, now
-        self.slack = slack
-
-    def factor(self, at: int) -> float:
-        """What is left of the score of a memory of `at` (ms since the epoch): .7 to 1, of an old one .5 to 1."""
-        if self.start is None:
-            days = max(self.now - at, 0) / DAY_MS
-            return 1 - 0.5 * min(log(1 + days) / log(1 + _OLDEST_DAYS), 1.0)
-        if self.start <= at < self.end:
-            return 1.0
-        before, after = self.slack
-        return _NEAR if self.start - before * DAY_MS <= at < self.end + after * DAY_MS else _OUTSIDE
 
 
 def named(query: str, now: int) -> Span | None:
@@ -70,7 +40,7 @@ def named(query: str, now: int) -> Span | None:
     words = split(query)
     zone = (time.localtime(now / 1000).tm_gmtoff or 0) * 1000
     today = _EPOCH + timedelta(milliseconds=now + zone)
-    for at, word in enumerate(words):
+    for at in range(len(words)):
         try:
             days = _relative(words, at, today) or _absolute(words, at, today)
         except (ValueError, OverflowError):  # 31 February, or before the year 1
@@ -79,8 +49,6 @@ def named(query: str, now: int) -> Span | None:
             first, last, slack = days
             start, end = ((day - _EPOCH).days * DAY_MS - zone for day in (first, last + timedelta(1)))
             return Span(start, end, now, slack)
-        if word in _RECENT or (word == "last" and words[at + 1 : at + 2] == ["time"]):
-            return Span(None, now, now)
     return None
 
 

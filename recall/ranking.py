@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from core.records import CandidateSource, Filters, Traits
     from recall.contextual_vectors import Question
-    from recall.dates import Span
     from recall.scope import Scope
 
     Ranked = tuple[float, float, float, Traits]
@@ -19,19 +18,30 @@ if TYPE_CHECKING:
 
 
 _TIME_WORDS = frozenset(
-    "ago april august december february january july june last latest march may monday newest november october on past"
-    " previous recent recently saturday september sunday this thursday today tuesday wednesday friday yesterday"
-    " jan feb mar apr jun jul aug sep oct nov dec".split()
+    "ago today yesterday week month year days weeks months years monday tuesday wednesday"
+    " thursday friday saturday sunday january february april june july august september october november december"
+    " feb apr jun jul aug sep oct nov dec".split()
 )
+_RECENT = frozenset(("latest", "newest", "recent", "recently"))
+_BEFORE_MONTHS = frozenset(("in", "of", "since", "during", "last", "this", "on", "early", "late", "mid"))
 
 
-def time_named(query: str, now: int) -> Span | None:
-    """The time that a query names; what reads it is imported where a word may name one."""
-    if not any(word in _TIME_WORDS or (len(word) == 4 and word.isdigit()) for word in words.split(query)):
-        return None
-    from recall import dates
+def time_named(query: str, now: int) -> trust.Span | None:
+    """The time that a query names; what reads a calendar is imported where a word may name a day."""
+    before = ""
+    for word in words.split(query):
+        if word in _RECENT or (before, word) == ("last", "time"):
+            return trust.Span(None, now, now)
+        is_month = word in ("may", "march") and (before in _BEFORE_MONTHS or before[:1].isdigit())
+        is_number = word[:1].isdigit() and ((len(word) == 4 and word[:2] in ("19", "20")) or before in ("may", "march"))
+        if word in _TIME_WORDS or is_month or is_number:
+            from recall import dates
 
-    return dates.named(query, now)
+            found = dates.named(query, now)
+            if found is not None:
+                return found
+        before = word
+    return None
 
 
 class Ranking:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from core.clock import DAY_MS, iso, parse_iso
 from recall import dates, trust
+from recall.ranking import time_named
 
 HARBOUR = "the harbour crane was painted {} and the gate of the lock was oiled as well"
 
@@ -105,7 +106,7 @@ NOW = day("2026-11-22T15:00:00Z")
     ],
 )  # fmt: skip
 def test_times_are_read(query: str, start: str, end: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    span = dates.named(query, NOW)
+    span = time_named(query, NOW)
     assert span is not None
     assert (span.start, span.end) == (day(start), day(end))
 
@@ -142,7 +143,7 @@ def test_a_day_counts_and_those_beside_it_for_half() -> None:
 
 
 def test_what_is_recent_is_asked_for() -> None:
-    span = dates.named("the most recent decision", NOW)
+    span = time_named("the most recent decision", NOW)
     assert span is not None
     assert [round(span.factor(NOW - days * DAY_MS), 2) for days in (0, 1, 30, 365, 3650, 9999)] == [
         1.0, 0.96, 0.79, 0.64, 0.5, 0.5,
@@ -151,7 +152,7 @@ def test_what_is_recent_is_asked_for() -> None:
 
 @given(st.text(max_size=60), st.integers(0, 4_000_000_000_000))
 def test_any_query_is_read(query: str, now: int) -> None:
-    span = dates.named(query, now)
+    span = time_named(query, now)
     if span is not None:
         assert 0.5 <= span.factor(now) <= 1.0
         assert span.start is None or span.start < span.end
