@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from core import clock, project
+from core.errors import Failure
 from core.store import documents, sqlite
-from core.store.sessions import session_rows
-from otel import log
+from otel import spool
 from otel.event import new_event, query_excerpt
 from recall import engine
 
@@ -59,6 +59,8 @@ class RecordedRecall:
         if not given or self._db is None:
             return ""
         try:
+            from core.store.sessions import session_rows
+
             return session_rows.whole_id(self._db, given)
         except sqlite.StoreError as error:
             raise sqlite.as_failure(error) from None
@@ -76,10 +78,13 @@ class RecordedRecall:
         if found or self._db is None or not named:
             return found
         try:
-            known = [*documents.projects(self._db), *session_rows.projects(self._db)]
+            if any(project.same(named, one) for one in documents.projects(self._db)):
+                return named
+            from core.store.sessions import session_rows
+
+            return named if any(project.same(named, one) for one in session_rows.projects(self._db)) else ""
         except sqlite.StoreError as error:
             raise sqlite.as_failure(error) from None
-        return named if any(project.same(named, one) for one in known) else ""
 
     def ask(self, query: Query, *, now: int) -> RecallResult:
         """One recall.
@@ -122,10 +127,24 @@ class RecordedRecall:
         return result
 
     def save(self, *, counting: bool = False) -> None:
-        """Store the events where that is possible; with `counting`, also that the hits were recalled."""
-        recalled = self._recalled if counting else []
-        log.try_append(self._db, self._events, self._config, recalled=recalled, now=clock.now_ms())
+        """Keep the events where the next hook or search of the log takes them in, else in the store, where it can be.
+
+        Args:
+            counting: note in the store that the hits were recalled.
+        """
+        if self._events and not spool.keep(self._events):
+            from otel import log
+
+            log.store_waiting()
+            log.try_append(self._db, self._events, self._config)
         self._events.clear()
+        if counting and self._recalled and self._db is not None:
+            try:
+                sqlite.be_durable(self._db, False, busy_ms=self._config.whole("otel.busy_ms"))
+                with sqlite.transaction(self._db):
+                    documents.count_recall(self._db, self._recalled, clock.now_ms())
+            except Failure:  # the answer is there all the same
+                pass
 
     def _add(self, action: str, now: int, about: dict[str, Any], **more: Any) -> None:
         self._events.append(new_event(action, component=_COMPONENT, metadata=about, now=now, **more))

@@ -136,13 +136,15 @@ def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
 
 def _query(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRecall) -> Callable[[str], Query]:
     """Makes the query of a text with what the options say."""
+    from recall.by_name import query_names
     from recall.query import Query
 
     project, session = options["project"] or "", recalls.session_meant(options["session"] or "")
     prefer = "" if options["everywhere"] or project or session else recalls.preferred(_here())
-    own, raw = session_around(), bool(options["raw"] or options["verbatim"])
+    raw = bool(options["raw"] or options["verbatim"])
 
     def asked(text: str) -> Query:
+        own = session_around() if query_names.units_of(text) else ""  # it reads what each client calls its session
         return Query(
             text, limit=options["limit"], min_score=options["min_score"], budget=options["budget"],
             category=options["category"] or "", collections=names, tags=options["tag"], session=session,

@@ -10,7 +10,6 @@ from math import log
 
 from core.store import documents
 from core.store.layout import COLLECTION_SHIFT, COLLECTIONS, row_range
-from core.store.sessions import segments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class LocalCandidates:
 
     def around(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
         """See `core.records.CandidateSource`."""
-        return segments.around(self._db, rowids, [_quoted(term) for term in terms]) if self.segments() else {}
+        return _around(self._db, rowids, [_quoted(term) for term in terms])
 
     def weights(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[str, dict[int, float]]:
         """See `core.records.CandidateSource`."""
@@ -94,7 +93,7 @@ class LocalCandidates:
 
     def segments(self) -> int:
         """See `core.records.CandidateSource`."""
-        return segments.count(self._db)
+        return int(self._db.execute("SELECT max(rowid) FROM segment").get or 0)
 
     def documents(self, rowids: Sequence[int]) -> list[Document]:
         """See `core.records.CandidateSource`."""
@@ -230,6 +229,49 @@ class LocalCandidates:
             )
             found += [(float(distance), int(rowid)) for distance, rowid in rows]
         return [rowid for _, rowid in sorted(found)]
+
+
+def _around(db: apsw.Connection, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
+    """What the segments around episodes say of a query: BM25, and the share of the query's weight that they cover.
+
+    Both are 0 for a segment without a match; documents without a segment are left out. A term weighs as much as the
+    best of these segments scores for it, which is about its idf.
+
+    Args:
+        terms: each an expression of the lexical index.
+    """
+    base, last = row_range("episodes")
+    episodes = [rowid for rowid in rowids if base <= rowid <= last]
+    if not episodes:
+        return {}
+    marks = ", ".join("?" * len(episodes))
+    placed = {
+        int(rowid): int(segment)
+        for rowid, segment in db.execute(
+            "SELECT rowid, (SELECT rowid FROM segment WHERE session_id = document.session_id"
+            f" AND first <= document.rowid ORDER BY first DESC LIMIT 1) FROM document WHERE rowid IN ({marks})",
+            episodes,
+        )
+        if segment is not None
+    }
+    if not placed:
+        return {}
+    wanted = tuple(set(placed.values()))
+    query = (
+        "SELECT rowid, -bm25(segment_lexicon) FROM segment_lexicon WHERE segment_lexicon MATCH ?"
+        f" AND +rowid IN ({', '.join('?' * len(wanted))})"
+    )
+    scores = dict.fromkeys(wanted, 0.0)
+    covered = dict.fromkeys(wanted, 0.0)
+    total = 0.0
+    for term in terms:
+        found = [(int(segment), max(float(score), 0.0)) for segment, score in db.execute(query, (term, *wanted))]
+        weight = max((score for _, score in found), default=0.0)
+        total += weight
+        for segment, score in found:
+            scores[segment] += score
+            covered[segment] += weight
+    return {rowid: (scores[segment], covered[segment] / total if total else 0.0) for rowid, segment in placed.items()}
 
 
 def cosines(db: apsw.Connection, number: int, rowids: Sequence[int], vector: bytes) -> dict[int, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from core.names import is_file
-from recall import snippet
 from recall.by_name import session_calls
 from recall.by_name.query_names import QueryNames, units_of
 
@@ -130,6 +129,8 @@ class ByName:
             elif document is not None:
                 hit = document
                 if room is not None and len(hit["observation"]) > room:
+                    from recall import snippet
+
                     hit = {**hit, "observation": snippet.around(hit["observation"], wanted, room)}
             hits.append(hit)
             if left is not None:

@@ -5,9 +5,9 @@ Hot path. A call is known as `call:<session>:<number>`; what was said in the ses
 
 from __future__ import annotations
 
-from core import clock, ids, shell_command, words
-from core.store.sessions import call_rows, session_rows
-from recall import hit, snippet
+from core import clock, ids, words
+from core.store.sessions import call_rows
+from recall import hit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from recall.scope import Scope
 
 COLLECTION = "calls"
+CUT = "…"
 PREFIX = "call:"
 LEAST_ROOM = 60
 _PLACE_CHARS = 110
@@ -138,7 +139,9 @@ def text_of(call: Found, wanted: Sequence[str], room: int) -> str:
         own.insert(0, command)
     left = max(room - len(where) - 2, LEAST_ROOM)
     if left < len(first) <= _LONGEST_COMMAND:
-        left = len(first) + 2 * len(snippet.CUT)
+        left = len(first) + 2 * len(CUT)
+    from recall import snippet
+
     shown = snippet.around("\n".join(dict.fromkeys(own)), wanted, left)
     return f"{where}: {shown}" if shown else where
 
@@ -148,8 +151,10 @@ def place(call: Found) -> str:
     about = call["file"] or " ".join(call["command"].split())
     most = _PLACE_CHARS if call["file"] else _HEAD_CHARS
     if len(about) > most:
-        about = snippet.CUT + about[1 - most :] if call["file"] else about[: most - 1] + snippet.CUT
+        about = CUT + about[1 - most :] if call["file"] else about[: most - 1] + CUT
     head = f"{call['tool']} {about}".strip()
+    from core import shell_command
+
     came = shell_command.told(call["command"], call["outcome"])
     outcome = f", {came}" if came == "failed" or (came and not call["file"]) else ""
     return f"{head} (session {ids.shown(call['session'])}, prompt {call['prompt']}, call {call['number']}{outcome})"
@@ -168,10 +173,14 @@ def view(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
         identifier.startswith(PREFIX) and colon and number.isdecimal() and len(number) < _LONGEST_NUMBER
     ):
         return None
+    from core.store.sessions import session_rows
+
     session = session_rows.whole_id(db, session)
     call = call_rows.one(db, session, int(number))
     if call is None or call["outcome"] == call_rows.FORGOTTEN_CALL:
         return None
+    from core import shell_command
+
     return {
         "id": f"{PREFIX}{session}:{number}", "collection": COLLECTION, "place": place(call), "session": session,
         "client": call["client"], "project": call["project"], "number": call["number"], "prompt": call["prompt"],

@@ -6,7 +6,6 @@ Written with the episodes, in the transaction that moves the transcript's offset
 from __future__ import annotations
 
 from core import json_text, words
-from core.store.sessions import session_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,6 +76,8 @@ def holding_all(db: apsw.Connection, terms: Sequence[str], filters: Filters) -> 
 
 def sessions_holding(db: apsw.Connection, terms: Sequence[str], among: Sequence[str], most: int) -> list[Session]:
     """The first `most` of these sessions, by id, of which a call holds one of the terms; in their order."""
+    from core.store.sessions import session_rows
+
     # `+rowid` reads an index of session and row: to look each row up among the passages takes ten times as long where
     # they are not in memory yet. It is read session by session, and no further than is asked for.
     rows = db.execute(

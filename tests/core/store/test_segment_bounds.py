@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.store import documents, migrations, sqlite
+from core.store import candidates, documents, migrations, sqlite
 from core.store.sessions import segments
 
 TURN = 1_000
@@ -92,7 +92,7 @@ def test_all_that_waits_is_caught_up_with(db: apsw.Connection) -> None:
         say(db, f"what session {number} said", f"s{number}")
     segments.catch_up(db)
     assert db.execute("SELECT count(*) FROM segment_due").get == 0
-    assert segments.count(db) == 17
+    assert indexed(db) == 17
 
 
 def test_what_a_segment_says_of_a_question(db: apsw.Connection) -> None:
@@ -104,13 +104,13 @@ def test_what_a_segment_says_of_a_question(db: apsw.Connection) -> None:
     note = say(db, "the crane has rust", "a", "observations")
     bare = say(db, "boats and nothing else", "b")
     segments.catch_up(db)
-    said = segments.around(db, [crane, rust, stray, note, bare], ['"crane"', '"rust"', '"parrot"'])
+    said = candidates._around(db, [crane, rust, stray, note, bare], ['"crane"', '"rust"', '"parrot"'])
     assert set(said) == {crane, rust, bare}  # what is in no session, and what is no episode, has no segment
     assert said[crane] == said[rust] and said[bare] == (0.0, 0.0)
     score, share = said[crane]
     assert share == pytest.approx(1.0) and score > 0
-    only = segments.around(db, [crane], ['"crane"'])[crane]
-    both = segments.around(db, [crane], ['"crane"', '"rust"'])[crane]
+    only = candidates._around(db, [crane], ['"crane"'])[crane]
+    both = candidates._around(db, [crane], ['"crane"', '"rust"'])[crane]
     assert both[0] > only[0] and both[1] == only[1] == 1.0
 
 
@@ -120,23 +120,20 @@ def test_the_share_is_that_of_the_weights_and_not_of_the_terms(db: apsw.Connecti
         say(db, "boats", f"s{number}")
     common = say(db, "boats", "b")
     segments.catch_up(db)
-    said = segments.around(db, [rare, common], ['"parrot"', '"boats"', '"unknown"'])
+    said = candidates._around(db, [rare, common], ['"parrot"', '"boats"', '"unknown"'])
     assert said[rare][1] == pytest.approx(1.0)
     assert 0 < said[common][1] < 0.5
-    assert segments.around(db, [rare], []) == {rare: (0.0, 0.0)}
-    assert segments.around(db, [], ['"parrot"']) == {}
+    assert candidates._around(db, [rare], []) == {rare: (0.0, 0.0)}
+    assert candidates._around(db, [], ['"parrot"']) == {}
+
+
+def indexed(db: apsw.Connection) -> int:
+    return candidates.LocalCandidates(db, vectors=False).segments()
 
 
 def test_a_session_that_was_not_indexed_yet_has_none(db: apsw.Connection) -> None:
     row = say(db, "boats")
-    assert segments.around(db, [row], ['"boats"']) == {} and segments.count(db) == 0
+    assert candidates._around(db, [row], ['"boats"']) == {} and indexed(db) == 0
     with sqlite.transaction(db):
         assert segments.renew(db, "s") is True and segments.renew(db, "s") is segments.renew(db, "t") is False
-    assert segments.count(db) == 1 and segments.around(db, [row], ['"boats"'])[row][1] == 1.0
-
-
-def test_an_older_store_has_none() -> None:
-    empty = apsw.Connection(":memory:")
-    assert segments.count(empty) == 0
-    fresh = new()
-    assert segments.count(fresh) == 0
+    assert indexed(db) == 1 and candidates._around(db, [row], ['"boats"'])[row][1] == 1.0

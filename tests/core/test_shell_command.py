@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from core import shell_command
 from core.places import place_in, place_of, relative
 from memory.archive import call_draft
-from recall.by_name import work_cards
 from session.inject import work
 
 TYPE_CHECKING = False
@@ -212,22 +211,6 @@ def test_a_long_place_is_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "is_check"),
-    [
-        ("mvn test", True),
-        ("cpplint a", True),
-        ("timeout 60 pytest", True),
-        ("curl x | python3 -c y", False),
-        ("rm -rf build && git commit -m x", False),
-        ("cp a b; mv b c; mkdir d", False),
-        ("gh pr create", False),
-    ],
-)
-def test_a_check_is_what_an_outcome_tells_of(command: str, is_check: bool) -> None:
-    assert work.is_check(command) is is_check
-
-
-@pytest.mark.parametrize(
     ("command", "behind"),
     [
         ("cd web && npm test", "npm test"),
@@ -246,16 +229,6 @@ def call(number: int, command: str) -> Call:
         "session": "s", "number": number, "key": str(number), "prompt": 1, "at": None, "tool": "Bash", "file": "",
         "command": command, "outcome": "ok", "error": "", "passage": "",
     }  # fmt: skip
-
-
-def test_commands_that_are_told_of_do_something() -> None:
-    done = ["cd web && npm test", "git commit -m x", "rm -r out && make"]
-    other = [
-        "git status", "cat a | python3 -", "cat a | head", "x=$(make)", "rm a", "mv a b", "cp a b", "mkdir a",
-        "export A=1", "cd web", "make KEY=[redacted:aws]",
-    ]  # fmt: skip
-    calls = [call(number, command) for number, command in enumerate([*done, *other], 1)]
-    assert {one["command"] for one in work_cards.ranked_commands(calls, 200)} == set(done)
 
 
 @pytest.mark.parametrize(
