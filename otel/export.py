@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from core import clock, files
 from core.errors import Failure
 from core.process import background_jobs
-from core.store import sqlite
+from core.store import events as stored
+from core.store import export_cursor, sqlite
 from otel.otlp import destination
 from otel.otlp.destination import Delivered
 
@@ -34,13 +35,12 @@ def run(config: Config) -> list[Delivered] | None:
         Failure: OTEL_EXPORT_FAILED where a destination did not take everything; OTEL_EXPORT_CONFIG; OTEL_EXPORT_BUSY
             while another process sends; the store's own code.
     """
-    places = _destinations()
-    if not places:
+    places = destination.every()
+    if destination.disabled() or not places:
         return None
     done = _send(config, places)
-    failed = [one for one in done if one.error]
-    if failed:
-        raise _failure(failed, done)
+    if any(one.error for one in done):
+        raise _failure(done)
     return done
 
 
@@ -69,31 +69,26 @@ def follow(config: Config, is_over: Callable[[], bool]) -> Iterator[dict[str, An
     Raises:
         Failure: OTEL_EXPORT_OFF, OTEL_EXPORT_CONFIG. What fails later is a row.
     """
-    places = _destinations()
-    if not places:
+    places = destination.every()
+    if destination.disabled() or not places:
         raise Failure("OTEL_EXPORT_OFF", "OTEL_SDK_DISABLED or the exporters `none` switch it off", "unset them")
-    failures = 0
+    pause_s = _POLL_S
     yield {"following": True, "destinations": [{"signal": one.signal, "endpoint": one.shown} for one in places]}
     while not is_over():
+        failed = False
+        again_at = 0
         try:
-            done = _send(config, places)
+            for one in _send(config, places):
+                if one.sent or one.rejected or one.error:
+                    yield {"ts": clock.iso(clock.now_ms()), **one.shown()}
+                failed |= bool(one.error)
+                again_at = max(again_at, one.again_at)
         except Failure as failure:
-            failures += 1
+            failed = True
             yield {"ts": clock.iso(clock.now_ms()), "error": failure.message, "code": failure.code}
-            time.sleep(_pause_s(failures))
-            continue
-        for one in done:
-            if one.sent or one.rejected or one.error:
-                yield {"ts": clock.iso(clock.now_ms()), **one.shown()}
-        failed = [one for one in done if one.error]
-        failures = failures + 1 if failed else 0
-        asked_s = max((one.again_at - clock.now_ms() for one in failed), default=0) / 1000
-        time.sleep(max(_pause_s(failures), min(asked_s, _LONGEST_PAUSE_S)) if failed else _POLL_S)
-
-
-def _destinations() -> list[Destination]:
-    places = destination.every()
-    return [] if destination.disabled() else places
+        asked_s = (again_at - clock.now_ms()) / 1000
+        time.sleep(min(_LONGEST_PAUSE_S, max(pause_s, asked_s)) if failed else _POLL_S)
+        pause_s = pause_s * 2 if failed else _POLL_S
 
 
 def _send(config: Config, places: Sequence[Destination]) -> list[Delivered]:
@@ -110,9 +105,10 @@ def _send(config: Config, places: Sequence[Destination]) -> list[Delivered]:
 
 def _send_unlocked(config: Config, places: Sequence[Destination], *, due_only: bool = False) -> list[Delivered]:
     db = sqlite.open_reading()
-    if db is None or not destination.any_waiting(db, places):
+    last = stored.last_seq(db) if db is not None else 0
+    reached = {one.destination: one.reached for one in export_cursor.every(db)} if db is not None and last else {}
+    if all(reached.get(place.key, 0) >= last for place in places):
         return [Delivered(place.signal, place.shown) for place in places]
-    db.close()
     db = sqlite.open_writing(busy_ms=config.whole("store.busy_ms"), durable=False)
     from otel.otlp import transfer
 
@@ -124,23 +120,16 @@ def _send_unlocked(config: Config, places: Sequence[Destination], *, due_only: b
         db.close()
 
 
-def _pause_s(failures: int) -> float:
-    return float(min(_LONGEST_PAUSE_S, 2.0 ** min(failures - 1, 6)))
-
-
-def _failure(failed: Sequence[Delivered], done: Sequence[Delivered]) -> Failure:
+def _failure(done: Sequence[Delivered]) -> Failure:
+    failed = [one for one in done if one.error]
     parts = [f"{one.signal} to {one.endpoint}: {one.error} ({one.waiting} events wait)" for one in failed]
     sent = ", ".join(f"{one.signal} {one.sent}" for one in done if one.sent)
     if sent:
         parts.append(f"taken: {sent}")
-    status = failed[0].status
-    fix = "what waits is sent by the next export; "
-    if status in (401, 403):
-        fix += "check OTEL_EXPORTER_OTLP_HEADERS"
-    elif status in (404, 405):
-        fix += "check the path in OTEL_EXPORTER_OTLP_ENDPOINT: /v1/logs and its like are added to it"
-    elif status:
-        fix += "look at the collector's log"
-    else:
-        fix += "start a collector there, or set OTEL_EXPORTER_OTLP_ENDPOINT"
-    return Failure(FAILED, "; ".join(parts), fix)
+    advice = {
+        0: "start a collector there, or set OTEL_EXPORTER_OTLP_ENDPOINT",
+        401: "check OTEL_EXPORTER_OTLP_HEADERS",
+        403: "check OTEL_EXPORTER_OTLP_HEADERS",
+        404: "check the path in OTEL_EXPORTER_OTLP_ENDPOINT: /v1/logs and its like are added to it",
+    }.get(failed[0].status, "look at the collector's log")
+    return Failure(FAILED, "; ".join(parts), f"what waits is sent by the next export; {advice}")

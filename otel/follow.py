@@ -30,8 +30,6 @@ class Follower:
         limit: how many of those at the start.
     """
 
-    __slots__ = ("_asked", "_db", "_faults", "_file", "_last", "_limit", "_seen", "_started")
-
     def __init__(self, asked: EventQuery, limit: int) -> None:
         self._asked = asked
         self._limit = limit
@@ -61,35 +59,34 @@ class Follower:
         self._faults = 0
         self._started = True
         fresh = [event for event in found if event["id"] not in self._seen]
-        for event in fresh:
-            self._seen[event["id"]] = None
-        while len(self._seen) > _REMEMBERED:
-            del self._seen[next(iter(self._seen))]
+        self._seen |= dict.fromkeys(event["id"] for event in fresh)
+        for old in list(self._seen)[:-_REMEMBERED]:
+            del self._seen[old]
         return fresh
 
     def _read(self) -> list[Event]:
-        file = _file_now()
-        if file != self._file or self._db is None:
-            if file != self._file:
-                self._last = 0
-            self._close()
-            self._file = file
-            self._db = sqlite.open_reading() if file is not None else None
-        db = self._db
-        if db is None:
-            return []
-        db.execute("BEGIN")
         try:
-            last = stored.last_seq(db)
+            status = os.stat(sqlite.path())
+        except OSError:
+            self._close()
+            return []
+        if (status.st_dev, status.st_ino) != self._file:
+            self._close()
+            self._file = status.st_dev, status.st_ino
+            self._last = 0
+        self._db = self._db or sqlite.open_reading()
+        if self._db is None:
+            return []
+        self._db.execute("BEGIN")
+        try:
+            last = stored.last_seq(self._db)
             if not self._started:
-                found = stored.newest(db, self._asked, self._limit)[::-1]
-            elif last == self._last:
-                found = []
+                found = stored.newest(self._db, self._asked, self._limit)[::-1]
             else:
                 asked: EventQuery = {**self._asked, "since": 0} if self._last else self._asked
-                found = stored.between(db, asked, self._last, last)
+                found = stored.between(self._db, asked, self._last, last) if last != self._last else []
         finally:
-            db.execute("ROLLBACK")
+            self._db.execute("ROLLBACK")
         self._last = last
         return found
 
@@ -97,11 +94,3 @@ class Follower:
         if self._db is not None:
             self._db.close()
             self._db = None
-
-
-def _file_now() -> tuple[int, int] | None:
-    try:
-        status = os.stat(sqlite.path())
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino

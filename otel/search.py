@@ -30,6 +30,7 @@ MAX_NAMES = 100
 RECENT_MS = 15 * 60_000
 FACETS = ("level", "source", "component", "action")
 ERRORS = ("error", "fatal")
+_SHOWN = ("sessionId", "systemId", "level", "source", "component", "action", "success")
 
 
 def query(
@@ -199,15 +200,14 @@ def _local_pages(queries: Sequence[EventQuery], limit: int, page: int) -> list[P
     if db is not None:
         db.execute("BEGIN")  # the page and the counts are of one moment
     for asked in queries:
-        found: Page = {"found": 0, "events": [], "counts": {name: {} for name in FACETS}}
+        made: Page = {"found": 0, "events": [], "counts": {name: {} for name in FACETS}}
         for *values, number in stored.tally(db, asked) if db is not None else ():
-            found["found"] += number
+            made["found"] += number
             for name, value in zip(FACETS, values, strict=True):
-                counts = found["counts"][name]
-                counts[str(value)] = counts.get(str(value), 0) + number
+                made["counts"][name][value] = made["counts"][name].get(value, 0) + number
         if db is not None and limit:
-            found["events"] = stored.newest(db, asked, limit, (page - 1) * limit)
-        pages.append(found)
+            made["events"] = stored.newest(db, asked, limit, (page - 1) * limit)
+        pages.append(made)
     if db is not None:
         db.execute("COMMIT")
     return pages
@@ -218,13 +218,7 @@ def shown(event: Event) -> dict[str, Any]:
     return {
         "id": event["id"],
         "ts": clock.iso(event["timestamp"]),
-        "sessionId": event["sessionId"],
-        "systemId": event["systemId"],
-        "level": event["level"],
-        "source": event["source"],
-        "component": event["component"],
-        "action": event["action"],
-        "success": event["success"],
+        **{name: event[name] for name in _SHOWN},  # type: ignore[literal-required]
         "duration_ms": event.get("duration_ms"),
         "error": event.get("error"),
         "metadata_keys": list(event["metadata"]),

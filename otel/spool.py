@@ -76,19 +76,12 @@ def take(held: str = "") -> tuple[list[Event], list[str]]:
         names = os.listdir(folder)
     except OSError:
         return [], []
-    for name in names:
-        if not name.startswith(_TAKEN):
-            continue
-        path = os.path.join(folder, name)
-        if path == held:
-            continue
+    for path in (os.path.join(folder, name) for name in names if name.startswith(_TAKEN)):
         try:
-            with open(path, "rb") as file:
-                lines = file.read(_MOST_BYTES * 2)
+            events += _events(path) if path != held else []
         except OSError:
             continue
-        taken.append(path)
-        events += _events(lines)
+        taken += [path] if path != held else []
     return events, taken
 
 
@@ -98,17 +91,18 @@ def lying_in(home: str) -> list[Event]:
     folder = os.path.join(home, _FOLDER)
     try:
         for name in sorted(os.listdir(folder)):
-            with open(os.path.join(folder, name), "rb") as file:
-                found += _events(file.read(_MOST_BYTES * 2))
+            found += _events(os.path.join(folder, name))
     except OSError:
         pass
     return found
 
 
-def _events(lines: bytes) -> list[Event]:
-    """The events in JSON lines; what does not read as one is left out."""
+def _events(path: str) -> list[Event]:
+    """The events in a file of JSON lines; what does not read as one is left out."""
     found: list[Event] = []
-    for line in lines.splitlines():
+    with open(path, "rb") as file:
+        lines = file.read(_MOST_BYTES * 2).splitlines()
+    for line in lines:
         try:
             event = json_text.loads(line)
         except json_text.InvalidJSON:

@@ -124,7 +124,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "otel import",
-        "cli.otel.otlp_import:run",
+        "cli.otel.export:import_",
         "Take in log records as OTLP/JSON lines, which a collector's file exporter writes.",
         (P("file", (), "the file (- is stdin)", required=True, metavar="FILE", file=True),),
         code="OTEL_INVALID_ARGS",

@@ -1,14 +1,16 @@
-"""`joelclaw otel export`: once, on and on, in the background of other commands, or into a file."""
+"""`joelclaw otel export` (once, on and on, in the background of other commands, or into a file) and `otel import`."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from cli.answer import Answer, write_json
-from core import config, files, json_text
+from cli import line_file
+from cli.answer import Answer, quoted, step, write_json
+from core import clock, config, files, json_text
 from core.errors import Failure, usage
 from core.process import background_process
 from core.store import sqlite
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from core.config import Config
     from core.envelope import NextAction
 
+_LONGEST_LINE = 64 * 1024 * 1024
 _STATUS: NextAction = {
     "command": "joelclaw otel export --status",
     "description": "what waits, and how the last attempts went",
@@ -95,7 +98,7 @@ def _into_file(where: str) -> Answer | int:
 
     db = sqlite.open_reading()
     if where == "-":
-        for line in json_lines.every_line(db, json_lines.Written()):
+        for _, line in json_lines.every_line(db):
             if not write_json(line.decode().rstrip("\n")):
                 break
         return 0
@@ -108,17 +111,35 @@ def _into_file(where: str) -> Answer | int:
         raise Failure(
             export.FAILED, f"{where}: {error.strerror}", "name a file in a folder that can be written"
         ) from None
-    about = {"description": "this file", "value": path, "required": True}
     return Answer(
-        {"file": path, "events": written.events, "lines": written.lines, "bytes": os.stat(path).st_size},
-        [
-            {
-                "command": "joelclaw otel import <file>",
-                "description": "take them into another home",
-                "params": {"file": about},
-            }
-        ],
+        {"file": path, **written}, [step(f"joelclaw otel import {quoted(path)}", "take them into another home")]
     )
+
+
+def import_(options: dict[str, Any]) -> Answer:
+    """Take in log records from a file of OTLP/JSON lines, or stdin for `-`; bad lines are reported, good ones kept.
+
+    Raises:
+        Failure: OTEL_IMPORT_FAILED when no line was good; OTEL_INVALID_ARGS for a file that cannot be read; or what the
+            store says.
+    """
+    from otel.otlp import importer
+
+    settings = config.load()
+    holding = line_file.numbered(
+        options["file"], longest=_LONGEST_LINE, code="OTEL_INVALID_ARGS", holds="OTLP/JSON lines"
+    )
+    with holding as (lines, advance):
+        db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
+        report = importer.import_lines(db, lines, now=clock.now_ms(), progress=advance)
+    if report.failed and not report.records and not report.others:
+        first = report.errors[0]
+        raise Failure(
+            "OTEL_IMPORT_FAILED",
+            f"none of {report.lines} lines is OTLP/JSON; line {first['line']}: {first['reason']}",
+            'give one {"resourceLogs": [...]} a line, as a collector\'s file exporter writes it',
+        )
+    return Answer({"file": options["file"], **asdict(report)}, [step("joelclaw otel stats", "what there is now")])
 
 
 def _line(row: dict[str, Any]) -> bool:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from cli.answer import Answer
-from core import clock, config, files
+import os
+import select
+import sys
+
+from cli.answer import Answer, write_json
+from core import clock, config, files, json_text
 from core.errors import usage
 from core.store import sqlite
 from otel import log
@@ -16,7 +20,10 @@ if TYPE_CHECKING:
 
     from core.config import Config
     from core.envelope import NextAction
-    from core.records import EventQuery
+    from core.records import Event, EventQuery
+
+
+_POLL_MS = 250
 
 
 def list(options: dict[str, Any]) -> Answer:  # noqa: A001  # the command's name
@@ -41,10 +48,41 @@ def search(options: dict[str, Any]) -> Answer | int:
     if options["follow"]:
         if options["backend"] == "typesense":
             raise usage("OTEL_INVALID_ARGS", "--follow reads the local file", "leave out --follow, or --backend")
-        from cli.otel import follow as otel_follow
-
-        return otel_follow.run(asked, options["limit"])
+        return follow(asked, options["limit"])
     return _page("search", asked, options, options["query"] or "")
+
+
+def follow(asked: EventQuery, limit: int) -> int:
+    """Print events as they come, until Ctrl-C or until nobody reads; returns the exit code, 0.
+
+    Raises:
+        Failure: the store can no longer be read.
+    """
+    from otel.follow import Follower
+
+    try:
+        follower = Follower(asked, limit)
+        show = _live if os.isatty(1) and "--json" not in sys.argv else _lines
+        hung_up = select.poll()
+        hung_up.register(1, 0)  # no events: only told when the reading end of a pipe is gone
+        while True:
+            found = follower.poll()
+            if (found and not show(found)) or hung_up.poll(_POLL_MS):
+                break
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _lines(events: builtins.list[Event]) -> bool:
+    return all(write_json(json_text.dumps(finding.shown(event))) for event in events)
+
+
+def _live(events: builtins.list[Event]) -> bool:
+    from cli.otel.view import live
+
+    live(events)
+    return True
 
 
 def stats(options: dict[str, Any]) -> Answer:

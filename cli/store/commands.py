@@ -63,7 +63,7 @@ COMMANDS: tuple[Command, ...] = (
         "Drop what the settings retention.* say is old or too much, and give its room back. Runs once a day by itself.",
         (P("dry_run", ("--dry-run",), "only say what would go", kind="flag"),),
         code="STORE_INVALID_ARGS",
-        view="cli.store.prune:shown",
+        view="cli.store.view:pruned",
     ),
     Command(
         "backup",
@@ -74,7 +74,7 @@ COMMANDS: tuple[Command, ...] = (
             P("force", ("--force",), "write over a file that is there", kind="flag"),
         ),
         code="BACKUP_INVALID_ARGS",
-        view="cli.store.backup_view:backed_up",
+        view="cli.store.view:backed_up",
     ),
     Command(
         "restore",
@@ -87,6 +87,6 @@ COMMANDS: tuple[Command, ...] = (
             P("verify_only", ("--verify-only",), "only say whether the backup is whole", kind="flag"),
         ),
         code="BACKUP_INVALID_ARGS",
-        view="cli.store.backup_view:restored",
+        view="cli.store.view:restored",
     ),
 )

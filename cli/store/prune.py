@@ -56,28 +56,3 @@ def _note(db: apsw.Connection, settings: config.Config, result: dict[str, Any]) 
 
     event = new_event("store.pruned", component="store", metadata={**about, "bytes": freed}, now=clock.now_ms())
     log.try_append(db, [event], settings)
-
-
-def shown(answer: Answer) -> None:
-    """What went, on a terminal."""
-    from cli.terminal import console, next_steps, pairs, safe, size
-
-    screen = console()
-    result: Any = answer.result
-    events, room = result["events"], result["bytes"]
-    counts = {
-        "events by age": events["byAge"], "events by size": events["bySize"], "archived turns": result["episodes"],
-        "tool calls": result["toolCalls"], "hooks and injected texts": result["hooksAndInjections"],
-    }  # fmt: skip
-    rows: dict[str, object] = {told: number for told, number in counts.items() if number}
-    done = "would be dropped" if result["dryRun"] else "dropped"
-    beyond = room["overLimit"]
-    screen.print(safe(done if rows or (beyond and result["dryRun"]) else "nothing is old or too much", "bold"))
-    if beyond:
-        goes = ": debug events, then turns" if result["dryRun"] else ""
-        rows["beyond retention.store_mb"] = f"{size(beyond)}{goes}"
-    rows["the store"] = size(room["after"])
-    if room["before"] > room["after"]:
-        rows["given back"] = size(room["before"] - room["after"])
-    screen.print(pairs(rows))
-    next_steps(answer, screen)

@@ -1,13 +1,16 @@
-"""`store …` on a terminal."""
+"""`store …`, `backup` and `restore` on a terminal."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cli.terminal import console, next_steps, pairs, plain, rows_table, safe
+from cli.terminal import console, next_steps, pairs, plain, rows_table, safe, size
 
 if TYPE_CHECKING:
     from cli.answer import Answer
+
+
+_NAMES = {"memories": "memories", "events": "events", "sessions": "sessions", "toolCalls": "tool calls"}
 
 
 def initialised(answer: Answer) -> None:
@@ -89,3 +92,54 @@ def _waiting(found: dict[str, Any], screen: Any) -> None:
         shown = {name: found[name] for name in ("documents", "events", "oldest", "error", "nextTry") if found[name]}
         screen.print(safe("waiting", "bold yellow"))
         screen.print(pairs(shown))
+
+
+def pruned(answer: Answer) -> None:
+    """What went, on a terminal."""
+    screen = console()
+    result: Any = answer.result
+    events, room = result["events"], result["bytes"]
+    counts = {
+        "events by age": events["byAge"], "events by size": events["bySize"], "archived turns": result["episodes"],
+        "tool calls": result["toolCalls"], "hooks and injected texts": result["hooksAndInjections"],
+    }  # fmt: skip
+    rows: dict[str, object] = {told: number for told, number in counts.items() if number}
+    done = "would be dropped" if result["dryRun"] else "dropped"
+    beyond = room["overLimit"]
+    screen.print(safe(done if rows or (beyond and result["dryRun"]) else "nothing is old or too much", "bold"))
+    if beyond:
+        goes = ": debug events, then turns" if result["dryRun"] else ""
+        rows["beyond retention.store_mb"] = f"{size(beyond)}{goes}"
+    rows["the store"] = size(room["after"])
+    if room["before"] > room["after"]:
+        rows["given back"] = size(room["before"] - room["after"])
+    screen.print(pairs(rows))
+    next_steps(answer, screen)
+
+
+def backed_up(answer: Answer) -> None:
+    """Where the backup is, and what it holds."""
+    screen = console()
+    result: Any = answer.result
+    screen.print(safe(f"backed up to {result['file']}", "bold green"))
+    screen.print(pairs({"size": size(result["bytes"]), **_holds(result)}))
+    next_steps(answer, screen)
+
+
+def restored(answer: Answer) -> None:
+    """What was verified, where it is now, and where what was there is kept."""
+    screen = console()
+    result: Any = answer.result
+    done = f"restored to {result['home']}" if result["restored"] else "the backup is whole"
+    screen.print(safe(done, "bold green"))
+    rows: dict[str, object] = {"of": f"{result['createdAt'][:16].replace('T', ' ')}, joelclaw {result['joelclaw']}"}
+    rows |= _holds(result)
+    if result["keptAside"]:
+        rows["kept aside"] = ", ".join(result["keptAside"])
+    screen.print(pairs(rows))
+    next_steps(answer, screen)
+
+
+def _holds(result: dict[str, Any]) -> dict[str, object]:
+    counts = result["counts"]
+    return {"files": result["files"], **{told: counts[name] for name, told in _NAMES.items() if name in counts}}

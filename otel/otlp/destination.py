@@ -14,12 +14,9 @@ from urllib.parse import urlsplit
 
 from core import clock, ids
 from core.errors import Failure, usage
-from core.store import events as stored
 from core.store import export_cursor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import apsw
 
     from core.config import Config
@@ -76,9 +73,11 @@ class Delivered:
 
     def shown(self) -> dict[str, Any]:
         """As `otel export` shows it: without what only decides when to try again, or is empty."""
-        row = {"signal": self.signal, "endpoint": self.endpoint, "sent": self.sent, "rejected": self.rejected}
-        row |= {"waiting": self.waiting, "error": self.error, "warning": self.warning}
-        return {name: value for name, value in row.items() if value or name not in ("error", "warning")}
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("status", "again_at") and (value or name not in ("error", "warning"))
+        }
 
 
 def disabled() -> bool:
@@ -94,22 +93,14 @@ def every() -> list[Destination]:
     """
     found = []
     for signal in SIGNALS:
-        exporter = _set(f"OTEL_{signal.upper()}_EXPORTER").lower() or "otlp"
-        if exporter == "none":
-            continue
-        if exporter != "otlp":
-            name = f"OTEL_{signal.upper()}_EXPORTER"
+        name = f"OTEL_{signal.upper()}_EXPORTER"
+        exporter = _set(name).lower() or "otlp"
+        if exporter not in ("otlp", "none"):
             raise usage(CODE, f"{name} is {exporter!r}; joelclaw sends OTLP only", f"set {name} to otlp or none")
-        _check_protocol(signal)
-        found.append(_destination(signal))
+        if exporter == "otlp":
+            _check_protocol(signal)
+            found.append(_destination(signal))
     return found
-
-
-def any_waiting(db: apsw.Connection, destinations: Sequence[Destination]) -> bool:
-    """Whether any destination lacks the newest event."""
-    last = stored.last_seq(db)
-    reached = {cursor.destination: cursor.reached for cursor in export_cursor.every(db)}
-    return any(reached.get(place.key, 0) < last for place in destinations)
 
 
 def status(db: apsw.Connection | None, config: Config) -> dict[str, Any]:
@@ -180,25 +171,23 @@ def _destination(signal: str) -> Destination:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        parts, host, port = urlsplit(""), "", None
-    if parts.scheme not in ("http", "https") or not host:
+        host = ""
+    if not host or parts.scheme not in ("http", "https"):
         raise usage(CODE, f"{name} is no http URL", f"set {name} to a URL such as {DEFAULT}")
     host = f"[{host}]" if ":" in host else host
-    shown = f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"
-    return Destination(signal, url, shown)
+    return Destination(signal, url, f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}")
 
 
 def _check_protocol(signal: str) -> None:
-    for name in (f"{_BASE}_{signal.upper()}_PROTOCOL", f"{_BASE}_PROTOCOL"):
-        protocol = _set(name).lower()
-        if protocol == "http/protobuf":
-            return
-        if protocol:
-            raise usage(
-                CODE,
-                f"{name} is {protocol!r}; joelclaw speaks http/protobuf only",
-                f"unset {name} or set it to http/protobuf, and name the collector's HTTP port (4318; 4317 is gRPC)",
-            )
+    name = f"{_BASE}_{signal.upper()}_PROTOCOL"
+    name = name if _set(name) else f"{_BASE}_PROTOCOL"
+    protocol = _set(name).lower()
+    if protocol not in ("", "http/protobuf"):
+        raise usage(
+            CODE,
+            f"{name} is {protocol!r}; joelclaw speaks http/protobuf only",
+            f"unset {name} or set it to http/protobuf, and name the collector's HTTP port (4318; 4317 is gRPC)",
+        )
 
 
 def _set(name: str) -> str:

@@ -14,7 +14,7 @@ import orjson
 from core import ids
 from otel import log
 from otel.event import OPENTELEMETRY_LEVELS, new_event, parse_level
-from otel.otlp import attributes as names
+from otel.otlp import records as names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -30,7 +30,7 @@ _NO_LIMIT = 1 << 40
 _OURS = frozenset(
     (
         names.UID, names.SESSION, names.ROLE, names.SYSTEM, names.ERROR, names.ERROR_TYPE, names.SOURCE,
-        names.COMPONENT, names.SUCCESS, names.DURATION,
+        names.COMPONENT, names.SUCCESS, names.DURATION, "event.name",
     )
 )  # fmt: skip
 
@@ -57,13 +57,15 @@ class Report:
     failed: int = 0
     errors: list[dict[str, Any]] = field(default_factory=list)
 
+    def fail(self, line: int, reason: str) -> None:
+        """Count a failure, and keep the first ones."""
+        self.failed += 1
+        if len(self.errors) < _MOST_ERRORS:
+            self.errors.append({"line": line, "reason": reason})
+
 
 def import_lines(
-    db: apsw.Connection,
-    lines: Iterable[tuple[int, bytes | None]],
-    *,
-    now: int,
-    progress: Callable[[int], None] = lambda _: None,
+    db: apsw.Connection, lines: Iterable[tuple[int, bytes | None]], *, now: int, progress: Callable[[int], None]
 ) -> Report:
     """Store the log records of numbered lines; None stands for a line that is too long.
 
@@ -72,73 +74,56 @@ def import_lines(
     """
     report = Report()
     batch: list[Event] = []
+
+    def store() -> None:
+        added = log.append(db, batch, debug_limit=_NO_LIMIT) if batch else 0
+        report.added += added
+        report.duplicates += len(batch) - added
+        batch.clear()
+
     for number, line in lines:
         progress(len(line or b""))
         if line is not None and not line.strip():
             continue
         report.lines += 1
-        batch.extend(_events(number, line, report, now))
-        while len(batch) >= _BATCH:
-            _store(db, batch[:_BATCH], report)
-            del batch[:_BATCH]
-    _store(db, batch, report)
+        for event in _events(number, line, report, now):
+            batch.append(event)
+            if len(batch) >= _BATCH:
+                store()
+    store()
     return report
 
 
-def _store(db: apsw.Connection, events: list[Event], report: Report) -> None:
-    if events:
-        added = log.append(db, events, debug_limit=_NO_LIMIT)
-        report.added += added
-        report.duplicates += len(events) - added
-
-
 def _events(number: int, line: bytes | None, report: Report, now: int) -> Iterator[Event]:
-    try:
-        found = orjson.loads(line) if line is not None else None
-    except orjson.JSONDecodeError as error:
-        _fail(report, number, f"no JSON: {error}")
-        return
     if line is None:
-        _fail(report, number, "the line is too long")
-    elif not isinstance(found, dict):
-        _fail(report, number, "no JSON object")
-    elif "resourceLogs" not in found:
-        if "resourceSpans" in found or "resourceMetrics" in found:
-            report.others += 1
-        else:
-            _fail(report, number, "no resourceLogs")
+        report.fail(number, "the line is too long")
+        return
+    try:
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        report.fail(number, f"no JSON: {error}")
+        return
+    if not isinstance(found, dict):
+        report.fail(number, "no JSON object")
+    elif "resourceLogs" in found:
+        for of_resource in _objects(found["resourceLogs"]):
+            resource = _table(_object(of_resource.get("resource")).get("attributes"))
+            for of_scope in _objects(of_resource.get("scopeLogs")):
+                scope = _text(_object(of_scope.get("scope")).get("name"))
+                for item in _objects(of_scope.get("logRecords")):
+                    report.records += 1
+                    made = _event(item, resource, scope, now)
+                    if made is None:
+                        report.fail(number, "a log record with neither event name nor body")
+                    else:
+                        yield made
+    elif "resourceSpans" in found or "resourceMetrics" in found:
+        report.others += 1
     else:
-        for resource, scope, item in _records(found):
-            report.records += 1
-            made = event(item, resource, scope, now)
-            if made is None:
-                _fail(report, number, "a log record with neither event name nor body")
-            else:
-                yield made
+        report.fail(number, "no resourceLogs")
 
 
-def _fail(report: Report, number: int, reason: str) -> None:
-    report.failed += 1
-    if len(report.errors) < _MOST_ERRORS:
-        report.errors.append({"line": number, "reason": reason})
-
-
-def _records(found: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
-    for of_resource in _objects(found.get("resourceLogs")):
-        about = of_resource.get("resource")
-        resource = _table(about.get("attributes")) if isinstance(about, dict) else {}
-        for of_scope in _objects(of_resource.get("scopeLogs")):
-            about = of_scope.get("scope")
-            scope = about.get("name") if isinstance(about, dict) else ""
-            for item in _objects(of_scope.get("logRecords")):
-                yield resource, scope if isinstance(scope, str) else "", item
-
-
-def _objects(value: object) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def event(item: dict[str, Any], resource: dict[str, Any], scope: str, now: int) -> Event | None:
+def _event(item: dict[str, Any], resource: dict[str, Any], scope: str, now: int) -> Event | None:
     """The event that a log record stands for; None for one that says nothing.
 
     Args:
@@ -151,10 +136,12 @@ def event(item: dict[str, Any], resource: dict[str, Any], scope: str, now: int) 
     action = _text(item.get("eventName")) or _text(attributes.get("event.name"))
     if not action and body in (None, ""):
         return None
-    level = _level(item)
+    number = _number(item.get("severityNumber")) or 0
+    by_name = parse_level(_text(item.get("severityText"))) or "info"
+    level = OPENTELEMETRY_LEVELS[(number - 1) // 4] if 1 <= number <= 24 else by_name
     ours = isinstance(attributes.get(names.COMPONENT), str) and isinstance(attributes.get(names.SOURCE), str)
-    success = attributes.get(names.SUCCESS)
-    duration = attributes.get(names.DURATION)
+    success, duration = attributes.get(names.SUCCESS), attributes.get(names.DURATION)
+    at = (_number(item.get("timeUnixNano")) or _number(item.get("observedTimeUnixNano")) or 0) // 1_000_000
     return new_event(
         action or "log",
         source=_text(attributes.get(names.SOURCE)) or _text(resource.get("service.name")) or "otlp",
@@ -167,48 +154,36 @@ def event(item: dict[str, Any], resource: dict[str, Any], scope: str, now: int) 
         # A blank one stays empty; with none given the record would take this process's own.
         session=_text(attributes.get(names.SESSION)) or _text(attributes.get(names.ROLE)) or (" " if ours else "otlp"),
         system=_text(resource.get(names.SYSTEM)) or _text(resource.get("host.name")) or "unknown",
-        now=_moment(item, now),
+        now=at if at > 0 else now,
         id=_text(attributes.get(names.UID)) or _made_id(item, resource, scope),
     )
 
 
 def _metadata(attributes: dict[str, Any]) -> dict[str, Any]:
-    whole = attributes.get(names.METADATA)
-    found: dict[str, Any] = dict(whole) if isinstance(whole, dict) else {}
+    found: dict[str, Any] = dict(_object(attributes.get(names.METADATA)))
     start = names.METADATA + "."
-    found.update((key[len(start) :], value) for key, value in attributes.items() if key.startswith(start))
-    return found
+    return found | {key[len(start) :]: value for key, value in attributes.items() if key.startswith(start)}
 
 
 def _foreign(attributes: dict[str, Any], body: object, action: str, item: dict[str, Any]) -> dict[str, Any]:
-    found = {key: value for key, value in attributes.items() if key not in _OURS and key != "event.name"}
+    found = {key: value for key, value in attributes.items() if key not in _OURS}
     if body not in (None, "", action):
         found["body"] = body
-    for name in ("traceId", "spanId"):
-        if isinstance(item.get(name), str) and item[name].strip("0"):
-            found[name] = item[name]
-    return found
-
-
-def _level(item: dict[str, Any]) -> str:
-    number = _number(item.get("severityNumber")) or 0
-    if 1 <= number <= 24:
-        return OPENTELEMETRY_LEVELS[(number - 1) // 4]
-    return parse_level(_text(item.get("severityText"))) or "info"
-
-
-def _moment(item: dict[str, Any], now: int) -> int:
-    for name in ("timeUnixNano", "observedTimeUnixNano"):
-        moment = (_number(item.get(name)) or 0) // 1_000_000
-        if moment > 0:
-            return moment
-    return now
+    return found | {name: item[name] for name in ("traceId", "spanId") if _text(item.get(name)).strip("0")}
 
 
 def _made_id(item: dict[str, Any], resource: dict[str, Any], scope: str) -> str:
     """The same id for the same record, so that a file taken in twice is stored once."""
     plain = orjson.dumps([resource, scope, item], option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
     return "otlp-" + ids.fingerprint(plain.decode())
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _text(value: object) -> str:
@@ -222,50 +197,32 @@ def _value(given: object, depth: int = 0) -> Any:
     if not isinstance(given, dict) or depth > _DEEPEST:
         return None
     for form, held in given.items():
-        if form == "stringValue":
-            return held if isinstance(held, str) else str(held)
-        if form == "boolValue":
-            return held if isinstance(held, bool) else None
         if form == "intValue":
             return _number(held)
-        if form == "doubleValue":
-            return _double(held)
-        if form == "bytesValue":
-            return held if isinstance(held, str) else None
         if form == "arrayValue":
-            entries = held.get("values") if isinstance(held, dict) else None
+            entries = _object(held).get("values")
             return [_value(entry, depth + 1) for entry in entries] if isinstance(entries, list) else []
         if form == "kvlistValue":
-            return _table(held.get("values") if isinstance(held, dict) else None, depth + 1)
+            return _table(_object(held).get("values"), depth + 1)
+        if form in ("stringValue", "bytesValue", "boolValue", "doubleValue"):
+            return held if isinstance(held, (str, bool, int, float)) else None
     return None
 
 
 def _table(entries: object, depth: int = 0) -> dict[str, Any]:
     """The attributes of a list of `KeyValue`; a key that is missing is an empty one, as JSON leaves that out."""
-    found: dict[str, Any] = {}
-    for entry in entries if isinstance(entries, list) else ():
-        if isinstance(entry, dict) and isinstance(entry.get("key", ""), str):
-            found[entry.get("key", "")] = _value(entry.get("value"), depth)
-    return found
+    return {
+        entry.get("key", ""): _value(entry.get("value"), depth)
+        for entry in _objects(entries)
+        if isinstance(entry.get("key", ""), str)
+    }
 
 
 def _number(held: object) -> int | None:
     """A whole number, which this form writes as text beyond 32 bits; None where it is none."""
-    if isinstance(held, bool):
-        return None
-    if isinstance(held, int):
-        return held
-    text = held.strip() if isinstance(held, str) else ""
-    digits = text[1:] if text[:1] == "-" else text
-    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 20 else None
-
-
-def _double(held: object) -> float | None:
-    if isinstance(held, bool):
-        return None
-    if isinstance(held, (int, float)):
-        return float(held)
     try:
-        return float(held) if isinstance(held, str) else None
+        return (
+            int(held) if isinstance(held, (int, str)) and not isinstance(held, bool) and len(str(held)) < 22 else None
+        )
     except ValueError:
         return None

@@ -1,45 +1,57 @@
 """Events as OpenTelemetry log records and spans, and the resource and scope that both name.
 
 Hook runs and recalls are spans, one trace per agent session. Ids are made from the session and the event, so an export
-done twice is the same data.
+done twice is the same data. Attributes have the names of the semantic conventions where there are such, else
+`joelclaw.*`.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
-from typing import TYPE_CHECKING
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from opentelemetry._logs import LogRecord, SeverityNumber
-from opentelemetry.sdk._logs import ReadableLogRecord
+from opentelemetry.attributes import BoundedAttributes
+from opentelemetry.sdk._logs import LogRecordLimits, ReadableLogRecord
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
-from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace import ReadableSpan, SpanLimits
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, TraceFlags, set_span_in_context
+from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 from opentelemetry.trace.status import Status, StatusCode
 
-from core import VERSION, files, ids
-from otel.otlp import attributes
+from core import VERSION, files, ids, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.records import Event
 
-SERVICE = "joelclaw"
-HOOK_OUTCOMES = {
-    "hook.completed": "completed",
-    "hook.degraded": "degraded",
-    "hook.failed": "failed",
-    "hook.timeout": "timeout",
-}
-RECALL_OUTCOMES = {"memory.recall.completed": "completed", "memory.recall.failed": "failed"}
-_SEVERITIES = {
-    "debug": SeverityNumber.DEBUG,
-    "info": SeverityNumber.INFO,
-    "warn": SeverityNumber.WARN,
-    "error": SeverityNumber.ERROR,
-    "fatal": SeverityNumber.FATAL,
-}
+# The names under which a log record holds what an event has.
+UID = "log.record.uid"
+SESSION = "session.id"
+ROLE = "joelclaw.session"
+SYSTEM = "joelclaw.system.id"
+ERROR = "exception.message"
+ERROR_TYPE = "error.type"
+AGENT = "gen_ai.agent.name"
+SOURCE = "joelclaw.source"
+COMPONENT = "joelclaw.component"
+SUCCESS = "joelclaw.success"
+DURATION = "joelclaw.duration_ms"
+METADATA = "joelclaw.metadata"
+
+_HOOKS = ("hook.completed", "hook.degraded", "hook.failed", "hook.timeout")
+_RECALLS = ("memory.recall.completed", "memory.recall.failed")
+MOST_KEYS = 64
+"""Metadata with more keys goes out as one attribute that is a map: receivers keep 128 attributes a record."""
+_ROLES = ("interactive", "gateway")
+_LARGEST = 1 << 63
+_ERROR_CLASS = re.compile(
+    r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Za-z_][\w.]{0,80}(?:Error|Exception|Failure|Timeout|Exit|Interrupt))(?::|$)"
+)
 
 
 @cache
@@ -51,16 +63,14 @@ def resource(system: str) -> Resource:
     digits = ids.fingerprint(f"{files.home()}\n{system}")
     ours = Resource(
         {
-            "service.name": SERVICE,
+            "service.name": "joelclaw",
             "service.version": VERSION,
-            "service.instance.id": "-".join(
-                (digits[:8], digits[8:12], "8" + digits[13:16], "8" + digits[17:20], digits[20:])
-            ),
+            "service.instance.id": str(UUID(hex=f"{digits[:12]}8{digits[13:16]}8{digits[17:]}")),
             "host.name": system,
-            attributes.SYSTEM: system,
+            SYSTEM: system,
             "telemetry.sdk.language": "python",
             "telemetry.sdk.name": "opentelemetry",
-            "telemetry.sdk.version": _version("opentelemetry-sdk"),
+            "telemetry.sdk.version": metadata.version("opentelemetry-sdk"),
         }
     )
     return ours.merge(OTELResourceDetector().detect())
@@ -69,23 +79,15 @@ def resource(system: str) -> Resource:
 @cache
 def scope() -> InstrumentationScope:
     """Who made the records."""
-    return InstrumentationScope(SERVICE, VERSION)
-
-
-def _version(distribution: str) -> str:
-    from importlib import metadata
-
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return "unknown"
+    return InstrumentationScope("joelclaw", VERSION)
 
 
 def log_records(events: Sequence[Event]) -> list[ReadableLogRecord]:
     """A log record for each event."""
+    limits = LogRecordLimits()
     return [
         ReadableLogRecord(
-            log_record=_log_record(event),
+            log_record=_log_record(event, limits),
             resource=resource(event["systemId"]),
             instrumentation_scope=scope(),
         )
@@ -93,60 +95,132 @@ def log_records(events: Sequence[Event]) -> list[ReadableLogRecord]:
     ]
 
 
-def _log_record(event: Event) -> LogRecord:
+def _log_record(event: Event, limits: LogRecordLimits) -> LogRecord:
     at = event["timestamp"] * 1_000_000
-    is_span = _is_span(event)
-    trace = _trace_id(event) if is_span else attributes.trace_id(event)
-    span = attributes.span_id(event) if is_span else 0
+    trace, span = (_trace_of_span(event), _span_id(event)) if _is_span(event) else (_trace_of_session(event), 0)
+    found = _about(event)
+    if "duration_ms" in event:
+        found[DURATION] = event["duration_ms"]
+    entries = {key: _value(value) for key, value in event["metadata"].items()}
+    if len(entries) > MOST_KEYS:
+        found[METADATA] = entries
+    else:
+        found |= {f"{METADATA}.{key}": value for key, value in entries.items()}
+    bounded = BoundedAttributes(
+        limits.max_log_record_attributes,
+        found,
+        max_value_len=limits.max_log_record_attribute_length,
+        extended_attributes=True,
+    )
     flags = TraceFlags(TraceFlags.SAMPLED if trace else TraceFlags.DEFAULT)
-    context = set_span_in_context(NonRecordingSpan(SpanContext(trace, span, False, flags)))
     return LogRecord(
         timestamp=at,
         observed_timestamp=at,
-        context=context,
+        context=set_span_in_context(NonRecordingSpan(SpanContext(trace, span, False, flags))),
         severity_text=event["level"].upper(),
-        severity_number=_SEVERITIES[event["level"]],
+        severity_number=SeverityNumber[event["level"].upper()],
         body=f"{event['action']}: {event['error']}" if "error" in event else event["action"],
-        attributes=attributes.of_log_record(event),
+        attributes={**bounded, UID: event["id"]},
         event_name=event["action"],
     )
 
 
-def _is_span(event: Event) -> bool:
-    """Whether an event is of something that took time and is traced."""
-    return event["action"] in HOOK_OUTCOMES or event["action"] in RECALL_OUTCOMES
-
-
-def _trace_id(event: Event) -> int:
-    """The trace of its session; a span without an agent session is a trace of its own."""
-    return attributes.trace_id(event) or int(ids.fingerprint("trace of " + event["id"]), 16) or 1
-
-
-def _span_name(event: Event) -> str:
-    """One name for all runs of a kind, as traces are grouped by it: `hook PreCompact`, `recall`."""
-    if event["action"] in RECALL_OUTCOMES:
-        return "recall"
-    of = event["metadata"].get("event")
-    return f"hook {of}" if isinstance(of, str) and of else "hook"
-
-
 def spans(events: Sequence[Event]) -> list[ReadableSpan]:
     """A span for each event that is one. It ends when its event was made and began its duration earlier."""
-    return [_span(event) for event in events if _is_span(event)]
+    limits = SpanLimits()
+    return [_span(event, limits) for event in events if _is_span(event)]
 
 
-def _span(event: Event) -> ReadableSpan:
+def _span(event: Event, limits: SpanLimits) -> ReadableSpan:
     end = event["timestamp"] * 1_000_000
-    start = max(0, end - int(event.get("duration_ms", 0) * 1_000_000))
     status = Status(StatusCode.UNSET) if event["success"] else Status(StatusCode.ERROR, event.get("error"))
+    found = _about(event)
+    about = event["metadata"]
+    if isinstance(about.get("agent"), str) and about["agent"]:
+        found[AGENT] = about["agent"]
+    for key, value in list(about.items())[:MOST_KEYS]:
+        value = _value(value)
+        # A value may not be a map here, nor a list of more than texts.
+        if isinstance(value, dict) or (isinstance(value, list) and not all(isinstance(item, str) for item in value)):
+            value = json_text.dumps(value)
+        if value is not None:
+            found[f"{METADATA}.{key}"] = value
+    kind = about.get("event")
+    hook = f"hook {kind}" if isinstance(kind, str) and kind else "hook"
+    bounded = BoundedAttributes(limits.max_span_attributes, found, max_value_len=limits.max_span_attribute_length)
     return ReadableSpan(
-        name=_span_name(event),
-        context=SpanContext(_trace_id(event), attributes.span_id(event), False, TraceFlags(TraceFlags.SAMPLED)),
+        name="recall" if event["action"] in _RECALLS else hook,
+        context=SpanContext(_trace_of_span(event), _span_id(event), False, TraceFlags(TraceFlags.SAMPLED)),
         resource=resource(event["systemId"]),
-        attributes=attributes.of_span(event),
-        kind=SpanKind.INTERNAL,
+        attributes={**bounded, UID: event["id"]},
         status=status,
-        start_time=start,
+        start_time=max(0, end - int(event.get("duration_ms", 0) * 1_000_000)),
         end_time=end,
         instrumentation_scope=scope(),
     )
+
+
+def _about(event: Event) -> dict[str, Any]:
+    """What log records and spans have in common, without the metadata."""
+    session = _session(event)
+    found: dict[str, Any] = {
+        SESSION if session else ROLE: session or event["sessionId"],
+        SOURCE: event["source"],
+        COMPONENT: event["component"],
+        SUCCESS: event["success"],
+    }
+    if "error" in event:
+        found[ERROR] = event["error"]
+        found[ERROR_TYPE] = _error_type(event)
+    return found
+
+
+def _error_type(event: Event) -> str:
+    """A class of errors, few in number: a code, the name of an exception, else `_OTHER` (semantic conventions)."""
+    code = event["metadata"].get("code")
+    if isinstance(code, str) and 0 < len(code) <= 80:
+        return code
+    found = _ERROR_CLASS.match(event.get("error", ""))
+    return found[1] if found else "_OTHER"
+
+
+def _value(value: Any) -> Any:
+    """The value with what OTLP has a form for: whole numbers beyond 64 bits become text."""
+    if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _value(item) for key, item in value.items()}
+    return [_value(item) for item in value] if isinstance(value, list) else value
+
+
+def _is_span(event: Event) -> bool:
+    """Whether an event is of something that took time and is traced."""
+    return event["action"] in (*_HOOKS, *_RECALLS)
+
+
+def _session(event: Event) -> str:
+    """The agent session that an event belongs to; empty where its session is only a role's name."""
+    name = event["sessionId"]
+    return "" if name in _ROLES or name == event["source"] else name
+
+
+def _trace_of_session(event: Event) -> int:
+    """The trace of an event's session, 0 for none: a session id that is a UUID itself, the fingerprint of any other."""
+    name = _session(event)
+    if not name:
+        return 0
+    try:
+        number = UUID(name).int if len(name) == 36 else 0
+    except ValueError:
+        number = 0
+    return number or int(ids.fingerprint(name), 16) or 1
+
+
+def _trace_of_span(event: Event) -> int:
+    """The trace of its session; a span without an agent session is a trace of its own."""
+    return _trace_of_session(event) or int(ids.fingerprint("trace of " + event["id"]), 16) or 1
+
+
+def _span_id(event: Event) -> int:
+    """The span of an event, always the same for the same event."""
+    return int(ids.fingerprint(event["id"])[:16], 16) or 1
