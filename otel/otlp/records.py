@@ -106,12 +106,10 @@ def _log_record(event: Event, limits: LogRecordLimits) -> LogRecord:
         found[METADATA] = entries
     else:
         found |= {f"{METADATA}.{key}": value for key, value in entries.items()}
-    bounded = BoundedAttributes(
-        limits.max_log_record_attributes,
-        found,
-        max_value_len=limits.max_log_record_attribute_length,
-        extended_attributes=True,
-    )
+    # Not `BoundedAttributes`: it leaves out nulls, and what comes back is to be what went.
+    bounded = dict(list(found.items())[: limits.max_log_record_attributes])
+    if limits.max_log_record_attribute_length is not None:
+        bounded = _shortened(bounded, limits.max_log_record_attribute_length)
     flags = TraceFlags(TraceFlags.SAMPLED if trace else TraceFlags.DEFAULT)
     return LogRecord(
         timestamp=at,
@@ -191,6 +189,14 @@ def _value(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _value(item) for key, item in value.items()}
     return [_value(item) for item in value] if isinstance(value, list) else value
+
+
+def _shortened(value: Any, length: int) -> Any:
+    if isinstance(value, dict):
+        return {key: _shortened(item, length) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shortened(item, length) for item in value]
+    return value[:length] if isinstance(value, str) else value
 
 
 def _is_span(event: Event) -> bool:

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from conftest import JOELCLAW, NOW_MS, Run, clean_environment
 
-from core.errors import Failure
 from core.store import sqlite
 from otel import follow, log, search
 from otel.event import new_event
@@ -214,53 +213,3 @@ def test_a_fault_that_passes_is_waited_out(home: Path, emit: Callable[..., None]
     emit("b")
     assert [event["action"] for event in follower.poll()] == ["b"]
     assert follower.poll() == []
-
-
-def test_a_fault_is_told_at_once_at_the_start_and_later_when_it_stays(
-    home: Path, emit: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    emit("a")
-
-    def fault(code: str) -> None:
-        def fail(_: follow.Follower) -> None:
-            raise Failure(code, "no", "wait")
-
-        monkeypatch.setattr(follow.Follower, "_read", fail)
-
-    def polls(follower: follow.Follower) -> int:
-        for count in range(1, 99):
-            try:
-                follower.poll()
-            except Failure:
-                return count
-        return 0
-
-    begun = follow.Follower(search.query(now=NOW_MS), 5)
-    read = follow.Follower._read
-    assert [event["action"] for event in begun.poll()] == ["a"]
-    fault("STORE_DAMAGED")
-    assert polls(follow.Follower(search.query(now=NOW_MS), 5)) == 1
-    assert polls(begun) == 20
-    begun._faults = 0
-    for _ in range(19):
-        assert begun.poll() == []
-    monkeypatch.setattr(follow.Follower, "_read", read)
-    assert begun.poll() == []
-    fault("STORE_BUSY")
-    assert polls(begun) == 20, "what passed in between is forgotten"
-    assert polls(follow.Follower(search.query(now=NOW_MS), 5)) == 20, "a store that is busy is waited for"
-
-
-def test_an_event_that_was_seen_is_not_told_again_by_another_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "_REMEMBERED", 3)
-    found: list[str] = []
-    monkeypatch.setattr(follow.Follower, "_read", lambda _: [{"id": one} for one in found])
-    follower = follow.Follower(search.query(now=NOW_MS), 5)
-
-    def told(*ids: str) -> list[str]:
-        found[:] = ids
-        return [event["id"] for event in follower.poll()]
-
-    assert told("a", "b", "c") == ["a", "b", "c"] and told("a", "b", "c") == []
-    assert told("d") == ["d"], "three are remembered"
-    assert told("b", "c", "d") == [] and told("a") == ["a"]

@@ -6,15 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import orjson
-import pytest
 from conftest import NOW_MS, Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs
 from secret_samples import fill
 
 from otel.event import LEVELS, new_event
-from otel.otlp import importer, json_lines
+from otel.otlp import importer, json_lines, records
 
 
 def line(*records: dict[str, Any], resource: dict[str, Any] | None = None, scope: str = "lib") -> str:
@@ -168,13 +167,10 @@ def test_secrets_are_redacted(run: Run, home: Path) -> None:
     assert "[redacted:" in listed(run)[0]["error"]
 
 
-@pytest.mark.parametrize(
-    ("number", "level"), [(1, "debug"), (5, "debug"), (9, "info"), (16, "warn"), (20, "error"), (24, "fatal")]
-)  # fmt: skip
-def test_severity_numbers(number: int, level: str) -> None:
-    made = importer.event({"eventName": "a", "severityNumber": number}, {}, "", NOW_MS)
-    assert made is not None
-    assert made["level"] == level
+def test_severity_numbers(run: Run) -> None:
+    levels = {1: "debug", 5: "debug", 9: "info", 16: "warn", 20: "error", 24: "fatal"}
+    run("otel", "import", "-", stdin=line(*({"eventName": f"n{n}", "severityNumber": n} for n in levels)))
+    assert {event["action"]: event["level"] for event in listed(run)} == {f"n{n}": name for n, name in levels.items()}
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
@@ -201,9 +197,8 @@ def test_any_event_survives_the_round_trip(
         "a.b", metadata=metadata, error=error, success=success, level=level, duration_ms=duration,
         session=session, system="box", now=NOW_MS,
     )  # fmt: skip
-    found = orjson.loads(next(iter(json_lines.lines([event]))))
-    ((resource, scope, item),) = importer._records(found)
-    assert importer.event(item, resource, scope, NOW_MS) == event
+    exported = json_lines._line(encode_logs(records.log_records([event])))
+    assert list(importer._events(1, exported, importer.Report(), NOW_MS)) == [event]
 
 
 JSON = st.recursive(
