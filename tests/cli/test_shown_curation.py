@@ -11,7 +11,7 @@ from terminal import drawn, styles
 from cli.memory import purge
 from cli.memory import view as memory
 from cli.recall import explain_view
-from cli.store import prune
+from cli.store import view as prune
 
 STEP = {"command": "joelclaw next", "description": "what comes next"}
 SHOWN_STEP = "→ joelclaw next  what comes next"
@@ -113,23 +113,23 @@ def test_what_was_purged_or_would_be() -> None:
 
 def test_what_was_pruned_or_would_be() -> None:
     counts = ["events by age           1,200", "archived turns          3", "hooks and injected texts  2"]
-    shown = [" ".join(line.split()) for line in drawn(prune.shown, PRUNED, STEP)]
+    shown = [" ".join(line.split()) for line in drawn(prune.pruned, PRUNED, STEP)]
     told = [" ".join(line.split()) for line in counts]
     assert shown == ["dropped", *told, "the store 2.0 KiB", "given back 2.0 KiB", SHOWN_STEP.replace("  ", " ")]
     same = {"overLimit": 0, "before": 2048, "after": 2048}
     nothing = {"events": {"byAge": 0, "bySize": 0}, "episodes": 0, "toolCalls": 0, "hooksAndInjections": 0}
     for dry in (True, False):
-        well = drawn(prune.shown, {**nothing, "bytes": same, "dryRun": dry})
+        well = drawn(prune.pruned, {**nothing, "bytes": same, "dryRun": dry})
         assert well == ["nothing is old or too much", "the store  2.0 KiB"]
     grown = {**nothing, "bytes": {"overLimit": 0, "before": 2048, "after": 4096}, "dryRun": False}
-    assert drawn(prune.shown, grown)[1:] == ["the store  4.0 KiB"]
+    assert drawn(prune.pruned, grown)[1:] == ["the store  4.0 KiB"]
     beyond = {**nothing, "bytes": {**same, "overLimit": 1024}}
-    assert drawn(prune.shown, {**beyond, "dryRun": True}) == [
+    assert drawn(prune.pruned, {**beyond, "dryRun": True}) == [
         "would be dropped",
         "beyond retention.store_mb  1.0 KiB: debug events, then turns",
         "the store                  2.0 KiB",
     ]
-    assert drawn(prune.shown, {**beyond, "dryRun": False})[:2] == [
+    assert drawn(prune.pruned, {**beyond, "dryRun": False})[:2] == [
         "nothing is old or too much",
         "beyond retention.store_mb  1.0 KiB",
     ]
