@@ -16,12 +16,8 @@ _URLSAFE = r"[A-Za-z0-9_-]"
 Shape = tuple[str, tuple[str, ...], int, str]
 
 SHAPES: tuple[Shape, ...] = (
-    (
-        "aws-access-key",
-        ("AKIA", "ASIA", "ABIA", "ACCA"),
-        16,
-        _LEFT + r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Z0-9])",
-    ),
+    ("aws-access-key", ("AKIA", "ASIA", "ABIA", "ACCA"), 16,
+     _LEFT + r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Z0-9])"),
     ("aws-bedrock-key", ("ABSK",), 40, _LEFT + r"ABSK[A-Za-z0-9+/]{40,}=*"),
     ("google-api-key", ("AIza",), 30, r"AIza" + _URLSAFE + r"{30,}"),
     ("google-oauth", ("ya29.",), 20, r"ya29\.[A-Za-z0-9._-]{20,}"),
@@ -30,18 +26,12 @@ SHAPES: tuple[Shape, ...] = (
     ("azure-client-secret", ("Q~",), 30, r"(?<![A-Za-z0-9_.~-])[A-Za-z0-9_.~-]{3}[0-9]Q~[A-Za-z0-9_.~-]{30,}"),
     ("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), 20, r"gh[pousr]_[A-Za-z0-9]{20,}"),
     ("github-token", ("github_pat_",), 22, r"github_pat_[A-Za-z0-9_]{22,}"),
-    (
-        "gitlab-token",
-        ("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glimt-", "glagent-", "glsoat-", "gloas-"),
-        20,
-        r"gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|oas)-[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]{2,})*+",
-    ),
-    (
-        "slack-token",
-        ("xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xoxc-", "xoxd-"),
-        10,
-        r"xox[abcdeoprs]-[A-Za-z0-9%-]{10,}",
-    ),
+    ("gitlab-token", ("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-",
+      "glimt-", "glagent-", "glsoat-", "gloas-"),
+     20,
+     r"gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|oas)-[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]{2,})*+"),
+    ("slack-token", ("xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xoxc-", "xoxd-"), 10,
+     r"xox[abcdeoprs]-[A-Za-z0-9%-]{10,}"),
     ("slack-token", ("xoxe.xox",), 10, r"xoxe\.xox[bp]-[A-Za-z0-9-]{10,}"),
     ("slack-token", ("xapp-",), 10, r"xapp-[A-Za-z0-9-]{10,}"),
     ("slack-webhook", ("hooks.slack.com/",), 20, r"hooks\.slack\.com/[a-z]{1,12}/([A-Za-z0-9/_+-]{16,})"),
@@ -49,12 +39,8 @@ SHAPES: tuple[Shape, ...] = (
     ("stripe-key", ("whsec_",), 20, r"whsec_[A-Za-z0-9+/=]{20,}"),
     ("anthropic-key", ("sk-ant-",), 20, r"sk-ant-" + _URLSAFE + r"{20,}"),
     ("openrouter-key", ("sk-or-",), 20, _LEFT + r"sk-or-" + _URLSAFE + r"{20,}"),
-    (
-        "openai-key",
-        ("sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"),
-        20,
-        _LEFT + r"sk-(?:proj|svcacct|admin|None)-" + _URLSAFE + r"{20,}",
-    ),
+    ("openai-key", ("sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"), 20,
+     _LEFT + r"sk-(?:proj|svcacct|admin|None)-" + _URLSAFE + r"{20,}"),
     ("openai-key", ("sk-",), 20, _LEFT + r"sk-(?=[A-Za-z]{0,48}[0-9])[A-Za-z0-9]{20,}"),
     ("huggingface-token", ("hf_", "api_org_"), 30, _LEFT + r"(?:hf|api_org)_[A-Za-z0-9]{30,}"),
     ("npm-token", ("npm_",), 36, _LEFT + r"npm_[A-Za-z0-9]{36,}"),
@@ -63,12 +49,8 @@ SHAPES: tuple[Shape, ...] = (
     ("sendgrid-key", ("SG.",), 40, _LEFT + r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{30,}"),
     ("twilio-key", ("SK",), 32, _LEFT + r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
     ("mailgun-key", ("key-",), 32, _LEFT + r"key-[0-9a-f]{32}(?![A-Za-z0-9])"),
-    (
-        "telegram-token",
-        (":AA",),
-        33,
-        r"(?:(?<![A-Za-z0-9])|(?<=bot)|(?<=\\[nrt]))[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])",
-    ),
+    ("telegram-token", (":AA",), 33,
+     r"(?:(?<![A-Za-z0-9])|(?<=bot)|(?<=\\[nrt]))[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
     ("discord-webhook", ("/api/webhooks/",), 30, r"/api/webhooks/[0-9]{10,24}/([A-Za-z0-9_-]{30,})"),
     ("digitalocean-token", ("dop_v1_", "doo_v1_", "dor_v1_"), 32, r"do[opr]_v1_[a-f0-9]{32,}"),
     ("shopify-token", ("shpat_", "shpca_", "shppa_", "shpss_"), 32, r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32,}"),
@@ -77,12 +59,8 @@ SHAPES: tuple[Shape, ...] = (
     ("notion-token", ("secret_", "ntn_"), 40, _LEFT + r"(?:secret|ntn)_[A-Za-z0-9]{40,}"),
     ("vault-token", ("hvs.", "hvb.", "hvr."), 20, _LEFT + r"hv[sbr]\." + _URLSAFE + r"{20,}"),
     ("vault-token", ("s.",), 24, r"(?<![A-Za-z0-9_.)\]])s\.(?=[A-Za-z]{0,23}[0-9])[A-Za-z0-9]{24}(?![A-Za-z0-9_.(])"),
-    (
-        "doppler-token",
-        ("dp.pt.", "dp.st.", "dp.sa.", "dp.ct.", "dp.scim.", "dp.audit."),
-        40,
-        _LEFT + r"dp\.(?:pt|st|sa|ct|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,}",
-    ),
+    ("doppler-token", ("dp.pt.", "dp.st.", "dp.sa.", "dp.ct.", "dp.scim.", "dp.audit."), 40,
+     _LEFT + r"dp\.(?:pt|st|sa|ct|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,}"),
     ("fly-token", ("fo1_", "fm1r_", "fm1a_", "fm2_"), 30, _LEFT + r"(?:fo1|fm1[ar]|fm2)_[A-Za-z0-9+/=,_-]{30,}"),
     ("supabase-key", ("sbp_", "sb_secret_"), 20, _LEFT + r"(?:sbp_[a-f0-9]{40,}|sb_secret_[A-Za-z0-9_-]{20,})"),
     ("groq-key", ("gsk_",), 40, _LEFT + r"gsk_[A-Za-z0-9]{40,}"),
@@ -105,40 +83,15 @@ SHAPES: tuple[Shape, ...] = (
     ("square-token", ("sq0atp-", "sq0csp-"), 20, r"sq0(?:atp|csp)-" + _URLSAFE + r"{20,}"),
     ("onepassword-token", ("ops_eyJ",), 40, r"ops_eyJ[A-Za-z0-9+/=_-]{40,}"),
     ("age-key", ("AGE-SECRET-KEY-1",), 40, r"AGE-SECRET-KEY-1[A-Z0-9]{40,}"),
-    (
-        "jwt",
-        ("eyJ",),
-        20,
-        r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)*+",
-    ),
-)
+    ("jwt", ("eyJ",), 20,
+     r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)*+"),
+)  # fmt: skip
 """(kind, anchors, tail, pattern): `tail` is how many characters without white space must follow the anchor."""
 
 LEAST_SHAPE = 15
 """Characters without white space that the shortest of them has."""
 INNER = frozenset(["azure-client-secret", "telegram-token", "terraform-token"])
 """Kinds whose anchor does not stand at the beginning."""
-
-PEM_BEGIN = r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-PEM_END = r"-----END (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-# The body of a block that was cut off: RFC 1421 header lines, then runs of base64. A run is 16 characters or longer, so
-# that the prose after the cut stays; the last line of the key may be shorter where it ends the text or is padded.
-_PEM_GAP = r"(?:[\s\"'+,]|\\[nrt\\])"
-PEM_BODY = (
-    r"(?:" + _PEM_GAP + r"{0,8}(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{0,120})*+"
-    r"(?:" + _PEM_GAP + r"{0,40}+(?:[A-Za-z0-9+/]{16,}+=*+|[A-Za-z0-9+/]{1,15}+(?:=+|\Z)))*+"
-)
-
-BEARER = r"(?i:(?<![a-z0-9])(?:bearer|basic)[ \t]{1,4})([A-Za-z0-9._~+/=-]{8,}+)"
-URL_USER = r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s/@:\"'<>\[]{0,128}:([^\s/\"'<>]{1,256})@(?=[^\s@])"
-DSN_USER = r"(?<![\w.-])[\w.-]{1,64}:([^\s:@\"'/\]]{1,128})@(?:tcp|unix)\("
-PGPASS = r"(?m)^[^\s:#]{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{3,128})\r?$"
-CURL_USER = (
-    r"(?:-u|--user|-U|--proxy-user)[ =]?(?:\"[^\s:\"'/]{1,100}:([^\"\n]{1,200})|'[^\s:\"'/]{1,100}:([^'\n]{1,200})"
-    r"|[^\s:\"'/]{1,100}:([^\s\"']{1,200}))"
-)
-ATTACHED_P = r"-p(?:'([^'\n]{1,200})'|\"([^\"\n]{1,200})\"|([^\s'\"-][^\s'\"]{2,200}))"
-COOKIE_PAIR = r"(?<![^\s;:\"',])([A-Za-z0-9_.$-]{1,64})=([^\s;,\"']{1,4096})"
 
 # (how a call begins, which of its arguments is a password)
 CALLS = (

@@ -8,8 +8,6 @@ from __future__ import annotations
 MIN_TOKEN = 24
 """Characters below which a bare token is never judged by its entropy: hashes and identifiers outnumber secrets
 there."""
-_SHORTEST = 23
-"""The first part of a Discord token."""
 MIN_ENTROPY = 3.6
 """Bits per character: keeps out repetitive tokens. 24 random base62 characters have 4.2 on average, hardly any
 below."""
@@ -47,12 +45,12 @@ _BUILD_ID = 20
 _LEAST_FOLDER = 4
 """Characters of a word that chance does not put between two slashes."""
 _SHOWN = frozenset(["CERTIFICATE", "CERTIFICATE REQUEST", "PUBLIC KEY", "RSA PUBLIC KEY", "X509 CRL"])
-_LONGEST_NUMBER = 8
-_LEAST_HASH = 6
-_LONGEST_HASH = 64
 _LEAST_UNWORDED = 17
 """Characters outside of the words and numbers between `-`, `_`, `/`: fewer are the random end of a name."""
-
+_DIGITS = frozenset("0123456789")
+_WORDS = r"(?<![A-Z])[A-Z][a-z]{2,}|[A-Z]{3,}|[a-z]{3,}"
+# Words, each perhaps with a capital, and a number behind them; a number or a time; a hash.
+_NAMED = rf"(?:{_WORDS})*\d{{0,8}}\Z|v?[\dTZ]*[TZ][\dTZ]*\Z|[0-9a-f]{{6,64}}\Z"
 
 # What cannot be part of a base64 token becomes a space, one for one, so that positions stay.
 _SEPARATORS = bytes(c if c < 128 and (chr(c).isalnum() or chr(c) in "+/_-") else 32 for c in range(256))
@@ -66,30 +64,27 @@ def find_random(text: str) -> list[tuple[int, int, str]]:
     if "-----BEGIN" in text:
         mapped = _without_certificates(text, mapped)
     # a long word is part of no shorter one, so that it stands where it is found behind the long one before
-    for word in [word for word in mapped.split() if len(word) >= _SHORTEST]:
+    for word in [word for word in mapped.split() if len(word) >= MIN_TOKEN]:
         at = mapped.find(word, at)
         start, at = at, at + len(word)
-        if text[at : at + 1] == "." and word[0] in "MNO" and 23 <= len(word) <= 28:
-            signature = mapped[at + 8 : at + 72].split(" ", 1)[0]
-            if text[at + 7 : at + 8] == "." and " " not in mapped[at + 1 : at + 7] and len(signature) >= 27:
-                spans.append((start, at + 8 + len(signature), "discord-token"))
-                continue
-        if (
-            len(word) < MIN_TOKEN
-            or _is_public(word)
-            or text[max(0, start - 8) : start].lower().endswith(_PUBLIC_LABELS)
-        ):
+        is_discord = len(word) <= 28 and word[0] in "MNO" and text[at : at + 8 : 7] == ".."
+        if is_discord and len(mapped[at + 8 : at + 72].split(" ", 1)[0]) >= 27:
+            spans.append((start, at + 8 + len(mapped[at + 8 : at + 72].split(" ", 1)[0]), "discord-token"))
+            continue
+        if word.lower() == word or word.upper() == word or _DIGITS.isdisjoint(word):
+            continue
+        if _is_public(word) or text[max(0, start - 8) : start].lower().endswith(_PUBLIC_LABELS):
             continue
         if len(word) >= _LEAST_FILE and word.startswith(_FILES):
             continue
-        made: list[tuple[int, int, str]] = []
+        made: list[tuple[int, int]] = []
         if "/" in word:
             if not word.startswith("//") and not _in_url(text, start):
                 made = _in_path(text, word, start)
         elif is_random(word) and (len(word) >= _LEAST_IN_TEMPORARY or not _in_temporary(text, start, word)):
-            made = [(start, at, "high-entropy")]
+            made = [(start, at)]
         if made and not _is_published(text, start, at):
-            spans += [one for one in made if one[:2] == (start, at) or not _is_published(text, *one[:2])]
+            spans += [(*one, "high-entropy") for one in made if one == (start, at) or not _is_published(text, *one)]
     return spans
 
 
@@ -101,34 +96,27 @@ def _is_published(text: str, start: int, end: int) -> bool:
 
 def _without_certificates(text: str, mapped: str) -> str:
     """Blanks out certificates and public keys, which are there to be shown."""
-    parts = []
-    done = 0
-    at = text.find("-----BEGIN")
-    while at >= 0:
-        label, _, _ = text[at + 11 : at + 48].partition("-----")
-        end = text.find("-----END", at + 11)
-        if label in _SHOWN and end > 0:
-            parts += [mapped[done:at], " " * (end - at)]
-            done = end
-        at = text.find("-----BEGIN", max(end, at + 11)) if end > 0 else -1
-    return "".join(parts) + mapped[done:]
+    import re
+
+    for shown in re.finditer(rf"-----BEGIN (?:{'|'.join(_SHOWN)})-----(?:(?!-----BEGIN)[\s\S])*?-----END", text):
+        mapped = mapped[: shown.start()] + " " * (shown.end() - shown.start()) + mapped[shown.end() :]
+    return mapped
 
 
-def _in_path(text: str, word: str, start: int) -> list[tuple[int, int, str]]:
+def _in_path(text: str, word: str, start: int) -> list[tuple[int, int]]:
     """A token with slashes that is base64 as a whole; or what is random between the slashes of a path."""
     temporary = _in_temporary(text, start, word)
     parts = word.split("/")
     if all(len(part) == _BUILD_ID for part in parts):
         return []
     whole = word[0] not in "/-" and not temporary and len(parts) <= 2 + len(word) // 16
-    whole = whole and not any(map(_is_folder, parts))
-    if whole and is_random(word) and not any(map(_is_public, parts)):
-        return [(start, start + len(word), "high-entropy")]
+    if whole and not any(map(_is_folder, parts)) and is_random(word) and not any(map(_is_public, parts)):
+        return [(start, start + len(word))]
     least = _LEAST_IN_TEMPORARY if temporary else MIN_TOKEN
     spans = []
     for part in parts:
         if len(part) >= least and not _is_public(part) and is_random(part):
-            spans.append((start, start + len(part), "high-entropy"))
+            spans.append((start, start + len(part)))
         start += len(part) + 1
     return spans
 
@@ -144,54 +132,44 @@ def _is_public(word: str) -> bool:
     return word.startswith(_PUBLIC_PREFIXES) or (head in _STRIPE_IDS and rest.isalnum() and len(rest) <= 40)
 
 
+def _before(text: str, start: int) -> str:
+    """What stands before the token without white space between."""
+    before = text[max(0, start - 120) : start]
+    return before.split()[-1] if before[-1:].strip() else ""
+
+
 def _in_temporary(text: str, start: int, word: str) -> bool:
     """Whether the token at `start` belongs to a path through a folder for temporary files."""
-    before = text[max(0, start - 120) : start]
-    head = before.split()[-1] if before[-1:].strip() else ""
-    path = head + word
+    path = _before(text, start) + word
     return any(folder in path for folder in _TEMPORARY)
 
 
 def _in_url(text: str, start: int) -> bool:
     """Whether the token at `start` continues the path of a URL (behind a port, a dot of the host, an `@`)."""
-    before = text[max(0, start - 120) : start]
-    tail = before.split()[-1:] if before[-1:].strip() else []
-    return bool(tail) and "://" in tail[0] and "?" not in tail[0] and "#" not in tail[0]
+    before = _before(text, start)
+    return "://" in before and "?" not in before and "#" not in before
 
 
 def is_random(token: str) -> bool:
     """Whether a token has upper and lower case and digits, few word-like runs, and the entropy of chance."""
-    size = len(token)
-    if size < MIN_TOKEN or token.isalpha() or token.upper() == token or token.lower() == token:
+    if len(token) < MIN_TOKEN or token.isalpha() or token.upper() == token or token.lower() == token:
         return False
     if not token[2:].strip("0123456789abcdef"):  # an id such as Twilio's: two letters and a hex number
         return False
     if token[1:-1].lower() == token[1:-1]:  # a hash with a letter for its kind, as ccache has them
         return False
+    import re
+    from math import log2
+
     token = token[:512]
     size = len(token)
-    digits = numbers = wordlike = run = 0
-    before = ""
-    counts: dict[str, int] = {}
-    for char in token:
-        counts[char] = counts.get(char, 0) + 1
-        if "0" <= char <= "9":
-            digits += 1
-            numbers += before != "0"
-            now = "0"
-        else:
-            now = "a" if char.islower() else "A" if char.isupper() else ""
-        if now and now == before and now != "0":
-            run += 1
-            wordlike += 1 if run > 3 else 3 if run == 3 else 0
-        else:
-            # a capital belongs to the word that it opens
-            run = 2 if before == "A" and now == "a" and run == 1 else 1
-        before = now
-    most = MAX_WORD_SHARE if numbers > 1 else MAX_WORD_SHARE_ONE_NUMBER
-    if not digits or digits * 3 > size * 2 or wordlike > size * most:
+    numbers = re.findall("[0-9]+", token)
+    digits = sum(map(len, numbers))
+    most = MAX_WORD_SHARE if len(numbers) > 1 else MAX_WORD_SHARE_ONE_NUMBER
+    if not digits or digits * 3 > size * 2 or sum(map(len, re.findall(_WORDS, token))) > size * most:
         return False
-    return _entropy(counts, size) >= MIN_ENTROPY and not _is_worded(token)
+    shares = [token.count(char) / size for char in set(token)]
+    return -sum(share * log2(share) for share in shares) >= MIN_ENTROPY and not _is_worded(token)
 
 
 def _is_worded(token: str) -> bool:
@@ -201,37 +179,7 @@ def _is_worded(token: str) -> bool:
 
 
 def _is_word(part: str) -> bool:
-    """Whether a part is of words, a number, a time or a short hash.
+    """Whether a part is of words, a number, a time or a short hash."""
+    import re
 
-    Words: letters in runs of three and more of one case, each perhaps with a capital, and a number behind them.
-    """
-    if part.replace("T", "").replace("Z", "").lstrip("v").isdigit():
-        return len(part) <= _LONGEST_NUMBER or "T" in part
-    if not part.strip("0123456789abcdef") and part:
-        return _LEAST_HASH <= len(part) <= _LONGEST_HASH
-    letters = part.rstrip("0123456789")
-    if len(part) - len(letters) <= _LONGEST_NUMBER:
-        part = letters
-    run = 0
-    before = ""
-    for char in part:
-        now = "a" if char.islower() else "A" if char.isupper() else ""
-        if not now:
-            return False
-        if now == before:
-            run += 1
-        elif before == "A" and run == 1:
-            run = 2
-        elif before and run < 3:
-            return False
-        else:
-            run = 1
-        before = now
-    return run >= 3 or not part
-
-
-def _entropy(counts: dict[str, int], size: int) -> float:
-    """Shannon entropy in bits per character."""
-    from math import log2
-
-    return -sum(count / size * log2(count / size) for count in counts.values())
+    return re.match(_NAMED, part) is not None

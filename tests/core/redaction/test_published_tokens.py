@@ -52,7 +52,7 @@ def test_what_is_public_stays(text: str) -> None:
         "STRIPE_KEY=«ab66688726a47aaa641fd6c1ad9587b0/a.py»", 'auth: "«dXNlcjpodW50ZXIyMmh1bnRlcg==»"',
         "the password is «page-hunter22»", "http://ann:«8080@2»@x.png", "ssh://ann:«22»@x.com", "redis://:«8080»@h",
         "PRIVATE_KEY=«0x4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318»",
-        "pay to «1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNb»", f"the token «{PUSH}» is", f"the id «{SHEET}» is",
+ f"the token «{PUSH}» is", f"the id «{SHEET}» is",
         f'token = "«{WORDS}»"', f"API_KEY=«{WORDS}»", f"expected = «{TOLD.rstrip('=')}»",
         f"expected = «{ALONE.rstrip('=')}»",
     ],
