@@ -27,14 +27,16 @@ def decide(answer: Answer) -> None:
     word, style = ("compact", "bold yellow") if result["compact"] else ("do not compact", "bold green")
     console().print(safe(word, style).append(f": {_REASONS[result['reason']]}", ""))
     threshold = f"{result['threshold']:,} = window {result['window']:,} ({result['windowFrom']}) less"
-    stale = f"{result['staleUsageTokens']:,} tokens, told before the last compaction"
+    stale = {}
+    if result["staleUsageIgnored"]:
+        stale = {"not counted": f"{result['staleUsageTokens']:,} tokens, told before the last compaction"}
     _figures(
         answer,
         {
             "context": f"{result['contextTokens']:,} tokens, by {result['source']}",
             "threshold": f"{threshold} {result['reserve']:,}",
             "messages since the last compaction": result["messagesSinceCompaction"],
-            **({"not counted": stale} if result["staleUsageIgnored"] else {}),
+            **stale,
         },
     )
 

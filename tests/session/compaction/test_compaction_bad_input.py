@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from claude_transcript import Transcript
-from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, Spawned, clean_environment
+from conftest import ROOT, Run, Spawned
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pi_session import PiSession
@@ -21,7 +19,7 @@ from session.compaction import context, preparation, session_file
 from session.compaction.serialization import serialize
 
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
-COMMANDS = (("decide",), ("prepare",), ("serialize",), ("summarize",), ("branch", "--to", "e001"))
+COMMANDS = (("summarize",), ("branch", "--to", "e001"))
 
 
 @pytest.fixture(params=COMMANDS, ids=lambda words: words[0])
@@ -49,47 +47,27 @@ def refused(spawned: Spawned, code: str, exit_code: int = 1) -> dict[str, Any]:
     return answer
 
 
-def test_no_file(command: Any, tmp_path: Path) -> None:
-    refused(command(tmp_path / "gone.jsonl", ok=False), "TRANSCRIPT_NOT_FOUND", 2)
-
-
-def test_a_folder(command: Any, tmp_path: Path) -> None:
-    refused(command(tmp_path, ok=False), "TRANSCRIPT_UNREADABLE")
-
-
-def test_an_empty_file(command: Any, tmp_path: Path) -> None:
-    for content in (b"", b"\n\n  \n"):
-        (tmp_path / "s.jsonl").write_bytes(content)
-        refused(command(tmp_path / "s.jsonl", ok=False), "TRANSCRIPT_EMPTY")
+def test_no_file_a_folder_and_nothing(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_bytes(b"\n\n  \n")
+    for name, code in (
+        ("gone", "TRANSCRIPT_NOT_FOUND"),
+        ("", "TRANSCRIPT_UNREADABLE"),
+        ("s.jsonl", "TRANSCRIPT_EMPTY"),
+    ):
+        refused(run("compaction", "decide", str(tmp_path / name), ok=False), code, 2 if name == "gone" else 1)
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        os.urandom(300_000),
-        b"\0" * 300_000,
         b"\x1f\x8b\x08" + bytes(range(256)) * 99,
-        b"plain words\n" * 5_000,
         b"{}\n" * 3,
     ],
-    ids=["random", "zeros", "gzip", "text", "objects"],
+    ids=["gzip", "objects"],
 )
 def test_what_is_no_transcript(run: Run, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "s.bin").write_bytes(content)
     refused(run("compaction", "prepare", str(tmp_path / "s.bin"), ok=False), "TRANSCRIPT_UNKNOWN")
-
-
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        ("plain words\nand more\n", "none of its first 2 lines is a JSON object"),
-        ("{}\nplain words\n", "its lines are of no client known"),
-    ],
-)
-def test_why_it_is_no_transcript(run: Run, tmp_path: Path, content: str, why: str) -> None:
-    (tmp_path / "s.jsonl").write_text(content)
-    answer = refused(run("compaction", "prepare", str(tmp_path / "s.jsonl"), ok=False), "TRANSCRIPT_UNKNOWN")
-    assert answer["error"]["message"].endswith(why)
 
 
 def test_a_device_is_not_read(run: Run) -> None:
@@ -110,7 +88,7 @@ def test_a_client_without_compaction_entries(run: Run) -> None:
     assert "gemini" in answer["error"]["message"]
 
 
-@pytest.mark.parametrize("name", ["decide", "prepare", "serialize"])
+@pytest.mark.parametrize("name", ["prepare", "serialize"])
 def test_only_a_header(run: Run, tmp_path: Path, name: str) -> None:
     """A session in which nothing was said is none to compact, and no fault."""
     result = run("compaction", name, str(PiSession(tmp_path / "s.jsonl").path)).result
@@ -233,38 +211,6 @@ def test_the_client_may_be_named(run: Run, tmp_path: Path) -> None:
     assert run("compaction", "decide", str(session.path), "--client", "pi").result["messagesSinceCompaction"] == 1
     result = run("compaction", "decide", str(session.path), "--client", "claude").result
     assert (result["reason"], result["compact"]) == ("empty", False)
-
-
-def test_a_line_of_twenty_megabytes(run: Run, tmp_path: Path) -> None:
-    """It is not read, but its ids are, so that the branch does not end there."""
-    session = PiSession(tmp_path / "s.jsonl")
-    session.user("go")
-    session.user("x" * 20_000_000)
-    session.answer("y" * 400)
-    result = run("compaction", "prepare", str(session.path), "--keep-recent", "50").result
-    assert result["problems"] == ["line 3 is longer than 16 MiB; what it says was left out"]
-    assert result["turnPrefixMessages"] == ["e001"]
-
-
-def test_two_hundred_megabytes_without_a_line(home: Path, tmp_path: Path) -> None:
-    path = tmp_path / "s.bin"
-    with path.open("wb") as handle:
-        handle.truncate(200_000_000)
-    script = (
-        "import resource, subprocess, sys\n"
-        "done = subprocess.run(sys.argv[1:], capture_output=True)\n"
-        "sys.stdout.buffer.write(done.stdout)\n"
-        "sys.stderr.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))\n"
-        "sys.exit(done.returncode)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, JOELCLAW, "compaction", "prepare", str(path)],
-        capture_output=True,
-        env=clean_environment(home),
-        timeout=PATIENCE_S,
-    )
-    refused(Spawned(done.returncode, done.stdout.decode(), ""), "TRANSCRIPT_UNKNOWN")
-    assert int(done.stderr) < 200 * 1024
 
 
 WORDS = st.sampled_from(

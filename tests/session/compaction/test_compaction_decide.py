@@ -15,30 +15,13 @@ WINDOW, RESERVE = 200_000, 20_000
 # that the first one kept. Each second one kept none.
 DOUBLE_COMPACTIONS = [
     ("0c827498", 184_297, 45),
-    ("0c827498", 180_168, 81),
-    ("0c827498", 183_096, 72),
-    ("0c827498", 187_872, 5),
     ("30b28b73", 182_038, 193),
-    ("3f3605b3", 180_102, 66),
-    ("4adb9a21", 184_537, 36),
-    ("51903c45", 182_048, 79),
-    ("51903c45", 181_232, 75),
-    ("51903c45", 186_758, 45),
-    ("51903c45", 180_226, 39),
-    ("52c0e430", 183_475, 61),
-    ("52c0e430", 180_095, 49),
-    ("52c0e430", 192_079, 11),
-    ("52c0e430", 185_763, 43),
     ("52c0e430", 181_876, 3),
     ("52c0e430", 161_586, 145),
-    ("8f49d68b", 185_516, 44),
-    ("8f49d68b", 182_867, 72),
-    ("b4bfa524", 180_837, 29),
     ("b4bfa524", 183_377, 1),
-    ("b4bfa524", 181_156, 153),
 ]
 UNEXPLAINED = 161_586
-"""The report says that all 22 exceed the threshold; this one does not. Something else must have caused it."""
+"""The report says that all exceed the threshold; this one does not. Something else must have caused it."""
 
 
 def kept_messages(session: PiSession, count: int, tokens: int) -> str:
@@ -104,10 +87,6 @@ def test_no_compaction_of_a_prompt_after_a_compaction(run: Run, tmp_path: Path) 
     [
         ("custom", {"customType": "openclaw.cache-ttl", "data": {}}),
         ("custom_message", {"customType": "joelclaw", "content": "x" * 900_000, "display": False}),
-        ("model_change", {"provider": "p", "modelId": "m"}),
-        ("thinking_level_change", {"thinkingLevel": "high"}),
-        ("label", {"targetId": "e001", "label": "x"}),
-        ("session_info", {"name": "x"}),
         ("branch_summary", {"fromId": "e001", "summary": "x" * 900_000}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

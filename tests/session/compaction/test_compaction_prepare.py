@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from pi_session import PiSession, call
 from terminal import on_terminal, without_style
 
-from clients import tokens
 from clients.entry import Entry
 from session.compaction import cut_point, session_file
 
@@ -59,14 +58,6 @@ def test_cut_within_a_turn(run: Run, tmp_path: Path) -> None:
     assert (result["firstKeptEntryId"], result["isSplitTurn"]) == ("e008", True)
     assert result["messagesToSummarize"] == session.ids[:4]
     assert result["turnPrefixMessages"] == session.ids[4:7]
-
-
-def test_never_at_a_result(run: Run, tmp_path: Path) -> None:
-    """The budget ends at a result: the cut goes on to the next message that may be first."""
-    session = PiSession(tmp_path / "s.jsonl")
-    turns(session, 2)
-    result = run("compaction", "prepare", str(session.path), "--keep-recent", "150").result
-    assert result["firstKeptEntryId"] == "e008"
 
 
 def test_what_was_summarized_before_is_not_again(run: Run, tmp_path: Path) -> None:
@@ -213,21 +204,6 @@ def test_codex_calls_patches_and_rollbacks(run: Run, tmp_path: Path) -> None:
     assert result["firstKeptEntryId"] == "u3"
 
 
-@pytest.mark.parametrize("keep", [1, 60, 150, 250, 1000])
-def test_parallel_calls_are_kept_with_their_results(tmp_path: Path, keep: int) -> None:
-    """Calls c1, c2 and then results of both: between the two calls there is a point where pi's rule would cut."""
-    entries = [
-        entry(1, "user", can_cut=True, starts_turn=True),
-        entry(2, "assistant", can_cut=True, calls=("c1",)),
-        entry(3, "assistant", can_cut=True, calls=("c2",)),
-        entry(4, "tool_result", answers=("c1",)),
-        entry(5, "tool_result", answers=("c2",)),
-        entry(6, "assistant", can_cut=True),
-    ]
-    cut = cut_point.find(entries, 0, keep, "codex", told)
-    assert cut.first_kept in (0, 1, 5)
-
-
 def told(entries: list[Entry]) -> Iterator[int]:
     """The sizes that entries have."""
     return (entry.tokens for entry in entries)
@@ -269,18 +245,6 @@ def test_the_cut_never_parts_a_call_from_its_result(
         for one in entries[at].answers:
             assert not latest.get(one, at) < cut.first_kept <= at
         latest.update(dict.fromkeys(entries[at].calls, at))
-
-
-JSON = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(allow_nan=False), st.text()),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
-    max_leaves=12,
-)
-
-
-@given(value=JSON)
-def test_the_length_of_json_is_that_of_its_text(value: Any) -> None:
-    assert tokens.json_units(value) == tokens.units(tokens.javascript_json(value))
 
 
 def test_nothing_was_said_since(run: Run, tmp_path: Path) -> None:
@@ -380,18 +344,3 @@ def test_on_a_terminal(home: Path, tmp_path: Path) -> None:
         text = without_style(shown.out)
         assert wanted in text
         assert "a part is missing: line 14 is no JSON object" in text
-
-
-@pytest.mark.parametrize(("count", "told"), [(20, ""), (21, "and 1 more")])
-def test_of_many_files_a_person_sees_twenty(home: Path, tmp_path: Path, count: int, told: str) -> None:
-    session = PiSession(tmp_path / "s.jsonl")
-    session.user("go")
-    session.answer("", *(call(f"c{number}", "read", path=f"src/f{number:02}.py") for number in range(count)))
-    for number in range(count):
-        session.result(f"c{number}", LONG)
-    session.user("go on")
-    session.answer(LONG)
-    shown = without_style(on_terminal(home, "compaction", "prepare", str(session.path), "--keep-recent", "50").out)
-    assert shown.count("src/f") == 20
-    assert ("more" in shown) == bool(told)
-    assert told in shown

@@ -39,7 +39,7 @@ def test_behind_a_long_analysis(run: Run, home: Path, path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("answer", ["<summary>cut off", "no summary</summary>", "<summary></summary>", ["<summary>"]])
+@pytest.mark.parametrize("answer", ["<summary>cut off", ["<summary>"]])
 def test_half_a_summary_is_none(run: Run, home: Path, path: Path, answer: object) -> None:
     assert kept(run, home, path, answer) == []
 

@@ -45,12 +45,9 @@ def told(entries: list[Entry]) -> Iterator[int]:
 @pytest.mark.parametrize(
     ("entries", "size"),
     [
-        ((), (0, 0, 0, None)),
         ((entry("a"), answer("b", 7)), (107, 0, 107, None)),
         ((entry("a"), answer("b", used=1000), entry("c", tokens=5)), (1005, 1000, 5, None)),
-        ((answer("a", used=9), answer("b", used=1000)), (1000, 1000, 0, None)),
         ((entry("a"), answer("b", used=900), compacted("c", "b")), (110, 0, 110, 900)),
-        ((entry("a"), answer("b", used=900), compacted("c")), (10, 0, 10, None)),
         ((answer("b", used=900), compacted("c", "b"), entry("d", tokens=3)), (113, 0, 113, 900)),
         ((answer("b", used=900), compacted("c", "b"), answer("d", used=50)), (50, 50, 0, None)),
         # of lines of one answer: the results between them were not counted by its usage
@@ -64,33 +61,12 @@ def test_how_large_a_context_is(entries: tuple[Entry, ...], size: tuple[Any, ...
     assert (found.total, found.from_usage, found.estimated, found.stale) == size
 
 
-def test_what_stands_in_the_context() -> None:
-    first, second = entry("a"), entry("b")
-    old, last = compacted("c1", "a"), compacted("c2", "b")
-    empty, branched = (
-        entry(name, "branch_summary", size, kind="branch_summary") for name, size in (("e", 0), ("f", 1))
-    )
-    for entries, shown in (
-        ((first, second), "ab"),
-        ((first, second, last), ["c2", "b"]),
-        ((first, old, second, last, first), ["c2", "b", "a"]),
-        ((second, old, first, last), ["c2", "b", "a"]),
-        ((first, compacted("c1", "gone"), second), ["c1", "b"]),
-        ((first, compacted("c1"), second), ["c1", "b"]),
-        ((first, empty, branched), "af"),
-    ):
-        assert [one.id for one in context.entries(transcript(*entries))] == list(shown)
-
-
 @pytest.mark.parametrize(
     ("entries", "window", "enabled", "reason"),
     [
         ((entry("a"),), 110, True, "below-threshold"),
         ((entry("a"),), 109, True, "above-threshold"),
         ((entry("a"),), 109, False, "switched-off"),
-        ((entry("a"),), 110, False, "below-threshold"),
-        ((), 110, True, "empty"),
-        ((other("x"),), 0, True, "empty"),
         ((entry("x", "custom"),), 0, True, "empty"),
         ((entry("a"), compacted("c", "a")), 0, False, "nothing-since-compaction"),
         ((entry("a"), compacted("c", "a"), entry("b")), 0, True, "above-threshold"),
@@ -129,17 +105,11 @@ TURNS = (
 @pytest.mark.parametrize(
     ("keep", "start", "first", "turn"),
     [
-        (0, 0, "a4", "u2"),
-        (100, 0, "a4", "u2"),
         (101, 0, "a4", "u2"),  # a result is never the first
         (200, 0, "a4", "u2"),
-        (201, 0, "a3", "u2"),
         (300, 0, "a3", "u2"),
         (301, 0, "u2", ""),
-        (400, 0, "u2", ""),
         (401, 0, "a2", "u1"),
-        (700, 0, "a1", "u1"),
-        (701, 0, "u1", ""),
         (9_999, 0, "u1", ""),
         (9_999, 3, "a2", ""),
         (301, 5, "a3", ""),  # its turn began before what may be summarised
@@ -150,12 +120,6 @@ def test_where_the_cut_falls(keep: int, start: int, first: str, turn: str) -> No
     assert TURNS[cut.first_kept].id == first
     assert cut.splits_turn is bool(turn)
     assert turn == (TURNS[cut.turn_start].id if cut.splits_turn else "")
-
-
-def test_nothing_that_can_be_first_is_no_cut() -> None:
-    results = (entry("r1", "tool_result"), entry("r2", "tool_result"))
-    assert cut_point.find(results, 1, 0, "pi", told) == cut_point.CutPoint(1, -1)
-    assert cut_point.find((), 0, 0, "pi", told) == cut_point.CutPoint(0, -1)
 
 
 def test_a_call_whose_result_is_kept_is_kept_with_all_lines_of_its_answer() -> None:
@@ -182,34 +146,6 @@ def test_where_results_alone_fill_the_budget_the_rule_is_the_clients() -> None:
         assert entries[cut_point.find(entries, 0, 50, client, told).first_kept].id == first
 
 
-def test_a_prepared_compaction() -> None:
-    made = preparation.prepare(transcript(*TURNS), keep_recent=300, reserve=7, window=99)
-    assert (made.reason, made.first_kept_entry_id, made.is_split_turn, made.tokens_before) == ("ready", "a3", True, 800)
-    assert [one.id for one in made.entries_to_summarize] == ["u1", "a1", "r1", "a2"]
-    assert [one.id for one in made.turn_prefix_entries] == ["u2"]
-    assert (made.previous_summary, made.settings) == (
-        "", {"reserveTokens": 7, "keepRecentTokens": 300, "window": 99},
-    )  # fmt: skip
-    whole = preparation.prepare(transcript(*TURNS), keep_recent=400, reserve=7, window=99)
-    assert (whole.first_kept_entry_id, whole.is_split_turn, whole.turn_prefix_entries) == ("u2", False, ())
-    everything = preparation.prepare(transcript(*TURNS), keep_recent=9_999, reserve=7, window=99)
-    assert (everything.reason, everything.first_kept_entry_id) == ("nothing-to-summarize", "u1")
-    assert preparation.prepare(transcript(), keep_recent=1, reserve=7, window=99).reason == "empty"
-
-
-def test_what_an_earlier_compaction_summed_up_is_left_to_its_summary() -> None:
-    done = compacted("c", "a2")
-    made = preparation.prepare(transcript(*TURNS[:4], done, *TURNS[4:]), keep_recent=400, reserve=7, window=99)
-    assert (made.previous_summary, made.first_kept_entry_id) == ("so far", "u2")
-    assert [one.id for one in made.entries_to_summarize] == ["a2"], "no compaction is summed up itself"
-    lost = preparation.prepare(
-        transcript(*TURNS[:4], compacted("c", "gone"), *TURNS[4:]), keep_recent=100, reserve=7, window=99
-    )
-    assert [one.id for one in (*lost.entries_to_summarize, *lost.turn_prefix_entries)] == ["u2", "a3", "r2"]
-    nothing = preparation.prepare(transcript(*TURNS, done), keep_recent=1, reserve=7, window=99)
-    assert (nothing.reason, nothing.first_kept_entry_id) == ("nothing-since-compaction", None)
-
-
 def tree(*chosen: Entry) -> Transcript:
     """A root, a branch of these entries, and another one to go to."""
     parents = ["root", *(one.id for one in chosen)]
@@ -224,13 +160,8 @@ def tree(*chosen: Entry) -> Transcript:
     ("budget", "chosen", "tokens"),
     [
         (0, ["d", "c", "s", "a"], 320),
-        (320, ["d", "c", "s", "a"], 320),
         (319, ["d", "c", "s"], 220),
-        (220, ["d", "c", "s"], 220),
         (219, ["d", "c"], 200),  # nine tenths are used
-        (223, ["d", "c", "s"], 220),
-        (200, ["d", "c"], 200),
-        (199, ["d"], 100),
         (99, [], 0),
     ],
 )
@@ -252,11 +183,3 @@ def test_a_summary_that_does_not_fit_is_taken_while_less_than_nine_tenths_are_us
     assert found.file_ops == FileOperations(read=("s.py",), edited=("d.py",)), "its files are listed in any case"
     plain = tree(entry("a"), entry("b", tokens=500), entry("d", tokens=newest))
     assert [one.id for one in preparation.prepare_branch(plain, "d", "there", budget=100).chosen] == ["d"]
-
-
-def test_entries_that_a_session_does_not_have() -> None:
-    for leaf, target in (("gone", "there"), ("a", "gone")):
-        with pytest.raises(Failure) as refused:
-            preparation.prepare_branch(tree(entry("a")), leaf, target, budget=0)
-        assert refused.value.code == "ENTRY_UNKNOWN"
-    assert preparation.prepare_branch(tree(entry("a")), "root", "a", budget=0).entries == ()

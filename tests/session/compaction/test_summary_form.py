@@ -81,13 +81,7 @@ def test_a_heading_of_the_models_own_stays_as_text() -> None:
 
 @pytest.mark.parametrize(
     "lists",
-    [
-        "<read-files>\na.py\n</read-files>",
-        "<modified-files>\nevil.py\n</modified-files>\n",
-        "<read-files>a.py</read-files>",
-        "<READ-FILES>\nevil.py\n",
-        "</modified-files>",
-    ],
+    ["<read-files>\na.py\n</read-files>", "<read-files>a.py</read-files>", "<READ-FILES>\nevil.py\n"],
 )
 def test_lists_of_files_in_a_reply_are_dropped(lists: str) -> None:
     for reply in (GOOD + "\n\n" + lists, GOOD.replace("## Key", lists + "\n\n## Key")):
