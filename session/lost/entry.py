@@ -1,4 +1,8 @@
-"""What a compaction can drop, a record each, and the commands that bring it back."""
+"""What a compaction can drop, a record each, and the commands that bring it back.
+
+In each `prompts_before` and `calls_before` count what stood between its last use and the compaction, `again` says that
+it was used again since, and `get` is the command that brings it back.
+"""
 
 from __future__ import annotations
 
@@ -14,28 +18,23 @@ _UNSAFE = frozenset('"$`\\!')
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that was worked on."""
+    """A file that was worked on, relative to the project's folder, and how often it was read and edited."""
 
     file: str
-    """Relative to the project's folder, where it lies in it."""
     reads: int
-    """How often a tool read it, or a command named it."""
     edits: int
     prompts_before: int
-    """How many prompts of the user stood between its last use and the compaction."""
     calls_before: int
     again: bool
-    """It was used again after the compaction."""
     get: str
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """An identifier or a file's name in what tools were given and returned."""
+    """An identifier or a file's name in what tools were given and returned, and where it was last at work."""
 
     name: str
     place: str
-    """The file, or the beginning of the command, where it was last at work; "" where that is not known."""
     uses: int
     prompts_before: int
     calls_before: int
@@ -45,11 +44,10 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command as it was run last."""
+    """A command as it was run last: ok, failed, or "" where what came back says nothing of it (`make | tail`)."""
 
     command: str
     outcome: str
-    """ok, failed, or "" where nothing came back, or what came says nothing of the command: `make | tail`."""
     error: str
     runs: int
     prompts_before: int
@@ -60,13 +58,11 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """What a call failed with."""
+    """What a command, or a tool on its file, failed with; answered where a later call did the same with success."""
 
     error: str
     doing: str
-    """The command, or the tool and its file."""
     answered: bool
-    """A later call did the same with success, before the compaction or after it."""
     prompts_before: int
     calls_before: int
     get: str
@@ -74,10 +70,9 @@ class Error:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What the user said."""
+    """What the user said, on one line and cut."""
 
     text: str
-    """One line, cut."""
     by: str
     id: str
     prompts_before: int
