@@ -17,9 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from clients.client import Client
     from clients.event import HookEvent, Text
-    from core.config import Config
     from core.records import Event
     from session.context import Context
 
@@ -37,20 +35,15 @@ class Call:
         began: `time.perf_counter()` at the start.
     """
 
-    __slots__ = (
-        *("_agent", "_began", "_config", "_context", "_deadline", "_event", "_held", "_is_off", "_name", "_own"),
-        "_texts",
-    )
-
     def __init__(self, agent: str, name: str, began: float) -> None:
         self._agent = agent
         self._name = name
         self._began = began
-        self._config: Config | None = None
+        self._config = config.Config({})
         self._deadline: Deadline | None = None
         self._event: HookEvent | None = None
         self._context: Context | None = None
-        self._is_off = False
+        """None too where the session is switched off: nothing of it is stored."""
         self._texts: list[Text] = []
         self._own: list[Event] = []
         self._held = ""
@@ -74,21 +67,23 @@ class Call:
         Raises:
             Failure: the agent is unknown, the payload is no JSON object, or the session's state cannot be used.
         """
-        client = _client(self._agent)
+        client = registry.CLIENTS.get(self._agent)
+        if client is None:
+            known = ", ".join(registry.CLIENTS)
+            raise Failure("HOOK_UNKNOWN_AGENT", f"{self._agent[:40]!r} is no agent", f"give one of {known}")
         event = self._event = client.read(_payload(data), self._name)
         if event["kind"] != "ignored" and event["session"].strip():
             from session.context import Context
             from session.hook import pipeline
 
             session_id = state_file.identity(event["session"])
-            settings, role = self._config or config.Config({}), os.environ.get("JOELCLAW_ROLE", "")
-            self._context = Context(session_id, settings, role=role, agent=self._agent, deferred=True)
-            if self._context.is_off(event["cwd"]):
-                self._is_off = True
-                return client.answer(event, [])
-            left = self._seconds() * _ARCHIVE_SHARE - (time.perf_counter() - self._began)
-            until = time.monotonic() + left
-            self._texts = pipeline.answer(event, self._context, silent=client.silent, until=until)
+            role = os.environ.get("JOELCLAW_ROLE", "")
+            context = Context(session_id, self._config, role=role, agent=self._agent, deferred=True)
+            if not context.is_off(event["cwd"]):
+                self._context = context
+                left = self._seconds() * _ARCHIVE_SHARE - (time.perf_counter() - self._began)
+                until = time.monotonic() + left
+                self._texts = pipeline.answer(event, context, silent=client.silent, until=until)
         return client.answer(event, self._texts)
 
     def empty(self) -> str:
@@ -104,14 +99,14 @@ class Call:
 
         A client that has its answer may kill us before they are stored.
         """
-        if self._context is not None and not self._is_off:
+        if self._context is not None:
             self._context.note([self._completed()])
             self._own = self._context.events[:]
             self._held = spool.hold(self._own)
 
     def close(self) -> None:
         """After the answer: store the events, and what waits in the spool; nothing of a session that is off."""
-        context = self._context if not self._is_off else None
+        context = self._context
         if context is not None:
             kept = [self._held] if self._held else []
             if spool.waiting(self._held):
@@ -129,7 +124,7 @@ class Call:
             faults.tell_older(clock.now_ms())
         if self._deadline is not None:
             self._deadline.over()
-        if self._config is not None and not self._is_off:
+        if context is not None:
             background_jobs.start_due(self._config)
 
     def failed(self, error: BaseException) -> None:
@@ -141,7 +136,7 @@ class Call:
         return self._context.events[:] if self._context is not None else []
 
     def _seconds(self) -> float:
-        return (self._config or config.Config({})).number("hook.deadline_ms") / 1000
+        return self._config.number("hook.deadline_ms") / 1000
 
     def _late(self) -> None:
         """The deadline is over: the empty answer first, then what may not be lost, and the event."""
@@ -194,14 +189,6 @@ class Call:
             usage = self._context.usage if self._context is not None else None
             made["hook"] = {"kind": event["kind"], **(usage or {})}
         return made
-
-
-def _client(agent: str) -> Client:
-    client = registry.CLIENTS.get(agent)
-    if client is None:
-        known = ", ".join(registry.CLIENTS)
-        raise Failure("HOOK_UNKNOWN_AGENT", f"{agent[:40]!r} is no agent", f"give one of {known}")
-    return client
 
 
 def _payload(data: bytes) -> dict[str, Any]:
