@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import BinaryIO
 
 from cli import progress
@@ -26,23 +26,21 @@ def numbered(
     Raises:
         Failure: `code`, exit 2, where it cannot be opened or read.
     """
-    with _opened(where, code, holds) as handle, progress.in_bytes("importing", _size(handle)) as advance:
-        yield _lines(handle, longest, code, holds), advance
-
-
-@contextmanager
-def _opened(where: str, code: str, holds: str) -> Iterator[BinaryIO]:
-    if where == "-":
-        yield sys.stdin.buffer
-        return
-    try:
-        handle = open(where, "rb")
-    except OSError as error:
-        raise usage(code, f"{where}: {error.strerror}", f"name a file of {holds}, or - for stdin") from None
-    with handle:
-        if is_endless(handle):
-            raise usage(code, f"{where} is a device", f"name a file of {holds}, or - for stdin")
-        yield handle
+    fix = f"name a file of {holds}, or - for stdin"
+    with ExitStack() as opened:
+        handle: BinaryIO = sys.stdin.buffer
+        if where != "-":
+            try:
+                handle = opened.enter_context(open(where, "rb"))
+            except OSError as error:
+                raise usage(code, f"{where}: {error.strerror}", fix) from None
+            if is_endless(handle):
+                raise usage(code, f"{where} is a device", fix)
+        advance = opened.enter_context(progress.in_bytes("importing", _size(handle)))
+        try:
+            yield _lines(handle, longest), advance
+        except IsADirectoryError as error:  # a folder opens, and fails when it is read
+            raise usage(code, f"the input cannot be read: {error.strerror}", fix) from None
 
 
 def is_endless(handle: BinaryIO) -> bool:
@@ -52,19 +50,16 @@ def is_endless(handle: BinaryIO) -> bool:
     return is_device and status.st_rdev != os.stat(os.devnull).st_rdev
 
 
-def _lines(handle: BinaryIO, longest: int, code: str, holds: str) -> Iterator[tuple[int, bytes | None]]:
+def _lines(handle: BinaryIO, longest: int) -> Iterator[tuple[int, bytes | None]]:
     number = 0
-    try:
-        while line := handle.readline(longest):
-            number += 1
-            if len(line) == longest and not line.endswith(b"\n"):
-                while line and not line.endswith(b"\n"):
-                    line = handle.readline(longest)
-                yield number, None
-            else:
-                yield number, line
-    except OSError as error:  # a folder opens, and fails when it is read
-        raise usage(code, f"the input cannot be read: {error.strerror}", f"name a file of {holds}") from None
+    while line := handle.readline(longest):
+        number += 1
+        if len(line) == longest and not line.endswith(b"\n"):
+            while line and not line.endswith(b"\n"):
+                line = handle.readline(longest)
+            yield number, None
+        else:
+            yield number, line
 
 
 def _size(handle: BinaryIO) -> int | None:

@@ -3,46 +3,35 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from rich.progress import ProgressColumn
+Advance = Callable[[int], None]
 
 
 @contextmanager
-def in_bytes(label: str, total: int | None) -> Iterator[Callable[[int], None]]:
+def in_bytes(label: str, total: int | None) -> Iterator[Advance]:
     """A bar of bytes; call what it yields with the bytes that are done since."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.progress import DownloadColumn
-
-    with _bar(label, DownloadColumn(), total) as (_, advance):
+    with _bar(label, total, in_bytes=True) as (_, advance):
         yield advance
 
 
 @contextmanager
-def in_items(label: str) -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
+def in_items(label: str) -> Iterator[tuple[Advance, Advance]]:
     """A bar of things that are counted; it yields what to call with their number, and with those done since."""
-    if not sys.stderr.isatty():
-        yield (lambda _: None), (lambda _: None)
-        return
-    from rich.progress import MofNCompleteColumn
-
-    with _bar(label, MofNCompleteColumn(), None) as (started, advance):
-        yield started, advance
+    with _bar(label, None, in_bytes=False) as both:
+        yield both
 
 
 @contextmanager
-def _bar(
-    label: str, amount: ProgressColumn, total: int | None
-) -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+def _bar(label: str, total: int | None, *, in_bytes: bool) -> Iterator[tuple[Advance, Advance]]:
+    if not sys.stderr.isatty():
+        yield (lambda _: None), (lambda _: None)
+        return
+    from rich.console import Console  # a batch of recalls reads lines, too
+    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    amount = DownloadColumn() if in_bytes else MofNCompleteColumn()
     columns = (TextColumn(label), BarColumn(), amount, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=total)

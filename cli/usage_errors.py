@@ -33,17 +33,11 @@ FAMILIES = {
 }
 """What it belongs to → first words."""
 PARTS = {
-    "memory review": "the review of proposed memories by a model",
-    "memory health": "the review of proposed memories by a model",
+    **dict.fromkeys(("memory review", "memory health"), "the review of proposed memories by a model"),
     "knowledge clear-failed": "agent loops",
     "sessions chunks": "the index of chunks on a central machine",
-    "sessions signals": "the mining of a user's turns for moods",
-    "sessions friction": "the mining of a user's turns for moods",
-    "vault adr audit": "the upkeep of decision records",
-    "vault adr refs": "the upkeep of decision records",
-    "vault adr prompt": "the upkeep of decision records",
-    "vault adr rank": "the upkeep of decision records",
-    "vault adr next": "the upkeep of decision records",
+    **dict.fromkeys(("sessions signals", "sessions friction"), "the mining of a user's turns for moods"),
+    **{f"vault adr {verb}": "the upkeep of decision records" for verb in ("audit", "refs", "prompt", "rank", "next")},
 }
 """Commands of groups that are here, and what they belong to."""
 FLAGS = {
@@ -53,30 +47,20 @@ FLAGS = {
 }
 """Options of the original's later recall, which asks three stores of its own."""
 INSTEAD = {
-    "event": "joelclaw otel list",
-    "events": "joelclaw otel list",
-    "runs": "joelclaw otel list",
-    "run": "joelclaw otel list",
+    **dict.fromkeys(("event", "events", "runs", "run"), "joelclaw otel list"),
     "logs": "joelclaw otel list --level error,fatal",
     "log": "joelclaw otel emit --help",
     "send": "joelclaw memory write --help",
     "docs": "joelclaw knowledge search --help",
     "sleep": "joelclaw off",
-    "diagnose": "joelclaw status",
-    "gateway": "joelclaw status",
-    "inngest": "joelclaw status",
-    "capabilities": "joelclaw --help",
-    "observations": "joelclaw memory recent",
-    "memory review": "joelclaw memory recent",
+    **dict.fromkeys(("diagnose", "gateway", "inngest"), "joelclaw status"),
+    **dict.fromkeys(("observations", "memory review"), "joelclaw memory recent"),
     "memory health": "joelclaw memory scorecard",
-    "sessions chunks": "joelclaw sessions search --help",
-    "sessions signals": "joelclaw sessions search --help",
-    "sessions friction": "joelclaw sessions search --help",
+    **{f"sessions {verb}": "joelclaw sessions search --help" for verb in ("chunks", "signals", "friction")},
     "vault adr audit": "joelclaw vault adr collisions",
     "vault adr refs": "joelclaw vault search --help",
     "vault adr prompt": "joelclaw vault adr locate --help",
-    "vault adr rank": "joelclaw vault adr list",
-    "vault adr next": "joelclaw vault adr list",
+    **dict.fromkeys(("vault adr rank", "vault adr next"), "joelclaw vault adr list"),
 }
 _OPTIONS = dict.fromkeys(("version", "verson", "verion", "v"), "--version") | {"help": "--help", "hlep": "--help"}
 """What is typed as a command, or mistyped, and is an option."""

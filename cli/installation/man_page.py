@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from cli import reference
 from cli.commands import GROUPS, every
-from clients import registry
 from core import VERSION
 
 if TYPE_CHECKING:
@@ -20,30 +19,11 @@ if TYPE_CHECKING:
 
 FILE = "joelclaw.1"
 _ABOUT = "keeps what a coding agent's context compaction throws away"
-_DESCRIPTION = (
-    "A coding agent works in a limited context window. When it is full, the client replaces the work by a summary."
-    " joelclaw is spawned by the agent's hooks: it archives the session, recalls what bears on the task, checkpoints"
-    " before the compaction, and hands the agent a short signpost after it.",
-    "joelclaw install CLIENT enters it in the configuration of an agent; from then on it works by itself.",
-    "Where stdout is no terminal, or with --json anywhere, a command prints one JSON object: ok, command, result,"
-    " next_actions, and error and fix where it failed.",
-)
 _EXITS = (("0", "done"), ("1", "failed; error.code and fix say why and what to do"), ("2", "wrong usage"))
 _VARIABLES = (
     ("JOELCLAW_HOME", "where everything is kept; ~/.joelclaw where it is not set"),
     ("JOELCLAW_SESSION_ID", "the session of a command that is given none"),
-    *(
-        (row.session_variable, f"the same in a shell of {row.title}, for commands that write nothing into a session")
-        for row in registry.CLIENTS.values()
-        if row.session_variable
-    ),
     ("NO_COLOR", "no colours on a terminal"),
-)
-_FILES = (
-    ("~/.joelclaw/store.db", "memories, archived sessions and events, in SQLite"),
-    ("~/.joelclaw/sessions/", "what is known of each session, a JSON file each"),
-    ("~/.joelclaw/config.toml", "settings"),
-    (".joelclaw/config.toml", "settings of a project, in its top folder"),
 )
 
 
@@ -57,9 +37,6 @@ def _lines() -> Iterator[str]:
     yield f'.TH JOELCLAW 1 "" "joelclaw {VERSION}" "User Commands"'
     yield from (".SH NAME", f"joelclaw \\- {_text(_ABOUT)}")
     yield from (".SH SYNOPSIS", ".B joelclaw", "[\\-\\-json] COMMAND [ARGUMENTS]")
-    yield ".SH DESCRIPTION"
-    for paragraph in _DESCRIPTION:
-        yield from (".PP", _text(paragraph))
     yield ".SH COMMANDS"
     group = ""
     for command in every():
@@ -69,7 +46,7 @@ def _lines() -> Iterator[str]:
             if group:
                 yield from (f".SS {_text(group)}", _text(GROUPS[group]))
         yield from _command(command)
-    for heading, entries in (("EXIT STATUS", _EXITS), ("ENVIRONMENT", _VARIABLES), ("FILES", _FILES)):
+    for heading, entries in (("EXIT STATUS", _EXITS), ("ENVIRONMENT", _VARIABLES)):
         yield f".SH {heading}"
         for name, about in entries:
             yield from (".TP", f".B {_text(name)}", _text(about))

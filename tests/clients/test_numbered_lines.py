@@ -14,7 +14,7 @@ from core.errors import Failure
 
 
 def lines(data: bytes, longest: int = 4) -> list[tuple[int, bytes | None]]:
-    return list(line_file._lines(io.BytesIO(data), longest, "C", "JSON lines"))
+    return list(line_file._lines(io.BytesIO(data), longest))
 
 
 @pytest.mark.parametrize(
