@@ -18,7 +18,10 @@ def in_bytes(label: str, total: int | None) -> Iterator[Advance]:
 
 @contextmanager
 def in_items(label: str) -> Iterator[tuple[Advance, Advance]]:
-    """A bar of things that are counted; it yields what to call with their number, and with those done since."""
+    """A bar of things that are counted.
+
+    It yields what to call with their number, once that is known, and what to call with those that are done since.
+    """
     with _bar(label, None, in_bytes=False) as both:
         yield both
 

@@ -59,7 +59,7 @@ def examine(client: Client, *, project: bool) -> Condition:
     result = Condition(about)
     add = result.findings.append
     try:
-        found = installed_hooks.of(settings, project=project)
+        found = installed_hooks.of(settings, path)
         if listed["installed"] is None:  # a file beside it is what cannot be read
             raise Failure("", listed["notes"][-1], "")
     except Failure as failure:
@@ -110,7 +110,7 @@ def _is_installed(client: Settings, *, project: bool) -> bool:
     if client.path(project=True) == client.path(project=False):
         return False
     try:
-        return bool(installed_hooks.of(client, project=project))
+        return bool(installed_hooks.of(client, client.path(project=project)))
     except Failure:
         return False
 

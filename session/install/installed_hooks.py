@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from clients import registry
 from clients.own_settings import Place
-from core import files
 from core.errors import Failure
 from session.install import companion_files, entries, hook_command, plan
-from session.install.receipt import INSTALLS, Receipt
+from session.install.receipt import Receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from clients.settings import Settings
 
 GONE = "HOOK_COMMAND_GONE"
 NOT_EXECUTABLE = "HOOK_COMMAND_NOT_EXECUTABLE"
 INTERPRETER_GONE = "HOOK_INTERPRETER_GONE"
 _FIRST_LINE_BYTES = 1_024
-_CALL = re.compile(r" hook ([\w-]+)")
 
 
 @dataclass(frozen=True)
@@ -38,13 +35,12 @@ class Entry:
     matcher: str = ""
 
 
-def of(client: Settings, *, project: bool) -> list[Entry]:
-    """The hooks of ours in a client's file; of one that loads our extension a single one, of no event.
+def of(client: Settings, path: str) -> list[Entry]:
+    """The hooks of ours in a file of a client; of one that loads our extension a single one, of no event.
 
     Raises:
         Failure: the file cannot be read, or is not what the client reads.
     """
-    path = client.path(project=project)
     if not client.events:
         called = companion_files.called_by(plan.decoded(path, plan.read(path)))
         return [Entry(Place("", 0, 0), "", called)] if called else []
@@ -129,20 +125,20 @@ def _interpreter(path: str) -> str:
 def problems() -> list[dict[str, str]]:
     """For `status`: a problem of each file with hooks of ours whose command cannot be started.
 
-    Of the files that an installation from this home noted; some stats each.
+    Of the files that an installation from this home noted; `doctor` looks closer.
     """
-    folder = os.path.join(files.home(), INSTALLS)
-    try:
-        receipts = sorted(os.listdir(folder))
-    except OSError:
-        return []
     wrong = []
-    for name in receipts:
-        for agent, executable in dict.fromkeys(_called_in(os.path.join(folder, name))):
-            reason = fault(executable)
-            if reason is not None:
-                wrong.append({"code": reason[0], "message": told(agent, reason[1]), "fix": fix(agent, executable)})
-                break
+    settings = [client.settings() for client in registry.CLIENTS.values()]
+    for path, client in product(Receipt.every(), settings):
+        if os.path.basename(path) != os.path.basename(client.file):
+            continue
+        with suppress(Failure):
+            faults = [(one.executable, fault(one.executable)) for one in of(client, path)]
+            wrong += [
+                {"code": why[0], "message": told(client.name, why[1]), "fix": fix(client.name, executable)}
+                for executable, why in faults
+                if why
+            ][:1]
     return wrong
 
 
@@ -154,28 +150,3 @@ def told(agent: str, reason: str) -> str:
 def fix(agent: str, executable: str) -> str:
     """What makes them run again; in a file that a project shares, joelclaw goes by its bare name."""
     return f"joelclaw install {agent}" if os.sep in executable else "put joelclaw on the PATH of this user"
-
-
-def _called_in(receipt: str) -> Iterator[tuple[str, str]]:
-    """Client and command of what the file of a receipt calls; nothing where it cannot be read."""
-    try:
-        with open(receipt, encoding="utf-8") as file:
-            path = str(json.load(file)["path"])
-        with open(path, encoding="utf-8-sig") as file:
-            text = file.read()
-    except (OSError, ValueError, KeyError, TypeError):
-        return
-    if companion_files.is_extension(text):
-        agent = re.search(r'^const AGENT = "(\w+)"', text, re.MULTILINE)
-        if agent:
-            yield agent[1], companion_files.called_by(text)
-        return
-    named = _CALL.search(text)
-    if not named or named[1] not in registry.CLIENTS:
-        return
-    try:
-        value = plan.settings_of(registry.row(named[1]).settings(), path)
-    except Failure:
-        return
-    for _, command, _ in entries.installed(value, registry.row(named[1]).settings()):
-        yield named[1], hook_command.called(command, named[1])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass
+from glob import escape, glob
 from hashlib import sha256
 
 from core import VERSION, files
-
-INSTALLS = "installs"
-"""The folder of the home with a receipt of each file that was written."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +69,24 @@ class Receipt:
         files.write_whole(_place(self.path), json.dumps(kept).encode())
 
     @staticmethod
+    def every() -> list[str]:
+        """The files of all receipts."""
+        found = []
+        for name in sorted(glob(os.path.join(escape(_folder()), "*.json"))):
+            with suppress(OSError, ValueError, KeyError, TypeError), open(name, encoding="utf-8") as file:
+                found.append(str(json.load(file)["path"]))
+        return found
+
+    @staticmethod
     def forget(path: str) -> None:
         """Drop the receipt of a file, if there is one."""
-        try:
+        with suppress(OSError):
             os.unlink(_place(path))
-        except OSError:
-            pass
+
+
+def _folder() -> str:
+    return os.path.join(files.home(), "installs")
 
 
 def _place(path: str) -> str:
-    return os.path.join(files.home(), INSTALLS, files.safe_name(path) + ".json")
+    return os.path.join(_folder(), files.safe_name(path) + ".json")
