@@ -67,7 +67,7 @@ lint: $(STAMP)  ## ruff, mypy, and the generated files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m cogapp --check docs/cli.md docs/configuration.md docs/state.md
+	$(BIN)/python -m cogapp --check docs/cli.md docs/configuration.md
 
 format: $(STAMP)  ## format the code
 	$(BIN)/ruff check --fix .
@@ -78,7 +78,7 @@ completions: $(STAMP)  ## write completions/ and the man page from the command d
 	$(BIN)/python -m cli.installation.man_page completions/joelclaw.1
 
 docs: $(STAMP)  ## write the generated parts of docs/
-	$(BIN)/python -m cogapp -r docs/cli.md docs/configuration.md docs/state.md
+	$(BIN)/python -m cogapp -r docs/cli.md docs/configuration.md
 
 pictures: $(STAMP)  ## draw docs/pictures/ anew: what commands print on a terminal
 	$(BIN)/python demo/pictures.py

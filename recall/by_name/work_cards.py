@@ -45,8 +45,8 @@ COMMAND_CHARS, COMMANDS_CHARS = 200, 1300
 _TOLD = 0.25
 """What the client's own summary has is told last."""
 _LEFT_OUT = "[redacted:"
-_SIGNPOSTS = 20
-"""Signposts that are looked into for a query."""
+_NOTES = 20
+"""Recovery notes that are looked into for a query."""
 _SESSIONS = 20
 """Sessions that are looked into, where a place is named in calls that were at work elsewhere."""
 
@@ -126,7 +126,7 @@ def ask(
     """The answer to a query that is made of units; None where no session was at work there.
 
     It is of `query.session`, or of the last session that was at work there: first of the one that asks, `query.own`
-    or, where that is not known, the one whose signpost printed this query; then of those of the project preferred.
+    or, where that is not known, the one whose recovery note printed this query; then of those of the project preferred.
 
     Args:
         projects: the names of the only project that counts, none for any.
@@ -209,11 +209,11 @@ def _command_lines(db: apsw.Connection, session: str, room: int) -> list[str]:
 
 
 def _told_to_ask(db: apsw.Connection, query: str, near: str) -> str:
-    """The session whose signpost printed this query last, of the project `near` where it has sessions; "" for none.
+    """The session whose recovery note printed this query last, of the project `near` where it has sessions; "" for none.
 
     An agent runs a printed command as it stands, and not every client tells its commands which session they are of.
     """
-    told = injections.signposts_with(db, f'recall "{query}"', _SIGNPOSTS)
+    told = injections.notes_with(db, f'recall "{query}"', _NOTES)
     if not told:
         return ""
     known = dict(session_rows.latest_first(db))

@@ -75,7 +75,7 @@ def of_events(events: Sequence[Told], injected: Sequence[Injected], texts: Mappi
             found.append(_timed(event["at"], "feedback", line))
         elif action == "compaction.inject.skipped":
             why = str(about.get("reason", ""))
-            found.append(_timed(event["at"], "skipped", f"no signpost: {_SKIPPED.get(why, why)}"))
+            found.append(_timed(event["at"], "skipped", f"no note: {_SKIPPED.get(why, why)}"))
         elif action != "memory.recall.started":
             found.append(_other(event))
     return found

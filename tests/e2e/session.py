@@ -143,15 +143,15 @@ class Session:
         first = next(i for i, request in enumerate(self.requests) if request.rule == "compact")
         return [request for request in self.requests[:first] if request.rule is None]
 
-    def signpost(self) -> str:
-        """The signpost that the model received."""
+    def note(self) -> str:
+        """The recovery note that the model received."""
         frames = [frame for request in self.requests for frame in request.frames() if HEADING in frame]
-        assert frames, f"no signpost in any of {len(self.requests)} requests: {self.folder}"
+        assert frames, f"no recovery note in any of {len(self.requests)} requests: {self.folder}"
         return frames[0]
 
     def queries(self) -> list[str]:
-        """The queries of the signpost, as printed: `recall "…"`."""
-        return QUERY.findall(self.signpost())
+        """The queries of the recovery note, as printed: `recall "…"`."""
+        return QUERY.findall(self.note())
 
     def joelclaw(self, *words: str) -> Any:
         """The result of a command in this session's memory; each is run once."""
@@ -169,7 +169,7 @@ class Session:
         return self.answers[words]
 
     def recalled(self) -> list[str]:
-        """Text and context of every hit of the signpost's queries."""
+        """Text and context of every hit of the recovery note's queries."""
         hits = [hit for query in self.queries() for hit in self.joelclaw(*shlex.split(query))["hits"]]
         return [text for hit in hits for text in (hit["observation"], *strings(hit.get("context") or []))]
 

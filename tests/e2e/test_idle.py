@@ -97,7 +97,7 @@ def claude(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Claude]:
     made.mock.server_close()
 
 
-def test_an_idle_session_is_compacted_and_resumed_with_its_signpost(claude: Claude) -> None:
+def test_an_idle_session_is_compacted_and_resumed_with_its_note(claude: Claude) -> None:
     claude.run("joelclaw", "install", "claude", "--yes")
     session = claude.prompt(0)
     claude.prompt(1, "--resume", session)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from .session import FRAME, HEADING, Case, Session, strings
+from .session import FRAME, HEADING, Case, Session
 
 STORIES = ("webhook-retries", "report-timezone")
-SOUGHT = ("decision", "failed", "preference", "command")
+SOUGHT = ("failed", "command")
 """Kinds of facts that must be found again."""
 HISTORY_GOES_ALONG = {
     "codex": "asks for the summary at the end of the conversation, with all that was injected into it"
 }
-KEEPS_PROMPTS = {"codex": "leaves what the user said in the context, word for word; the signpost repeats none of it"}
+KEEPS_PROMPTS = {"codex": "leaves what the user said in the context, word for word; the note repeats none of it"}
 BY_SHELL = {"codex": "writes files with its shell, so a hook is not told which"}
 
 
@@ -30,13 +29,8 @@ def worked(client: str) -> list[Case]:
 
 
 def compacted_twice(client: str) -> list[Case]:
-    """Two compactions within the minute after which another signpost would be due."""
+    """Two compactions within the minute after which another note would be due."""
     return [Case(client, "double-compaction")]
-
-
-def plain(text: str) -> str:
-    """Words only: a line of the signpost is a memory's text without line breaks and markup."""
-    return " ".join(re.findall(r"\w+", text))
 
 
 def written(session: Session) -> set[str]:
@@ -68,7 +62,7 @@ def test_session_ends_well(session: Session) -> None:
 
 
 @pytest.mark.cases(of=worked)
-def test_exactly_one_signpost_after_the_compaction(session: Session) -> None:
+def test_exactly_one_note_after_the_compaction(session: Session) -> None:
     assert [request.count(HEADING) for request in session.before_compaction()] == [0] * len(session.before_compaction())
     (after,) = session.after_compactions()
     counts = [request.count(HEADING) for request in after]
@@ -89,8 +83,8 @@ def test_summariser_gets_none_of_our_texts(session: Session) -> None:
 
 
 @pytest.mark.cases(of=worked)
-def test_signpost_tells_task_and_files(session: Session) -> None:
-    lines = session.signpost().splitlines()
+def test_the_note_tells_task_and_files(session: Session) -> None:
+    lines = session.note().splitlines()
     task = next((line for line in lines if line.startswith("**Task:** ")), "")
     assert any(prompt[:20] in (task or left_by_client(session)) for prompt in session.script["prompts"]), task
     assert task or session.case.client in KEEPS_PROMPTS
@@ -98,30 +92,18 @@ def test_signpost_tells_task_and_files(session: Session) -> None:
     if session.case.client in BY_SHELL:
         return
     assert written(session)
-    assert all(name in session.signpost() for name in written(session)), lines
-
-
-@pytest.mark.cases(of=worked)
-def test_signpost_names_real_memories(session: Session) -> None:
-    marks = ("**The user said:** ", "**Decided:** ")
-    quoted = [line for line in session.signpost().splitlines() if line.startswith(marks)]
-    (event,) = session.events("compaction.inject")
-    kept = [session.joelclaw("memory", "show", one) for one in event["metadata"]["memoryIds"]]
-    assert len(quoted) == len(kept)
-    assert quoted or session.case.client in KEEPS_PROMPTS
-    told = plain(" ".join(text for memory in kept for text in strings(memory)))
-    assert all(plain(line.partition(":** ")[2]) in told for line in quoted), (quoted, told)
+    assert all(name in session.note() for name in written(session)), lines
 
 
 @pytest.mark.parametrize("kind", SOUGHT)
 @pytest.mark.cases(of=worked)
-def test_dropped_fact_is_found_by_the_signposts_own_queries(session: Session, kind: str) -> None:
+def test_dropped_fact_is_found_by_the_notes_own_queries(session: Session, kind: str) -> None:
     needles = [fact["needle"] for fact in session.script["facts"] if fact["kind"] == kind]
     assert needles
-    assert session.queries(), session.signpost()
+    assert session.queries(), session.note()
     known = [*session.recalled(), left_by_client(session)]
     missing = [needle for needle in needles if not any(needle in text for text in known)]
-    assert missing == [], (session.queries(), session.signpost(), session.recalled())
+    assert missing == [], (session.queries(), session.note(), session.recalled())
 
 
 @pytest.mark.cases(of=worked)
@@ -129,8 +111,7 @@ def test_injection_has_an_event(session: Session) -> None:
     (event,) = session.events("compaction.inject")
     assert event["success"] is True
     assert event["duration_ms"] > 0
-    assert event["metadata"]["memoryIds"] or session.case.client in KEEPS_PROMPTS
-    assert event["metadata"]["contentChars"] == len(session.signpost())
+    assert event["metadata"]["contentChars"] == len(session.note())
 
 
 @pytest.mark.cases(of=worked)

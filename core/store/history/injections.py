@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from core.records import Event, Injected
 
-SIGNPOSTS = ("compaction-recovery", "gateway-recovery")
+NOTES = ("compaction-recovery", "gateway-recovery")
 """The kinds of what a session is told after a compaction."""
 MOST_CHARS = 12_000
 """Of a text; none of ours is longer."""
@@ -43,13 +43,13 @@ def of_session(db: apsw.Connection, session: str) -> list[Injected]:
     return [_injected(row) for row in rows]
 
 
-def signposts_with(db: apsw.Connection, text: str, most: int) -> list[str]:
-    """The sessions of those of the newest `most` signposts that hold a text, the newest first."""
-    marks = ", ".join("?" * len(SIGNPOSTS))
+def notes_with(db: apsw.Connection, text: str, most: int) -> list[str]:
+    """The sessions of those of the newest `most` recovery notes that hold a text, the newest first."""
+    marks = ", ".join("?" * len(NOTES))
     rows = db.execute(
         "SELECT session_id FROM (SELECT session_id, text FROM injection"
         f" WHERE kind IN ({marks}) ORDER BY at DESC, id DESC LIMIT ?) WHERE instr(text, ?)",
-        (*SIGNPOSTS, most, text),
+        (*NOTES, most, text),
     )
     return [session for (session,) in rows]
 

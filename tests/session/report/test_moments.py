@@ -105,7 +105,7 @@ def test_a_zone_is_told_once_and_the_task_s_way_into_memory_after_it() -> None:
     ],
 )
 def test_a_signpost_that_was_not_given_says_why(reason: str, why: str) -> None:
-    assert line(event("compaction.inject.skipped", reason=reason)) == ("skipped", f"no signpost: {why}")
+    assert line(event("compaction.inject.skipped", reason=reason)) == ("skipped", f"no note: {why}")
 
 
 @pytest.mark.parametrize(
