@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from clients import registry
 from clients.entry import SAID, Entry, Transcript
@@ -14,8 +13,7 @@ from session.compaction import session_file
 Reason = Literal["above-threshold", "below-threshold", "switched-off", "nothing-since-compaction", "empty"]
 
 
-@dataclass(frozen=True, slots=True)
-class ContextTokens:
+class ContextTokens(NamedTuple):
     """The size of a context."""
 
     total: int
@@ -27,27 +25,21 @@ class ContextTokens:
     """what the newest answer reported, where a compaction after it made that void; else None"""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How large the context may become, in tokens."""
+class Limits(NamedTuple):
+    """How large the context may become, in tokens: the model's window, where it was found, what is kept free of it."""
 
     window: int
-    """the size of the model's context"""
     window_from: str
-    """where that was found"""
     reserve: int
-    """kept free for the answer"""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """Whether to compact, and why."""
+class Decision(NamedTuple):
+    """Whether to compact, and why; above `threshold` tokens a session is compacted."""
 
     reason: Reason
     size: ContextTokens
     messages_since_compaction: int
     threshold: int
-    """tokens above which a session is compacted"""
 
     @property
     def compact(self) -> bool:
@@ -83,11 +75,7 @@ def limits(transcript: Transcript, config: Config, *, window: int | None = None,
 def decide(transcript: Transcript, *, window: int, reserve: int, enabled: bool = True) -> Decision:
     """Compact where the context holds more than the window less the reserve, and something was said since last time.
 
-    Args:
-        transcript: the session.
-        window: size of the model's context in tokens.
-        reserve: tokens of it that are kept free for the answer.
-        enabled: the client's settings let it compact unasked.
+    `enabled`: the client's settings let it compact unasked.
     """
     tokens = size(transcript)
     said = said_since_compaction(transcript)

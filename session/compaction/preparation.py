@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -45,11 +45,7 @@ class Preparation:
 def prepare(transcript: Transcript, *, keep_recent: int, reserve: int, window: int) -> Preparation:
     """The compaction of a session; `reason` tells whether there is anything to summarise.
 
-    Args:
-        transcript: the session.
-        keep_recent: tokens of the newest messages that stay as they are.
-        reserve: tokens kept free for the answer.
-        window: size of the model's context in tokens.
+    `keep_recent`: tokens of the newest messages that stay as they are.
     """
     entries = transcript.entries
     settings = {"reserveTokens": reserve, "keepRecentTokens": keep_recent, "window": window}
@@ -59,11 +55,7 @@ def prepare(transcript: Transcript, *, keep_recent: int, reserve: int, window: i
         reason: Literal["empty", "nothing-since-compaction"] = "empty" if previous < 0 else "nothing-since-compaction"
         return Preparation(transcript, reason, None, False, tokens, "", (), (), NONE, settings)
     start = _start(entries, previous)
-
-    def sizes(some: list[Entry]) -> Iterator[int]:
-        return session_file.sizes(transcript, some)
-
-    cut = cut_point.find(entries, start, keep_recent, transcript.client, sizes)
+    cut = cut_point.find(transcript, start, keep_recent)
     history_end = cut.turn_start if cut.splits_turn else cut.first_kept
     history = _speaking(entries[start:history_end])
     prefix = _speaking(entries[cut.turn_start : cut.first_kept]) if cut.splits_turn else ()

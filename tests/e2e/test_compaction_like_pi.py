@@ -283,7 +283,7 @@ def compare(path: Path, theirs: dict[str, Any], ours: Transcript, keep_recent: i
 
 def compare_cut(path: list[dict[str, Any]], theirs: dict[str, Any], ours: Transcript, keep_recent: int) -> None:
     start, cut = theirs["from"], theirs["cut"]
-    found = cut_point.find(ours.entries, start, keep_recent, "pi", lambda some: session_file.sizes(ours, some))
+    found = cut_point.find(ours, start, keep_recent)
     starts = [cut_point.turn_start(ours.entries, index, start) for index in range(len(ours.entries))]
     assert starts == theirs["turnStarts"]
     if separates(path, start, cut["firstKeptEntryIndex"]):

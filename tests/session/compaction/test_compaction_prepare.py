@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from pi_session import PiSession, call
 from terminal import on_terminal, without_style
 
 from clients.entry import Entry
+from clients.entry import Transcript as SessionFile
 from session.compaction import cut_point, session_file
 
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
@@ -204,11 +204,6 @@ def test_codex_calls_patches_and_rollbacks(run: Run, tmp_path: Path) -> None:
     assert result["firstKeptEntryId"] == "u3"
 
 
-def told(entries: list[Entry]) -> Iterator[int]:
-    """The sizes that entries have."""
-    return (entry.tokens for entry in entries)
-
-
 def entry(number: int, role: Any, **more: Any) -> Entry:
     return Entry(f"e{number}", f"e{number - 1}", "message", number, 0, 0, role, 100, **more)
 
@@ -237,7 +232,8 @@ def test_the_cut_never_parts_a_call_from_its_result(
         else:
             entries.append(Entry(f"e{number}", "", "other", number, 0, 0))
     start = min(start, len(entries))
-    cut = cut_point.find(entries, start, keep, client.draw(st.sampled_from(["pi", "claude", "codex"])), told)
+    whose = client.draw(st.sampled_from(["pi", "claude", "codex"]))
+    cut = cut_point.find(SessionFile(whose, "/s", tuple(entries), {}), start, keep)
     assert start <= cut.first_kept <= len(entries)
     assert -1 <= cut.turn_start <= cut.first_kept
     latest: dict[str, int] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -36,10 +35,6 @@ def other(identifier: str, **more: Any) -> Entry:
 
 def transcript(*entries: Entry, client: str = "pi", **more: Any) -> Transcript:
     return Transcript(client, "/s.jsonl", entries, {one.id: one for one in entries}, **more)
-
-
-def told(entries: list[Entry]) -> Iterator[int]:
-    return (one.tokens for one in entries)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +111,7 @@ TURNS = (
     ],
 )
 def test_where_the_cut_falls(keep: int, start: int, first: str, turn: str) -> None:
-    cut = cut_point.find(TURNS, start, keep, "pi", told)
+    cut = cut_point.find(transcript(*TURNS), start, keep)
     assert TURNS[cut.first_kept].id == first
     assert cut.splits_turn is bool(turn)
     assert turn == (TURNS[cut.turn_start].id if cut.splits_turn else "")
@@ -127,23 +122,23 @@ def test_a_call_whose_result_is_kept_is_kept_with_all_lines_of_its_answer() -> N
         entry("u1"), answer("a1", group="g"), answer("a2", group="g", calls=("c1",)), answer("a3", calls=("c2",)),
         entry("r1", "tool_result", answers=("c1",)), answer("a4"),
     )  # fmt: skip
-    assert entries[cut_point.find(entries, 0, 200, "pi", told).first_kept].id == "a4"
-    assert entries[cut_point.find(entries, 0, 201, "pi", told).first_kept].id == "a1"
+    assert entries[cut_point.find(transcript(*entries), 0, 200).first_kept].id == "a4"
+    assert entries[cut_point.find(transcript(*entries), 0, 201).first_kept].id == "a1"
     again = (*entries, answer("a5", calls=("c1",)), entry("r2", "tool_result", answers=("c1",)))
-    assert again[cut_point.find(again, 0, 150, "pi", told).first_kept].id == "a5", "the latest call of an id"
+    assert again[cut_point.find(transcript(*again), 0, 150).first_kept].id == "a5", "the latest call of an id"
 
 
 def test_extensions_are_not_counted_and_bookkeeping_goes_with_what_follows_it() -> None:
     note = entry("n", "custom", 900, kind="custom_message")
     entries = (entry("u1"), other("x"), entry("u2"), note, answer("a2"))
     for client, first in (("pi", "x"), ("codex", "u2")):
-        assert entries[cut_point.find(entries, 0, 200, client, told).first_kept].id == first
+        assert entries[cut_point.find(transcript(*entries, client=client), 0, 200).first_kept].id == first
 
 
 def test_where_results_alone_fill_the_budget_the_rule_is_the_clients() -> None:
     entries = (entry("u1"), answer("a1", calls=("c1",)), entry("r1", "tool_result", answers=("c1",)))
     for client, first in (("pi", "u1"), ("codex", "a1")):
-        assert entries[cut_point.find(entries, 0, 50, client, told).first_kept].id == first
+        assert entries[cut_point.find(transcript(*entries, client=client), 0, 50).first_kept].id == first
 
 
 def tree(*chosen: Entry) -> Transcript:
