@@ -209,7 +209,7 @@ def _command_lines(db: apsw.Connection, session: str, room: int) -> list[str]:
 
 
 def _told_to_ask(db: apsw.Connection, query: str, near: str) -> str:
-    """The session whose recovery note printed this query last, of the project `near` where it has sessions; "" for none.
+    """The session whose recovery note printed this query last, of the project `near` where it has any; "" for none.
 
     An agent runs a printed command as it stands, and not every client tells its commands which session they are of.
     """
