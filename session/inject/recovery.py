@@ -62,7 +62,10 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
     with fault_boundary(context.faults, "work"):
         db, _ = context.store.reading()
         if db is not None:
-            made = recovery_note.of(db, state["sessionId"], kept=situation.kept, max_tokens=most, agent=agent)
+            made = recovery_note.of(
+                db, state["sessionId"], kept=situation.kept, max_tokens=most, agent=agent,
+                requests=lambda: _recalled(state, situation)[1],
+            )  # fmt: skip
     if made is None:
         memories, queries = _recalled(state, situation)
         checkpoint = state["checkpoint"]

@@ -15,7 +15,7 @@ from session.inject import note_queries, work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import TypedDict
 
     import apsw
@@ -47,7 +47,9 @@ _FIRST_TO_GO = ("commands", "failure", "step", "task")
 """Where the lines leave no room for the working set, in this order."""
 
 
-def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int, agent: str) -> Note | None:
+def of(
+    db: apsw.Connection, session: str, *, kept: str, max_tokens: int, agent: str, requests: Callable[[], list[str]]
+) -> Note | None:
     """The note of a session within `max_tokens` estimated tokens; None where it did too little to tell of.
 
     Of the path by which its commands name us, `own_command.uncounted` tokens do not count.
@@ -55,6 +57,7 @@ def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int, agent: 
     Args:
         kept: what the client still has before it beside the summary that the store knows.
         agent: the client.
+        requests: the last requests as queries, asked for where no name is missing that could be asked for by its place.
     """
     about = session_rows.session(db, session)
     if about is None or about["calls"] < LEAST_CALLS:
@@ -85,7 +88,7 @@ def of(db: apsw.Connection, session: str, *, kept: str, max_tokens: int, agent: 
             if asked is None:
                 asked = note_queries.queries(
                     names, about["calls"], told=told, shown="\n".join(text), commands=len(commands) > 1
-                )[:most]
+                )[:most] or (requests()[:most] if text else [])
                 left = max_tokens + own_command.uncounted(len(asked), agent)
                 room = (left - cost(enclose(SOURCE, [HEADING, *fixed, *_more(asked, agent)]))) * 4
                 continue
@@ -161,7 +164,7 @@ def _working_set(shown: Sequence[tuple[str, list[str]]]) -> list[str]:
 
 def _more(queries: Sequence[str], agent: str) -> list[str]:
     printed = [f"`{own_command.recall(query, agent)}`" for query in queries if as_code(query)]
-    return ["**More, by place:** " + ", ".join(printed)] if printed else []
+    return ["**More:** " + ", ".join(printed)] if printed else []
 
 
 def _plain(text: str) -> str:

@@ -85,7 +85,7 @@ def test_it_says_where_the_work_stands(run: Run, path: Path) -> None:
         "- docs/notes/",
     ]
     assert "- tests/test_import.py: test_waits harbourGauge" in lines
-    assert lines[-2:] == ['**More, by place:** `joelclaw recall "docs/notes/ commands" --raw`', "</joelclaw-memory>"]
+    assert lines[-2:] == ['**More:** `joelclaw recall "docs/notes/ commands" --raw`', "</joelclaw-memory>"]
 
 
 def test_what_the_summary_has_takes_no_room(run: Run, path: Path) -> None:
@@ -250,7 +250,7 @@ def test_a_file_s_name_stays_a_name(run: Run, tmp_path: Path) -> None:
     text = compacted(run, made.path)
     assert "oddName" in text
     assert "\n## Do" not in text
-    assert "$(touch" not in text.partition("**More, ")[2]
+    assert "$(touch" not in text.partition("**More:")[2]
     assert "`id`" not in text
 
 
@@ -361,7 +361,7 @@ def test_what_a_client_says_of_a_compaction_in_the_last_line_of_its_file_is_know
     path.write_text("".join([*lines, line("compacted", message="", replacement_history=left)]))
     text = of_codex("SessionStart", source="compact")
     assert "loft_door" in text
-    assert TASK not in text and "flyHome" not in text
+    assert f'**Task:** "{TASK}' not in text and "flyHome" not in text
 
 
 @pytest.mark.parametrize("asked", ["Fix the login bug", "Upgrade react to 19", "Add a retry to the gateway layer"])
