@@ -12,11 +12,9 @@ SESSION = "joelclaw-doctor"
 """The session that such a call names."""
 
 
-def events(client: Client) -> list[str]:
-    """The events to call: one whose answer reaches the model, and one that prints nothing, where there are both."""
-    kinds = client.events
-    return [next(name for name, kind in kinds.items() if kind == wanted) for wanted in ("start", "end")
-            if wanted in kinds.values()]  # fmt: skip
+def start_of(client: Client) -> str:
+    """The client's event at the start of a session: our answer to it reaches the model."""
+    return next(name for name, kind in client.events.items() if kind == "start")
 
 
 def payload(client: Client, event: str, folder: str) -> dict[str, Any]:

@@ -92,18 +92,12 @@ def of(client: Client, entries: Sequence[Entry], fix: str) -> tuple[int | None, 
 
 
 def _chosen(client: Client, entries: Sequence[Entry]) -> list[tuple[Entry, str]]:
-    """An entry for each kind of command, with the event to call it for."""
-    wanted = hook_trial.events(client)
-    if client.extension:
-        return [(one, wanted[0]) for one in entries[:1]]
-    by_event = {one.place.event: one for one in reversed(entries)}
-    chosen = [(by_event[event], event) for event in wanted if event in by_event]
-    known = {one.command for one, _ in chosen}
-    for one in entries:  # somebody edited a single one of them
-        if one.command not in known:
-            known.add(one.command)
-            chosen.append((one, one.place.event))
-    return chosen
+    """An entry for each command that there is, with the event to call it for: a start where it is entered for one."""
+    start = hook_trial.start_of(client)
+    chosen: dict[str, tuple[Entry, str]] = {}
+    for one in sorted(entries, key=lambda one: one.place.event != start):
+        chosen.setdefault(one.command, (one, one.place.event or start))
+    return list(chosen.values())
 
 
 def _judged(client: Client, entry: Entry, event: str, call: Call, fix: str) -> Finding | None:

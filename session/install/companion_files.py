@@ -40,7 +40,13 @@ earlier ones.
 
 
 def every(client: Settings, command: str, *, project: bool) -> Iterator[tuple[str, str, str]]:
-    """Path, text and purpose of each. No rules for a project: a repository is not to decide what runs unasked."""
+    """Path, text and purpose of each. No rules for a project: a repository is not to decide what runs unasked.
+
+    Raises:
+        Failure: INSTALL_FAILED, the extension is missing from the package.
+    """
+    if not client.events:
+        yield client.path(project=project), extension(client, command), EXTENSION
     if client.rule_file and not project:
         about = "rules: `joelclaw recall` runs without a question"
         text = client.rules_of(entries.allowed(command))

@@ -154,8 +154,8 @@ class _Edit:
             outer = _indentation(text, at)
             multi, indent = style.multi or bool(kept), outer + style.unit
             rest = style.newline + outer if multi else ""
-        lead = style.newline + indent if multi else style.between if last else ""
-        name = json.dumps(key, ensure_ascii=False) + style.colon if self.plain[at] == "{" else ""
+        lead = style.newline + indent if multi else " " if last else ""
+        name = json.dumps(key, ensure_ascii=False) + ": " if self.plain[at] == "{" else ""
         entry = lead + name + style.render(value, indent if multi else None)
         return text[:start] + ("," if last else "") + kept + entry + rest + text[end - 1 :]
 
@@ -175,12 +175,11 @@ class _Edit:
 
 @dataclass(frozen=True)
 class _Style:
-    """How a file is laid out: line end, a step of indentation, whether it is spread over lines, what follows a key."""
+    """How a file is laid out: line end, a step of indentation, whether it is spread over lines."""
 
     newline: str = "\n"
     unit: str = "  "
     multi: bool = True
-    colon: str = ": "
 
     @classmethod
     def of(cls, text: str, plain: str) -> _Style:
@@ -188,24 +187,16 @@ class _Style:
         newline = "\r\n" if "\r\n" in text else "\n"
         root = _past(plain, 0)
         first = _past(plain, root + 1)
-        if plain[first : first + 1] in ("}", "]"):
+        if plain[first] == "}":
             return cls(newline)
         multi = "\n" in text[root:first]
-        _, stop = _DECODER.raw_decode(plain, first)
-        colon = ":" if plain[stop : _past(plain, stop)] == ":" else ": "
-        return cls(newline, _indentation(text, first) if multi else "  ", multi, colon)
-
-    @property
-    def between(self) -> str:
-        """What stands before a further member on the same line."""
-        return " " if self.colon == ": " else ""
+        return cls(newline, _indentation(text, first) if multi else "  ", multi)
 
     def render(self, value: Any, indent: str | None) -> str:
         """A value as text: over lines below `indent`, or on one line where that is None."""
         if indent is None:
-            return json.dumps(value, ensure_ascii=False, separators=("," + self.between, self.colon))
-        lines = json.dumps(value, ensure_ascii=False, indent=self.unit, separators=(",", self.colon))
-        return lines.replace("\n", self.newline + indent)
+            return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False, indent=self.unit).replace("\n", self.newline + indent)
 
 
 def _indentation(text: str, at: int) -> str:

@@ -83,17 +83,17 @@ def installing(client: Settings, *, project: bool, mcp: bool = False) -> list[Pl
         Failure: INSTALL_REFUSED, a file is not what the client reads; INSTALL_FAILED, it cannot be read.
     """
     path, command = _settings(client, project), command_for(project=project)
-    plans = [_File(client, path, project).entered(_entries(client, path, command, project), mcp=mcp)
-             if client.events else _extension(client, path, command, project)]  # fmt: skip
+    plans = []
+    if client.events:
+        plans.append(_File(client, path, project).entered(_entries(client, path, command, project), mcp=mcp))
     servers = _servers(client, project)
     if servers and (mcp or _may_hold(servers)):
         file = _File(client, servers, project)
-        toml = servers.endswith(".toml")
-        plans.append(
-            file.with_server(command, mcp=mcp) if toml
-            else file.entered(_entries(client, servers, command, project), mcp=mcp)
-        )  # fmt: skip
-    return [*plans, *_companions(client, command, project, gone=False)]
+        if servers.endswith(".toml"):
+            plans.append(file.with_server(command, mcp=mcp))
+        else:
+            plans.append(file.entered(_entries(client, servers, command, project), mcp=mcp))
+    return [*plans, *_own_files(client, command, project, gone=False)]
 
 
 def removing(client: Settings, *, project: bool) -> list[Plan]:
@@ -103,14 +103,15 @@ def removing(client: Settings, *, project: bool) -> list[Plan]:
         Failure: as for `installing`.
     """
     path = _settings(client, project)
-    plans = [_File(client, path, project).left(_entries(client, path, "", project))
-             if client.events else _without_extension(client, path, project)]  # fmt: skip
+    plans = []
+    if client.events:
+        plans.append(_File(client, path, project).left(_entries(client, path, "", project)))
     servers = _servers(client, project)
     if servers and _may_hold(servers):
         file = _File(client, servers, project)
         toml = servers.endswith(".toml")
         plans.append(file.without_server() if toml else file.left(_entries(client, servers, "", project)))
-    return [*plans, *_companions(client, command_for(project=project), project, gone=True)]
+    return [*plans, *_own_files(client, command_for(project=project), project, gone=True)]
 
 
 def stay_in_project(plans: Iterable[Plan]) -> None:
@@ -301,39 +302,29 @@ def _entries(client: Settings, path: str, command: str, project: bool) -> Entrie
     return Entries(client, command, hooks=main, rules=main and bool(client.allowed), server=server)
 
 
-def _extension(client: Settings, path: str, command: str, project: bool) -> Plan:
-    file = _File(client, path, project)
-    if file.before and not companion_files.is_extension(file.text):
-        fix = "give that file another name and run this again; nothing was changed"
-        raise Failure("INSTALL_REFUSED", f"{path} is there and is not of joelclaw", fix)
-    after = companion_files.extension(client, command).encode()
-    created = file.before is None or (file.receipt is not None and file.receipt.created)
-    notes = [client.applies, *([_ON_PATH] if project else []), _CHECK]
-    kept = Receipt.of(path, after, created=created)
-    return Plan(client, project, path, file.target, file.before, after, kept, False, notes, companion_files.EXTENSION)
-
-
-def _without_extension(client: Settings, path: str, project: bool) -> Plan:
-    file = _File(client, path, project)
-    ours = companion_files.is_extension(file.text)
-    untouched = file.untouched or companion_files.same_extension(file.text, companion_files.extension(client, ""))
-    after, notes = (None, []) if ours else (file.before, [NOTHING])
-    what = companion_files.EXTENSION
-    return Plan(client, project, path, file.target, file.before, after, None, untouched, notes, what)
-
-
-def _companions(client: Settings, command: str, project: bool, *, gone: bool) -> list[Plan]:
-    """Plans of the files that are ours alone; one that somebody changed is left as it is."""
+def _own_files(client: Settings, command: str, project: bool, *, gone: bool) -> list[Plan]:
+    """Plans of the files that are ours alone: an extension of any version, others as we wrote them."""
     plans = []
     for path, text, what in companion_files.every(client, command, project=project):
-        file, data = _File(client, path, project), text.encode()
-        ours = file.before is None or file.before == data or file.untouched
-        if ours or (file.receipt is None and file.text in _written_elsewhere(client, path, project)):
-            after, kept, notes = (None, None, []) if gone else (data, Receipt.of(path, data, created=True), [])
-        else:
-            after, kept, what = file.before, None if gone else file.receipt, ""
-            notes = [f"{path} was changed by somebody; it was left as it is"]
-        plans.append(Plan(client, project, path, file.target, file.before, after, kept, True, notes, what))
+        file, data, notes = _File(client, path, project), text.encode(), []
+        ours, untouched = file.before is None or file.before == data or file.untouched, True
+        if what == companion_files.EXTENSION:
+            notes = [] if gone else [client.applies, *([_ON_PATH] if project else []), _CHECK]
+            ours = companion_files.is_extension(file.text) or (file.before or b"") == b""
+            untouched = gone and (file.untouched or companion_files.same_extension(file.text, text))
+            if not ours and not gone:
+                fix = "give that file another name and run this again; nothing was changed"
+                raise Failure("INSTALL_REFUSED", f"{path} is there and is not of joelclaw", fix)
+        elif not ours and file.receipt is None:
+            ours = file.text in _written_elsewhere(client, path, project)
+        after, kept = (None, None) if gone else (data, Receipt.of(path, data, created=True))
+        if not ours:
+            after, kept = file.before, None if gone else file.receipt
+            if what != companion_files.EXTENSION:
+                what, notes = "", [f"{path} was changed by somebody; it was left as it is"]
+        if gone and after == file.before and not notes:
+            notes = [NOTHING]
+        plans.append(Plan(client, project, path, file.target, file.before, after, kept, untouched, notes, what))
     return plans
 
 

@@ -38,7 +38,7 @@ def test_what_is_added_can_be_taken_out_again(before: Any, ours: Any, indent: An
 @pytest.mark.parametrize(
     ("text", "wanted", "after"),
     [
-        ('{"a":1}', {"a": 1, "b": [2]}, '{"a":1,"b":[2]}'),
+        ('{"a":1}', {"a": 1, "b": [2]}, '{"a":1, "b": [2]}'),
         ('{\r\n\t"a": 1 // mine\r\n}', {"a": 1, "b": 2}, '{\r\n\t"a": 1, // mine\r\n\t"b": 2\r\n}'),
         ('{\n  "a": [ // none yet\n  ]\n}', {"a": [1]}, '{\n  "a": [ // none yet\n    1\n  ]\n}'),
         ('{"a": [1, /* x */ 2, 3]}', {"a": [1, 3]}, '{"a": [1, /* x */ 3]}'),
