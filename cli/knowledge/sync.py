@@ -13,7 +13,7 @@ from memory.knowledge import sync, turn_note
 from otel import log
 from otel.event import new_event
 
-_EVENT_COUNTS = ("files", "sections", "added", "updated", "removed", "unchanged", "skipped_count", "ms")
+_EVENT_COUNTS = ("files", "sections", "added", "updated", "removed", "unchanged", "ms")
 _NOTE_CODE = "INVALID_KNOWLEDGE_NOTE"
 _NEEDED = ("source", "agent", "session", "turn")
 _TOLD = {"Loop": "loop_id", "Story": "story_id", "Run": "run_id"}
@@ -32,11 +32,12 @@ def run(options: dict[str, Any]) -> Answer:
             options["dirs"], prune=options["prune"], config=settings, now=clock.now_ms(), started=started,
             progress=advance,
         )  # fmt: skip
+    indexed = report.indexed
     made = new_event(
         "knowledge.sync.completed",
         component="knowledge-cli",
-        metadata={name: getattr(report, name) for name in _EVENT_COUNTS},
-        duration_ms=report.ms,
+        metadata={**{name: indexed[name] for name in _EVENT_COUNTS}, "skipped_count": indexed["skippedCount"]},
+        duration_ms=indexed["ms"],
         now=clock.now_ms(),
     )
     log.try_append(db, [made], settings)
@@ -44,7 +45,7 @@ def run(options: dict[str, Any]) -> Answer:
     if report.missing:
         why = "folders are gone or empty, and nothing of them was removed; this takes them out"
         steps.append(step("joelclaw knowledge sync --prune", why))
-    if report.sections:
+    if indexed["sections"]:
         query = {"query": {"description": "what to look for", "required": True}}
         steps.append(step("joelclaw knowledge search <query>", "ask what was taken in", query))
     return Answer(report.to_result(), steps)

@@ -72,14 +72,14 @@ def _of_another_tool(file: str, form: str, *, preview: bool) -> Answer:
             config=settings,
             progress=advance,
         )
-    if not report.items:
-        first = f": {report.left_out[0]['where']}: {report.left_out[0]['reason']}" if report.left_out else ""
+    if not report["items"]:
+        first = "".join(f": {one['where']}: {one['reason']}" for one in report["leftOut"][:1])
         message = f"there is nothing in {file} to take in as {form}{first}"
         raise Failure("IMPORT_FAILED", message, "say what it is with --format")
     next_ = step("joelclaw memory list --source import", "what was taken in")
     if preview:
         next_ = step(f"joelclaw memory import {quoted(file)} --format {form}", "take it in")
-    return Answer({"file": file, **report.to_result()}, [next_])
+    return Answer({"file": file, **report}, [next_])
 
 
 def export(options: dict[str, Any]) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice
 from typing import Any
@@ -36,50 +35,35 @@ _FIELDS = ("text", "title", "path", "observation_type", "tags", "stale", "source
 _TITLE_CHARS = 400
 
 
-@dataclass
-class Synced:
+class Report:
     """What became of the files and their sections.
 
-    Args:
-        files: markdown files seen; `read` of them were read.
-        sections: in recall now, of the folders of this sync; the four counts below are of sections too.
-        removed_files: whose sections were removed.
-        skipped: files that were skipped or cut, at most MOST_LISTED; `skipped_count` is of all.
-        missing: folders that were synced before and have vanished or are empty; nothing of them was removed.
-        pruned: the same, with their sections removed.
+    `indexed` counts files, and sections: in recall now, added, updated, removed, unchanged. `missing` are folders that
+    were synced before and have vanished or are empty, of which nothing was removed; of `pruned` ones everything was.
     """
 
-    files: int = 0
-    read: int = 0
-    sections: int = 0
-    added: int = 0
-    updated: int = 0
-    removed: int = 0
-    unchanged: int = 0
-    removed_files: int = 0
-    redacted: dict[str, int] = field(default_factory=dict)
-    skipped: list[dict[str, str]] = field(default_factory=list)
-    skipped_count: int = 0
-    missing: list[str] = field(default_factory=list)
-    pruned: list[str] = field(default_factory=list)
-    folders: list[str] = field(default_factory=list)
-    ms: float = 0
+    def __init__(self, folders: list[str]) -> None:
+        counts = ("files", "sections", "added", "updated", "removed", "unchanged", "read", "removedFiles")
+        lists: dict[str, Any] = {"redacted": {}, "skipped": [], "skippedCount": 0, "ms": 0.0}
+        self.indexed: dict[str, Any] = {**dict.fromkeys(counts, 0), **lists}
+        self.folders = folders
+        self.missing: list[str] = []
+        self.pruned: list[str] = []
+
+    def count(self, name: str, more: int = 1) -> None:
+        """Count so many more."""
+        self.indexed[name] += more
 
     def skip(self, path: str, reason: str) -> None:
         """Count a file that was skipped or cut; the first MOST_LISTED are listed."""
-        self.skipped_count += 1
-        if len(self.skipped) < MOST_LISTED:
-            self.skipped.append({"path": stored_path(path), "reason": reason})
+        self.count("skippedCount")
+        if len(self.indexed["skipped"]) < MOST_LISTED:
+            self.indexed["skipped"].append({"path": stored_path(path), "reason": reason})
 
     def to_result(self) -> dict[str, Any]:
         """As JSON has it."""
-        indexed = {
-            **{name: getattr(self, name) for name in ("files", "sections", "added", "updated", "removed", "unchanged")},
-            "read": self.read, "removedFiles": self.removed_files, "redacted": self.redacted, "skipped": self.skipped,
-            "skippedCount": self.skipped_count, "ms": self.ms,
-        }  # fmt: skip
         about = {"folders": self.folders, "missing": self.missing, "pruned": self.pruned}
-        return {"collection": "knowledge", "indexed": indexed, **about}
+        return {"collection": "knowledge", "indexed": self.indexed, **about}
 
 
 def sync_folders(
@@ -90,7 +74,7 @@ def sync_folders(
     now: int,
     started: Callable[[int], None],
     progress: Callable[[int], None],
-) -> tuple[Synced, apsw.Connection]:
+) -> tuple[Report, apsw.Connection]:
     """Sync the folders that a user names, or those kept before, in the store of this home; one process at a time.
 
     Files below other folders stay as they are. Returns what became of the files, and the connection that wrote it.
@@ -121,7 +105,7 @@ def sync_folders(
             try:
                 run.remember_folders()
                 run.find_files(prune)
-                started(run.report.files)
+                started(len(run.found))
                 run.sync_files(progress)
                 run.remove_vanished()
             finally:
@@ -134,7 +118,7 @@ def sync_folders(
         where = error.filename or files.home()
         message = f"{where} cannot be used: {error.strerror}"
         raise Failure("STORE_READ_ONLY", message, "check its permissions, or set JOELCLAW_HOME") from None
-    run.report.ms = round((time.perf_counter() - began) * 1000, 1)
+    run.report.indexed["ms"] = round((time.perf_counter() - began) * 1000, 1)
     return run.report, db
 
 
@@ -170,7 +154,7 @@ class _Run:
         # A kept folder below a wanted one may be hidden from its walk.
         nested = (one for one in self.state.folders if any(markdown_files.is_below(one, folder) for folder in wanted))
         self.wanted = list(dict.fromkeys([*wanted, *nested]))
-        self.report = Synced(folders=[stored_path(folder) for folder in self.wanted])
+        self.report = Report([stored_path(folder) for folder in self.wanted])
         self.found: dict[str, tuple[str, os.stat_result]] = {}
         """Stored path → path and status."""
         self.kept_below: list[str] = []
@@ -205,7 +189,7 @@ class _Run:
             elif found is not None:
                 self.kept_below += found.unread
                 self.found.update({stored_path(path): (path, status) for path, status in found.files.items()})
-        self.report.files = len(self.found)
+        self.report.count("files", len(self.found))
 
     def _owner(self, name: str) -> str:
         """The innermost of the kept folders that holds a file, "" where none does."""
@@ -225,17 +209,17 @@ class _Run:
             if name in self.found or self._owner(name) not in self.wanted:
                 continue
             if rows and any(markdown_files.is_below(name, folder) for folder in self.kept_below):
-                self.report.sections += len(rows)
+                self.report.count("sections", len(rows))
                 continue
             with sqlite.transaction(self.db):
-                self.report.removed += knowledge.remove(self.db, rows, self.now, signatures=self.vectors)
-            self.report.removed_files += bool(rows)
+                self.report.count("removed", knowledge.remove(self.db, rows, self.now, signatures=self.vectors))
+            self.report.count("removedFiles", bool(rows))
             self.state.entries.pop(name, None)
         self.state.folders = [folder for folder in self.state.folders if folder not in self.report.pruned]
 
     def close(self) -> None:
         """Make durable what was stored, then save what was read."""
-        if self.report.added or self.report.updated or self.report.removed:
+        if any(self.report.indexed[name] for name in ("added", "updated", "removed")):
             try:
                 knowledge.make_durable(self.db)
             except sqlite.StoreError:
@@ -257,9 +241,9 @@ class _Run:
             data, more = markdown_files.read(path)
         except OSError as error:  # its sections stay; a file that has vanished is left to the next sync
             self.report.skip(path, f"cannot be read: {error.strerror}")
-            self.report.sections += len(rows)
+            self.report.count("sections", len(rows))
             return
-        self.report.read += 1
+        self.report.count("read")
         hashed = blake2b(data, digest_size=16).hexdigest()
         if before and before.hash == hashed:
             self._count_unchanged(path, before)
@@ -275,12 +259,12 @@ class _Run:
         if note:
             self.report.skip(path, note)
         live = self._store(self._documents_of(text or "", name, path, status), rows)
-        self.report.sections += live
+        self.report.count("sections", live)
         self.state.entries[name] = Entry(stamp, hashed, live, note)
 
     def _count_unchanged(self, path: str, entry: Entry) -> None:
-        self.report.unchanged += entry.live
-        self.report.sections += entry.live
+        self.report.count("unchanged", entry.live)
+        self.report.count("sections", entry.live)
         if entry.note:
             self.report.skip(path, entry.note)
 
@@ -307,7 +291,7 @@ class _Run:
             set_category(document, category, "")
             made.append(document)
         for one in found:
-            self.report.redacted[one] = self.report.redacted.get(one, 0) + 1
+            self.report.indexed["redacted"][one] = self.report.indexed["redacted"].get(one, 0) + 1
         return made
 
     def _store(self, sections: list[Document], rows: list[int]) -> int:
@@ -320,7 +304,7 @@ class _Run:
             (one, document_vector(one["text"], "", one["title"])) for one in sections if _differs(older[one["id"]], one)
         ]
         live = sum(_counts(one) for one in older.values())
-        self.report.unchanged += live - len(changed)
+        self.report.count("unchanged", live - len(changed))
         remaining = iter(changed)
         while batch := list(islice(remaining, TOGETHER)):
             with sqlite.transaction(self.db):
@@ -328,7 +312,7 @@ class _Run:
                     self._write(one, vector)
         if gone:
             with sqlite.transaction(self.db):
-                self.report.removed += knowledge.remove(self.db, gone, self.now, signatures=self.vectors)
+                self.report.count("removed", knowledge.remove(self.db, gone, self.now, signatures=self.vectors))
         return live
 
     def _write(self, document: Document, vector: bytes) -> None:
@@ -336,10 +320,10 @@ class _Run:
         if older is None:
             document["updated_at"] = self.now
             documents.insert(self.db, document, vector, signatures=self.vectors)
-            self.report.added += 1
+            self.report.count("added")
         elif _differs(older, document):
             documents.replace(self.db, succeeding(older, document, self.now), vector, signatures=self.vectors)
-            self.report.updated += 1
+            self.report.count("updated")
 
 
 def _counts(older: Document | None) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from core import ids
 from core.config import Config
 from core.errors import USAGE, Failure, usage
 from core.records import Document
-from core.store import curation, documents, foreign_file, migrate, sqlite
+from core.store import curation, documents, foreign_file, sqlite
 from memory import near_duplicate
 from memory.near_duplicate import Tokens
 from memory.other_stores import claude_mem, json_stores, markdown_stores
@@ -77,50 +76,38 @@ def _of_sqlite(path: str) -> str:
     raise usage("MEMORY_INVALID_ARGS", message, f"export it as JSON or markdown: --format takes {', '.join(READERS)}")
 
 
-@dataclass
-class TakenIn:
-    """What became of the pieces of a file, or would.
+class Report:
+    """What became of the pieces of a file, or would; `result` is as JSON has it.
 
     `merged`: a memory said the same, and has the item's tags now. `unchanged`: it had them, or was taken in before.
-    `forgotten`: it was taken in before and forgotten, and stays so. `first` and `left_out` are the first 20 of each.
+    `forgotten`: it was taken in before and forgotten, and stays so. `first` and `leftOut` are the first 20 of each.
     """
 
-    form: str
-    preview: bool
-    items: int = 0
-    added: int = 0
-    updated: int = 0
-    merged: int = 0
-    unchanged: int = 0
-    forgotten: int = 0
-    left_out_count: int = 0
-    verdicts: dict[str, int] = field(default_factory=dict)
-    categories: dict[str, int] = field(default_factory=dict)
-    redacted: dict[str, int] = field(default_factory=dict)
-    first: list[dict[str, Any]] = field(default_factory=list)
-    left_out: list[dict[str, Any]] = field(default_factory=list)
-
-    def to_result(self) -> dict[str, Any]:
-        """As JSON has it."""
-        result = asdict(self)
-        result["leftOutCount"], result["leftOut"] = result.pop("left_out_count"), result.pop("left_out")
-        return result
+    def __init__(self, form: str, preview: bool) -> None:
+        self.form = form
+        counts = ("items", "added", "updated", "merged", "unchanged", "forgotten", "leftOutCount")
+        self.result: dict[str, Any] = {"form": form, "preview": preview, **dict.fromkeys(counts, 0)}
+        self.result |= {"verdicts": {}, "categories": {}, "redacted": {}, "first": [], "leftOut": []}
 
     def leave_out(self, where: str, reason: str, text: str = "") -> None:
         """Count a piece that is not stored, and why."""
-        self.left_out_count += 1
-        if len(self.left_out) < _SHOWN:
-            self.left_out.append({"where": where, "reason": reason, "text": _excerpt(text)})
+        self.result["leftOutCount"] += 1
+        if len(self.result["leftOut"]) < _SHOWN:
+            self.result["leftOut"].append({"where": where, "reason": reason, "text": _excerpt(text)})
+
+    def count(self, what: str, name: str) -> None:
+        """Count one more of a name."""
+        self.result[what][name] = self.result[what].get(name, 0) + 1
 
     def take(self, outcome: str, item: Item, document: Document) -> None:
         """Count an item: added, updated, merged, unchanged or forgotten."""
-        setattr(self, outcome, getattr(self, outcome) + 1)
+        self.result[outcome] += 1
         verdict, category = document["write_verdict"], categories.short(document["category_id"])
         if outcome in ("added", "updated"):
-            _count(self.verdicts, verdict)
-            _count(self.categories, category)
-        if len(self.first) < _SHOWN:
-            self.first.append({
+            self.count("verdicts", verdict)
+            self.count("categories", category)
+        if len(self.result["first"]) < _SHOWN:
+            self.result["first"].append({
                 "where": item.where, "outcome": outcome, "id": document["id"], "verdict": verdict,
                 "category": category, "tags": document["tags"], "observation": _excerpt(document["text"]),
             })  # fmt: skip
@@ -142,7 +129,7 @@ def take_in(
     now: int,
     config: Config,
     progress: Callable[[int], None],
-) -> TakenIn:
+) -> dict[str, Any]:
     """Take in a file of another tool's.
 
     Each batch is stored whole or not at all; who stops it gives the same file again.
@@ -156,11 +143,11 @@ def take_in(
     Raises:
         Failure: IMPORT_FAILED, or what the store says; the batches before stay.
     """
-    report = TakenIn(form, preview=writing is None)
+    report = Report(form, preview=writing is None)
     items = _items(READERS[form](path), report)
     batch = list(islice(items, BATCH))  # a file that cannot be read makes no store
     if not batch:
-        return report
+        return report.result
     shelf = _Shelf(reading, None) if writing is None else _Shelf(None, writing())
     try:
         while batch:
@@ -169,35 +156,35 @@ def take_in(
             )
             progress(len(batch))
             batch = list(islice(items, BATCH))
-        shelf.finish(report)
+        shelf.finish(report.result["added"])
     except (apsw.Error, Failure) as error:
         failure = error if isinstance(error, Failure) else sqlite.as_failure(error)
-        if failure.exit_code == USAGE or report.preview:
+        if failure.exit_code == USAGE or writing is None:
             raise failure from None
-        done = report.added + report.updated + report.merged
+        done = sum(report.result[name] for name in ("added", "updated", "merged"))
         raise Failure(
             failure.code,
             f"{failure.message}; {done:,} of its memories are in",
             f"{failure.fix.partition(';')[0]}: give the same file again, and what is in is left as it is",
             failure.exit_code,
         ) from None
-    return report
+    return report.result
 
 
-def _items(pieces: Iterator[Item | LeftOut], report: TakenIn) -> Iterator[Item]:
+def _items(pieces: Iterator[Item | LeftOut], report: Report) -> Iterator[Item]:
     """The items; what is left out is counted."""
     for piece in pieces:
         if isinstance(piece, LeftOut):
             report.leave_out(piece.where, piece.reason, piece.text)
-        elif report.items == MOST_ITEMS:
+        elif report.result["items"] == MOST_ITEMS:
             report.leave_out(piece.where, f"only the first {MOST_ITEMS:,} are taken in: split the file")
             return
         else:
-            report.items += 1
+            report.result["items"] += 1
             yield piece
 
 
-def _prepared(item: Item, report: TakenIn, now: int, config: Config) -> _Prepared | None:
+def _prepared(item: Item, report: Report, now: int, config: Config) -> _Prepared | None:
     """The item as a document, redacted, judged and embedded; None where it is left out."""
     kinds: list[str] = []
     tags = [tag for tag in item.tags if tag.lower() not in _RESERVED]
@@ -213,7 +200,7 @@ def _prepared(item: Item, report: TakenIn, now: int, config: Config) -> _Prepare
         report.leave_out(item.where, f"the write gate discards it: {document['write_reason']}", item.text)
         return None
     for kind in kinds:
-        _count(report.redacted, kind)
+        report.count("redacted", kind)
     document["id"] = "im-" + ids.fingerprint(f"{report.form}\0{item.key}")
     document["context"] = clean_name(item.context, kinds)
     if item.created_at is not None and 0 <= item.created_at < now:
@@ -222,48 +209,53 @@ def _prepared(item: Item, report: TakenIn, now: int, config: Config) -> _Prepare
 
 
 class _Shelf:
-    """Where items go: into the store, or for a preview into a store in memory beside the one that is only read."""
+    """Where items go: into the store, or for a preview nowhere, beside one that is only read or not there."""
 
     def __init__(self, reading: apsw.Connection | None, writing: apsw.Connection | None) -> None:
-        self._into = migrate.in_memory() if writing is None else writing
-        self._vectors = sqlite.load_vectors(self._into)
-        self._looked_in: list[tuple[apsw.Connection, bool]] = [(self._into, self._vectors)]
-        if reading is not None:
-            self._looked_in.insert(0, (reading, sqlite.load_vectors(reading)))
+        self._db = reading if writing is None else writing
+        self._stores = writing is not None
+        self._vectors = self._db is not None and sqlite.load_vectors(self._db)
+        self._seen: dict[str, Document] = {}  # what a preview would have stored, by id and by fingerprint
         self._tags: dict[str, list[str]] = {}  # of memories that a preview would have tagged
-        with sqlite.transaction(self._into):
-            if self._vectors:
-                documents.ensure_signatures(self._into)
+        if writing is not None and self._vectors:
+            with sqlite.transaction(writing):
+                documents.ensure_signatures(writing)
 
-    def store(self, prepared: list[_Prepared], report: TakenIn, now: int) -> None:
+    def store(self, prepared: list[_Prepared], report: Report, now: int) -> None:
         """Store a batch in one transaction; counts are those of what is committed."""
-        with sqlite.transaction(self._into):
+        if self._db is not None and self._stores:
+            with sqlite.transaction(self._db):
+                outcomes = [(one.item, *self._put(one, now)) for one in prepared]
+        else:
             outcomes = [(one.item, *self._put(one, now)) for one in prepared]
         for item, outcome, document in outcomes:
             report.take(outcome, item, document)
 
-    def finish(self, report: TakenIn) -> None:
+    def finish(self, added: int) -> None:
         """Leave the store as quick as it was."""
-        if not report.preview:
-            if report.added >= documents.MERGE_AFTER:
-                documents.merge_index(self._into)
-            sqlite.fold_log(self._into, over=0)
+        if self._db is not None and self._stores:
+            if added >= documents.MERGE_AFTER:
+                documents.merge_index(self._db)
+            sqlite.fold_log(self._db, over=0)
 
     def _put(self, one: _Prepared, now: int) -> tuple[str, Document]:
         """Store an item; what became of it, and the document as it is now."""
-        fresh = one.document
-        for db, _ in self._looked_in:
-            known = documents.by_id(db, fresh["id"])
-            if known is not None:
-                return self._again(known, db, one, now)
-        for db, vectors in self._looked_in:
-            same = near_duplicate.find(db, fresh, one.tokens, one.vector, vectors=vectors)
-            if same is not None:
-                return self._merged(same, db, fresh)
-        documents.insert(self._into, fresh, one.vector, signatures=self._vectors)
+        fresh, db = one.document, self._db
+        known = self._seen.get(fresh["id"]) or (documents.by_id(db, fresh["id"]) if db is not None else None)
+        if known is not None:
+            return self._again(known, one, now)
+        same = self._seen.get(fresh["fingerprint"])
+        if same is None and db is not None:
+            same = near_duplicate.find(db, fresh, one.tokens, one.vector, vectors=self._vectors)
+        if same is not None:
+            return self._merged(same, fresh)
+        if db is not None and self._stores:
+            documents.insert(db, fresh, one.vector, signatures=self._vectors)
+        else:
+            self._seen |= {fresh["id"]: fresh, fresh["fingerprint"]: fresh}
         return "added", fresh
 
-    def _again(self, known: Document, db: apsw.Connection, one: _Prepared, now: int) -> tuple[str, Document]:
+    def _again(self, known: Document, one: _Prepared, now: int) -> tuple[str, Document]:
         """An item that was taken in before: what it says anew goes in; what a person made of it stays."""
         fresh = one.document
         if known["forgotten_at"] is not None:
@@ -273,25 +265,20 @@ class _Shelf:
             return "unchanged", known
         update: Document = {**known, "history": with_history(known), "updated_at": now}
         take(update, fresh, ("text", "context", "fingerprint", "write_verdict", "write_reason", "write_confidence"))
-        if db is self._into:
-            documents.replace(db, update, one.vector, signatures=self._vectors)
+        if self._db is not None and self._stores:
+            documents.replace(self._db, update, one.vector, signatures=self._vectors)
         return "updated", update
 
-    def _merged(self, same: Document, db: apsw.Connection, fresh: Document) -> tuple[str, Document]:
+    def _merged(self, same: Document, fresh: Document) -> tuple[str, Document]:
         """What is there says it already, and keeps its words; it gets the tags."""
         had = self._tags.get(same["id"], same["tags"])
         tags = list(dict.fromkeys([*had, *fresh["tags"]]))
         if tags == had:
             return "unchanged", same
-        if db is self._into:
-            curation.set_tags(db, same["rowid"], tags, stale=same["stale"])
-        else:
-            self._tags[same["id"]] = tags
+        if self._db is not None and self._stores:
+            curation.set_tags(self._db, same["rowid"], tags, stale=same["stale"])
+        self._tags[same["id"]] = tags
         return "merged", {**same, "tags": tags}
-
-
-def _count(counts: dict[str, int], name: str) -> None:
-    counts[name] = counts.get(name, 0) + 1
 
 
 def _excerpt(text: str) -> str:

@@ -34,19 +34,6 @@ class Record:
     text: str
 
 
-@dataclass(frozen=True)
-class Section:
-    """A record, or a part of it under a heading; lines count from 1."""
-
-    record: Record
-    identifier: str
-    kind: str
-    heading: str
-    start: int
-    end: int
-    body: str
-
-
 def every(vault: str) -> list[Record]:
     """The records of a vault by number and name; what cannot be read is left out."""
     folder = os.path.join(vault, FOLDER)
@@ -72,14 +59,15 @@ def locate(records: list[Record], query: str, most: int) -> list[dict[str, Any]]
     """The records and sections that a number, a name, a title or a heading means, best first."""
     wanted = words.split(query)
     number = _ASKED_NUMBER.match(query.strip())
-    found: list[tuple[int, str, Section]] = []
+    asked = query.strip().lower()
+    found = []
     for record in records:
         for section in _sections(record):
-            score, reason = _fit(section, query, wanted, int(number[1]) if number else None)
+            score, reason = _fit(section, asked, wanted, int(number[1]) if number else None)
             if score:
-                found.append((score, reason, section))
-    found.sort(key=lambda one: (-one[0], one[2].record.filename, one[2].start))
-    return [_shown(*one) for one in found[:most]]
+                found.append({**section, "reason": reason, "score": score})
+    found.sort(key=lambda one: (-one["score"], one["filename"], one["start_line"]))
+    return found[:most]
 
 
 def status_of(path: str) -> str | None:
@@ -104,51 +92,37 @@ def _told(text: str) -> dict[str, str]:
     return {key: value.lower() if key == "status" else value for key, value in told.items()}
 
 
-def _sections(record: Record) -> Iterator[Section]:
+def _sections(record: Record) -> Iterator[dict[str, Any]]:
+    """A record, and its parts under headings; lines count from 1."""
     lines = record.text.splitlines()
     stem = os.path.splitext(record.filename)[0]
-    yield Section(record, stem, "file", record.title, 1, max(len(lines), 1), _body(lines))
+
+    def place(name: str, kind: str, title: str, start: int, end: int, body: list[str]) -> dict[str, Any]:
+        return {
+            "id": name, "kind": kind, "number": record.number, "title": title, "filename": record.filename,
+            "path": record.path, "start_line": start, "end_line": end,
+            "body": " ".join(" ".join(body).split())[:_BODY_CHARS],
+        }  # fmt: skip
+
+    yield place(stem, "file", record.title, 1, max(len(lines), 1), lines)
     heads = [(at, match[2]) for at, line in enumerate(lines) if (match := _HEADING.match(line))]
-    for place, (at, heading) in enumerate(heads):
-        if place == 0 and heading.endswith(record.title):
-            continue
-        end = heads[place + 1][0] if place + 1 < len(heads) else len(lines)
-        yield Section(record, f"{stem}#{heading}", "section", heading, at + 1, end, _body(lines[at + 1 : end]))
+    ends = [*(at for at, _ in heads[1:]), len(lines)]
+    for (at, heading), end in zip(heads, ends, strict=False):
+        if at != heads[0][0] or not heading.endswith(record.title):
+            yield place(f"{stem}#{heading}", "section", heading, at + 1, end, lines[at + 1 : end])
 
 
-def _body(lines: list[str]) -> str:
-    return " ".join(" ".join(lines).split())[:_BODY_CHARS]
-
-
-def _fit(section: Section, query: str, wanted: list[str], number: int | None) -> tuple[int, str]:
+def _fit(section: dict[str, Any], asked: str, wanted: list[str], number: int | None) -> tuple[int, str]:
     """How well a query means a section, 0 to 1000, and why."""
-    asked = query.strip().lower()
-    record, is_file = section.record, section.kind == "file"
-    stem = os.path.splitext(record.filename)[0].lower()
-    if is_file and (asked in (stem, record.filename.lower()) or number == int(record.number or -1)):
+    is_file, name = section["kind"] == "file", section["id"].lower()
+    if is_file and (asked in (name, section["filename"].lower()) or number == int(section["number"] or -1)):
         return 1000, "exact ADR"
-    if not is_file and asked in (section.identifier.lower(), section.heading.lower()):
+    if not is_file and asked in (name, section["title"].lower()):
         return 950, "exact section"
     if number is not None or not wanted:
         return 0, ""
-    own = set(words.split(section.heading)) | (set(words.split(stem)) if is_file else set())
+    own = {*words.split(section["title"]), *(words.split(name) if is_file else ())}
     covered = sum(word in own for word in wanted) / len(wanted)
     if covered < _LEAST_COVERED:
         return 0, ""
     return round(600 * covered) + 100 * is_file, "title" if is_file else "heading"
-
-
-def _shown(score: int, reason: str, section: Section) -> dict[str, Any]:
-    return {
-        "id": section.identifier,
-        "kind": section.kind,
-        "number": section.record.number,
-        "title": section.heading if section.kind == "section" else section.record.title,
-        "filename": section.record.filename,
-        "path": section.record.path,
-        "start_line": section.start,
-        "end_line": section.end,
-        "body": section.body,
-        "reason": reason,
-        "score": score,
-    }

@@ -166,10 +166,11 @@ def _index(folder: str, paths: Iterable[str]) -> str:
 
 def best(reference: str, names: Iterable[tuple[str, str]], most: int) -> list[tuple[str, float]]:
     """The best matches among (key, relative path) pairs as (key, score), best first, at most `most`."""
-    wanted = _wanted(reference)
+    found = words.split(_stem(reference))
+    wanted = list(dict.fromkeys([word for word in found if word not in words.STOP_WORDS] or found))
     if not wanted or len(wanted) > _MOST_WORDS:
         return []
-    if reference.rstrip().endswith("?") or words.split(reference)[:1] in _ASKING:
+    if reference.rstrip().endswith("?") or found[:1] in _ASKING:
         named = [(key, os.path.basename(name)) for key, name in names]
         names = [(key, name) for key, name in named if all(_nearest(word, _spelt(name)) for word in wanted)]
     scored = [(key, score(wanted, name)) for key, name in names]
@@ -189,12 +190,6 @@ def score(wanted: Sequence[str], name: str) -> float:
     return round(0.75 * covered + 0.25 * back, 4)
 
 
-def _wanted(reference: str) -> list[str]:
-    """The words of a reference without stop words and a file's ending."""
-    found = words.split(_stem(reference))
-    return list(dict.fromkeys([word for word in found if word not in words.STOP_WORDS] or found))
-
-
 def _stem(name: str) -> str:
     stem, ending = os.path.splitext(name)
     return stem if ending.lower() in markdown_files.ENDINGS else name
@@ -208,17 +203,17 @@ def _spelt(name: str) -> list[str]:
 
 def _nearest(word: str, among: Sequence[str]) -> float:
     """How much the most alike of some words is this one: 1 is the same."""
-    if word in among:
-        return 1.0
     if word.isdigit():
         return float(any(other.isdigit() and int(other) == int(word) for other in among))
-    nearest = 0.0
-    for other in among:
-        if min(len(word), len(other)) < _SHORTEST:
-            continue
-        if other.startswith(word) or word.startswith(other):
-            nearest = max(nearest, _BEGINS)
-        elif abs(len(other) - len(word)) <= 2:
-            alike = SequenceMatcher(None, word, other).ratio()
-            nearest = max(nearest, alike if alike >= _LEAST_ALIKE else 0.0)
-    return nearest
+    return max((_alike(word, other) for other in among), default=0.0)
+
+
+def _alike(word: str, other: str) -> float:
+    if word == other:
+        return 1.0
+    if min(len(word), len(other)) < _SHORTEST:
+        return 0.0
+    if other.startswith(word) or word.startswith(other):
+        return _BEGINS
+    alike = SequenceMatcher(None, word, other).ratio()
+    return alike if alike >= _LEAST_ALIKE else 0.0
