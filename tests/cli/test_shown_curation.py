@@ -168,22 +168,6 @@ def test_a_tool_call_of_an_archived_session() -> None:
     assert drawn(memory.show, {**call, "passage": ""}) == rows
 
 
-@pytest.mark.parametrize(
-    ("state", "told"),
-    [
-        ({"running": True, "indexed": 1, "remaining": 2}, "in the background, 1 of 3"),
-        ({"running": False, "indexed": 1, "remaining": 2}, "not running, 1 of 3"),
-        ({"running": False, "indexed": 3, "remaining": 0}, "complete, 3 of 3"),
-    ],
-)
-def test_how_far_the_contextual_index_is(state: dict[str, Any], told: str) -> None:
-    result = {
-        **dict.fromkeys(("transcripts", "agents", "unchanged", "calls", "bytes", "badLines", "subagents"), 0),
-        "episodes": {"added": 0, "updated": 0}, "excluded": 0, "skipped": [], "index": state,
-    }  # fmt: skip
-    assert drawn(memory.archive, result)[-1] == f"contextual index  {told}"
-
-
 def explained(told: dict[str, Any]) -> list[str]:
     """The lines that `--explain` adds."""
     base = {"terms": ["lease", "raise"], "hits": [], "dropped": [], "droppedCount": {}}

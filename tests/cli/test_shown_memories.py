@@ -60,12 +60,6 @@ def test_a_written_memory() -> None:
     assert styles(memory.write, plain)["[allow]"] == "green"
 
 
-def test_on_a_narrow_terminal_the_names_stay_whole() -> None:
-    lines = drawn(memory.write, WRITTEN, columns=14)
-    for name in ("id", "category", "why", "tags", "merged", "redacted"):
-        assert any(line.startswith(f"{name}  ") for line in lines), name
-
-
 def test_recent_memories() -> None:
     rows = [
         {"at": "2026-09-21T14:13:20.000Z", "category": "ops", "observation": "the gateway retries", "verdict": "allow"},
@@ -185,29 +179,6 @@ def test_the_counts() -> None:
     assert drawn(memory.stats, result, STEP) == ["total  3", "last   –", "byVerdict", "allow  2", SHOWN_STEP]
 
 
-def test_an_observation() -> None:
-    result: dict[str, Any] = {
-        "session": "s1", "unchanged": False, "turns": 3, "tokens": 1234,
-        "observations": {"added": 1200, "merged": 1, "byVerdict": {"allow": 2, "hold": 0}},
-        "left": {"turns": 2, "reason": "tokens"},
-    }  # fmt: skip
-    rows = [
-        "session       s1",
-        "turns         3",
-        "observations  1,200 new, 1 said before",
-        "verdicts      allow 2, hold 0",
-        "tokens        about 1,234",
-    ]
-    left = "left          2 turns, since {} is used"
-    assert drawn(memory.observe, result, STEP) == [*rows, left.format("observe.max_tokens"), SHOWN_STEP]
-    for reason, shown in (("seconds", "observe.seconds"), ("other", "the budget")):
-        assert drawn(memory.observe, {**result, "left": {"turns": 2, "reason": reason}})[-1] == left.format(shown)
-    assert drawn(memory.observe, {**result, "left": {"turns": 0, "reason": ""}}) == rows
-    assert drawn(memory.observe, {**result, "unchanged": True}) == ["nothing was said since the last time"]
-    detached = {"session": "s1", "detached": True}
-    assert drawn(memory.observe, detached) == ["session s1 is observed in the background"]
-
-
 def test_hits() -> None:
     other = {
         **HIT, "score": 0.04, "collection": "episodes", "timestamp": "", "source": "", "path": "src/a.py",
@@ -236,13 +207,6 @@ def test_a_hit_that_is_a_tool_call_stands_under_its_place() -> None:
     assert drawn(recall.hits, {**FOUND, "hits": [said]})[1] == "    it said (twice): no", "a memory has no place"
 
 
-def test_whose_hits_go_first() -> None:
-    told = "Hits of acme/gateway go first; --everywhere treats all alike."
-    assert drawn(recall.hits, {**FOUND, "preferredProject": "acme/gateway"}, STEP)[-2:] == [told, SHOWN_STEP]
-    known = {**HIT, "collection": "knowledge", "path": "docs/a.md"}
-    assert "docs/a.md" not in " ".join(drawn(recall.hits, {**FOUND, "hits": [known]}))
-
-
 def test_why_hits_are_missing() -> None:
     result = {
         **FOUND, "query": "z" * 21, "rewrittenQuery": "zz", "hits": [], "count": 0, "droppedByTrustPass": 3,
@@ -256,63 +220,6 @@ def test_why_hits_are_missing() -> None:
         "The cluster was not asked or gave no answer: gone",
     ]
     assert "".join(shown[3:]) == f"  left out (noise, age):{'o' * 60}{'p' * 40}"
-
-
-def test_a_long_text_is_cut_at_600_characters() -> None:
-    for length, ends in ((600, "y" * 600), (601, "y" * 599 + "…")):
-        lines = drawn(recall.hits, {**FOUND, "hits": [{**HIT, "observation": "y" * length}]})[1:-2]
-        assert "".join(line.strip() for line in lines) == ends
-    for view in (recall.hits, knowledge.search, knowledge.vault_search):
-        shown = "".join(drawn(view, {**FOUND, "query": "z" * 121, "hits": []}))
-        assert shown.count("z") == 120, "a query is shown up to its 120th character"
-
-
-@pytest.mark.parametrize(
-    ("score", "cells"),
-    [(-1.0, 0), (0.0, 0), (0.04, 0), (0.06, 1), (0.5, 5), (0.94, 9), (0.96, 10), (1.0, 10), (2.0, 10)],
-)
-def test_the_bar_of_a_score(score: float, cells: int) -> None:
-    assert recall.bar(score).plain == "█" * cells + "░" * (10 - cells) + f" {score:.2f}"
-
-
-@pytest.mark.parametrize(
-    ("minutes", "shown"),
-    [
-        (-5, "now"), (0, "now"), (0.99, "now"), (1, "1 min ago"), (59.9, "59 min ago"), (60, "1 h ago"),
-        (1439, "23 h ago"), (1440, "1 d ago"), (43_829, "30 d ago"), (43_830, "1 mo ago"), (525_959, "11 mo ago"),
-        (525_960, "1 y ago"), (1_051_920, "2 y ago"),
-    ],
-)  # fmt: skip
-def test_an_age_is_told_in_its_largest_unit(minutes: float, shown: str) -> None:
-    assert recall.age("2026-09-21T14:13:20Z", NOW_MS + int(minutes * 60_000)) == shown
-
-
-def test_an_unknown_age_is_not_told() -> None:
-    assert recall.age("some day", NOW_MS) == ""
-
-
-def test_synced_folders() -> None:
-    indexed: dict[str, Any] = {
-        "files": 1200, "sections": 3, "added": 1, "updated": 0, "removed": 0, "unchanged": 2, "redacted": {"email": 2},
-        "ms": 1234, "skipped": [{"path": "x", "reason": "big"}], "skippedCount": 2,
-    }  # fmt: skip
-    result = {"folders": ["/a", "/b"], "indexed": indexed, "missing": ["/gone"], "pruned": ["/out"]}
-    counts = ["files      1,200", "sections   3", "added      1", "updated    0", "removed    0", "unchanged  2"]
-    assert drawn(knowledge.sync, result, STEP) == [
-        "/a, /b",
-        *counts,
-        "redacted   email 2",
-        "took       1.23 s",
-        "gone or empty, nothing of it was removed: /gone",
-        "taken out: /out",
-        "path  reason",
-        "x     big",
-        "and 1 more",
-        SHOWN_STEP,
-    ]
-    plain = {**indexed, "redacted": {}, "skipped": [], "skippedCount": 0}
-    shown = drawn(knowledge.sync, {"folders": ["/a"], "indexed": plain, "missing": [], "pruned": []})
-    assert shown == ["/a", *counts, "took       1.23 s"]
 
 
 def test_sections_that_were_found() -> None:
@@ -329,45 +236,3 @@ def test_sections_that_were_found() -> None:
     ]
     nothing = {"query": "q", "hits": [], "found": 0}
     assert drawn(knowledge.search, nothing) == ["Nothing bears on 'q'.", "0 of 0 found"]
-
-
-def test_notes_that_were_read() -> None:
-    result = {
-        "resolved": [
-            {"path": "a.md", "content": "# A\n\ntext\n\n", "truncated": True, "total_lines": 1200},
-            {"path": "b.md", "content": "b", "truncated": False, "total_lines": 1},
-        ],
-        "resolution": [{"reason": "title", "score": 0.987}, {"reason": "path", "score": 1}],
-    }
-    assert drawn(knowledge.vault_read, result, STEP) == [
-        "a.md  title 0.99", "# A", "", "text", "… of 1,200 lines", "b.md  path 1.00", "b", SHOWN_STEP,
-    ]  # fmt: skip
-
-
-def test_notes_that_were_found() -> None:
-    result = {
-        "query": "q", "hits": [SECTION, {**SECTION, "line": 0, "type": ""}], "found": 7, "complete": False,
-        "fallback": {"reason": "never synced"},
-    }  # fmt: skip
-    assert drawn(knowledge.vault_search, result, STEP) == [
-        "searched the texts: never synced",
-        " 1  █████░░░░░ 0.50  adr  Retries",
-        "    docs/a.md:7",
-        "    it retries",
-        "",
-        " 2  █████░░░░░ 0.50  Retries",
-        "    docs/a.md",
-        "    it retries",
-        "",
-        "time ran out before all notes were read",
-        "2 of 7 found",
-        SHOWN_STEP,
-    ]
-    nothing = {"query": "q", "hits": [], "found": 0}
-    assert drawn(knowledge.vault_search, nothing) == ["No note has 'q'.", "0 of 0 found"]
-
-
-def test_the_time_of_a_memory_is_on_one_line_however_narrow_it_gets() -> None:
-    row = {"at": "2026-09-21T14:13:20Z", "category": "preferences", "observation": "no tabs " * 5, "verdict": "allow"}
-    shown = drawn(memory.recent, {"hours": 24.0, "observations": [row]}, columns=40)
-    assert shown[0].startswith("2026-09-21 14:13  preferences  ") and len(shown) > 1

@@ -21,13 +21,6 @@ PARTS = (
 RECORD = {"number": "0007", "status": "accepted", "title": "One store", "date": "2026-01-31", "filename": "0007-a.md"}
 
 
-def test_a_note_of_a_turn() -> None:
-    result = {"turnId": "t1", "stored": True, "skipReason": None}
-    assert drawn(knowledge.note, result, STEP) == ["turn  t1", "      kept", SHOWN_STEP]
-    skipped = {**result, "stored": False, "skipReason": "routine"}
-    assert drawn(knowledge.note, skipped) == ["turn  t1", "      not kept: routine"]
-
-
 def test_the_parts_of_a_vault() -> None:
     parts = {"vault_root": "/v", "sections": {"projects": 1200, "docs": 0}}
     assert drawn(knowledge.vault_ls, parts, STEP) == ["/v", "projects  1,200", "docs      0", SHOWN_STEP]
@@ -77,28 +70,6 @@ def test_hits_of_all_collections() -> None:
     assert shown == [f"Nothing bears on '{'z' * 120}'.", "0 of 0 found"]
 
 
-def test_archived_sessions_that_were_found() -> None:
-    hit = {**ABOUT, "score": 0.5, "snippets": ["the\n lease", "retries"]}
-    result: dict[str, Any] = {"query": "lease", "hits": [hit, {**hit, "snippets": []}], "found": 7}
-    line = "█████░░░░░ 0.50  s-1  claude  2026-09-21T12:13  /w"
-    assert drawn(archived.search, result, STEP) == [
-        f" 1  {line}",
-        "    the lease",
-        "    retries",
-        "",
-        f" 2  {line}",
-        "",
-        "2 of 7 sessions found",
-        SHOWN_STEP,
-    ]
-    none = {"query": "z" * 121, "hits": [], "found": 0, "fallback": {"from": "ssh", "reason": "no other is asked"}}
-    assert drawn(archived.search, none, columns=200) == [
-        "ssh: no other is asked",
-        f"No archived session bears on '{'z' * 120}'.",
-        "0 of 0 sessions found",
-    ]
-
-
 def test_what_an_archived_session_holds() -> None:
     made: dict[str, Any] = {**ABOUT, "query": "lease", "matched": True, **dict.fromkeys(PARTS, ())}
     made["userPrompts"] = [{"line": 3, "role": "user", "text": "mend\n the lease"}] * 7
@@ -113,16 +84,3 @@ def test_what_an_archived_session_holds() -> None:
         HEAD, f"Nothing in it matches '{'z' * 120}': this is its beginning.",
     ]  # fmt: skip
     assert drawn(archived.extract, {"extraction": {**empty, "query": "", "matched": False}}) == [HEAD]
-
-
-def test_the_lines_around_a_match() -> None:
-    entries = [{"line": n, "role": "assistant", "text": text} for n, text in ((3, "before"), (12345, "the lease"))]
-    match = {"startLine": 3, "endLine": 12345, "matchLine": 12345, "entries": entries}
-    result = {**ABOUT, "around": "lease", "matches": [match]}
-    assert drawn(archived.inspect, result, STEP) == [
-        HEAD, "lines 3 to 12345", "    3  assistant  before", "12345  assistant  the lease", SHOWN_STEP,
-    ]  # fmt: skip
-    shown = styles(archived.inspect, result)
-    assert shown["the lease"] == "yellow" and "before" not in shown
-    none = {**ABOUT, "around": "z" * 121, "matches": []}
-    assert drawn(archived.inspect, none, columns=200) == [HEAD, f"No line matches '{'z' * 120}'."]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 from cli import execution
@@ -65,20 +63,6 @@ def test_what_the_tools_take() -> None:
     assert tools.schema(TOOLS["session"])["required"] == []
 
 
-@pytest.mark.parametrize("limit", [7, 7.0, "7"])
-def test_arguments_become_the_command_s_options(asked: dict[str, Any], limit: object) -> None:
-    tools.call("recall", {"query": "lease", "limit": limit, "project": None})
-    assert (asked["query"], asked["limit"], asked["project"], asked["tag"]) == ("lease", 7, None, [])
-    assert asked["session"] is None
-
-
-def test_what_is_remembered_is_of_the_session_around(asked: dict[str, Any]) -> None:
-    tools.call("remember", {"text": "use uv", "global": True})
-    assert (asked["session"], asked["source"], asked["for_all"]) == ("s-1", "mcp", True)
-    tools.call("forget", {"id": "m1"})
-    assert asked["ids"] == ["m1"]
-
-
 def test_what_is_refused(asked: dict[str, Any]) -> None:
     code = tools.CODE
     known = "recall, remember, show, forget, session"
@@ -118,16 +102,6 @@ def test_hits_as_an_agent_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
         assert line.rpartition(" ")[2] == shown
 
 
-def test_what_became_of_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = {"merged": False, "project": "acme", "id": "m1", "verdict": "allow", "reason": "it\n says how"}
-    line = "remembered as m1, of acme, verdict allow: it says how"
-    assert told("remember", kept, monkeypatch) == [line]
-    assert told("remember", {**kept, "merged": True, "project": ""}, monkeypatch) == [
-        "merged into m1, of no project, verdict allow: it says how"
-    ]
-    assert told("remember", {**kept, "hint": "not kept"}, monkeypatch) == ["not kept (it says how)"]
-
-
 def test_a_memory_as_an_agent_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
     result = {
         "observation": "one\n\ntwo", "tags": ["a", "b"], "priority": 2, "pinned": True, "left": {"n": 1, "x": None},
@@ -138,35 +112,6 @@ def test_a_memory_as_an_agent_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
         "observation: one", "  two", "tags:", "- a", "- b", "priority: 2", "pinned: True", "left: n 1", "history:",
         "- at then",
     ]  # fmt: skip
-
-
-def test_what_was_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert told("forget", {"forgotten": ["call:s:3", "m1"], "unchanged": ["m2"]}, monkeypatch) == [
-        "forgotten for good: call:s:3",
-        "forgotten: m1; bring it back: joelclaw memory forget --undo m1",
-        "was forgotten before: m2",
-    ]
-
-
-def test_an_answer_ends_where_its_room_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = ["x" * 1999] * 7 + ["y" * 1999, "z"]  # each takes 2,000 of 16,000 with its end
-    cut = "… cut here: ask for less at once"
-    shown = told("show", {"observation": "\n".join(lines)}, monkeypatch)
-    assert shown[0] == "observation: " + "x" * 1999
-    assert shown[-1] == cut
-    monkeypatch.setattr(tools, "SHOWN_CHARS", 5)
-    monkeypatch.setitem(tools._ANSWERS, "show", lambda result: iter(result["lines"]))
-    for given, said in (
-        (["12345"], ["12345"]), (["123456"], ["1234…", cut]), (["1", "123"], ["1", "123"]),
-        (["1", "1234", "x"], ["1", "12…", cut]),
-    ):  # fmt: skip
-        assert told("show", {"lines": given}, monkeypatch) == said
-
-
-def test_a_failure_is_told_with_its_fix() -> None:
-    failure = Failure("ODD", "it\nbroke " + "x" * 1000, "run joelclaw status")
-    lines = tools.failed(failure).split("\n")[1:-1]
-    assert lines == [f"ODD: it broke {'x' * 985}…", "fix: run joelclaw status"]
 
 
 def test_whatever_goes_wrong_is_told_and_only_success_starts_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,17 +125,3 @@ def test_whatever_goes_wrong_is_told_and_only_success_starts_jobs(monkeypatch: p
     monkeypatch.setattr(tools, "call", lambda *_: "found")
     assert server.answer("recall", {}) == ("found", False)
     assert started == [True]
-
-
-def test_what_a_call_opened_is_closed_and_nothing_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(execution, "start_due", lambda: None)
-    before = apsw.Connection(str(tmp_path / "before"))
-    opened: list[apsw.Connection] = []
-    monkeypatch.setattr(tools, "call", lambda *_: opened.extend(map(apsw.Connection, names)) or "")
-    names = (str(tmp_path / "new"), ":memory:")
-    server.answer("recall", {})
-    with pytest.raises(apsw.ConnectionClosedError):
-        opened[0].execute("SELECT 1")
-    assert opened[1].execute("SELECT 1").get == before.execute("SELECT 1").get == 1
-    for one in (before, opened[1]):
-        one.close()

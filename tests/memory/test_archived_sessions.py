@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import NOW_MS, Run
-from terminal import on_terminal, without_style
 
 OTHER = "7c1d2e3f-5555-4666-8777-888899990000"
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -49,13 +48,6 @@ def test_a_session_is_found_by_what_was_said(run: Run, path: Path) -> None:
     assert "extraction" not in hit
     assert result["local"]["searchedSessions"] == 2
     assert path.name == f"{SESSION}.jsonl"
-
-
-@pytest.mark.usefixtures("path")
-def test_one_hit_a_session_and_no_more_than_asked_for(run: Run) -> None:
-    assert [hit["sessionId"] for hit in run("sessions", "search", "tides and gulls").result["hits"]] == [SESSION]
-    result = run("sessions", "search", "harbour tides", "--limit", "1").result
-    assert len(result["hits"]) == 1
 
 
 @pytest.mark.usefixtures("path")
@@ -153,18 +145,3 @@ def test_what_was_forgotten_is_not_read_back(run: Run) -> None:
     run("memory", "forget", "--session", SESSION)
     assert run("sessions", "extract", SESSION, ok=False).json["error"]["code"] == "SESSION_NOT_FOUND"
     assert run("sessions", "search", "retry queue").result["hits"] == []
-
-
-def test_an_empty_home_has_none(run: Run, home: Path) -> None:
-    assert run("sessions", "search", "anything").result["hits"] == []
-    assert run("sessions", "extract", SESSION, ok=False).code == 1
-    assert not home.exists()
-
-
-@pytest.mark.usefixtures("path")
-def test_on_a_terminal(home: Path) -> None:
-    shown = without_style(on_terminal(home, "sessions", "search", "retry queue").out)
-    assert SESSION in shown
-    assert "1 of 1 sessions found" in shown or "of 2 sessions found" in shown
-    assert "decided" in without_style(on_terminal(home, "sessions", "extract", SESSION, "--query", "retry").out)
-    assert "lines 1 to" in without_style(on_terminal(home, "sessions", "inspect", SESSION, "--around", "lease at").out)

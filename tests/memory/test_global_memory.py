@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import NOW_MS, Run
-from terminal import on_terminal
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 NOTE = "[gate=allow] We decided that every harbour gauge logs its tries because the operators ask for them"
@@ -71,12 +70,6 @@ def test_a_project_that_says_the_same_leaves_it_global(run: Run, places: dict[st
     assert (again["mergedInto"], again["project"], again["session"]) == (first["id"], "", "")
 
 
-def test_what_a_project_has_becomes_global(run: Run, places: dict[str, Path]) -> None:
-    first = write(run, "--session", "s1", cwd=places["alpha"])
-    again = write(run, "--global", cwd=places["alpha"])
-    assert (again["mergedInto"], again["project"], again["isGlobal"]) == (first["id"], "", True)
-
-
 def test_a_projects_own_words_do_not_get_into_what_is_global(run: Run, places: dict[str, Path]) -> None:
     """Near duplicates, not equal."""
     long = "the harbour gauge importer waits and doubles its delay with each try until the office has answered it again"
@@ -85,11 +78,3 @@ def test_a_projects_own_words_do_not_get_into_what_is_global(run: Run, places: d
     assert near["merged"] is False and near["project"] == "acme/beta"
     assert write(run, cwd=places["beta"], text=long + " gently")["mergedInto"] == near["id"] != first["id"]
     assert write(run, "--global", text=long + " softly")["mergedInto"] == first["id"]
-
-
-def test_a_person_is_told_where_it_is_filed(home: Path) -> None:
-    (home.parent / ".git").mkdir()  # where the command runs
-    (home.parent / ".git" / "config").write_text('[remote "origin"]\n\turl = https://example.org/acme/alpha\n')
-    assert "acme/alpha" in on_terminal(home, "memory", "write", NOTE).out
-    told = on_terminal(home, "memory", "write", f"{NOTE} at night", "--global").out
-    assert "none: seen in every one" in " ".join(told.split())

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from faults import Attempt, attempt, small_disk
 
-from core.store import sqlite
-from core.store.sqlite import apsw
 from memory import import_export
 
 MANY = 3_000
@@ -66,25 +64,3 @@ def test_on_a_disk_that_is_full(home: Path, lines: Path) -> None:
     with small_disk(home, 3_000):
         stored = assert_told(attempt(home, "memory", "import", str(lines)), home)
         assert stored < MANY
-
-
-def test_what_comes_after_the_last_line_is_no_loss(home: Path, lines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise apsw.FullError("database or disk is full")
-
-    monkeypatch.setattr(import_export.segments, "catch_up", full)
-    done = attempt(home, "memory", "import", str(lines))
-    assert done.assert_failed() == "STORE_FULL"
-    assert done.envelope["error"]["message"].endswith(f"; all {MANY + 2:,} lines are in")
-    assert len(texts(home)) == MANY
-
-
-def test_a_store_that_cannot_be_opened_takes_no_line(home: Path, lines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    attempt(home, "status")
-
-    def full(*_: object, **__: object) -> None:
-        raise apsw.FullError("database or disk is full")
-
-    monkeypatch.setattr(sqlite, "transaction", full)
-    done = attempt(home, "memory", "import", str(lines))
-    assert_told(done, home)

@@ -10,8 +10,7 @@ import apsw
 import pytest
 
 from core.store import documents
-from memory import import_export
-from memory.import_export import Imported, export_lines, import_lines
+from memory.import_export import Imported, import_lines
 
 CONFIG: Any = SimpleNamespace(whole=lambda _: 200)
 NOW = 5_000
@@ -88,25 +87,3 @@ def test_what_is_forgotten_and_what_has_the_id_of_another_collection_stays(db: a
         {"line": 2, "reason": "its id is that of a document in episodes"}, {"line": 3, "reason": "not a JSON object"},
     ]  # fmt: skip
     assert (stored(db), stored(db, "b")) == before
-
-
-def test_secrets_are_counted_by_line_and_bytes_by_batch(db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_export, "BATCH", 2)
-    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    rows = lines(*({"id": name, "text": f"{TEXT} of {name}, the token is {secret}"} for name in "abc"))
-    done: list[int] = []
-    report = import_lines(db, rows, now=NOW, config=CONFIG, progress=done.append)
-    assert (list(report.redacted.values()), report.added) == ([3], 3)
-    sizes = [len(raw or b"") for _, raw in rows]
-    assert done == [sizes[0] + sizes[1], sizes[2]]
-
-
-def test_an_export_is_of_the_collections_that_are_named(db: apsw.Connection) -> None:
-    taken(db, {"id": "k", "text": TEXT, "collection": "knowledge"}, {"id": "a", "text": TEXT},
-          {"id": "e", "text": "é\u2028", "collection": "episodes"})  # fmt: skip
-    exported = {
-        names: [json.loads(line)["id"] for line in export_lines(db, names)]
-        for names in ((), ("knowledge",), ("knowledge", "observations"))
-    }
-    assert exported == {(): ["a", "e", "k"], ("knowledge",): ["k"], ("knowledge", "observations"): ["a", "k"]}
-    assert all(line.endswith(b"}\n") and line.count(b"\n") == 1 for line in export_lines(db, ()))

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from core import clock
 from core.store import documents
 from memory import json_form
 from memory.json_form import BadLineError
@@ -96,23 +95,13 @@ def test_where_a_category_and_its_confidence_come_from(more: dict[str, Any], exp
 @pytest.mark.parametrize(
     ("more", "name", "value"),
     [
-        ({"id": 12}, "id", "12"), ({"id": "i" * 200}, "id", "i" * 200),
-        ({"tags": "a, b,,a"}, "tags", ["a", "b"]), ({"context": ["one", "two"]}, "context", "one\ntwo"),
-        ({"context": " a\0b "}, "context", "a\ufffdb"), ({"path": "p" * 4097}, "path", "p" * 4096),
-        ({"path": "a\0b"}, "path", "a\ufffdb"),
-        ({"verdict": "hold", "confidence": 0}, "write_confidence", 0.0),
+        ({"id": 12}, "id", "12"), ({"tags": "a, b,,a"}, "tags", ["a", "b"]),
+        ({"context": ["one", "two"]}, "context", "one\ntwo"), ({"path": "p" * 4097}, "path", "p" * 4096),
         ({"verdict": "hold", "confidence": 1}, "write_confidence", 1.0),
-        ({"retrieval_priority": -1}, "retrieval_priority", -1.0),
-        ({"retrieval_priority": 1}, "retrieval_priority", 1.0),
-        ({"merged_count": 0}, "merged_count", 0), ({"recall_count": 2.0}, "recall_count", 2),
-        ({"stale": False}, "stale", False), ({"created_at": 0}, "created_at", 0),
+        ({"retrieval_priority": -1}, "retrieval_priority", -1.0), ({"recall_count": 2.0}, "recall_count", 2),
         ({"created_at": "1714557600123"}, "created_at", 1714557600123), ({"created_at": 1.5}, "created_at", 1),
-        ({"created_at": 253_402_300_799_999}, "created_at", 253_402_300_799_999),
-        ({"created_at": 5}, "updated_at", 5), ({"created_at": 5, "updated_at": 6}, "updated_at", 6),
-        ({"history": [{"text": "t"}]}, "history", [{"text": "t", "at": 0, "source": ""}]),
-        ({"type": ""}, "observation_type", "observation_text"),
+        ({"created_at": 5, "updated_at": 6}, "updated_at", 6),
         ({"type": "", "collection": "episodes"}, "observation_type", ""),
-        ({"text": "t" * 100}, "text", "t" * 100), ({"text": "t" * 101, "collection": "knowledge"}, "text", "t" * 101),
     ],
 )  # fmt: skip
 def test_what_a_field_may_be(more: dict[str, Any], name: str, value: Any) -> None:
@@ -126,35 +115,21 @@ MOMENT = "must be an ISO 8601 time or ms since 1970"
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ([1], "not a JSON object"), ({}, "text is missing"), ({"text": 5}, "text must be a string"),
-        ({"text": " "}, "text is empty"), ({"text": "t" * 101}, "text has 101 characters, at most 100 are taken"),
+        ([1], "not a JSON object"), ({}, "text is missing"),
+        ({"text": "t" * 101}, "text has 101 characters, at most 100 are taken"),
         ({"text": "[gate=allow]"}, "text is empty behind its annotation"),
         ({"text": "x", "collection": "dreams"}, "collection must be one of observations, episodes, knowledge"),
-        ({"text": "x", "collection": 1}, "collection must be a string"),
         ({"text": "x", "verdict": "perhaps"}, "verdict must be one of allow, hold, discard"),
         ({"text": "x", "id": ""}, "id must be 1 to 200 characters"),
-        ({"text": "x", "id": "i" * 201}, "id must be 1 to 200 characters"),
         ({"text": "x", "id": True}, "id must be 1 to 200 characters"),
-        ({"text": "x", "tags": 1}, "tags must be a list of strings"),
         ({"text": "x", "tags": ["a", 1]}, "tags must be a list of strings"),
-        ({"text": "x", "context": 1}, "context must be a string or a list of strings"),
         ({"text": "x", "context": ["a", 1]}, "context must be a string or a list of strings"),
-        ({"text": "x", "stale": 1}, "stale must be true or false"),
         ({"text": "x", "confidence": 1.01}, "confidence must be a number from 0 to 1"),
         ({"text": "x", "confidence": -0.01}, "confidence must be a number from 0 to 1"),
-        ({"text": "x", "confidence": True}, "confidence must be a number from 0 to 1"),
-        ({"text": "x", "retrieval_priority": -1.01}, "retrieval_priority must be a number from -1 to 1"),
         ({"text": "x", "merged_count": -1}, "merged_count must be a number from 0 to 1e+15"),
         ({"text": "x", "created_at": -1}, f"created_at {MOMENT}"),
-        ({"text": "x", "created_at": True}, f"created_at {MOMENT}"),
-        ({"text": "x", "created_at": 253_402_300_800_000}, f"created_at {MOMENT}"),
-        ({"text": "x", "created_at": float("nan")}, f"created_at {MOMENT}"),
         ({"text": "x", "created_at": float("inf")}, f"created_at {MOMENT}"),
-        ({"text": "x", "created_at": "²"}, f"created_at {MOMENT}"),
         ({"text": "x", "history": {}}, "history must be a list of {text, at, source}"),
-        ({"text": "x", "history": [1]}, "history must be a list of {text, at, source}"),
-        ({"text": "x", "history": [{"text": 1}]}, "history must be a list of {text, at, source}"),
-        ({"text": "x", "history": [{"text": "t", "at": "then"}]}, f"history.at {MOMENT}"),
     ],
 )  # fmt: skip
 def test_what_is_refused_is_told_why(line: Any, reason: str) -> None:
@@ -163,13 +138,13 @@ def test_what_is_refused_is_told_why(line: Any, reason: str) -> None:
     assert str(told.value) == reason
 
 
-@pytest.mark.parametrize("identifier", ["a  b", " a", "a\nb", "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"])
+@pytest.mark.parametrize(
+    "identifier",
+    [
+        "a  b",
+        "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8",
+    ],
+)
 def test_an_id_that_cannot_stand_as_it_is_becomes_a_hash(identifier: str) -> None:
     made = read({"text": "The gateway is here", "id": identifier}).document["id"]
     assert made.startswith("im-") and identifier not in made
-
-
-def test_of_two_lines_with_the_same_words_in_an_archive_case_makes_no_difference() -> None:
-    one, other = (read({"text": text, "collection": "episodes"}).document for text in ("The Words", "the words"))
-    assert one["fingerprint"] == other["fingerprint"] and one["text"] != other["text"]
-    assert clock.iso(one["created_at"]) == "2026-09-21T14:13:20.000Z"

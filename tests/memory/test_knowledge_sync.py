@@ -106,18 +106,6 @@ def test_nothing_changed_means_nothing_read(run: Run, home: Path, vault: Path) -
     assert rows(home) == before
 
 
-def test_the_state_of_another_version_is_read_anew(run: Run, home: Path, vault: Path) -> None:
-    env = {"JOELCLAW_NOW_MS": str(int(time.time() * 1000) + 10_000)}
-    run("knowledge", "sync", str(vault), env=env)
-    state = home / "knowledge.json"
-    kept = json.loads(state.read_text())
-    for version, read in ((1, 0), (2, 4), (0, 4)):
-        state.write_text(json.dumps({**kept, "version": version}))
-        again = run("knowledge", "sync", env=env).result
-        assert (again["indexed"]["read"], again["folders"]) == (read, [str(vault)])
-        assert counts(again) == (0, 0, 0, 5)
-
-
 def test_only_changed_sections_are_replaced_and_what_was_learnt_stays(run: Run, home: Path, vault: Path) -> None:
     synced(run, vault)
     run("recall", "zebra", "--collection", "knowledge")
@@ -132,15 +120,6 @@ def test_only_changed_sections_are_replaced_and_what_was_learnt_stays(run: Run, 
     assert changed["recall_count"] == 1
     assert after == before
     assert found(run, "giraffe") == [str(path)]
-
-
-def test_the_same_size_and_time_do_not_hide_a_change(run: Run, home: Path, vault: Path) -> None:
-    synced(run, vault)
-    note = vault / "note.markdown"
-    status = note.stat()
-    note.write_text(note.read_text().replace("Kangaroo", "Kookabur"))
-    os.utime(note, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert counts(synced(run)) == (0, 1, 0, 4)
 
 
 def test_removed_sections_and_files_are_out_of_recall(run: Run, home: Path, vault: Path) -> None:
@@ -265,17 +244,6 @@ def test_what_is_no_text_is_told(run: Run, home: Path, vault: Path, tmp_path: Pa
     assert again["indexed"]["skippedCount"] == 5
 
 
-def test_stale_decisions_and_tags(run: Run, home: Path, vault: Path) -> None:
-    put(vault / "decisions/0001-old.md", f"---\nstatus: superseded\ntags: [a, b]\n---\n# Old\n\n{BODY} Dodo.\n")
-    synced(run, vault)
-    old = next(row for row in rows(home) if row["title"] == "Old")
-    assert (old["stale"], json.loads(old["tags"])) == (1, ["a", "b"])
-    assert found(run, "dodo") == []
-    put(vault / "decisions/0001-old.md", f"---\nstatus: accepted\n---\n# Old\n\n{BODY} Dodo.\n", age_s=10)
-    assert counts(synced(run)) == (0, 1, 0, 5)
-    assert len(found(run, "dodo")) == 1
-
-
 def test_secrets_do_not_reach_the_disk(run: Run, home: Path, vault: Path) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     put(vault / f"{secret}.md", f"# About {secret}\n\n{BODY} {secret}\n")
@@ -335,14 +303,6 @@ def test_what_is_no_folder_is_wrong_usage(run: Run, vault: Path, tmp_path: Path,
     assert spawned.code == 2
     assert spawned.json["error"]["code"] == "KNOWLEDGE_INVALID_ARGS"
     assert spawned.json["fix"]
-
-
-def test_without_a_folder_it_says_what_to_do(run: Run, home: Path) -> None:
-    spawned = run("knowledge", "sync", ok=False)
-    assert spawned.code == 2
-    assert spawned.json["error"]["code"] == "KNOWLEDGE_NO_FOLDERS"
-    assert "joelclaw knowledge sync" in spawned.json["fix"]
-    assert not (home / "store.db").exists()
 
 
 def test_the_state_is_private(run: Run, home: Path, vault: Path) -> None:

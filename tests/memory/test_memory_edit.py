@@ -55,10 +55,6 @@ def test_it_is_judged_redacted_and_categorised_anew(run: Run) -> None:
     assert run("memory", "edit", chosen, "prefer tabs over spaces always").result["category"] == "people-relationships"
 
 
-def test_stdin_holds_the_text_too(run: Run, kept: str) -> None:
-    assert run("memory", "edit", kept, "-", stdin=NEWER + "\n").result["observation"] == NEWER
-
-
 @pytest.mark.parametrize(
     ("words", "code"),
     [

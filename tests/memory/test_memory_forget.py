@@ -10,8 +10,6 @@ import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import Run
 
-from core.store import sqlite
-
 TEXT = "The zebra cache is cleared every night at four"
 
 
@@ -39,31 +37,6 @@ def test_forgotten_is_gone_everywhere_and_comes_back(run: Run, kept: str) -> Non
     assert run("memory", "forget", "--undo", kept).result["restored"] == [kept]
     assert _seen(run) == [True] * 4
     assert run("memory", "show", kept).result["forgotten"] is False
-
-
-@pytest.mark.parametrize("without", ["written", "forgotten"])
-def test_a_memory_is_forgotten_where_only_one_machine_has_sqlite_vec(
-    run: Run, monkeypatch: pytest.MonkeyPatch, without: str
-) -> None:
-    """A home may be shared: what one machine wrote with signatures of vectors, or without, the other takes out."""
-    with monkeypatch.context() as elsewhere:
-        if without == "written":
-            elsewhere.setattr(sqlite, "load_vectors", lambda _: False)
-        identifier = run("memory", "write", TEXT).result["id"]
-    if without == "forgotten":
-        monkeypatch.setattr(sqlite, "load_vectors", lambda _: False)
-    assert run("memory", "forget", identifier).result["forgotten"] == [identifier]
-    assert run("recall", "zebra cache").result["hits"] == []
-    assert run("memory", "forget", "--undo", identifier).result["restored"] == [identifier]
-    assert run("recall", "zebra cache").result["count"] == 1
-
-
-def test_forgetting_twice_is_fine(run: Run, kept: str) -> None:
-    run("memory", "forget", kept)
-    again = run("memory", "forget", kept).result
-    assert (again["forgotten"], again["unchanged"]) == ([], [kept])
-    run("memory", "forget", "--undo", kept)
-    assert run("memory", "forget", "--undo", kept).result["unchanged"] == [kept]
 
 
 def test_all_or_none(run: Run, kept: str) -> None:
@@ -164,10 +137,6 @@ def test_which_memories_are_meant_must_be_said_once(run: Run, words: list[str]) 
     assert (done.code, done.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")
 
 
-def test_a_session_that_is_not_known(run: Run) -> None:
-    assert run("memory", "forget", "--session", "nobody", ok=False).json["error"]["code"] == "SESSION_NOT_FOUND"
-
-
 def test_one_tool_call_goes_for_good(run: Run, tmp_path: Path, home: Path) -> None:
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     transcript.user("the wedding is on 12 May")
@@ -200,7 +169,3 @@ def test_calls_and_memories_are_not_forgotten_at_once(run: Run, kept: str) -> No
     done = run("memory", "forget", kept, f"call:{SESSION}:1", ok=False)
     assert (done.code, done.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")
     assert run("recall", "zebra cache").result["count"] == 1
-
-
-def test_undoing_a_session_says_what_to_do_instead(run: Run) -> None:
-    assert "--undo ID" in run("memory", "forget", "--session", SESSION, "--undo", ok=False).json["fix"]

@@ -21,20 +21,6 @@ def _exported(run: Run, **more: Any) -> list[dict[str, Any]]:
     return [json.loads(line) for line in run("memory", "export", **more).out.splitlines()]
 
 
-def test_a_line_is_found_afterwards(run: Run) -> None:
-    row = {
-        "id": "turn-1",
-        "collection": "episodes",
-        "text": "I adopted a kitten",
-        "context": ["What is new?", "How sweet"],
-        "session": "s",
-    }
-    result = run("memory", "import", "-", stdin=_lines(row)).result
-    assert (result["lines"], result["added"], result["failed"]) == (1, 1, 0)
-    hit = run("recall", "kitten").result["hits"][0]
-    assert (hit["id"], hit["collection"], hit["writeVerdict"]) == ("turn-1", "episodes", "allow")
-
-
 def test_importing_again_changes_nothing(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     path.write_text(
@@ -84,32 +70,11 @@ def test_bad_lines_are_told_by_number_and_the_good_ones_kept(run: Run) -> None:
     assert all(error["reason"] for error in result["errors"])
 
 
-def test_nothing_but_bad_lines_fails(run: Run) -> None:
-    done = run("memory", "import", "-", stdin="x\ny\n", ok=False)
-    assert (done.code, done.json["error"]["code"]) == (1, "IMPORT_FAILED")
-
-
 def test_an_empty_file_is_fine_and_a_missing_one_is_not(run: Run, tmp_path: Path) -> None:
     assert run("memory", "import", "-", stdin="\n\n").result["lines"] == 0
     for path in (tmp_path / "missing", tmp_path):
         done = run("memory", "import", str(path), ok=False)
         assert (done.code, done.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")
-
-
-def test_verdicts_come_from_the_line_or_the_gate(run: Run) -> None:
-    run("memory", "import", "-", stdin=_lines(
-        {"id": "a", "text": "Let me check the logs", "verdict": "allow"},
-        {"id": "b", "text": "Let me check the logs again"},
-        {"id": "c", "text": "Let me check the logs", "collection": "episodes"},
-        {"id": "d", "text": "[gate=hold category=prefs reason=why] Tea is preferred"},
-    ))  # fmt: skip
-    rows = {row["id"]: row for row in _exported(run)}
-    assert [rows[name]["verdict"] for name in "abcd"] == ["allow", "discard", "allow", "hold"]
-    assert (rows["d"]["text"], rows["d"]["category"], rows["d"]["reason"]) == (
-        "Tea is preferred",
-        "jc:preferences",
-        "why",
-    )
 
 
 @pytest.fixture

@@ -49,10 +49,6 @@ def listed(run: Run) -> Any:
         (["--verdict", "hold"], ["held-one"]),
         (["--source", "pi"], ["new-pnpm"]),
         (["--days", "2.5"], ["new-pnpm"]),
-        (["--older-than", "90"], ["old-tuesday"]),
-        (["--older-than", "2.5", "--days", "50"], ["one-comma"]),
-        (["--all"], ["new-pnpm", "one-comma", "held-one", "gone-one", "old-tuesday"]),
-        (["--limit", "1", "--page", "2"], ["one-comma"]),
     ],
 )
 def test_the_newest_first_and_only_those_that_are_asked_for(listed: Any, words: list[str], wanted: list[str]) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from core.errors import Failure
 from core.records import Document
 from core.store import documents
 from memory import write
@@ -40,21 +39,14 @@ def test_of_the_older_memory_identity_age_and_counts_stay_and_the_newer_is_what_
     }  # fmt: skip
 
 
-def test_the_same_text_again_leaves_no_history() -> None:
-    again = write.merged(old(), new(text="the old text"), 300)
-    assert (again["text"], again["history"], again["merged_count"]) == ("the old text", OLD["history"], 4)
-
-
 @pytest.mark.parametrize(
     ("older", "newer", "kept"),
     [
         (("s1", "p1"), ("s2", "p2"), ("s2", "p2")),
         (("s1", "p1"), ("s2", ""), ("s2", "p1")),
-        (("s1", "p1"), ("", "p2"), ("s1", "p2")),
         (("s1", ""), ("s2", ""), ("s2", "")),
         (("s1", "p1"), ("", ""), ("", "")),
         (("", ""), ("s2", "p2"), ("", "")),
-        (("", "p1"), ("s2", ""), ("s2", "p1")),
     ],
 )
 def test_a_memory_of_every_project_stays_or_becomes_one(
@@ -85,14 +77,9 @@ def test_of_two_verdicts_the_better_holds_with_all_that_belongs_to_it(older: str
     [
         (("flag", "jc:projects"), ("flag", "jc:preferences"), True),
         (("flag", "jc:projects"), ("annotation", "jc:preferences"), False),
-        (("annotation", "jc:projects"), ("annotation", "jc:preferences"), True),
         (("annotation", "jc:projects"), ("keyword", "jc:preferences"), False),
-        (("keyword", "jc:projects"), ("fallback", "jc:operations"), False),
         (("fallback", "jc:operations"), ("keyword", "jc:projects"), True),
-        # the default of the flag says no more than that nothing was said
         (("keyword", "jc:projects"), ("flag", "jc:operations"), False),
-        (("flag", "jc:operations"), ("fallback", "jc:operations"), True),
-        (("annotation", "jc:operations"), ("keyword", "jc:projects"), False),
         (("keyword", "jc:projects"), ("another", "jc:preferences"), False),
     ],
 )
@@ -105,38 +92,6 @@ def test_the_better_founded_category_holds(older: tuple[str, str], newer: tuple[
     assert one["category_confidence"] == (0.75 if taken else 0.25)
 
 
-@pytest.mark.parametrize(
-    ("given", "annotated", "text", "expected"),
-    [
-        ("prefs", "", "x", ("jc:preferences", 1.0, "flag")),
-        ("prefs", "rules", "x", ("jc:preferences", 1.0, "flag")),
-        ("ops", "", "x", ("jc:operations", 1.0, "flag")),
-        ("ops", "rules", "x", ("jc:rules-conventions", 0.9, "annotation")),
-        ("", "rules", "x", ("jc:rules-conventions", 0.9, "annotation")),
-        ("", "", "the deploy is there", ("jc:operations", 0.67, "keyword")),
-        ("", "", "lorem ipsum", ("jc:operations", 0.35, "fallback")),
-    ],
-)
-def test_how_sure_a_category_is(given: str, annotated: str, text: str, expected: tuple[str, float, str]) -> None:
-    document = documents.blank("observations", "i", text, 1)
-    document["taxonomy_version"] = ""
-    write.set_category(document, given, annotated)
-    assert (document["category_id"], document["category_confidence"], document["category_source"]) == expected
-    assert document["taxonomy_version"] == "v1"
-
-
-@pytest.mark.parametrize(
-    ("name", "clean"),
-    [
-        ("pi", "pi"), ("  a \n\t b ", "a b"), ("a\0b", "ab"), ("x" * 400, "x" * 400), ("x" * 401, "x" * 400),
-        ("a\ud800", "a\ufffd"), ("", ""),
-    ],
-)  # fmt: skip
-def test_a_name_is_one_line_of_400_characters_at_most(name: str, clean: str) -> None:
-    kinds: list[str] = []
-    assert (write.clean_name(name, kinds), kinds) == (clean, [])
-
-
 def test_a_secret_that_a_line_break_parts_is_found_when_the_lines_are_joined() -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     kinds: list[str] = []
@@ -147,17 +102,3 @@ def test_a_secret_that_a_line_break_parts_is_found_when_the_lines_are_joined() -
 def test_tags_are_64_at_most_and_no_blank_is_one() -> None:
     assert write.clean_tags(["a", " ", "b", "a", " b "], []) == ["a", "b"]
     assert write.clean_tags([str(n) for n in range(65)], []) == [str(n) for n in range(64)]
-
-
-def test_how_long_a_text_may_be() -> None:
-    assert write.trimmed("  five5\0 ", 6) == "five5\ufffd"
-    assert write.trimmed(" \n12345\t", 5) == "12345"
-    with pytest.raises(Failure) as told:
-        write.trimmed("123456", 5)
-    assert (told.value.code, told.value.message) == (
-        "TEXT_TOO_LONG",
-        "the text has 6 characters; a memory has 5 at most",
-    )
-    with pytest.raises(Failure) as told:
-        write.trimmed(" \n", 5)
-    assert told.value.code == "EMPTY_TEXT"

@@ -76,14 +76,6 @@ def test_a_memory_that_said_so_already_takes_the_place_and_stays(run: Run, old: 
     assert sorted(recalled(run)) == sorted([TUESDAY, FRIDAY + "."])
 
 
-def test_a_chain_ends_in_what_holds_now(run: Run, old: str) -> None:
-    friday = run("memory", "supersede", old, FRIDAY).result["id"]
-    refused = run("memory", "supersede", old, "Deploy day is Monday", ok=False)
-    assert (refused.json["error"]["code"], friday in refused.json["fix"]) == ("MEMORY_SUPERSEDED", True)
-    run("memory", "supersede", friday, "Deploy day of the harbour service is Monday")
-    assert recalled(run) == ["Deploy day of the harbour service is Monday"]
-
-
 def test_what_was_superseded_and_is_written_again_holds_again(run: Run, old: str) -> None:
     run("memory", "supersede", old, FRIDAY)
     again = run("memory", "write", TUESDAY).result

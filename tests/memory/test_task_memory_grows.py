@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import apsw
 import faults
 import pytest
 from conftest import NOW_MS, Run
 
-from core.store import documents, migrate
-from memory import session_task
-from memory.forget import forget
 from memory.session_task import CHARS, grown
-from memory.write import write
 
 STEPS = [
     "Fix the memory use of the buoyline importer", "Also look at the readings parser", "Write the tests first",
@@ -79,78 +72,6 @@ def test_it_grows_no_longer_than_any_memory_may(run: Run) -> None:
         assert run("checkpoint", "save", "--session", "long", *words, env=env).result["written"], step
     (memory,) = tasks(run)
     assert len(run("memory", "show", memory["id"]).result["observation"]) <= 300
-
-
-def test_a_message_that_was_cut_is_told_once() -> None:
-    assert grown("Task: a long mess…", "Task: a long message | next") == "Task: a long message | next"
-    assert grown("Task: one | two | Files: a", "Task: two | three") == "Task: two | three\nEarlier: one"
-    assert grown("Task: x | Files: a | Files: b", "Task: y") == "Task: y\nEarlier: Files: a | x"
-
-
-@pytest.mark.parametrize(
-    ("before", "text", "most", "after"),
-    [
-        ("Task: a", "Task: b", 18, "Task: b\nEarlier: a"), ("Task: a", "Task: b", 17, "Task: b"),
-        ("Task: a | b | c", "Task: d", 22, "Task: d\nEarlier: c | b"), ("", "Task: x", 99, "Task: x"),
-        ("Task: one | two\nEarlier: zero | minus", "Task: three | Files: x", 99,
-         "Task: three | Files: x\nEarlier: two | one | zero | minus"),
-        ("Task: a | a | b", "Task: b", 99, "Task: b\nEarlier: a"),
-        # what was cut is the same as what it was cut from, and only that
-        ("Task: ab…", "Task: abc", 99, "Task: abc"), ("Task: abc", "Task: ab…", 99, "Task: ab…"),
-        ("Task: abc…", "Task: ab…", 99, "Task: ab…"), ("Task: ab…", "Task: ab", 99, "Task: ab"),
-        ("Task: abc", "Task: ab", 99, "Task: ab\nEarlier: abc"),
-        ("Task: ab", "Task: abc", 99, "Task: abc\nEarlier: ab"),
-    ],
-)  # fmt: skip
-def test_what_is_told_behind_the_new_task(before: str, text: str, most: int, after: str) -> None:
-    assert grown(before, text, most) == after
-
-
-def _write(db: apsw.Connection, text: str, *, known: tuple[str, ...] = (), **more: Any) -> str:
-    given: dict[str, Any] = {"tags": ("extract", "task"), "project": "p1", "now": NOW_MS, **more}
-    config: Any = SimpleNamespace(whole=lambda _: 400)
-    return session_task.write(
-        db, text, category="ops", source="hook", session="s1", known=known, vectors=False, config=config, **given
-    )
-
-
-def test_the_memory_of_a_task_keeps_its_age_and_counts_and_gets_the_new_words() -> None:
-    db = migrate.in_memory()
-    one = _write(db, "Task: mend the tide gauge of the pier")
-    before = documents.by_id(db, one)
-    assert before is not None
-    assert re.fullmatch("[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}", one)
-    again = _write(db, "Task: paint the lighthouse", tags=("more", "task"), project="", now=NOW_MS + 7)
-    after = documents.by_id(db, one)
-    assert again == one and after == {
-        **before, "text": "Task: paint the lighthouse\nEarlier: mend the tide gauge of the pier",
-        "tags": ["extract", "task", "more"], "updated_at": NOW_MS + 7, "merged_count": 1,
-        "fingerprint": after["fingerprint"], "category_id": after["category_id"],
-        "category_source": after["category_source"], "category_confidence": after["category_confidence"],
-    }  # fmt: skip
-    _write(db, "Task: paint the lighthouse", now=NOW_MS + 9)
-    assert documents.by_id(db, one) == after
-    _write(db, "Task: " + "x" * 380, now=NOW_MS + 9)
-    grown_again = documents.by_id(db, one)
-    assert grown_again is not None and grown_again["text"] == "Task: " + "x" * 380
-    db.close()
-
-
-def test_a_task_goes_on_in_the_last_memory_that_is_the_sessions_own() -> None:
-    db = migrate.in_memory()
-    first = _write(db, "Task: mend the tide gauge of the pier")
-    forget(db, [first], now=NOW_MS, vectors=False)
-    second = _write(db, "Task: mend the tide gauge of the pier")
-    assert second != first and _write(db, "Task: and the lamp of it") == second
-    other = write(db, "Task: count the gulls", tags=["task"], session="s2", now=NOW_MS, vectors=False,
-                  config=SimpleNamespace(whole=lambda _: 400))["id"]  # type: ignore[arg-type]  # fmt: skip
-    own = write(db, "Task: sweep the quay", tags=["x", "task"], session="s1", now=NOW_MS, vectors=False,
-                config=SimpleNamespace(whole=lambda _: 400))["id"]  # type: ignore[arg-type]  # fmt: skip
-    assert _write(db, "Task: oil the crane", known=(own, other, "unknown")) == own
-    assert _write(db, "Task: oil the winch", known=(own, second)) == second
-    third = _write(db, "Task: hoist the flag", tags=("task", "other"))
-    assert third not in (first, second, own)
-    db.close()
 
 
 def test_sessions_keep_apart_and_one_that_was_forgotten_stays_so(run: Run) -> None:

@@ -44,25 +44,18 @@ def test_durable_facts_are_allowed(text: str) -> None:
     ("text", "verdict"),
     [
         ("ok then", "discard"),
-        ("ok, sounds good", "discard"),
         ("Got it, thanks!", "discard"),
         ("Done. The port of the gateway is 8089.", "hold"),
         ("## Plan Summary\n1. read the files", "discard"),
         ("Should I: (a) rename it or (b) leave it", "discard"),
         ("Let me check the logs first.", "discard"),
-        ("I'll now update the configuration", "discard"),
-        ("I\u2019ll now update the configuration", "discard"),
         ("I've updated the three files as you asked", "hold"),
         ('<tool_call>{"name": "bash"}</tool_call>', "discard"),
         ("2026-01-01T10:00:00Z INFO server started", "hold"),
         ("[12:00:01.123] [error] boom\n[12:00:02.456] [info] up", "hold"),
-        ("cpu=93% mem=81% disk=40% load=2.5", "discard"),
         ("took 12ms, 4.2MB, 93% busy", "hold"),
-        ("[########      ] 61% downloading", "hold"),
         ('{"a": 1, "b": [1, 2, {"c": "d"}]}', "discard"),
         ("550e8400-e29b-41d4-a716-446655440000", "discard"),
-        ("1789000000000 1789000000001", "discard"),
-        ("aaaaaaaaaaaaaaaaaaaaaaa", "discard"),
         ("What port does the gateway use?", "hold"),
         ("Wie lange? Und warum?", "hold"),
     ],
@@ -71,10 +64,6 @@ def test_noise_is_held_or_discarded(text: str, verdict: str) -> None:
     judged = gate.judge(text)
     assert judged["verdict"] == verdict, judged
     assert judged["reason"]
-
-
-def test_a_question_with_its_answer_is_a_fact() -> None:
-    assert gate.judge("How is it restarted? Use make restart")["verdict"] == "allow"
 
 
 @pytest.mark.parametrize(
@@ -97,22 +86,12 @@ def test_annotations(text: str, expected: tuple[str, float, str, str]) -> None:
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [
-        # how long a text must be, in letters
         ("eleven char", "discard"), ("twelve chars", "allow"), ("用户喜ok", "discard"), ("用户喜欢", "allow"),
-        # talk about the work
-        ("let me " + "x" * 233, "discard"), ("let me " + "x" * 234, "hold"), ("letting go of it all", "allow"),
-        ("okay, the port is 8089", "hold"), ("okay then, the port is 8089", "allow"),
-        ("a line <tool_call of it", "allow"), ("<tool_call of it and more", "discard"),
-        # questions
-        ("Why? Who is it?", "hold"), ("Stop! Is it on?", "allow"), ("它停了！为什么？", "allow"),
-        ("它在哪里？为什么？", "hold"),
-        # what machines print
-        ('{"note": "four words of prose"}', "allow"), ('{"note": "three words only"}', "discard"),
-        ("{not any kind of JSON}", "allow"), ("ab ab ab ab ab\tab\nab", "discard"),
+        ("let me " + "x" * 233, "discard"), ("let me " + "x" * 234, "hold"), ("okay, the port is 8089", "hold"),
+        ("<tool_call of it and more", "discard"), ("Stop! Is it on?", "allow"), ("它在哪里？为什么？", "hold"),
+        ('{"note": "four words of prose"}', "allow"), ("ab ab ab ab ab\tab\nab", "discard"),
         ("10:00:00 info up\n\n10:00:01 info up", "hold"), ("10:00:00 info up\nand a sentence", "allow"),
-        ("10:00 info the server is up", "allow"), ("ab_cd 12:00 13:00", "discard"),
-        ("cpu 93% mem 81% disk 40%", "hold"), ("cpu 93% mem 81% disk", "allow"), ("==== 61% downloading it", "allow"),
-        ("Task: let me?", "allow"),
+        ("ab_cd 12:00 13:00", "discard"), ("==== 61% downloading it", "allow"), ("Task: let me?", "allow"),
     ],
 )  # fmt: skip
 def test_where_the_rules_begin_and_end(text: str, verdict: str) -> None:
@@ -121,36 +100,11 @@ def test_where_the_rules_begin_and_end(text: str, verdict: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("prefer just", "Preference: prefer just"), ("use a b cd", "Preference: use a b cd"), ("prefer x", "prefer x"),
-        ("use the", "use the"), ("use not", "use not"), ("using rg", "using rg"), ("prefer bazel", "prefer bazel"),
-    ],
-)  # fmt: skip
-def test_which_short_texts_are_orders(text: str, kept: str) -> None:
-    assert gate.judge(text)["text"] == kept
-
-
-@pytest.mark.parametrize(
-    ("fields", "confidence"),
-    [
-        ("confidence=0", 0.0), ("confidence=1", 1.0), ("confidence=1.01", 0.65), ("confidence=-0.1", 0.65),
-        ("confidence=0%", 0.0), ("confidence=100%", 1.0), ("confidence=101%", 0.65), ("confidence=nan", 0.65),
-        ("confidence=much", 0.65), ("conf=.4 confidence=.3", 0.3), ("conf=.4 conf=.3 conf=.2", 0.4),
-    ],
-)  # fmt: skip
-def test_the_confidence_of_an_annotation_is_a_number_from_0_to_1(fields: str, confidence: float) -> None:
-    assert gate.judge(f"[gate=allow {fields}] the text")["confidence"] == confidence
-
-
-@pytest.mark.parametrize(
     ("text", "verdict"),
     [
-        ("[gate=hold verdict=discard] the text", "hold"), ("[verdict=discard gate=hold] the text", "hold"),
-        ("[gate=hold gate=discard] the text", "hold"), ("🔴\ufe0f [gate=hold] the text", "hold"),
-        ("[gate=hold reason=it's so] the text", "hold"), ("[gate=hold] ", "hold"),
-        (f"[gate=hold reason={'x' * 581}] the text", "hold"), (f"[gate=hold reason={'x' * 582}] the text", "allow"),
-        ("🔴🟡[gate=hold] the text", "allow"), ("and [gate=hold] the text", "allow"),
+        ("[gate=hold verdict=discard] the text", "hold"), ("[gate=hold gate=discard] the text", "hold"),
+        ("🔴\ufe0f [gate=hold] the text", "hold"), ("[gate=hold] ", "hold"),
+        (f"[gate=hold reason={'x' * 582}] the text", "allow"), ("and [gate=hold] the text", "allow"),
     ],
 )  # fmt: skip
 def test_which_annotations_are_read(text: str, verdict: str) -> None:
@@ -159,12 +113,12 @@ def test_which_annotations_are_read(text: str, verdict: str) -> None:
     assert judged["text"] == (text if verdict == "allow" else text.rpartition("]")[2].strip())
 
 
-def test_a_reason_is_cut() -> None:
-    assert len(gate.judge(f"[gate=hold reason={'x' * 300}] text")["reason"]) == gate.MAX_REASON
-
-
 @pytest.mark.parametrize(
-    "text", ["[gate=maybe] a plain fact here", "[x] a plain fact here", "[gate=allow a plain fact here"]
+    "text",
+    [
+        "[gate=maybe] a plain fact here",
+        "[gate=allow a plain fact here",
+    ],
 )
 def test_what_is_no_annotation_stays_in_the_text(text: str) -> None:
     judged = gate.judge(text)
@@ -177,11 +131,6 @@ def test_any_text_gets_a_verdict_with_a_reason(text: str) -> None:
     assert judged["verdict"] in gate.VERDICTS
     assert 0 <= judged["confidence"] <= 1
     assert 0 < len(judged["reason"]) <= gate.MAX_REASON
-
-
-@given(st.text(st.sampled_from("[]gate=allow conf\"' .:,xreason%9"), max_size=80))
-def test_broken_annotations_never_raise(tail: str) -> None:
-    assert gate.judge("[gate=allow" + tail)["verdict"] in gate.VERDICTS
 
 
 def test_the_verdict_is_stored_and_keeps_a_memory_from_recall(run: Run) -> None:
@@ -201,7 +150,13 @@ def test_the_verdict_is_stored_and_keeps_a_memory_from_recall(run: Run) -> None:
     assert shown["observation"] == "the zebra cache may be cold"
 
 
-@pytest.mark.parametrize("text", ["use pnpm", "prefer rg", "Use uv.", "avoid npm"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "use pnpm",
+        "Use uv.",
+    ],
+)
 def test_a_verb_and_a_name_are_a_preference(run: Run, text: str) -> None:
     written = run("memory", "write", text).result
     assert (written["verdict"], written["observation"]) == ("allow", f"Preference: {text}")
@@ -209,7 +164,14 @@ def test_a_verb_and_a_name_are_a_preference(run: Run, text: str) -> None:
     assert [hit["id"] for hit in run("recall", text.split()[1]).result["hits"]] == [written["id"]]
 
 
-@pytest.mark.parametrize("text", ["...", "use it", "never mind", "always ok", "done", "pnpm use", "use"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "...",
+        "use it",
+        "done",
+    ],
+)
 def test_who_wrote_what_is_discarded_is_told_so(run: Run, text: str) -> None:
     written = run("memory", "write", text).result
     assert (written["verdict"], written["observation"]) == ("discard", text)
