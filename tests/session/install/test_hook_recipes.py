@@ -58,7 +58,7 @@ class Client:
 
     def break_joelclaw(self, fault: str) -> None:
         """Replace `joelclaw` by something that does not work."""
-        (self.bin / "joelclaw").unlink()
+        (self.bin / "joelclaw").unlink(missing_ok=True)
         body = FAULTS[fault]
         if body is not None:
             (self.bin / "joelclaw").write_text(f"#!/bin/sh\n{body}\n")
@@ -96,11 +96,11 @@ def test_cursor_s_payload_becomes_a_checkpoint(client: Client, run: Run) -> None
     assert (checkpoint["currentTask"], checkpoint["filesModified"]) == (PROMPT, ["src/tides.py"])
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_cursor_goes_on_without_joelclaw(client: Client, fault: str) -> None:
-    client.break_joelclaw(fault)
-    done = cursor(client, {"conversation_id": "c-1", "prompt": PROMPT})
-    assert (done.code, done.err, json.loads(done.out)) == (0, "", {"continue": True})
+def test_cursor_goes_on_without_joelclaw(client: Client) -> None:
+    for fault in FAULTS:
+        client.break_joelclaw(fault)
+        done = cursor(client, {"conversation_id": "c-1", "prompt": PROMPT})
+        assert (done.code, done.err, json.loads(done.out)) == (0, "", {"continue": True}), fault
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
@@ -155,8 +155,8 @@ def test_the_shell_loop_through_a_compaction(client: Client, run: Run) -> None:
     assert shown["counts"]["flushes"] == 3
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_the_shell_loop_goes_on_without_joelclaw(client: Client, fault: str) -> None:
-    client.break_joelclaw(fault)
-    done = loop(client, "compact\n")
-    assert (done.code, done.out) == (0, "[compact]\n")
+def test_the_shell_loop_goes_on_without_joelclaw(client: Client) -> None:
+    for fault in FAULTS:
+        client.break_joelclaw(fault)
+        done = loop(client, "compact\n")
+        assert (done.code, done.out) == (0, "[compact]\n"), fault

@@ -348,17 +348,16 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-@pytest.mark.parametrize("verb", ["install", "uninstall"])
-def test_what_is_not_understood_is_left_alone(install: Install, user: Path, what: str, verb: str) -> None:
+def test_what_is_not_understood_is_left_alone(install: Install, user: Path, what: str) -> None:
     path = user / FILES["claude"]
     path.parent.mkdir()
     path.write_bytes(REFUSED[what])
-    failed = install("claude", verb=verb, ok=False)
-    assert failed["error"]["code"] == "INSTALL_REFUSED"
-    assert str(path) in failed["error"]["message"]
-    assert "nothing was changed" in failed["fix"]
-    assert path.read_bytes() == REFUSED[what]
-    assert len(list(path.parent.iterdir())) == 1
+    for verb in ("install", "uninstall"):
+        failed = install("claude", verb=verb, ok=False)
+        assert failed["error"]["code"] == "INSTALL_REFUSED"
+        assert str(path) in failed["error"]["message"] and "nothing was changed" in failed["fix"]
+        assert path.read_bytes() == REFUSED[what]
+        assert len(list(path.parent.iterdir())) == 1
 
 
 def test_one_refusal_stops_all_before_anything_is_written(install: Install, user: Path) -> None:

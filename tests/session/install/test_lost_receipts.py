@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -19,13 +20,16 @@ ODD = "/opt/it's a \\ földer/joelclaw"
 
 
 def forgotten(home: Path) -> None:
-    shutil.rmtree(home / "installs")
+    shutil.rmtree(home / "installs", ignore_errors=True)
 
 
 @pytest.mark.parametrize("agent", FILES)
-@pytest.mark.parametrize("before", [OLD, JOELCLAW, ODD])
-@pytest.mark.parametrize("again", [False, True], ids=["", "installed again"])
-def test_everything_goes(
+def test_everything_goes(install: Install, user: Path, home: Path, monkeypatch: pytest.MonkeyPatch, agent: str) -> None:
+    for before, again in product([OLD, JOELCLAW, ODD], [False, True]):
+        everything_goes(install, user, home, monkeypatch, agent, before, again)
+
+
+def everything_goes(
     install: Install, user: Path, home: Path, monkeypatch: pytest.MonkeyPatch, agent: str, before: str, again: bool
 ) -> None:
     with monkeypatch.context() as elsewhere:
