@@ -64,7 +64,7 @@ def due(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler tak
 def _timers() -> list[dict[str, Any]]:
     from session.idle import run
 
-    return run.listed(run.Timers().states(), config.load(), clock.now_ms())
+    return run.listed(run.states(), config.load(), clock.now_ms())
 
 
 def _listed(found: list[dict[str, Any]], command: str, description: str) -> Answer:
@@ -80,13 +80,11 @@ def run(options: dict[str, Any]) -> Answer:
 
     settings = config.load()
     with Interrupts() as interrupts:
-        outcome = run.run(settings, interrupts, _tell(), once=options["once"], until_empty=options["until_empty"])
-    result = {**outcome.counts, "stopped": outcome.stopped, "timersLeft": len(_timers()), "sessions": outcome.sessions}
+        done = run.run(settings, interrupts, _tell(), once=options["once"], until_empty=options["until_empty"])
     actions: list[NextAction] = []
-    if outcome.counts["failed"]:
-        command = "joelclaw otel search compaction.idle.failed"
-        actions.append(step(command, "what went wrong"))
-    return Answer(result, actions)
+    if done["failed"]:
+        actions.append(step("joelclaw otel search compaction.idle.failed", "what went wrong"))
+    return Answer({**done, "timersLeft": len(_timers())}, actions)
 
 
 def _tell() -> Any:

@@ -11,6 +11,7 @@ from clients import registry
 from core import clock, config, files, project
 from core.errors import usage
 from core.store import sqlite
+from otel import log
 from session.session_report import listing, one_session
 from session.session_report import report as reports
 from session.state import state_file
@@ -54,6 +55,7 @@ def show(options: dict[str, Any]) -> Answer | int:
     given, how = (options["id"] or "").strip(), "given"
     if not given:
         given, how = session_around(), "environment"
+    log.store_waiting()
     db = sqlite.open_reading()
     given = state_file.identity(given) if given else ""
     if given and (how == "given" or listing.is_known(db, given)):
@@ -79,6 +81,7 @@ def report(options: dict[str, Any]) -> Answer | int:
     Raises:
         Failure: PAGE_NOT_WRITTEN, or what the store says.
     """
+    log.store_waiting()
     found = reports.of_all(sqlite.open_reading(), hours=options["hours"], now=clock.now_ms())
     hours = f"{found['hours']:g}"
     if options["html"] or options["to"] is not None:

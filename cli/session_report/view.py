@@ -68,11 +68,7 @@ def list_(answer: Answer) -> None:
         screen.print(safe("No session is known.", "yellow"))
         return
     now = clock.now_ms()
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for name in ("session", "client", "project", "last seen"):
-        table.add_column(name, no_wrap=True)
-    for name in ("turns", "calls", "comp.", "context"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = _table(("session", "client", "project", "last seen"), ("turns", "calls", "comp.", "context"))
     table.add_column("last task", no_wrap=True)
     longest = [max(len(one[name][:_NAME_CHARS]) for one in result["sessions"]) for name in ("client", "project")]
     room = max(_TASK_LEAST, screen.width - _OTHERS - sum(longest))
@@ -180,11 +176,7 @@ def _bad(figures: Any) -> str:
 def _head(screen: Console, life: Any) -> None:
     where = ", ".join(part for part in (life["client"], life["project"]) if part)
     started, ended = (life[name][:16].replace("T", " ") for name in ("startedAt", "updatedAt"))
-    screen.print(
-        Text.assemble(
-            safe(life["sessionId"], "bold"), safe(f"  {where}  {started} to {ended} UTC", "dim"),
-        )
-    )  # fmt: skip
+    screen.print(safe(life["sessionId"], "bold").append_text(safe(f"  {where}  {started} to {ended} UTC", "dim")))
     if life["task"]:
         screen.print(Text.assemble(("task  ", "dim"), safe(clip(life["task"], _LINE_CHARS))))
     given, memories, hooks, percent = life["injections"], life["memories"], life["hooks"], life["contextPercent"]
@@ -309,11 +301,7 @@ def _cost_table(screen: Console, rows: Sequence[Any], names: Sequence[str]) -> N
     """What hooks cost, a line each of what `names` tell apart."""
     if not rows:
         return
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for name in names:
-        table.add_column(name)
-    for name in ("hooks", "median", "95 %", "longest", "together", "not ok"):
-        table.add_column(name, justify="right")
+    table = _table(names, ("hooks", "median", "95 %", "longest", "together", "not ok"))
     for one in rows:
         table.add_row(
             *(safe(one[name] or ("not read" if name == "event" else "–")) for name in names),
@@ -322,6 +310,13 @@ def _cost_table(screen: Console, rows: Sequence[Any], names: Sequence[str]) -> N
         )
     screen.print()
     screen.print(table)
+
+
+def _table(texts: Sequence[str], numbers: Sequence[str]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in (*texts, *numbers):
+        table.add_column(name, justify="right" if name in numbers else "left", no_wrap=True)
+    return table
 
 
 def ms(value: float | None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from clients import registry
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
 Report = Callable[[str, dict[str, Any]], None]
 _STATE_BYTES = 1_000_000
+_NO_TIMER = b'"idleTimer": null'
 _KEPT = 100
 _RETRY_MS = 60_000
 """How long a session is left alone after a try, in case its state could not be written."""
@@ -40,72 +40,42 @@ class NotNow(Exception):
     """The timer is not run: it was removed, is no longer due, or another process runs it."""
 
 
-@dataclass
-class Outcome:
-    """What a run did: counts, and the results of the last 100 sessions."""
+def states() -> list[SessionState]:
+    """The states with a timer, the soonest first; files that cannot be read are left out.
 
-    sessions: list[dict[str, Any]] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=lambda: {"completed": 0, "failed": 0, "cancelled": 0, "skipped": 0})
-    stopped: bool = False
-
-    def add(self, result: dict[str, Any]) -> None:
-        """Count the result of one session."""
-        self.counts[result["outcome"]] += 1
-        self.sessions = [*self.sessions, result][-_KEPT:]
-
-
-class Timers:
-    """Finds the sessions that have a timer. Later looks read only the files that changed."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[tuple[int, int, int], SessionState | None]] = {}
-
-    def states(self) -> list[SessionState]:
-        """Their states, the soonest timer first; files that cannot be read are left out.
-
-        Raises:
-            Failure: STATE_UNREADABLE, when the folder cannot be listed.
-        """
-        before, self._known = self._known, {}
-        try:
-            names = os.listdir(state_file.folder())
-        except FileNotFoundError:
-            names = []
-        except OSError as error:
-            raise state_file.failure_of(error) from None
-        for name in names:
-            path = os.path.join(state_file.folder(), name)
-            try:
-                status = os.stat(path)
-            except OSError:
-                continue  # replaced just now; the next look sees it
-            stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
-            if name.endswith(".json") and (name not in before or before[name][0] != stamp):
-                self._known[name] = stamp, _with_timer(path, name.removesuffix(".json"))
-            elif name in before:
-                self._known[name] = before[name]
-        timed = [one for _, one in self._known.values() if one is not None]
-        return sorted(timed, key=lambda one: (one["idleTimer"]["dueAt"] if one["idleTimer"] else 0, one["sessionId"]))
+    Raises:
+        Failure: STATE_UNREADABLE, when the folder cannot be listed.
+    """
+    folder = state_file.folder()
+    try:
+        names = os.listdir(folder) if os.path.isdir(folder) else []
+    except OSError as error:
+        raise state_file.failure_of(error) from None
+    found = [_with_timer(os.path.join(folder, name)) for name in names if name.endswith(".json")]
+    timed = [(one["idleTimer"]["dueAt"], one["sessionId"], one) for one in found if one and one["idleTimer"]]
+    return [one for _, _, one in sorted(timed, key=lambda each: each[:2])]
 
 
-def _with_timer(path: str, name: str) -> SessionState | None:
+def _with_timer(path: str) -> SessionState | None:
     """The state in a file, None where it has no timer or cannot be read."""
     try:
         with open(path, "rb") as file:
-            value = json_text.loads(file.read(_STATE_BYTES + 1).decode())
+            data = file.read(_STATE_BYTES + 1)
+        if _NO_TIMER in data:
+            return None  # `run` looks at all of them every second
+        value = json_text.loads(data.decode())
         identifier = value.get("sessionId") if isinstance(value, dict) else None
-        if not isinstance(identifier, str) or files.safe_name(identifier) != name:
+        if not isinstance(identifier, str) or state_file.path_of(identifier) != path:
             return None
-        known = schema.read(value, identifier)
+        return schema.read(value, identifier)
     except (OSError, json_text.InvalidJSON, UnicodeDecodeError, Damaged, schema.TooNew):
         return None
-    return known if known["idleTimer"] is not None else None
 
 
-def listed(states: Sequence[SessionState], config: Config, now: int) -> list[dict[str, Any]]:
+def listed(timed: Sequence[SessionState], config: Config, now: int) -> list[dict[str, Any]]:
     """The timers of sessions as lists show them; without those that a message or a compaction has removed."""
     found = []
-    for one in states:
+    for one in timed:
         timer = one["idleTimer"]
         standing = rules.status(one, now, state_file.is_alive, _longest_ms(config))
         if timer is not None and standing != rules.NONE:
@@ -128,8 +98,8 @@ def _longest_ms(config: Config) -> int:
     return config.whole("idle.timeout_seconds") * 1000
 
 
-def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, until_empty: bool) -> Outcome:
-    """Wait for timers and compact what is due, until interrupted.
+def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, until_empty: bool) -> dict[str, Any]:
+    """Wait for timers and compact what is due, until interrupted; returns counts and what became of 100 sessions.
 
     Args:
         report: called with `started` or `finished`, and what there is to show of the session; may not raise.
@@ -139,31 +109,32 @@ def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, u
     Raises:
         Failure: the folder of the sessions cannot be read.
     """
-    outcome = Outcome()
-    sessions = Timers()
+    results: list[dict[str, Any]] = []
+    counts = {"completed": 0, "failed": 0, "cancelled": 0, "skipped": 0}
     retry_at: dict[str, int] = {}
     while not interrupts.came():
         now = clock.now_ms()
-        found = listed(_on(sessions.states()), config, now)
+        found = listed(_on(states()), config, now)
         for timer in found:
             session, standing = timer["sessionId"], timer["standing"]
             if interrupts.came():
                 break
+            result = None
             if standing == rules.DUE and retry_at.get(session, 0) <= now:
                 result = compact(session, config, interrupts, report)
-                if result is not None:
-                    outcome.add(result)
-                    retry_at[session] = now + _RETRY_MS
+                retry_at[session] = now + _RETRY_MS * (result is not None)
             elif once and standing in (rules.TURN_RUNNING, rules.IN_PROGRESS):
                 about = {"sessionId": session, "agent": timer["agent"]}
-                outcome.add({**about, "outcome": "skipped", "reason": standing})
+                result = {**about, "outcome": "skipped", "reason": standing}
+            if result is not None:
+                counts[result["outcome"]] += 1
+                results = [*results, result][-_KEPT:]
         if once or (until_empty and not found):
             break
         due = [one["dueAt"] for one in found if one["standing"] == rules.WAITING]
         left = (min(due) - clock.now_ms()) / 1000 if due else _LONGEST_PAUSE_S
         interrupts.wait(min(_LONGEST_PAUSE_S, max(_SHORTEST_PAUSE_S, left)))  # another may be set meanwhile
-    outcome.stopped = interrupts.came()
-    return outcome
+    return {**counts, "stopped": interrupts.came(), "sessions": results}
 
 
 def _on(states: Sequence[SessionState]) -> list[SessionState]:

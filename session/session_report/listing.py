@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from difflib import SequenceMatcher
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from core import clock
@@ -32,7 +32,6 @@ _MOST_LISTED = 10
 _NEAR = 3
 _LOOKED_AT, _COMPARED = 500, 60
 _OF_PROJECT = 200
-_ALIKE = 0.6
 
 
 class Known:
@@ -225,16 +224,11 @@ def _beginning(db: apsw.Connection | None, start: str) -> list[str]:
 
 def _unknown(db: apsw.Connection | None, given: str) -> Failure:
     """That there is no such session, with a command that shows the one whose id is nearest."""
-    asked = given[:_COMPARED].lower()
-    ids = [one.id for one in known(db)[:_LOOKED_AT]]
-    likeness = {one: SequenceMatcher(None, asked, one[: len(asked)].lower()).ratio() for one in ids}
-    near = sorted((one for one in ids if likeness[one] >= _ALIKE), key=lambda one: -likeness[one])[:_NEAR]
+    beginnings = {one.id[: len(given)].lower(): one.id for one in reversed(known(db)[:_LOOKED_AT])}
+    near = [beginnings[one] for one in get_close_matches(given[:_COMPARED].lower(), beginnings, _NEAR)]
     message = f"nothing is known of a session {given[:80]!r}"
     if not near:
         return Failure(NOT_FOUND, message, "`joelclaw session list` names those that are known")
     others = f"; near are also {', '.join(near[1:])}" if near[1:] else ""
-    return Failure(
-        NOT_FOUND,
-        f"{message}{others}",
-        f"`joelclaw session show {shlex.quote(near[0])}` shows the one with the nearest id",
-    )
+    fix = f"`joelclaw session show {shlex.quote(near[0])}` shows the one with the nearest id"
+    return Failure(NOT_FOUND, message + others, fix)

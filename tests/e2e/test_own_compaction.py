@@ -131,7 +131,7 @@ def test_on_request_the_summary_is_ours(agent: str, tmp_path: Path) -> None:
     (compaction,) = played.of("compaction")
     assert played.asked_for_summaries() == 0
     assert compaction["fromHook"] is True and compaction["details"]["by"] == "joelclaw"
-    assert FACT in compaction["summary"] and "## Key Decisions" in compaction["summary"]
+    assert TALK[0] in compaction["summary"] and "## Key Decisions" in compaction["summary"]
     (kept,) = [entry for entry in played.entries if entry.get("id") == compaction["firstKeptEntryId"]]
     assert kept["message"]["role"] == "user" and KEPT in json.dumps(kept, ensure_ascii=False)
     last = played.requests[-1]

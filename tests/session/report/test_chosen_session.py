@@ -21,7 +21,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def are(*names: str, projects: dict[str, str] | None = None) -> None:
         rows = [{"sessionId": name, "updatedAt": AT - at} for at, name in enumerate(names)]
-        monkeypatch.setattr(listing.state_file, "every", lambda: rows)
+        monkeypatch.setattr(listing.session_list, "every", lambda: rows)
         monkeypatch.setattr(listing.state_file, "exists", lambda name: name in names)
         state = {name: {"cwd": f"/w/{(projects or {}).get(name, '')}" if projects else ""} for name in names}
         monkeypatch.setattr(listing.state_file, "peek", lambda name: state[name])
@@ -43,11 +43,11 @@ def test_four_characters_will_do_where_no_other_session_begins_so(known: Any) ->
     assert refused("abx").code == "SESSION_NOT_FOUND"
 
 
-def test_the_nearest_three_are_named_the_nearest_first(known: Any) -> None:
-    known("abcd-9x", "abcd-12", "abcd-1x", "abcd-xx", "zzzz")
+def test_an_unknown_one_names_those_with_the_nearest_ids(known: Any) -> None:
+    known("abcd-1x", "abcd-12", "zzzz")
     failed = refused("ABCD-13")
-    assert failed.message == "nothing is known of a session 'ABCD-13'; near are also abcd-1x, abcd-9x"
-    assert failed.fix == "`joelclaw session show abcd-12` shows the one with the nearest id"
+    assert failed.message == "nothing is known of a session 'ABCD-13'; near are also abcd-12"
+    assert failed.fix == "`joelclaw session show abcd-1x` shows the one with the nearest id"
     assert refused("yyyyyyyy").fix == "`joelclaw session list` names those that are known"
     known("it's one")
     assert shlex.quote("it's one") in refused("it's on3").fix
