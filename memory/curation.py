@@ -19,6 +19,7 @@ from core.store import curation, documents, sqlite
 from core.store.curation import PINNED
 from memory import gate, near_duplicate
 from memory.forget import find
+from memory.json_form import to_view
 from memory.write import (
     CATEGORY_FIELDS,
     COLLECTION,
@@ -35,6 +36,10 @@ from recall.static_vectors import document_vector
 STALE = "stale"
 _SHOWN = 200
 _CODE = "MEMORY_INVALID_ARGS"
+_KEYS = (
+    "id", "at", "updated_at", "observation", "category", "tags", "project", "session", "source", "verdict",
+    "recallCount", "retrievalPriority", "pinned", "stale", "supersededBy", "supersedes", "forgotten",
+)  # fmt: skip
 _DERIVED = ("keyword", "fallback")
 """Sources of a category that the words of the text chose."""
 
@@ -86,25 +91,9 @@ def _applied(asked: dict[str, Any], project: str) -> list[str]:
 
 
 def _row(document: Document) -> dict[str, Any]:
-    return {
-        "id": document["id"],
-        "at": clock.iso(document["created_at"]),
-        "updated_at": clock.iso(document["updated_at"]),
-        "observation": document["text"][:_SHOWN],
-        "category": categories.short(document["category_id"]),
-        "tags": document["tags"],
-        "project": document["project"],
-        "session": document["session_id"],
-        "source": document["source"],
-        "verdict": document["write_verdict"],
-        "recallCount": document["recall_count"],
-        "retrievalPriority": document["retrieval_priority"],
-        "pinned": PINNED in document["tags"],
-        "stale": document["stale"] or STALE in document["tags"],
-        "supersededBy": document["superseded_by"],
-        "supersedes": document["supersedes"],
-        "forgotten": document["forgotten_at"] is not None,
-    }
+    view = {**to_view(document), "at": clock.iso(document["created_at"]), "pinned": PINNED in document["tags"]}
+    view["stale"] = document["stale"] or STALE in document["tags"]
+    return {key: view[key] for key in _KEYS} | {"observation": document["text"][:_SHOWN]}
 
 
 def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: bool, config: Config) -> dict[str, Any]:
@@ -219,7 +208,7 @@ def supersede(
         if near_duplicate.Tokens(older["text"]).key == tokens.key:
             raise Failure(
                 "MEMORY_DUPLICATE", "the new text says the same as the old one",
-                f"to change its wording: joelclaw memory edit {older['id']} TEXT",
+                f"to change its wording: joelclaw memory edit {older['id']} TEXT"
             )  # fmt: skip
         curation.link(db, older, {**fresh, "rowid": -1}, now)  # so that the new one is not merged into it
         fresh["tags"] = [name for name in older["tags"] if name != STALE]
@@ -249,7 +238,7 @@ def bring_back(db: apsw.Connection, identifier: str, *, now: int, vectors: bool)
         if not older["superseded_by"]:
             raise Failure(
                 "MEMORY_NOT_SUPERSEDED", f"nothing took the place of {older['id']}",
-                f"to say what holds now: joelclaw memory supersede {older['id']} TEXT",
+                f"to say what holds now: joelclaw memory supersede {older['id']} TEXT"
             )  # fmt: skip
         newer = documents.by_id(db, older["superseded_by"])
         curation.unlink(db, older, now)

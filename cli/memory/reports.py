@@ -20,7 +20,10 @@ def recent(options: dict[str, Any]) -> Answer:
 
 
 def scorecard(options: dict[str, Any]) -> Answer:
-    """How well memory did in the last hours."""
+    """How well memory did in the last hours, of the events that wait in the spool, too."""
+    from otel import log
+
+    log.store_waiting()
     return Answer(reports.scorecard(sqlite.open_reading(), hours=options["hours"], now=clock.now_ms()))
 
 

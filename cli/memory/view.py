@@ -6,7 +6,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from cli.answer import Answer
@@ -14,7 +13,7 @@ from cli.terminal import console, first_rows, next_steps, pairs, plain, rows_tab
 
 _VERDICTS = {"allow": "green", "hold": "yellow", "discard": "dim"}
 _STATUS = {"green": "bold green", "yellow": "bold yellow", "red": "bold red", "not enough yet": "dim"}
-_OUTCOMES = {"added": "green", "updated": "green", "merged": "cyan", "unchanged": "dim", "forgotten": "yellow"}
+_OUTCOMES = ("added", "updated", "merged", "unchanged", "forgotten")
 _TOLD_BY = {
     "keyword": "told by its words",
     "fallback": "nothing in it tells",
@@ -73,32 +72,22 @@ def recent(answer: Answer) -> None:
     """One line each, newest first."""
     screen = console()
     result: Any = answer.result
-    if not result["observations"]:
+    rows = [{**row, "at": row["at"][:16].replace("T", " ")} for row in result["observations"]]
+    if rows:
+        screen.print(rows_table(rows, ("at", "category", "verdict", "observation"), len(rows)))
+    else:
         screen.print(safe(f"nothing was written in the last {result['hours']:g} hours", "dim"))
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True, style="dim")
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    for row in result["observations"]:
-        when = row["at"][:16].replace("T", " ")
-        grid.add_row(when, safe(row["category"], "cyan"), safe(row["observation"], _VERDICTS.get(row["verdict"], "")))
-    screen.print(grid)
     next_steps(answer, screen)
 
 
 def scorecard(answer: Answer) -> None:
-    """The rates with their colours."""
+    """The rates, and the worst of them in its colour."""
     screen = console()
     result: Any = answer.result
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("metric", "value", "status", "from"):
-        table.add_column(name, justify="right" if name == "value" else "left")
-    for metric in result["metrics"]:
-        value = "–" if metric["value"] is None else f"{metric['value']:.1%}"
-        status = Text(metric["status"], style=_STATUS.get(metric["status"], ""))
-        table.add_row(metric["name"], value, status, safe(metric["detail"]))
+    values = ("–" if row["value"] is None else f"{row['value']:.1%}" for row in result["metrics"])
+    rows = [{**row, "value": value} for row, value in zip(result["metrics"], values, strict=True)]
     screen.print(safe(f"last {result['hours']:g} hours", "dim"))
-    screen.print(table)
+    screen.print(rows_table(rows, ("name", "value", "status", "detail")))
     screen.print(Text("overall "), Text(result["overallStatus"], style=_STATUS.get(result["overallStatus"], "")))
     next_steps(answer, screen)
 
@@ -226,14 +215,8 @@ def _of_another_tool(screen: Console, result: dict[str, Any]) -> None:
     rows["left out"] = result["leftOutCount"]
     rows |= {name: result[name] for name in ("verdicts", "categories", "redacted") if result[name]}
     screen.print(pairs(rows))
-    for row in result["first"]:
-        about = f"{row['outcome']}, {row['verdict']}, {row['category']}  "
-        line = safe(f"{row['where']}  ", "dim")
-        line.append_text(safe(about, _OUTCOMES.get(row["outcome"], ""))).append_text(safe(row["observation"]))
-        screen.print(line)
-    more = sum(result[name] for name in _OUTCOMES) - len(result["first"])
-    if more:
-        screen.print(safe(f"and {more} more", "dim"))
+    columns = ("where", "outcome", "verdict", "category", "observation")
+    first_rows(screen, result["first"], columns, sum(result[name] for name in _OUTCOMES))
     if result["leftOut"]:
         screen.print(safe("left out", "bold yellow"))
         first_rows(screen, result["leftOut"], ("where", "reason", "text"), result["leftOutCount"])

@@ -137,9 +137,8 @@ def test_what_was_pruned_or_would_be() -> None:
 
 def test_what_was_taken_in_from_another_tool() -> None:
     rows = ["form      claude", "items     1,200", "added     1", "merged    2", "left out  0", "verdicts  allow 3"]
-    first = "a.md:3  added, allow, ops  it"
-    assert drawn(memory.import_, TAKEN, STEP) == [*rows, first, "and 2 more", SHOWN_STEP]
-    assert styles(memory.import_, TAKEN)["added, allow, ops"].endswith("green")
+    first = ["where   outcome  verdict  category  observation", "a.md:3  added    allow    ops       it"]
+    assert drawn(memory.import_, TAKEN, STEP) == [*rows, *first, "and 2 more", SHOWN_STEP]
     whole = {
         **TAKEN, "merged": 0, "preview": True, "leftOutCount": 3,
         "leftOut": [{"where": "b.md", "reason": "empty", "text": "x"}],
@@ -149,7 +148,7 @@ def test_what_was_taken_in_from_another_tool() -> None:
         *rows[:3],
         "left out  3",
         rows[5],
-        first,
+        *first,
         "left out",
         "where  reason  text",
         "b.md   empty   x",
