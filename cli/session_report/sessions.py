@@ -10,7 +10,8 @@ from cli.session_report import page_file
 from clients import registry
 from core import clock, config, files, project
 from core.errors import usage
-from core.store import sqlite
+from core.store import migrate, sqlite
+from core.store.sqlite import apsw
 from otel import log
 from session.session_report import listing, one_session
 from session.session_report import report as reports
@@ -32,7 +33,7 @@ def list_(options: dict[str, Any]) -> Answer:
     if client and client not in registry.CLIENTS:
         raise usage(CODE, f"there is no client {client[:40]!r}", f"give --client {registry.either(registry.CLIENTS)}")
     rows, count = listing.sessions(
-        sqlite.open_reading(),
+        _store(),
         config.load(),
         limit=options["limit"],
         project=options["project"] or "",
@@ -55,8 +56,7 @@ def show(options: dict[str, Any]) -> Answer | int:
     given, how = (options["id"] or "").strip(), "given"
     if not given:
         given, how = session_around(), "environment"
-    log.store_waiting()
-    db = sqlite.open_reading()
+    db = _store()
     given = state_file.identity(given) if given else ""
     if given and (how == "given" or listing.is_known(db, given)):
         session = listing.meant(db, given)
@@ -81,8 +81,7 @@ def report(options: dict[str, Any]) -> Answer | int:
     Raises:
         Failure: PAGE_NOT_WRITTEN, or what the store says.
     """
-    log.store_waiting()
-    found = reports.of_all(sqlite.open_reading(), hours=options["hours"], now=clock.now_ms())
+    found = reports.of_all(_store(), hours=options["hours"], now=clock.now_ms())
     hours = f"{found['hours']:g}"
     if options["html"] or options["to"] is not None:
         from cli.session_report import view
@@ -93,3 +92,9 @@ def report(options: dict[str, Any]) -> Answer | int:
     if found["errors"]["total"]:
         actions.append(step(f"joelclaw otel list --level error,fatal --hours {hours}", "the errors one by one"))
     return Answer(found, actions)
+
+
+def _store() -> apsw.Connection:
+    """The store with what waits in the spool; an empty one where there is none."""
+    log.store_waiting()
+    return sqlite.open_reading() or migrate.in_memory()

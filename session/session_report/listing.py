@@ -71,7 +71,7 @@ class Known:
         return projects.name_of(self.state["cwd"]) if self.state and self.state["cwd"] else ""
 
 
-def known(db: apsw.Connection | None) -> list[Known]:
+def known(db: apsw.Connection) -> list[Known]:
     """Every session with a state, an archive or hooks, the one that did something last first.
 
     Where only hooks tell of one, its project and its task are not known.
@@ -79,17 +79,15 @@ def known(db: apsw.Connection | None) -> list[Known]:
     Raises:
         Failure: STATE_UNREADABLE.
     """
-    archived = {}
-    if db is not None:
-        archived = {one["id"]: one for one in session_rows.latest_sessions(db, _MOST_ARCHIVED)}
+    archived = {one["id"]: one for one in session_rows.latest_sessions(db, _MOST_ARCHIVED)}
     found = {identifier: Known(identifier, one["updated_at"], one, "") for identifier, one in archived.items()}
     for summary in session_list.every():
         identifier = summary["sessionId"]
         before = found.get(identifier)
         at = max(summary["updatedAt"], before.updated_at if before else 0)
         found[identifier] = Known(identifier, at, archived.get(identifier), summary.get("problem", ""))
-    for identifier in hook_calls.sessions(db) if db is not None else ():
-        hooks = hook_calls.extent(db, identifier) if db is not None and identifier not in found else None
+    for identifier in hook_calls.sessions(db):
+        hooks = hook_calls.extent(db, identifier) if identifier not in found else None
         if hooks is not None:
             found[identifier] = one = Known(identifier, hooks["last"], None, "")
             one.hooks = hooks
@@ -97,7 +95,7 @@ def known(db: apsw.Connection | None) -> list[Known]:
 
 
 def sessions(
-    db: apsw.Connection | None, config: Config, *, limit: int, project: str = "", client: str = "", since: int = 0
+    db: apsw.Connection, config: Config, *, limit: int, project: str = "", client: str = "", since: int = 0
 ) -> tuple[list[dict[str, Any]], int]:
     """The first `limit` sessions, and how many there are; those of a project, of a client, seen `since` (ms).
 
@@ -122,7 +120,7 @@ def _asked(found: list[Known], project: str, client: str, since: int) -> Iterato
             yield one
 
 
-def row(db: apsw.Connection | None, one: Known, config: Config) -> dict[str, Any]:
+def row(db: apsw.Connection, one: Known, config: Config) -> dict[str, Any]:
     """What a list says of a session."""
     state, archived = one.state, one.archived
     percent = state["checkpoint"]["contextPercentAtCapture"] if state else None
@@ -130,7 +128,7 @@ def row(db: apsw.Connection | None, one: Known, config: Config) -> dict[str, Any
     started = state["startedAt"] if state else one.hooks["first"] if one.hooks else 0
     compactions = state["checkpoint"]["compactionCount"] if state else 0
     task = state["messages"][-1]["text"] if state and state["messages"] else ""
-    if archived is not None and db is not None:
+    if archived is not None:
         turns = max(turns, archived["prompts"])
         compactions = max(compactions, len(name_rows.compactions(db, one.id)))
         spoken, first, _ = turn_rows.spoken(db, one.id)
@@ -154,9 +152,8 @@ def row(db: apsw.Connection | None, one: Known, config: Config) -> dict[str, Any
 
 def zone(percent: float | None, config: Config) -> str:
     """The zone of a context usage by the settings in force."""
-    return zones.zone_of(
-        percent, warm=config.number("checkpoint.warm_percent"), hot=config.number("checkpoint.hot_percent")
-    )
+    warm, hot = config.number("checkpoint.warm_percent"), config.number("checkpoint.hot_percent")
+    return zones.zone_of(percent, warm=warm, hot=hot)
 
 
 def last_task(prompts: list[str]) -> str:
@@ -164,7 +161,7 @@ def last_task(prompts: list[str]) -> str:
     return work.opening(work.last_task(prompts) or (prompts[-1] if prompts else ""), TASK_CHARS)
 
 
-def meant(db: apsw.Connection | None, given: str) -> str:
+def meant(db: apsw.Connection, given: str) -> str:
     """The id of a session of which a state, an archive or hooks are kept.
 
     Args:
@@ -184,18 +181,14 @@ def meant(db: apsw.Connection | None, given: str) -> str:
     raise _unknown(db, given)
 
 
-def is_known(db: apsw.Connection | None, session: str) -> bool:
+def is_known(db: apsw.Connection, session: str) -> bool:
     """Whether anything is kept of a session of exactly this id."""
-    if state_file.exists(session):
-        return True
-    if db is None:
-        return False
-    if hook_calls.extent(db, session) is not None:
+    if state_file.exists(session) or hook_calls.extent(db, session) is not None:
         return True
     return session_rows.whole_id(db, session, least=len(session) + 1) == session
 
 
-def newest(db: apsw.Connection | None, project: str) -> tuple[str, str]:
+def newest(db: apsw.Connection, project: str) -> tuple[str, str]:
     """The session that did something last, and which it is: "project", of this one among the last 200; else "last".
 
     Raises:
@@ -214,15 +207,14 @@ def newest(db: apsw.Connection | None, project: str) -> tuple[str, str]:
     )
 
 
-def _beginning(db: apsw.Connection | None, start: str) -> list[str]:
+def _beginning(db: apsw.Connection, start: str) -> list[str]:
     found = [one["sessionId"] for one in session_list.every() if one["sessionId"].startswith(start)]
-    if db is not None:
-        found += hook_calls.sessions_beginning(db, start, _MOST_LISTED + 1)
-        found += session_rows.sessions_beginning(db, start, _MOST_LISTED + 1)
+    found += hook_calls.sessions_beginning(db, start, _MOST_LISTED + 1)
+    found += session_rows.sessions_beginning(db, start, _MOST_LISTED + 1)
     return list(dict.fromkeys(found))
 
 
-def _unknown(db: apsw.Connection | None, given: str) -> Failure:
+def _unknown(db: apsw.Connection, given: str) -> Failure:
     """That there is no such session, with a command that shows the one whose id is nearest."""
     beginnings = {one.id[: len(given)].lower(): one.id for one in reversed(known(db)[:_LOOKED_AT])}
     near = [beginnings[one] for one in get_close_matches(given[:_COMPARED].lower(), beginnings, _NEAR)]

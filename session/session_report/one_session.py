@@ -25,7 +25,7 @@ MOST_POINTS = 400
 MEMORY_CHARS = 160
 
 
-def of_session(db: apsw.Connection | None, session: str, config: Config) -> dict[str, Any]:
+def of_session(db: apsw.Connection, session: str, config: Config) -> dict[str, Any]:
     """What is known of a session; times are ISO in UTC, durations ms; what is not known is None or "".
 
     Raises:
@@ -35,7 +35,7 @@ def of_session(db: apsw.Connection | None, session: str, config: Config) -> dict
     about = _Kept(db, session)
     named = [name for one in about.injected for name in one["memories"]]
     named += [name for event in about.events if isinstance(name := event["metadata"].get("memoryId"), str)]
-    texts = session_log.memory_texts(db, named, MEMORY_CHARS) if db is not None else {}
+    texts = session_log.memory_texts(db, named, MEMORY_CHARS)
     moments = [
         *moment.of_events(about.events, about.injected, texts),
         *moment.of_compactions(about.events, about.compactions),
@@ -92,15 +92,16 @@ def of_session(db: apsw.Connection | None, session: str, config: Config) -> dict
 class _Kept:
     """What the store keeps of a session; nothing where there is no store."""
 
-    def __init__(self, db: apsw.Connection | None, session: str) -> None:
-        prompts = turn_rows.timed_prompts(db, session) if db is not None else []
-        self.prompts = [one for one in prompts if one["text"].strip() and not is_own(one["text"])]
-        self.hooks = hook_calls.of_session(db, session) if db is not None else []
-        self.injected = injections.of_session(db, session) if db is not None else []
-        self.events = session_log.events(db, session) if db is not None else []
-        self.archived: Session | None = session_rows.session(db, session) if db is not None else None
-        self.calls = session_log.call_times(db, session) if db is not None else []
-        self.compactions: list[Compaction] = name_rows.compactions(db, session) if db is not None else []
+    def __init__(self, db: apsw.Connection, session: str) -> None:
+        self.prompts = [
+            one for one in turn_rows.timed_prompts(db, session) if one["text"].strip() and not is_own(one["text"])
+        ]
+        self.hooks = hook_calls.of_session(db, session)
+        self.injected = injections.of_session(db, session)
+        self.events = session_log.events(db, session)
+        self.archived: Session | None = session_rows.session(db, session)
+        self.calls = session_log.call_times(db, session)
+        self.compactions: list[Compaction] = name_rows.compactions(db, session)
 
 
 def _state(session: str) -> tuple[SessionState | None, str]:

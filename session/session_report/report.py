@@ -17,7 +17,7 @@ _OUTCOMES = ("ok", "degraded", "failed", "late")
 """Of a hook; `late` gave the empty answer at the deadline."""
 
 
-def of_all(db: apsw.Connection | None, *, hours: float, now: int) -> dict[str, Any]:
+def of_all(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
     """The report on the last `hours`; `now` in ms since the epoch.
 
     A rate is 0 to 1, and None where fewer than `leastCounted` things were counted.
@@ -27,7 +27,7 @@ def of_all(db: apsw.Connection | None, *, hours: float, now: int) -> dict[str, A
     """
     since = max(0, int(now - hours * clock.HOUR_MS))
     actions: dict[str, int] = {}
-    for _, action, number in session_log.counts(db, since) if db is not None else ():
+    for _, action, number in session_log.counts(db, since):
         actions[action] = actions.get(action, 0) + number
     echo, fizzle = actions.get("memory.echo", 0), actions.get("memory.fizzle", 0)
     return {
@@ -35,7 +35,7 @@ def of_all(db: apsw.Connection | None, *, hours: float, now: int) -> dict[str, A
         "since": clock.iso(since),
         "computedAt": clock.iso(now),
         "leastCounted": LEAST,
-        "sessions": hook_calls.sessions_since(db, since) if db is not None else 0,
+        "sessions": hook_calls.sessions_since(db, since),
         "compactions": actions.get("compaction.before", 0) + actions.get("gateway.compaction.before", 0),
         "hooks": _hooks(db, since),
         "recalls": _recalls(db, since),
@@ -68,12 +68,12 @@ def rate(part: int, whole: int) -> float | None:
     return round(part / whole, 4) if whole >= LEAST else None
 
 
-def _hooks(db: apsw.Connection | None, since: int) -> dict[str, Any]:
+def _hooks(db: apsw.Connection, since: int) -> dict[str, Any]:
     times: dict[tuple[str, str], list[float]] = {}
-    for client, event, ms in hook_calls.times(db, since) if db is not None else ():
+    for client, event, ms in hook_calls.times(db, since):
         times.setdefault((client, event), []).append(ms)
     became: dict[tuple[str, str], dict[str, int]] = {}
-    for client, event, outcome, number in hook_calls.outcomes(db, since) if db is not None else ():
+    for client, event, outcome, number in hook_calls.outcomes(db, since):
         became.setdefault((client, event), dict.fromkeys(_OUTCOMES, 0))[outcome] = number
     rows: list[dict[str, Any]] = []
     for (client, event), outcomes in became.items():
@@ -91,20 +91,22 @@ def _hooks(db: apsw.Connection | None, since: int) -> dict[str, Any]:
     }
 
 
-def _recalls(db: apsw.Connection | None, since: int) -> dict[str, Any]:
-    found = session_log.recalls(db, since) if db is not None else []
+def _recalls(db: apsw.Connection, since: int) -> dict[str, Any]:
+    found = session_log.recalls(db, since)
     hits = sum(returned > 0 for returned, _ in found)
     figures = cost([ms for _, ms in found if ms is not None])
     return {**figures, "count": len(found), "withHits": hits, "hitRate": rate(hits, len(found))}
 
 
-def _injections(db: apsw.Connection | None, since: int) -> dict[str, Any]:
+def _injections(db: apsw.Connection, since: int) -> dict[str, Any]:
     names = ("customType", "count", "tokens", "memories")
-    rows = [dict(zip(names, row, strict=True)) for row in (injections.by_kind(db, since) if db is not None else ())]
+    rows = [dict(zip(names, row, strict=True)) for row in injections.by_kind(db, since)]
     return {**{name: sum(row[name] for row in rows) for name in names[1:]}, "byType": rows}
 
 
-def _errors(db: apsw.Connection | None, since: int) -> dict[str, Any]:
-    kinds = session_log.errors(db, since, _MOST_ERRORS) if db is not None else []
-    total = session_log.error_count(db, since) if db is not None else 0
-    return {"total": total, "latest": [{**one, "at": clock.iso(one["at"])} for one in kinds]}
+def _errors(db: apsw.Connection, since: int) -> dict[str, Any]:
+    kinds = session_log.errors(db, since, _MOST_ERRORS)
+    return {
+        "total": session_log.error_count(db, since),
+        "latest": [{**one, "at": clock.iso(one["at"])} for one in kinds],
+    }

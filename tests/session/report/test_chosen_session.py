@@ -9,6 +9,7 @@ import pytest
 
 from core.config import Config
 from core.errors import Failure
+from core.store import migrate
 from session.session_report import listing
 
 AT = 1_790_000_000_000
@@ -32,14 +33,14 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def refused(given: str) -> Failure:
     with pytest.raises(Failure) as failed:
-        listing.meant(None, given)
+        listing.meant(migrate.in_memory(), given)
     return failed.value
 
 
 def test_four_characters_will_do_where_no_other_session_begins_so(known: Any) -> None:
     known("abcd-1", "abxy-2", "abc")
-    assert listing.meant(None, "abcd") == "abcd-1"
-    assert listing.meant(None, "abc") == "abc", "the whole id of one"
+    assert listing.meant(migrate.in_memory(), "abcd") == "abcd-1"
+    assert listing.meant(migrate.in_memory(), "abc") == "abc", "the whole id of one"
     assert refused("abx").code == "SESSION_NOT_FOUND"
 
 
@@ -55,13 +56,13 @@ def test_an_unknown_one_names_those_with_the_nearest_ids(known: Any) -> None:
 
 def test_the_newest_of_the_project_is_meant_else_the_newest(known: Any) -> None:
     known("a", "b", "c", projects={"a": "shop", "b": "gate", "c": "gate"})
-    assert listing.newest(None, "gate") == ("b", "project")
-    assert listing.newest(None, "other") == listing.newest(None, "") == ("a", "last")
+    assert listing.newest(migrate.in_memory(), "gate") == ("b", "project")
+    assert listing.newest(migrate.in_memory(), "other") == listing.newest(migrate.in_memory(), "") == ("a", "last")
     names = [f"s{number}" for number in range(202)]
     for place, found in ((199, ("s199", "project")), (200, ("s0", "last"))):
         known(*names, projects={names[place]: "gate"})
-        assert listing.newest(None, "gate") == found
+        assert listing.newest(migrate.in_memory(), "gate") == found
     known()
     with pytest.raises(Failure) as failed:
-        listing.newest(None, "gate")
+        listing.newest(migrate.in_memory(), "gate")
     assert failed.value.code == "SESSION_NOT_FOUND"
