@@ -24,8 +24,7 @@ from redaction_corpus import Item, halves, items, stretches
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from core.redaction import redact
-from core.redaction.names import MARK
+from core.redaction import MARK, redact
 
 DETECTION = 0.95
 FALSE_POSITIVES = 0.01

@@ -1,29 +1,60 @@
-"""Takes secrets out of text before anything is stored, logged or sent (issue 2, "Nothing leaked").
+"""Takes secrets out of text before anything is stored, logged or sent.
 
-Secrets known by their own form (`forms`, from the table `shapes`), values of a name that announces one, be it assigned
-(`assignments`), told in a sentence (`prose`) or in a field of their own (`labels`), what commands are given
-(`commands`), and tokens too random for a word, an identifier or a path (`tokens`). On the hot path: what looks closely,
-`re` too, is loaded where a cheap check has found an anchor. Every step is linear in the text; none raises on any str.
+On the hot path: a quick look says whether a text could hold one, and only then `search` is loaded, which finds them.
 """
 
 from __future__ import annotations
 
-from core.redaction.assignments import Name, Span, find_assigned, find_names
-from core.redaction.forms import find_formed
-from core.redaction.names import MARK
-from core.redaction.obfuscation import find_obfuscated, is_obfuscated
-from core.redaction.shapes import CALLS, COMMANDS
-from core.redaction.tokens import MIN_TOKEN, find_random
+import sys
 
+MARK = "[redacted:"
 _PASSES = 6
-_SHORT = 4_000
-_LOGINS = (
+_SEARCH = "core.redaction.search"
+"""Once it is loaded it looks faster than the quick look."""
+_LONG = 15
+"""Characters of the shortest secret that is known by its form or its randomness."""
+_AROUND = 240
+_LONGEST_NAME = 120
+_KEYWORDS = (
+    *(
+        "pass",
+        "pw",
+        "kennwort",
+        "secret",
+        "token",
+        "key",
+        "auth",
+        "credential",
+        "sig",
+        "_salt",
+        "psk",
+        "_pat",
+        "cookie",
+    ),
+    *("bearer", "basic ", "identified ", "senha", "contrase", "wachtwoord"),
+)
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")
+"""Around a keyword a text without other signs gives it no value."""
+LOGINS = (
     *("creds", "credentials", "login:", "login =", "login is ", "login with", "logins ", "log in ", "logged in "),
     *("sign in ", "/pass", ":pass", "net use"),
 )
-_PASSES_OF = (" pass ", " pw ", " passwd ", " password ")
-_USERS = ("user", "login", " as ", "usr", "account", "uid")
-_NAMED = ("password", "secret", "token", "api-key", "private-key", "authorization", "url-password", "cookie")
+CALLS = (
+    "mysqli(", "mysqli_connect(", "mysql_connect(", "getConnection(", "PDO(", ".login(", "BasicAuth(", "basic_auth(",
+    "auth=(", "PasswordCredentials(", "NetworkCredential(",
+)  # fmt: skip
+"""How a call begins that is given a password."""
+COMMANDS = (
+    "curl", " login", '"login"', "'login'", "sshpass", "redis-cli", "mysql", "mariadb", "mongo", "ldap", "cqlsh",
+    "twine", "7z", "unrar",
+    "zip", "sqlcmd", "bcp", "http -", "https -", " -a ", "keyvault", "SecureString", "secretsmanager", "secret",
+    "smbclient", "rclone", "htpasswd", "pulumi", "-pass", " -p'", ' -p"', "chpasswd", "--password-stdin", "sudo -S",
+    "--with-token",
+    "sqlplus", "jdbc:oracle:", "openssl", "useradd", "usermod", "rabbitmqctl", "plink", "pscp", "psftp", "lftp",
+    "http-basic.", "github-oauth.", "gitlab-token.", "<<<",
+    "--passphrase-fd", "op read ", "vault ", "versions access", "find-generic", "pass show ",
+)  # fmt: skip
+"""What a command that is given or prints a secret has in it."""
 
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
@@ -31,6 +62,10 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
 
     A clean text comes back as the same object with an empty tuple. Idempotent: what was redacted stays as it is.
     """
+    if _SEARCH not in sys.modules and not may_hold_secret(text):
+        return text, ()
+    from core.redaction.search import find_secrets
+
     kinds: list[str] = []
     for _ in range(_PASSES):
         spans = find_secrets(text)
@@ -54,92 +89,51 @@ def redact_value(value: object) -> object:
     strings of a list under such a key, the `value` beside such a `name`, and the word behind such an option. Two keys
     that become equal are kept apart by a `#2`, `#3`.
     """
+    if not _may_hold_in_value(value):
+        return value
     from core.redaction.fields import replaced
 
     return replaced(value, lambda text: redact(text)[0])
 
 
-def find_secrets(text: str) -> list[Span]:
-    """The (start, end, kind) of each secret, in order and disjoint."""
-    return _merged(find_obfuscated(text, _spans) if is_obfuscated(text, text.lower()) else _spans(text))
-
-
-def _spans(text: str) -> list[Span]:
+def may_hold_secret(text: str) -> bool:
+    """Whether it is worth looking closely."""
+    if not text.isascii() or "\x1b[" in text or "\\" in text or "%" in text or "&" in text or "@" in text:
+        return True
     lower = text.lower()
-    if len(lower) != len(text):  # a letter that lowers to two would shift every position behind it
-        lower = "".join(char.lower() if char.isascii() else char for char in text)
-    if MARK in text:
-        for kind in _NAMED:  # no name stands in a mark
-            lower = lower.replace(f"{MARK}{kind}]", MARK + "." * len(kind) + "]")
-    spans = find_formed(text, lower)
-    for anchor in COMMANDS:
-        if anchor in text:
-            from core.redaction.commands import find_in_commands
-
-            spans += find_in_commands(text)
-            break
-    candidates, others = find_names(text, lower)
-    if candidates:
-        spans += find_assigned(text, candidates)
-    if others or " it to " in lower or "passwords" in lower:
-        from core.redaction.labels import find_labelled
-        from core.redaction.prose import find_told
-
-        spans += find_labelled(text, others)
-        spans += find_told(text, lower, others)
-    spans += _of_larger(text, lower, candidates + others)
-    if "identified " in lower or ("(" in text and any(call in text for call, _ in CALLS)):
-        from core.redaction.labels import find_passed
-
-        spans += find_passed(text, lower)
-    if len(text) > _SHORT or max(map(len, text.split()), default=0) >= MIN_TOKEN:
-        spans += find_random(text)
-    return spans
+    for keyword in _KEYWORDS:
+        at = lower.find(keyword)
+        while at >= 0:
+            end = at + len(keyword)
+            if not _PLAIN.issuperset(lower[max(0, at - _AROUND) : end + _AROUND]):
+                return True
+            at = lower.find(keyword, end)
+    for word in text.split() if len(text) >= _LONG else ():
+        if len(word) >= _LONG and not word.isalpha() and any(map(str.isdigit, word)):
+            return True
+    if any(anchor in text for anchor in COMMANDS) or any(call in text for call in CALLS):
+        return True
+    return any(word in lower for word in LOGINS) or ("into " in lower and "values" in lower)
 
 
-def _of_larger(text: str, lower: str, names: list[Name]) -> list[Span]:
-    """What is a secret by the table, the manifest or the login that it is part of."""
-    spans: list[Span] = []
-    if "\n" in text and any(_is_in_header(text, end) for _, end, _ in names):
-        from core.redaction.tables import find_columns
-
-        spans += find_columns(text, names)
-    if "into " in lower and "values" in lower:
-        from core.redaction.tables import find_inserted
-
-        spans += find_inserted(text)
-    if any(word in lower for word in _LOGINS) or (
-        any(word in lower for word in _PASSES_OF) and any(word in lower for word in _USERS)
-    ):
-        from core.redaction.logins import find_logins
-
-        spans += find_logins(text, lower)
-    if "Secret" in text and "kind" in text:
-        from core.redaction.manifests import find_in_manifests
-
-        spans += find_in_manifests(text)
-    return spans
+def _may_hold_in_value(value: object) -> bool:
+    """As `may_hold_secret`, of a JSON value: also where a key names a secret, or a word is an option."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str) and (one[:1] == "-" or _is_naming(one) or may_hold_secret(one)):
+            return True
+        if isinstance(one, dict):
+            for key in one:
+                if isinstance(key, str) and (_is_naming(key) or may_hold_secret(key)):
+                    return True
+            waiting += one.values()
+        elif isinstance(one, (list, tuple)):
+            waiting += one
+    return False
 
 
-def _is_in_header(text: str, end: int) -> bool:
-    """Whether the name that ends there may be the cell of a table's header."""
-    if text[end : end + 3].lstrip(" \"'`*]")[:1] not in ("|", "\t", ";", ",", "\n", "\r"):
-        return False
-    line = text[max(0, text.rfind("\n", 0, end) + 1, end - 400) : end + 400].partition("\n")[0]
-    return len(line.split()) <= 4 * max(map(line.count, "|\t;,"))
-
-
-def _merged(spans: list[Span]) -> list[Span]:
-    """Disjoint spans in order; where some overlap, their union under the kind that was found first (shapes go
-    first)."""
-    merged: list[tuple[int, int, str, int]] = []
-    behind = 0
-    for start, rank, end, kind in sorted([(start, rank, end, kind) for rank, (start, end, kind) in enumerate(spans)]):
-        if start < behind:
-            first, last, known, best = merged[-1]
-            behind = max(last, end)
-            merged[-1] = (first, behind, known if best < rank else kind, min(best, rank))
-        else:
-            merged.append((start, end, kind, rank))
-            behind = end
-    return [(start, end, kind) for start, end, kind, _ in merged]
+def _is_naming(text: str) -> bool:
+    """Whether a key or a label may name a secret."""
+    low = text.lower().replace("tokens", "") if len(text) <= _LONGEST_NAME else ""
+    return any(keyword in low for keyword in _KEYWORDS)

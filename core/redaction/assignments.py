@@ -6,8 +6,8 @@ around.
 
 from __future__ import annotations
 
+from core.redaction import MARK
 from core.redaction.names import (
-    MARK,
     family,
     is_code,
     is_mixed,

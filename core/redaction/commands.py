@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 
-from core.redaction.names import MARK, is_placeholder
+from core.redaction import MARK
+from core.redaction.names import is_placeholder
 from core.redaction.published import is_mapped
 
 TYPE_CHECKING = False

@@ -5,7 +5,8 @@ What names a secret there stands apart from it: the key, the `name` beside a `va
 
 from __future__ import annotations
 
-from core.redaction.names import MARK, family, is_placeholder, is_prose, is_strong, names_password, words_of
+from core.redaction import MARK
+from core.redaction.names import family, is_placeholder, is_prose, is_strong, names_password, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ def _is_argument(value: str) -> bool:
 
 def _as_command(items: list[object], program: str) -> list[object]:
     """The words without what is found in them once they stand in one line."""
-    from core.redaction import find_secrets
+    from core.redaction.search import find_secrets
 
     line = program + " " if program and "\n" not in program and len(program) <= _LONGEST_LABEL else ""
     places: list[tuple[int, int, int]] = []

@@ -38,8 +38,10 @@ def find_formed(text: str, lower: str) -> list[Span]:
     spans: list[Span] = []
     long = " ".join([word for word in text.split() if len(word) >= LEAST_SHAPE])
     for kind, anchors, tail, pattern in SHAPES if long else ():
-        if any(anchor in long and _has_tail(long, anchor, tail) for anchor in anchors):
-            spans += _matches(text, kind, pattern) if kind in INNER else _shaped(text, kind, anchors, pattern)
+        for anchor in anchors:
+            if anchor in long and _has_tail(long, anchor, tail):
+                spans += _matches(text, kind, pattern) if kind in INNER else _shaped(text, kind, anchors, pattern)
+                break
     if "-----BEGIN" in text:
         spans += [span for span in _matches(text, "private-key", _PEM) if span[1] - span[0] >= 43 + 16]
     if "@" in text and "://" in text:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
+from core.redaction import CALLS
 from core.redaction.names import is_placeholder
-from core.redaction.shapes import CALLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ _BETWEEN = r"(?:(?!\}|</|/>|\n\n|- |(?:name|key)[\"'\\ ]{0,3}[:=])[\s\S]){0,200}
 _FIELD = re.compile(rf"{_BETWEEN}(?:value[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t>]{{0,8}}|--value +)(?:{_VALUE})", re.I)
 _DEFAULT = re.compile(rf"{_BETWEEN}default[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t]{{0,8}}(?:{_VALUE})", re.I)
 _ELEMENT = re.compile(r"[\"'\\]*(?:</key>(?:\s|\\[nt])*<string>|[\"'\\]>)([^<\n]{1,240})<")
+_THIRD = ("mysql", "getConnection", "PDO")
+"""Calls whose third argument is the password, of the others the second."""
 _ARGUMENT = r"[\s,\\]{0,8}(?:'[^'\n]{0,200}'|\"[^\"\n]{0,200}\")"
 _IDENTIFIED = re.compile(rf"identified +(?:with +\S{{1,64}} +)?by[ \t]{{1,4}}(?:password )?(?:{_VALUE})", re.I)
 _STATEMENTS = ("create user", "create role", "alter user", "alter role", "grant ")
@@ -56,9 +58,10 @@ def _is_secret(value: str, kind: str) -> bool:
 def find_passed(text: str, lower: str) -> list[Span]:
     """Passwords that a call takes as its second or third argument, and what a user is `IDENTIFIED BY` in SQL."""
     spans: list[Span] = []
-    for call, place in CALLS:
+    for call in CALLS:
         if call in text:
-            pattern = rf"{re.escape(call)}(?:{_ARGUMENT}){{{place - 1}}}[\s,\\]{{1,8}}(['\"])([^'\"\n]{{4,200}})\1"
+            before = 2 if call.startswith(_THIRD) else 1
+            pattern = rf"{re.escape(call)}(?:{_ARGUMENT}){{{before}}}[\s,\\]{{1,8}}(['\"])([^'\"\n]{{4,200}})\1"
             for match in re.finditer(pattern, text):
                 word = match.group(2).strip("\\")
                 if len(word) >= 4 and not is_placeholder(word) and " " not in word and not word.isalpha():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from core.redaction import MARK
+
 _PASSWORDS = ("password", "passwd", "passwort", "kennwort", "passphrase", "passcode", "userpwd")
 # Ends that no other word has: `compass` and `bypass` end in `pass` too.
 _PASSES = (
@@ -76,7 +78,6 @@ _HOLLOW = frozenset("*x.•-_#?X ")
 
 _DIGITS = frozenset("0123456789")
 
-MARK = "[redacted:"
 _LEAST = 4
 _ADDRESS = 42
 # How a reference begins: of a shell, a template, a store of secrets, Terraform, CloudFormation, YAML, a program.

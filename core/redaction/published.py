@@ -57,7 +57,7 @@ def _is_encoded_text(word: str) -> bool:
     text = data.decode("ascii")
     if not text.replace("\n", " ").replace("\t", " ").replace("\r", " ").isprintable() or len(text.split()) < 2:
         return False
-    from core.redaction import find_secrets
+    from core.redaction.search import find_secrets
 
     return not find_secrets(text)
 

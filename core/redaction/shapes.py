@@ -92,20 +92,3 @@ LEAST_SHAPE = 15
 """Characters without white space that the shortest of them has."""
 INNER = frozenset(["azure-client-secret", "telegram-token", "terraform-token"])
 """Kinds whose anchor does not stand at the beginning."""
-
-# (how a call begins, which of its arguments is a password)
-CALLS = (
-    ("mysqli(", 3), ("mysqli_connect(", 3), ("mysql_connect(", 3), ("getConnection(", 3), ("PDO(", 3), (".login(", 2),
-    ("BasicAuth(", 2), ("basic_auth(", 2), ("auth=(", 2), ("PasswordCredentials(", 2), ("NetworkCredential(", 2),
-)  # fmt: skip
-COMMANDS = (
-    "curl", " login", '"login"', "'login'", "sshpass", "redis-cli", "mysql", "mariadb", "mongo", "ldap", "cqlsh",
-    "twine", "7z", "unrar",
-    "zip", "sqlcmd", "bcp", "http -", "https -", " -a ", "keyvault", "SecureString", "secretsmanager", "secret",
-    "smbclient", "rclone", "htpasswd", "pulumi", "-pass", " -p'", ' -p"', "chpasswd", "--password-stdin", "sudo -S",
-    "--with-token",
-    "sqlplus", "jdbc:oracle:", "openssl", "useradd", "usermod", "rabbitmqctl", "plink", "pscp", "psftp", "lftp",
-    "http-basic.", "github-oauth.", "gitlab-token.", "<<<",
-    "--passphrase-fd", "op read ", "vault ", "versions access", "find-generic", "pass show ",
-)  # fmt: skip
-"""What a command that is given or prints a secret has in it."""

@@ -14,7 +14,7 @@ import apsw
 from core import clock, shell_command
 from core.errors import Failure
 from core.records import Call
-from core.redaction.names import MARK
+from core.redaction import MARK
 from core.store.sessions import call_rows, session_rows, turn_rows
 from memory.archive import transcript_files
 

@@ -1,0 +1,106 @@
+"""Finds the secrets of a text.
+
+Those known by their own form (`forms`, from the table `shapes`), values of a name that announces one, be it assigned
+(`assignments`), told in a sentence (`prose`) or in a field of their own (`labels`), what commands are given
+(`commands`), and tokens too random for a word, an identifier or a path (`tokens`). What looks closely, `re` too, is
+loaded where a cheap check has found an anchor. Every step is linear in the text; none raises on any str.
+"""
+
+from __future__ import annotations
+
+from core.redaction import CALLS, COMMANDS, LOGINS, MARK
+from core.redaction.assignments import Name, Span, find_assigned, find_names
+from core.redaction.forms import find_formed
+from core.redaction.obfuscation import find_obfuscated, is_obfuscated
+from core.redaction.tokens import MIN_TOKEN, find_random
+
+_SHORT = 4_000
+_PASSES_OF = (" pass ", " pw ", " passwd ", " password ")
+_USERS = ("user", "login", " as ", "usr", "account", "uid")
+_NAMED = ("password", "secret", "token", "api-key", "private-key", "authorization", "url-password", "cookie")
+
+
+def find_secrets(text: str) -> list[Span]:
+    """The (start, end, kind) of each secret, in order and disjoint."""
+    return _merged(find_obfuscated(text, _spans) if is_obfuscated(text, text.lower()) else _spans(text))
+
+
+def _spans(text: str) -> list[Span]:
+    lower = text.lower()
+    if len(lower) != len(text):  # a letter that lowers to two would shift every position behind it
+        lower = "".join(char.lower() if char.isascii() else char for char in text)
+    if MARK in text:
+        for kind in _NAMED:  # no name stands in a mark
+            lower = lower.replace(f"{MARK}{kind}]", MARK + "." * len(kind) + "]")
+    spans = find_formed(text, lower)
+    for anchor in COMMANDS:
+        if anchor in text:
+            from core.redaction.commands import find_in_commands
+
+            spans += find_in_commands(text)
+            break
+    candidates, others = find_names(text, lower)
+    if candidates:
+        spans += find_assigned(text, candidates)
+    if others or " it to " in lower or "passwords" in lower:
+        from core.redaction.labels import find_labelled
+        from core.redaction.prose import find_told
+
+        spans += find_labelled(text, others)
+        spans += find_told(text, lower, others)
+    spans += _of_larger(text, lower, candidates + others)
+    if "identified " in lower or ("(" in text and any(call in text for call in CALLS)):
+        from core.redaction.labels import find_passed
+
+        spans += find_passed(text, lower)
+    if len(text) > _SHORT or max(map(len, text.split()), default=0) >= MIN_TOKEN:
+        spans += find_random(text)
+    return spans
+
+
+def _of_larger(text: str, lower: str, names: list[Name]) -> list[Span]:
+    """What is a secret by the table, the manifest or the login that it is part of."""
+    spans: list[Span] = []
+    if "\n" in text and any(_is_in_header(text, end) for _, end, _ in names):
+        from core.redaction.tables import find_columns
+
+        spans += find_columns(text, names)
+    if "into " in lower and "values" in lower:
+        from core.redaction.tables import find_inserted
+
+        spans += find_inserted(text)
+    if any(word in lower for word in LOGINS) or (
+        any(word in lower for word in _PASSES_OF) and any(word in lower for word in _USERS)
+    ):
+        from core.redaction.logins import find_logins
+
+        spans += find_logins(text, lower)
+    if "Secret" in text and "kind" in text:
+        from core.redaction.manifests import find_in_manifests
+
+        spans += find_in_manifests(text)
+    return spans
+
+
+def _is_in_header(text: str, end: int) -> bool:
+    """Whether the name that ends there may be the cell of a table's header."""
+    if text[end : end + 3].lstrip(" \"'`*]")[:1] not in ("|", "\t", ";", ",", "\n", "\r"):
+        return False
+    line = text[max(0, text.rfind("\n", 0, end) + 1, end - 400) : end + 400].partition("\n")[0]
+    return len(line.split()) <= 4 * max(map(line.count, "|\t;,"))
+
+
+def _merged(spans: list[Span]) -> list[Span]:
+    """Disjoint spans in order; where some overlap, their union under the kind that was found first (shapes go
+    first)."""
+    merged: list[tuple[int, int, str, int]] = []
+    behind = 0
+    for start, rank, end, kind in sorted([(start, rank, end, kind) for rank, (start, end, kind) in enumerate(spans)]):
+        if start < behind:
+            first, last, known, best = merged[-1]
+            behind = max(last, end)
+            merged[-1] = (first, behind, known if best < rank else kind, min(best, rank))
+        else:
+            merged.append((start, end, kind, rank))
+            behind = end
+    return [(start, end, kind) for start, end, kind, _ in merged]
