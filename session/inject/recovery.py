@@ -64,7 +64,7 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
         if db is not None:
             made = recovery_note.of(
                 db, state["sessionId"], kept=situation.kept, max_tokens=most, agent=agent,
-                requests=lambda: _recalled(state, situation)[1],
+                requests=_requests(state),
             )  # fmt: skip
     if made is None:
         memories, queries = _recalled(state, situation)
@@ -179,12 +179,18 @@ def _recalled(state: SessionState, situation: Situation) -> tuple[list[Memory], 
     memories: list[Memory] = schema.memories(state["recallCache"])
     answered: list[str] = []
     found: list[Hit] = []
-    for query in dict.fromkeys(task.query_of([message]) for message in reversed(state["messages"])):
-        hits = situation.context.store.recall(query, project=project, everywhere=everywhere) if query else None
+    for query in _requests(state):
+        hits = situation.context.store.recall(query, project=project, everywhere=everywhere)
         if hits:
             answered.append(query)
             found += hits
     return memories or select(found, state), answered or state["checkpoint"]["recallQueries"]
+
+
+def _requests(state: SessionState) -> list[str]:
+    """The last requests as queries, the newest first."""
+    queries = dict.fromkeys(task.query_of([message]) for message in reversed(state["messages"]))
+    return [query for query in queries if query]
 
 
 def _is_rapid(state: SessionState, context: Context) -> bool:

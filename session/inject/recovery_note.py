@@ -15,7 +15,7 @@ from session.inject import note_queries, work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import TypedDict
 
     import apsw
@@ -48,7 +48,7 @@ _FIRST_TO_GO = ("commands", "failure", "step", "task")
 
 
 def of(
-    db: apsw.Connection, session: str, *, kept: str, max_tokens: int, agent: str, requests: Callable[[], list[str]]
+    db: apsw.Connection, session: str, *, kept: str, max_tokens: int, agent: str, requests: Sequence[str]
 ) -> Note | None:
     """The note of a session within `max_tokens` estimated tokens; None where it did too little to tell of.
 
@@ -57,7 +57,8 @@ def of(
     Args:
         kept: what the client still has before it beside the summary that the store knows.
         agent: the client.
-        requests: the last requests as queries, asked for where no name is missing that could be asked for by its place.
+        requests: the last requests as queries, which the turns in which they were made answer; for a note in which no
+            name is missing that could be asked for by its place.
     """
     about = session_rows.session(db, session)
     if about is None or about["calls"] < LEAST_CALLS:
@@ -88,7 +89,7 @@ def of(
             if asked is None:
                 asked = note_queries.queries(
                     names, about["calls"], told=told, shown="\n".join(text), commands=len(commands) > 1
-                )[:most] or (requests()[:most] if text else [])
+                )[:most] or list(requests[:most] if text else ())
                 left = max_tokens + own_command.uncounted(len(asked), agent)
                 room = (left - cost(enclose(SOURCE, [HEADING, *fixed, *_more(asked, agent)]))) * 4
                 continue
