@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from core import clock, files, project
+from core import clock, files
 from core.errors import Failure
 from session import session_event
 from session.state import state_file
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from core.repository.switches import Switches
     from session.records import ContextUsage, Fault, SessionState
     from session.session_store import SessionStore
+    from session.store_access import StoreAccess
 
 
 class Context:
@@ -54,7 +55,7 @@ class Context:
         """What must be done even when the time is over before the answer is there."""
         self._deferred = deferred
         self._recalled: list[str] = []
-        self._store: SessionStore | None = None
+        self._access: StoreAccess | None = None
         self._previous: SessionState | None = None
         self._has_read = False
         self._stamp: tuple[int, int, int] | None = None
@@ -64,13 +65,26 @@ class Context:
         self._has_switches = files.has_switches()
 
     @property
-    def store(self) -> SessionStore:
-        """The store; imported at the first need, since most calls need none."""
-        if self._store is None:
-            from session.session_store import SessionStore
+    def access(self) -> StoreAccess:
+        """The store to archive into and to read from; imported at the first need, since some calls need none."""
+        if self._access is None:
+            from session.store_access import StoreAccess
 
-            self._store = SessionStore(self.config, self.now, self.faults)
-        return self._store
+            self._access = StoreAccess(self.config, self.now, self.faults)
+        return self._access
+
+    @property
+    def store(self) -> SessionStore:
+        """The same with what injections and checkpoints ask of it."""
+        from session.session_store import SessionStore
+
+        known = self._access
+        if not isinstance(known, SessionStore):
+            self._access = SessionStore(self.config, self.now, self.faults)
+            if known is not None:
+                self._access.adopt(known)
+            return self._access
+        return known
 
     @property
     def previous(self) -> SessionState | None:
@@ -125,7 +139,7 @@ class Context:
 
     def write_events(self) -> bool:
         """Store the events in one transaction; whether they are stored. What is not stays in `events`."""
-        if not self.events or not self.store.append(self.events, self._recalled):
+        if not self.events or not self.access.append(self.events, self._recalled):
             return False
         self.events, self._recalled = [], []
         return True
@@ -184,7 +198,11 @@ class Context:
         Args:
             cwd: where the agent works; "" for what the state knows, else the current folder.
         """
-        return "" if self.serves_all(state) else project.name_of(self.directory(state, cwd))
+        if self.serves_all(state):
+            return ""
+        from core import project
+
+        return project.name_of(self.directory(state, cwd))
 
     def directory(self, state: SessionState, cwd: str = "") -> str:
         """Where the agent works; "" where that was removed."""

@@ -53,7 +53,7 @@ def answer(event: HookEvent, context: Context, *, silent: bool, until: float) ->
     kind = event["kind"]
     if kind == "summary":
         if not context.is_excluded(event["cwd"]):
-            context.store.keep_summary(context.session_id, event["summary"])
+            context.access.keep_summary(context.session_id, event["summary"])
         return []
     if kind == "before_branch":
         from session.compaction import client_compaction
@@ -222,11 +222,11 @@ def _archive(event: HookEvent, context: Context, until: float) -> Sequence[Item]
         return []
     about = {"agent": context.agent, "session": context.session_id, "cwd": cwd}
     if event["items"]:
-        context.store.archive_items(event["items"], **about)
+        context.access.archive_items(event["items"], **about)
         return event["items"]
     if not event["transcript"]:
         return []
-    return context.store.archive(event["transcript"], **about, until=until)
+    return context.access.archive(event["transcript"], **about, until=until)
 
 
 def _feedback(context: Context, items: Sequence[Item], *, ended: bool = True) -> list[Step]:

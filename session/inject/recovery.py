@@ -60,7 +60,7 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
     agent, most = context.agent or state["agent"], context.config.whole("inject.max_tokens")
     made: Note | None = None
     with fault_boundary(context.faults, "work"):
-        db, _ = context.store.reading()
+        db, _ = context.access.reading()
         if db is not None:
             made = recovery_note.of(
                 db, state["sessionId"], kept=situation.kept, max_tokens=most, agent=agent,
