@@ -15,7 +15,8 @@ from core.errors import Failure, usage
 from core.output.shown import shown
 from core.quoting import clip, enclose, one_line
 from core.words import clean
-from session import own_command, standing
+from session import own_command
+from session.lost import standing
 
 CODE = "MCP_INVALID_ARGS"
 SOURCE = "joelclaw mcp"

@@ -61,10 +61,10 @@ def test_a_state_file_has_a_million_bytes_at_most(store: SessionStore, home: Pat
         path.write_text(json.dumps({"a": ""})[:-2] + "x" * (size - 9) + '"}')
         assert path.stat().st_size == size
         if fits:
-            assert len(state_file._parse(str(path))["a"]) == size - 9
+            assert len(state_file.parse(str(path))["a"]) == size - 9
         else:
             with pytest.raises(schema.Damaged, match="it is far too long"):
-                state_file._parse(str(path))
+                state_file.parse(str(path))
     assert schema.blank("s", "interactive", 0)["sessionId"] == "s"
 
 

@@ -12,8 +12,8 @@ from conftest import Run
 
 from core import clock
 from core.config import Config
-from session import standing
 from session.inject import refresh_text, startup, work
+from session.lost import standing
 
 if TYPE_CHECKING:
     from core.records import Call

@@ -11,9 +11,8 @@ from conftest import NOW_MS
 from core.config import Config
 from core.errors import Failure
 from core.store.sessions import name_rows
-from session import standing
 from session.inject import startup
-from session.lost import report
+from session.lost import report, standing
 from session.session_store import SessionStore
 
 ABOUT = {"id": "s1", "client": "pi", "project": "p", "calls": 7}

@@ -1,0 +1,113 @@
+"""What happens at a start, before a compaction and after it: the rarer half of `session.hook.pipeline`."""
+
+from __future__ import annotations
+
+import os
+
+from clients import registry
+from session import checkpoint
+from session.faults import fault_boundary
+from session.hook import turn
+from session.step import run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clients.event import HookEvent, Text
+    from session.context import Context
+    from session.observation.waiting import Trigger
+    from session.records import ContextUsage
+    from session.step import Step
+
+_KEPT_BYTES = 8_000_000
+"""Of a session file, its end: a context holds less."""
+_KEPT_CHARS = 200_000
+_OWED = "owed"
+"""Source of an event after a compaction: a process that ended meanwhile may have taken the recovery note along."""
+
+
+def start(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
+    """Where the project was left, and memories."""
+    from session.inject import startup
+    from session.inject.runner import InjectionStep, Situation
+
+    memories = InjectionStep(startup, Situation(context, cwd=event["cwd"]))
+    run(context, [*steps, memories])
+    texts = memories.message()
+    if event["source"] == "compact":  # an earlier process of the client had the note, and took it along
+        from session.inject import recovery
+
+        texts += recovery.repeat(context)
+    return texts
+
+
+def recover(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
+    """The recovery note."""
+    from session.inject import recovery
+    from session.inject.runner import InjectionStep, Situation
+
+    before = context.previous
+    if event["source"] == _OWED and before is not None and recovery.is_recent(before, context):
+        return recovery.repeat(context)
+    note = InjectionStep(recovery, Situation(context, kept=_kept(event, context)))
+    run(context, [*steps, recovery.Compaction(context), note])
+    return note.message()
+
+
+def _kept(event: HookEvent, context: Context) -> str:
+    """What the client has left in the context word for word, where its session file says so."""
+    client = registry.row(context.agent)
+    kept_of = getattr(client.transcript(), "kept_of", None) if client.session_file else None
+    if kept_of is None or not event["transcript"]:
+        return ""
+    with fault_boundary(context.faults, "kept"), open(event["transcript"], "rb") as file:
+        begin = max(0, os.fstat(file.fileno()).st_size - _KEPT_BYTES)
+        file.seek(begin)
+        text: str = kept_of(file.read(_KEPT_BYTES), whole=not begin)
+        return text[-_KEPT_CHARS:]
+    return ""
+
+
+def before_compaction(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
+    """The last checkpoint; what a client is told that asks whether to compact, or takes our summary."""
+    texts: list[Text] = []
+    announces = context.config.flag("compaction.notify_on_start")
+    if announces or registry.row(context.agent).takes_summary:
+        from session.compaction import client_compaction
+
+        texts = client_compaction.cancelled(event, context)
+        if texts:
+            if steps:
+                run(context, steps)
+            return texts
+        with fault_boundary(context.faults, "summary"):
+            texts = client_compaction.summary(event, context)
+        if announces:
+            with fault_boundary(context.faults, "notify"):
+                texts += client_compaction.announce(context.agent, context.config)
+    context.usage = turn.usage_of(event, context)
+    flush(event, context, context.usage, steps)
+    return texts
+
+
+def flush(event: HookEvent, context: Context, usage: ContextUsage, steps: list[Step]) -> None:
+    """The last checkpoint."""
+    from session import daily_log
+
+    last = checkpoint.Checkpoint(context, turn.turn_of(event, context, usage), flush=True, leave_work=True)
+    state = run(context, [last, *steps])
+    turn.do_work(context, last)
+    if not context.is_excluded(state["cwd"]):
+        daily_log.flush(state, context.now, context.config, project=context.project_of(state))
+    observe(event, context, "compaction")
+
+
+def observe(event: HookEvent, context: Context, trigger: Trigger) -> None:
+    """Let a model note what was said, in the background, where the user has set one."""
+    if not context.config.text("model.command"):
+        return
+    from session.observation import waiting
+
+    with fault_boundary(context.faults, "observe"):
+        if waiting.is_on(context.config):
+            path = event["transcript"] if registry.row(context.agent).session_file else ""
+            waiting.add(context.config, context.session_id, trigger, agent=context.agent, transcript=path)
