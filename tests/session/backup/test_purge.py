@@ -121,31 +121,6 @@ def test_a_project_and_a_day(run: Run, filled: Path) -> None:
     assert left(filled, *MARKS, "scheduler") == []
 
 
-def test_a_project_is_what_lists_take_for_it(run: Run, home: Path, tmp_path: Path) -> None:
-    """Under each of its names, what its sessions were given, and sessions that are not archived yet."""
-    made = Transcript(tmp_path / f"{SESSION}.jsonl")
-    made.user(f"please mend the {SAID} before the deploy")
-    run("memory", "archive", str(made.path))
-    run("memory", "write", KEPT)
-    run("memory", "write", f"the {TOLD} is painted green every spring")
-    run("memory", "write", f"nobody may touch the {PLANNED} in winter", "--session", SESSION)
-    db = apsw.Connection(str(home / "store.db"))
-    for named, where in (("acme/Gateway", TOLD), ("gateway", SAID), ("", PLANNED), ("acme/other", KEPT)):
-        db.execute("UPDATE document SET project = ? WHERE instr(text, ?)", (named, where))
-    db.execute("UPDATE session SET project = 'Gateway'")
-    for folder in ("gateway", "other"):
-        (tmp_path / folder).mkdir()
-        hook(run, "UserPromptSubmit", f"live {folder}", prompt="and how is it", cwd=str(tmp_path / folder))
-    mine = set(documents.projects(db))
-    assert mine == {"acme/Gateway", "gateway", "acme/other"}
-    result = run("memory", "forget", "--purge", "--project", "acme/gateway", "--yes").result
-    assert left(home, SAID, TOLD, PLANNED) == []
-    assert set(result["sessions"]) == {SESSION, "live gateway"} and result["states"] == ["live gateway"]
-    assert db.execute("SELECT DISTINCT session_id FROM hook_call").fetchall() == [("live other",)]
-    assert db.execute("SELECT text FROM document WHERE text <> ''").fetchall() == [(KEPT,)]
-    db.close()
-
-
 def test_one_memory(run: Run, home: Path) -> None:
     mine = run("memory", "write", f"the {SAID} is painted green every spring").result["id"]
     run("memory", "write", KEPT)
@@ -193,15 +168,6 @@ def test_one_call(run: Run, filled: Path) -> None:
     assert left(filled, CALLED) == [] and left(filled, PLANNED)
 
 
-def test_forgotten_before_it_is_purged(run: Run, home: Path) -> None:
-    """What was only forgotten is still in the file."""
-    mine = run("memory", "write", f"the {SAID} is painted green every spring").result["id"]
-    run("memory", "forget", mine)
-    assert left(home, SAID)
-    run("memory", "forget", "--purge", "--match", SAID, "--yes")
-    assert left(home, SAID) == []
-
-
 def test_it_does_not_come_back(run: Run, filled: Path, transcript: Path, tmp_path: Path) -> None:
     run("memory", "forget", "--purge", "--match", "what is the", "--yes")
     export = tmp_path / "export.jsonl"
@@ -228,6 +194,7 @@ def test_a_summary_does_not_come_back(run: Run, filled: Path, transcript: Path) 
 
 
 def test_only_said_with_dry_run(run: Run, filled: Path) -> None:
+    run("otel", "list")  # what waits in the spool is taken in before anything is looked for
     before = {name: data for name, data in snapshot(filled).items() if not name.startswith("store.db")}
     result = run("memory", "forget", "--purge", "--session", SESSION, "--dry-run").result
     assert result["memories"] >= 3 and result["purged"] is False
@@ -278,15 +245,6 @@ def test_what_lies_beside_logs_and_states(run: Run, filled: Path) -> None:
     assert left(filled, SAID) == []
     assert (logs / "plants.txt").read_text() == (logs / "2025" / "2025-12-24.md").read_text() == "water the plants\n"
     assert not (logs / "picture.bin").exists() and [path.name for path in work.iterdir()] == ["t"]
-
-
-def test_a_restored_home_knows_its_backup(run: Run, filled: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy.tar.gz"
-    run("backup", str(copy))
-    (aside,) = run("restore", str(copy), "--force").result["keptAside"]
-    result = run("memory", "forget", "--purge", "--match", SAID, "--yes").result
-    assert {str(copy), aside} <= set(result["notTouched"])
-    assert left(filled, SAID) == []
 
 
 def test_a_cluster_gets_the_deletion(run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,21 +77,6 @@ def test_reading_changes_no_mode(run: Run, restored: Path) -> None:
     assert "sessions/s.json" in wide(restored)
 
 
-def test_one_open_file_in_a_private_home(run: Run, restored: Path) -> None:
-    run(*WRITERS[0])
-    (restored / "store.db").chmod(0o664)
-    (restored / "sessions").chmod(0o750)
-    assert run(*WRITERS[1]).err == ""  # nobody else could get at them
-    assert wide(restored) == []
-
-
-def test_a_file_in_place_of_the_home_keeps_its_mode(run: Run, home: Path) -> None:
-    home.write_text("kept")
-    home.chmod(0o644)
-    run(*WRITERS[0], ok=False)
-    assert stat.S_IMODE(home.stat().st_mode) == 0o644
-
-
 def test_links_and_what_they_lead_to_are_left_alone(run: Run, restored: Path, tmp_path: Path) -> None:
     aim = tmp_path / "aim"
     aim.mkdir(mode=0o755)

@@ -222,26 +222,6 @@ def test_tool_calls_and_injected_texts_go_too_where_the_store_is_too_large(run: 
     assert run("recall", "scheduler gateway").result["hits"]
 
 
-def test_no_event_goes_where_that_gives_no_room(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seed([1] * 9_000)
-    monkeypatch.setattr(space, "sizes", lambda db: (5_000_000, 0))
-    set_to(home, store_mb=2)
-    assert 0 < run("store", "prune", env=NOW).result["events"]["bySize"] < 9_000
-
-
-def test_the_oldest_turns_go_first_though_the_newest_were_read_first(run: Run, home: Path) -> None:
-    run("memory", "import", "-", stdin="".join(reversed(lines(1500).splitlines(keepends=True))))
-    db = apsw.Connection(str(home / "store.db"))
-    db.execute("UPDATE document SET created_at = ? + CAST(substr(text, 12, 4) AS INTEGER)", (NOW_MS,))
-    db.close()
-    set_to(home, store_mb=2)
-    assert 300 < run("store", "prune").result["episodes"] < 1500
-    db = apsw.Connection(str(home / "store.db"))
-    left = [int(str(text).split()[2]) for (text,) in db.execute("SELECT text FROM document ORDER BY created_at")]
-    db.close()
-    assert left == list(range(1500 - len(left), 1500))
-
-
 @pytest.mark.parametrize("kind", ["made so", "of an older version"])
 def test_room_is_given_back(run: Run, home: Path, kind: str) -> None:
     if kind == "of an older version":

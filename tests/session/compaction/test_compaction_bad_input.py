@@ -88,14 +88,6 @@ def test_a_client_without_compaction_entries(run: Run) -> None:
     assert "gemini" in answer["error"]["message"]
 
 
-@pytest.mark.parametrize("name", ["prepare", "serialize"])
-def test_only_a_header(run: Run, tmp_path: Path, name: str) -> None:
-    """A session in which nothing was said is none to compact, and no fault."""
-    result = run("compaction", name, str(PiSession(tmp_path / "s.jsonl").path)).result
-    assert result.get("reason", "empty") == "empty"
-    assert result["problems"] == []
-
-
 def test_a_cut_off_last_line(command: Any, tmp_path: Path) -> None:
     session = PiSession(tmp_path / "s.jsonl")
     session.user("go")
@@ -164,19 +156,6 @@ def test_a_newer_version(command: Any, tmp_path: Path) -> None:
     problems = command(session.path, ok=True).result["problems"]
     assert "the session has version 9; it was read as version 3, the newest known" in problems
     assert any("'oracle'" in problem for problem in problems)
-
-
-def test_fields_of_the_wrong_kind(command: Any, tmp_path: Path) -> None:
-    session = PiSession(tmp_path / "s.jsonl")
-    session.user("go")
-    for message in (None, [], {"role": "assistant", "content": {"a": 1}, "usage": [7]}, {"role": ["user"]}):
-        session.add("message", message=message)
-    wrong = {"role": "assistant", "content": [None, 7, {"type": "toolCall", "name": 1, "arguments": "x", "id": 2}]}
-    session.add("message", message={**wrong, "usage": {"totalTokens": "many", "input": -5}})
-    session.add("compaction", summary=None, firstKeptEntryId=["e001"], details=[1])
-    session.add("branch_summary", summary=7, details={"readFiles": {"a": 1}, "modifiedFiles": [1, None]})
-    session.user("x" * 400)
-    assert command(session.path, ok=True).result["problems"]
 
 
 def test_half_a_character(command: Any, tmp_path: Path) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from claude_transcript import Transcript
-from conftest import JOELCLAW, ROOT, Run, clean_environment
+from conftest import ROOT, Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pi_session import PiSession, call
@@ -273,54 +270,6 @@ def test_the_active_branch_alone(run: Run, tmp_path: Path) -> None:
     result = run("compaction", "prepare", str(session.path), "--keep-recent", "101").result
     assert result["firstKeptEntryId"] == "e007"
     assert result["messagesToSummarize"] == ["e001", "e002", "e003", "e004"]
-
-
-def large(path: Path, megabytes: int) -> int:
-    """A session of that size, in lines of 2 KB; how many entries it has."""
-    session = PiSession(path)
-    text = "the worker renews its lease, because handlers are slow — ключ " * 25
-    session.user("go")
-    session.answer(text, call("c1", "edit", path="src/a.py", edits=[{"oldText": text[:200], "newText": text[:200]}]))
-    session.result("c1", text)
-    block = [json.loads(line) for line in path.read_text().splitlines()[1:]]
-    count = 3
-    with path.open("a", encoding="utf-8") as handle:
-        size = path.stat().st_size
-        while size < megabytes * 1_000_000:
-            for one in block:
-                count += 1
-                line = (
-                    json.dumps({**one, "id": f"n{count}", "parentId": f"n{count - 1}" if count > 4 else "e003"}) + "\n"
-                )
-                size += handle.write(line)
-    return count
-
-
-def test_a_large_session_takes_little_memory_and_time(home: Path, tmp_path: Path) -> None:
-    """20 MB. The bound for 100 MB is 300 MB and 3 s; what grows with the file is far below it."""
-    path = tmp_path / "large.jsonl"
-    entries = large(path, 20)
-    begun = time.process_time()
-    for line in path.read_bytes().splitlines():
-        json.loads(line)
-    parsing = time.process_time() - begun  # what this machine takes for the least that must be done
-    script = (
-        "import resource, subprocess, sys\n"
-        "done = subprocess.run(sys.argv[1:], capture_output=True)\n"
-        "used = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
-        "sys.stdout.buffer.write(done.stdout)\n"
-        "sys.stderr.write(f'{used.ru_maxrss} {used.ru_utime + used.ru_stime}')\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, JOELCLAW, "compaction", "prepare", str(path)],
-        capture_output=True,
-        env=clean_environment(home),
-    )
-    result = json.loads(done.stdout)["result"]
-    kilobytes, seconds = map(float, done.stderr.split())
-    assert len(result["messagesToSummarize"]) + len(result["turnPrefixMessages"]) > entries - 200
-    assert kilobytes < 120 * 1024
-    assert seconds < 5 * parsing + 1
 
 
 def test_on_a_terminal(home: Path, tmp_path: Path) -> None:

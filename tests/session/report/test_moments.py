@@ -34,14 +34,6 @@ def line(*events: Any, **more: Any) -> tuple[str, str]:
     return kind, text
 
 
-def test_a_moment_has_its_time_its_kind_and_one_line() -> None:
-    ((at, one),) = moment.of_events([event("memory.recall.completed", "recall-cli", at=7, ms=0.0,
-                                           returned=2, found=1234, query="a\n  b")], [], {})  # fmt: skip
-    assert (at, one) == (
-        AT + 7, {"at": clock.iso(AT + 7), "kind": "recall", "text": "2 of 1,234 memories: “a b”", "ms": 0.0},
-    )  # fmt: skip
-
-
 def test_the_event_of_an_injection_whose_text_is_kept_is_told_once() -> None:
     kept: Any = {
         "id": "i-1", "at": AT + 5, "kind": "memory-recall", "tokens": 40, "ms": 3.0,
@@ -73,12 +65,6 @@ def test_the_event_of_an_injection_whose_text_is_kept_is_told_once() -> None:
         "fizzle: m-2 (not used)", "fizzle: 7 (not used)", "memory.other (memoryId m-3)",
     ]  # fmt: skip
     assert {one["kind"] for _, one in rest[:5]} == {"feedback"}
-
-
-def test_an_injection_of_which_no_text_is_kept_says_how_long_it_was() -> None:
-    assert line(event("gateway.memory.recall.injected", contentChars=1200)) == (
-        "injection", "memory.recall.injected: 1,200 characters, of which no text is kept",
-    )  # fmt: skip
 
 
 def test_a_zone_is_told_once_and_the_task_s_way_into_memory_after_it() -> None:

@@ -20,9 +20,6 @@ TURN: dict[str, Any] = {
     "number": 1, "at": "2026-09-21T12:13:20.000Z", "prompt": "mend the lease", "contextPercent": 45.6, "zone": "warm",
     "toolCalls": 2, "failedCalls": 1, "hooks": 1, "hookMs": 12.0, "seconds": 40, "moments": [],
 }  # fmt: skip
-COST: dict[str, Any] = {
-    "event": "Stop", "count": 1200, "p50": 5.0, "p95": 12.0, "max": 1500.0, "totalMs": 61_000.0, "notOk": 2,
-}  # fmt: skip
 LIFE: dict[str, Any] = {
     "chosen": "given", "problem": "", "full": False, "sessionId": "s-1", "client": "claude", "project": "acme/gateway",
     "startedAt": "2026-09-21T10:00:00Z", "updatedAt": "2026-09-21T12:13:20Z", "task": "mend the lease",
@@ -31,27 +28,6 @@ LIFE: dict[str, Any] = {
     "hooks": {"count": 5, "p50": 7.4, "totalMs": 2100.0}, "context": [], "warmPercent": 40, "hotPercent": 70,
     "turns": [], "hooksByEvent": [],
 }  # fmt: skip
-HEAD = [
-    "s-1  claude, acme/gateway  2026-09-21 10:00 to 2026-09-21 12:13 UTC",
-    "task  mend the lease",
-    "1 turn · 2 calls · 0 compactions · 3 recalls · 46 % warm · 1 injection, 1,200 tokens · memories 4,",
-    "echo 2, fizzle 1 · 5 hooks, 7.4 ms median, 2.1 s together",
-]
-REPORT: dict[str, Any] = {
-    "hours": 24.0, "sessions": 1200, "compactions": 3,
-    "hooks": {"count": 1100, "late": 1200, "failed": 0, "degraded": 1, "p50": 5.0, "p95": 12.0, "byEvent": []},
-    "recalls": {"hitRate": 0.8, "withHits": 4, "count": 5}, "injections": {"count": 1300, "tokens": 4500, "byType": []},
-    "feedback": {"echoRate": None, "echo": 1, "judged": 2}, "errors": {"total": 1, "latest": []},
-}  # fmt: skip
-FIGURES = [
-    "last 24 hours",
-    "sessions    1,200, 3 compactions",
-    "hooks       1,100, 1,200 late, 1 degraded; 5.0 ms median, 12 ms in 95 of 100",
-    "injections  1,300, 4,500 tokens",
-    "hit rate    80 %, 4 of 5 recalls",
-    "echo rate   not enough yet, 1 of 2 judged",
-    "errors      1",
-]
 
 
 @pytest.fixture(autouse=True)
@@ -75,18 +51,6 @@ def test_a_list_of_sessions() -> None:
     ]
     assert drawn(life.list_, {"count": 1001, "sessions": [ROW]})[-1] == "1 of 1,001; more with --limit"
     assert drawn(life.list_, {"count": 0, "sessions": []}, STEP) == ["No session is known."]
-
-
-def test_the_head_of_a_session() -> None:
-    assert drawn(life.show, LIFE, STEP) == [*HEAD, SHOWN_STEP]
-    failed = {**LIFE, "turnCount": 2, "toolCalls": 1200, "failedCalls": 1100, "contextPercent": None, "task": ""}
-    assert drawn(life.show, {**failed, "project": "", "problem": "its state is damaged"}, columns=200) == [
-        "its state is damaged",
-        "s-1  claude  2026-09-21 10:00 to 2026-09-21 12:13 UTC",
-        "2 turns · 1,200 calls (1,100 failed) · 0 compactions · 3 recalls · 1 injection, 1,200 tokens · "
-        "memories 4, echo 2, fizzle 1 · 5 hooks, 7.4 ms median, 2.1 s together",
-    ]
-    assert styles(life.show, LIFE)["46 % warm"] == "yellow"
 
 
 def test_the_context_as_a_curve() -> None:
@@ -145,49 +109,3 @@ def test_what_a_moment_tells() -> None:
     assert turns({"moments": [four]})[2:] == [f"{space}{n}" for n in range(1, 5)], "four lines are shown whole"
     shown = styles(life.show, {**LIFE, "turns": [{**TURN, "moments": [injection]}]})
     assert (shown["echo"], shown["injection"]) == ("green", "green") and shown["fizzle"] == "dim"
-
-
-def test_what_hooks_cost() -> None:
-    rows = [COST, {**COST, "event": "", "notOk": 0, "p95": None}]
-    assert drawn(life.show, {**LIFE, "hooksByEvent": rows}, STEP)[4:] == [
-        "",
-        "event     hooks  median   95 %  longest  together  not ok",
-        "Stop      1,200  5.0 ms  12 ms    1.5 s    61.0 s       2",
-        "not read  1,200  5.0 ms      –    1.5 s    61.0 s       –",
-        SHOWN_STEP,
-    ]
-    assert styles(life.show, {**LIFE, "hooksByEvent": rows[:1]})["2"] == "red"
-
-
-def test_a_report() -> None:
-    assert drawn(life.report, REPORT, STEP) == [*FIGURES, SHOWN_STEP]
-    assert styles(life.report, REPORT)["1"] == "bold red"
-    hooks = dict.fromkeys(("count", "late", "failed", "degraded"), 0) | {"p50": None, "p95": None, "byEvent": []}
-    well = drawn(life.report, {**REPORT, "hooks": hooks})
-    assert well[2] == "hooks       0, none late or failed; – median, – in 95 of 100"
-    assert "0" not in styles(life.report, {**REPORT, "errors": {"total": 0, "latest": []}})
-
-
-def test_the_tables_of_a_report() -> None:
-    event = {**COST, "client": "pi", "late": 1, "failed": 1200, "degraded": 0}
-    unread = {**event, "client": "", "event": "", "late": 0, "failed": 0}
-    error = {"at": "2026-09-21T12:13:20.123Z", "action": "disk.full", "count": 3, "error": "no\n space " + "x" * 100}
-    kind = {"customType": "startup", "count": 2, "memories": 4, "tokens": 1200, "other": 1}
-    result = {
-        **REPORT, "hooks": {**REPORT["hooks"], "byEvent": [event, unread]},
-        "injections": {**REPORT["injections"], "byType": [kind]}, "errors": {"total": 1, "latest": [error]},
-    }  # fmt: skip
-    assert drawn(life.report, result, STEP, columns=180)[7:] == [
-        "",
-        "client  event     hooks  median   95 %  longest  together                not ok",
-        "pi      Stop      1,200  5.0 ms  12 ms    1.5 s    61.0 s  1 late, 1,200 failed",
-        "–       not read  1,200  5.0 ms  12 ms    1.5 s    61.0 s                     –",
-        "",
-        "customType  count  memories  tokens",
-        "startup         2         4   1,200",
-        "",
-        "last at (UTC)        event      times  error",
-        f"2026-09-21 12:13:20  disk.full      3  no space {'x' * 90}…",
-        SHOWN_STEP,
-    ]
-    assert styles(life.report, result)["1 late, 1,200 failed"] == "red"

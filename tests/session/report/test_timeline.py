@@ -71,11 +71,6 @@ def test_a_hook_s_prompt_and_an_archived_one_are_the_same_within_thirty_seconds(
     assert found == [(number, at, text) for number, (at, text) in enumerate(expected, 1)]
 
 
-def test_of_two_hooks_the_nearer_one_has_the_prompt() -> None:
-    found = begins(turns([hook(0, "prompt"), hook(20 * S, "prompt")], [said(15 * S, "hello")]))
-    assert found == [(1, 0, ""), (2, 20 * S, "hello")]
-
-
 def test_a_hook_that_has_its_prompt_takes_no_second_one() -> None:
     found = begins(turns([hook(0, "prompt")], [said(1 * S, "first"), said(2 * S, "second")]))
     assert found == [(1, 0, "first"), (2, 2 * S, "second")]
@@ -120,16 +115,6 @@ def test_a_turn_lasts_until_the_next_and_the_last_until_the_last_sign_of_life() 
     assert [turn["seconds"] for turn in turns([*one, hook(2000)], calls=[(AT + 9000, 1, False)])] == [9.0]
     assert [turn["seconds"] for turn in turns([*one, hook(2000)], calls=[(AT + 1000, 1, False)])] == [2.0]
     assert [turn["seconds"] for turn in turns(one)] == [0.0]
-
-
-def test_points_have_their_turn_and_one_decimal() -> None:
-    hooks = [hook(0, percent=5.04), hook(10, "prompt"), hook(12, percent=10.0), hook(20, "prompt", ms=1, percent=20.06)]
-    found = turns(hooks)
-    assert timeline.points_of(hooks, found, 10) == [
-        {"turn": 0, "at": clock.iso(AT), "percent": 5.0},
-        {"turn": 1, "at": clock.iso(AT + 12), "percent": 10.0},
-        {"turn": 2, "at": clock.iso(AT + 20), "percent": 20.1},
-    ]
 
 
 @pytest.mark.parametrize(
