@@ -18,7 +18,6 @@ import anyio
 import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import JOELCLAW, NOW_MS, PATIENCE_S, ROOT, Run, clean_environment
-from faults import fold_log
 
 from memory import gate
 
@@ -86,24 +85,6 @@ def test_an_agent_notes_finds_and_forgets(home: Path, tmp_path: Path) -> None:
         assert failed and "global is no boolean" in refused
 
     serve(home, tmp_path, use)
-
-
-@pytest.mark.spawned
-def test_what_is_noted_is_not_of_a_session_around_the_client(run: Run, home: Path, tmp_path: Path) -> None:
-    """A server lives longer than a session, and its client may have been started in the shell of another."""
-    noted = []
-
-    def noting(text: str) -> Callable[[Any, Call], Awaitable[None]]:
-        async def use(_: Any, call: Call) -> None:
-            told, _ = await call("remember", text=text)
-            noted.append(told.split()[2].rstrip(","))
-
-        return use
-
-    serve(home, tmp_path, noting(NOTE), CLAUDE_CODE_SESSION_ID="around")
-    given = noting("The gauge at Cuxhaven reports in feet, not in metres")
-    serve(home, tmp_path, given, CLAUDE_CODE_SESSION_ID="around", JOELCLAW_SESSION_ID="given")
-    assert [run("memory", "show", one).result["session"] for one in noted] == ["", "given"]
 
 
 @pytest.mark.spawned
@@ -195,30 +176,6 @@ def test_stored_text_can_neither_end_the_frame_nor_look_like_markup(run: Run, ho
     serve(home, tmp_path, use)
 
 
-@pytest.mark.spawned
-def test_a_damaged_store_is_a_tool_s_error_and_a_mended_one_answers(run: Run, home: Path, tmp_path: Path) -> None:
-    run("memory", "write", NOTE)
-    fold_log(home)
-    (store,) = home.glob("*.db")
-    sound = store.read_bytes()
-
-    async def use(_: Any, call: Call) -> None:
-        assert NOTE in (await call("recall", query="tide tables"))[0]
-        for beside in home.glob("*.db-*"):
-            beside.unlink()
-        store.write_bytes(b"no database" * 1000)
-        for name, given in (("recall", {"query": "tide"}), ("remember", {"text": NOTE}), ("session", {})):
-            text, failed = await call(name, **given)
-            assert failed, name
-            assert "\nfix: " in text
-        store.write_bytes(sound)
-        for beside in home.glob("*.db-*"):
-            beside.unlink()
-        assert NOTE in (await call("recall", query="tide tables"))[0]
-
-    serve(home, tmp_path, use)
-
-
 def begun(home: Path, cwd: Path) -> subprocess.Popen[bytes]:
     """A server that has answered a call, and waits for the next."""
     server = subprocess.Popen(
@@ -257,17 +214,6 @@ def ends(pid: int) -> bool:
                 continue
         return True
     return False
-
-
-@pytest.mark.spawned
-def test_while_it_waits_it_has_nothing_open(home: Path, tmp_path: Path) -> None:
-    server = begun(home, tmp_path)
-    try:
-        opened = [os.readlink(f"/proc/{server.pid}/fd/{name}") for name in os.listdir(f"/proc/{server.pid}/fd")]
-        assert not [path for path in opened if path.startswith(str(home))]
-    finally:
-        server.communicate()
-    assert server.returncode == 0
 
 
 @pytest.mark.spawned

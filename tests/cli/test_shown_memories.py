@@ -122,12 +122,6 @@ def test_one_memory() -> None:
     assert drawn(memory.show, bare) == ["[allow] it retries", "verdict    allow", "forgotten  no", *known]
 
 
-def test_what_was_forgotten_and_brought_back() -> None:
-    result = {"undo": False, "forgotten": ["a", "b"], "restored": ["z"], "unchanged": ["c"]}
-    assert drawn(memory.forget, result, STEP) == ["forgotten a", "forgotten b", "c was so before", SHOWN_STEP]
-    assert drawn(memory.forget, {**result, "undo": True, "unchanged": []}) == ["brought back z"]
-
-
 def test_an_import() -> None:
     result: dict[str, Any] = {
         "lines": 1200, "added": 3, "updated": 0, "unchanged": 2, "forgotten": 0, "failed": 3,
@@ -172,11 +166,6 @@ def test_an_archive() -> None:
     assert drawn(memory.archive, {**result, "skipped": [], "skippedCount": 0}) == rows
     excluded = drawn(memory.archive, {**result, "excluded": 4})
     assert "in excluded folders, left out  4" in excluded
-
-
-def test_the_counts() -> None:
-    result = {"total": 3, "byVerdict": {"allow": 2}, "none": {}, "last": None}
-    assert drawn(memory.stats, result, STEP) == ["total  3", "last   –", "byVerdict", "allow  2", SHOWN_STEP]
 
 
 def test_hits() -> None:

@@ -170,11 +170,3 @@ def test_killed_within_a_batch_it_goes_on_where_it_was(run: Run, home: Path, tmp
     again = run(*words, env=NOW).result
     assert (again["added"], again["unchanged"]) == (30, 20)
     assert len(run("memory", "export").out.splitlines()) == 51
-
-
-def test_a_locked_store_says_how_to_go_on(run: Run, home: Path, page: Path) -> None:
-    run("memory", "write", "the harbour has a store already")
-    with faults.write_lock(home):
-        failed = run("memory", "import", str(page), env={**NOW, "JOELCLAW_STORE_BUSY_MS": "50"}, ok=False)
-    assert failed.json["error"]["code"] == "STORE_BUSY"
-    assert run("memory", "import", str(page), env=NOW).result["added"] == 7

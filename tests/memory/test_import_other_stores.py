@@ -197,15 +197,6 @@ def test_a_memory_that_changed_there_changes_here(run: Run, tmp_path: Path) -> N
     assert [entry["text"] for entry in changed["history"]] == ["Dev works at TechCorp as a senior engineer"]
 
 
-def test_what_is_said_here_already_keeps_its_words_and_gets_the_tags(run: Run, tmp_path: Path) -> None:
-    own = "Dev works at TechCorp, as a senior engineer!"
-    run("memory", "write", own, "--global", "--tags", "mine", env=NOW)
-    result = run("memory", "import", str(made(tmp_path, "mem0")), env=NOW).result
-    assert (result["merged"], result["added"]) == (1, 1)
-    (memory,) = [memory for memory in exported(run) if "Dev" in memory["text"]]
-    assert (memory["text"], memory["tags"]) == (own, ["mine", "mem0", "work", "professional"])
-
-
 def test_claude_mem_s_file_is_left_as_it_is(run: Run, tmp_path: Path) -> None:
     path = made(tmp_path, "claude-mem")
     (tmp_path / "claude-mem.db-wal").write_bytes(b"x" * 100)
@@ -251,12 +242,3 @@ def test_what_cannot_be_read_fails_with_a_way_out(
     failed = run("memory", "import", given, *words, env=NOW, ok=False)
     assert (failed.json["error"]["code"], bool(failed.json["fix"])) == (code, True)
     assert not (home / "store.db").exists() or run("memory", "export").out == ""
-
-
-def test_another_program_s_database_is_refused(run: Run, tmp_path: Path) -> None:
-    db = sqlite3.connect(tmp_path / "x.db")
-    db.execute("CREATE VIEW observations AS SELECT 1 AS type, 2 AS project, 3 AS created_at_epoch")
-    db.commit()
-    db.close()
-    failed = run("memory", "import", str(tmp_path / "x.db"), env=NOW, ok=False)
-    assert (failed.code, failed.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")

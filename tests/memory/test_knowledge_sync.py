@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
-from conftest import JOELCLAW, Run, clean_environment
+from conftest import Run
 from faults import attempt, paused, stopped, write_lock
 
 from memory.knowledge import markdown_files
@@ -153,15 +152,6 @@ def test_other_folders_and_other_memories_are_left_alone(run: Run, home: Path, v
     assert counts(synced(run)) == (0, 0, 1, 5)  # all kept folders
 
 
-def test_a_folder_below_a_kept_one_is_synced_with_it_though_hidden(run: Run, home: Path, vault: Path) -> None:
-    put(vault / ".agent/skills/x.md", f"{BODY} Iguana.")
-    synced(run, vault)
-    assert found(run, "iguana") == []
-    assert counts(synced(run, vault / ".agent/skills")) == (1, 0, 0, 0)
-    assert counts(synced(run, vault)) == (0, 0, 0, 6)
-    assert found(run, "iguana") == [str(vault / ".agent/skills/x.md")]
-
-
 @pytest.mark.parametrize("gone", ["removed", "empty"])
 def test_a_folder_that_vanished_takes_nothing_with_it_unless_pruned(
     run: Run, home: Path, vault: Path, gone: str
@@ -268,16 +258,6 @@ def test_a_sync_that_is_killed_is_completed_by_the_next(run: Run, home: Path, tm
     assert counts(synced(run)) == (0, 0, 0, 1200)
 
 
-def test_two_at_once_do_not_meet(home: Path, vault: Path) -> None:
-    command = [JOELCLAW, "knowledge", "sync", str(vault)]
-    children = [
-        subprocess.Popen(command, env=clean_environment(home), stdout=subprocess.PIPE, text=True) for _ in range(4)
-    ]
-    added = [json.loads(child.communicate()[0])["result"]["indexed"]["added"] for child in children]
-    assert sorted(added) == [0, 0, 0, 5]
-    assert len(rows(home)) == 5
-
-
 def test_a_store_that_is_locked_is_told(run: Run, home: Path, vault: Path) -> None:
     synced(run, vault)
     put(vault / "new.md", f"{BODY} Newt.", age_s=10)
@@ -303,11 +283,3 @@ def test_what_is_no_folder_is_wrong_usage(run: Run, vault: Path, tmp_path: Path,
     assert spawned.code == 2
     assert spawned.json["error"]["code"] == "KNOWLEDGE_INVALID_ARGS"
     assert spawned.json["fix"]
-
-
-def test_the_state_is_private(run: Run, home: Path, vault: Path) -> None:
-    synced(run, vault)
-    assert {path.name: path.stat().st_mode & 0o777 for path in home.glob("knowledge*")} == {
-        "knowledge.json": 0o600,
-        "knowledge.json.lock": 0o600,
-    }

@@ -70,13 +70,6 @@ def test_bad_lines_are_told_by_number_and_the_good_ones_kept(run: Run) -> None:
     assert all(error["reason"] for error in result["errors"])
 
 
-def test_an_empty_file_is_fine_and_a_missing_one_is_not(run: Run, tmp_path: Path) -> None:
-    assert run("memory", "import", "-", stdin="\n\n").result["lines"] == 0
-    for path in (tmp_path / "missing", tmp_path):
-        done = run("memory", "import", str(path), ok=False)
-        assert (done.code, done.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")
-
-
 @pytest.fixture
 def exported(run: Run) -> str:
     """The export of a store with a bit of everything."""

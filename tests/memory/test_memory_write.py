@@ -6,9 +6,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from claude_transcript import SESSION, Transcript
 from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
+
+from recall import categories
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"  # a made-up value of the right shape
 
@@ -143,3 +147,111 @@ def test_the_same_text_written_at_once_is_one_memory(run: Run, home: Path) -> No
     _writers(home, ["Everybody says that the cache lives in tmp"] * 4)
     result = run("memory", "stats").result
     assert (result["total"], result["merged"]) == (1, 79)
+
+
+SENTENCES = Path(__file__).with_name("category_sentences.txt")
+
+
+def told(half: str) -> list[tuple[str, str]]:
+    """Category and text of each sentence of a half."""
+    rows = [line.partition(" | ") for line in SENTENCES.read_text(encoding="utf-8").splitlines()]
+    return [(head.split()[1], text) for head, _, text in rows if head.split()[0] == half]
+
+
+@pytest.mark.parametrize(("half", "right"), [("tuned", 57), ("held", 51)])
+def test_most_sentences_are_put_where_they_belong(half: str, right: int) -> None:
+    """The words were chosen with one half (35 before); the other was written with it and not looked at (38 before)."""
+    rows = told(half)
+    assert len(rows) >= 60
+    assert sum(categories.classify(text)[0] == f"jc:{category}" for category, text in rows) >= right
+
+
+@pytest.mark.parametrize(
+    ("text", "category", "identifier", "source"),
+    [
+        ("prefers tabs", "preferences", "jc:preferences", "keyword"),
+        ("Maria leads the design team", "people-relationships", "jc:people-relationships", "keyword"),
+        ("restart the worker after each deploy", "ops", "jc:operations", "keyword"),
+        ("the harbour gauge reads four metres", "ops", "jc:operations", "fallback"),
+        ("[gate=allow category=jc:projects] the harbour gauge reads four", "projects", "jc:projects", "annotation"),
+    ],
+)
+def test_the_answer_says_what_told_it(run: Run, text: str, category: str, identifier: str, source: str) -> None:
+    result = run("memory", "write", text).result
+    assert (result["category"], result["categoryId"], result["categorySource"]) == (category, identifier, source)
+
+
+def test_a_given_category_holds(run: Run) -> None:
+    result = run("memory", "write", "prefers tabs", "--category", "ops").result
+    assert (result["category"], result["categoryId"], result["categorySource"]) == ("ops", "jc:operations", "flag")
+
+
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+NOTE = "[gate=allow] We decided that every harbour gauge logs its tries because the operators ask for them"
+TEXT = NOTE.partition("] ")[2]
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> dict[str, Path]:
+    """Two repositories, a folder below one, and a folder in none."""
+    for name in ("alpha", "beta"):
+        (tmp_path / name / ".git").mkdir(parents=True)
+        origin = f'[remote "origin"]\n\turl = https://example.org/acme/{name}\n'
+        (tmp_path / name / ".git" / "config").write_text(origin)
+    for folder in ("alpha/src", "plain"):
+        (tmp_path / folder).mkdir()
+    return {name: tmp_path / name for name in ("alpha", "beta", "alpha/src", "plain")}
+
+
+def write(run: Run, *words: str, cwd: Path | None = None, text: str = NOTE) -> Any:
+    return run("memory", "write", text, *words, env=NOW, cwd=cwd).result
+
+
+@pytest.mark.parametrize(("where", "project"), [("alpha", "acme/alpha"), ("alpha/src", "acme/alpha"), ("plain", "")])
+def test_the_repository_of_the_folder(run: Run, places: dict[str, Path], where: str, project: str) -> None:
+    written = write(run, cwd=places[where])
+    assert (written["project"], written["isGlobal"]) == (project, not project)
+    assert run("memory", "show", written["id"], env=NOW).result["project"] == project
+
+
+def test_the_sessions_project_goes_before_the_folders(run: Run, places: dict[str, Path], tmp_path: Path) -> None:
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user("look at the harbour gauge")
+    run("memory", "archive", str(made.path), env=NOW)
+    assert write(run, "--session", SESSION, cwd=places["alpha"])["project"] == "gateway"
+    assert write(run, "--session", "unknown", cwd=places["alpha"])["project"] == "acme/alpha"
+    assert write(run, "--project", "given", cwd=places["alpha"])["project"] == "given"
+    lost = write(run, "--session", "nobody", cwd=places["plain"], text=f"{NOTE} at night")
+    assert (lost["project"], lost["isGlobal"]) == ("", False)
+
+
+def test_global_is_seen_in_every_project(run: Run, places: dict[str, Path]) -> None:
+    written = write(run, "--global", "--session", "s1", cwd=places["alpha"])
+    assert (written["project"], written["session"], written["isGlobal"]) == ("", "", True)
+    for name in ("alpha", "beta", "plain"):
+        words = ("inject", "memory", "--session", name, "--query", "harbour gauge logs tries", "--raw")
+        assert TEXT in run(*words, env=NOW, cwd=places[name]).out
+    found = run("recall", TEXT, "--project", "acme/beta", env=NOW).result["hits"]
+    assert [hit["id"] for hit in found] == [written["id"]]
+
+
+def test_global_and_a_project_exclude_each_other(run: Run, home: Path) -> None:
+    failed = run("memory", "write", NOTE, "--global", "--project", "alpha", ok=False, env=NOW)
+    assert (failed.code, failed.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")
+    assert failed.json["fix"] and not (home / "store.db").exists()
+
+
+def test_a_project_that_says_the_same_leaves_it_global(run: Run, places: dict[str, Path]) -> None:
+    first = write(run, "--global", cwd=places["alpha"])
+    again = write(run, "--session", "s1", cwd=places["beta"])
+    assert (again["mergedInto"], again["project"], again["session"]) == (first["id"], "", "")
+
+
+def test_a_projects_own_words_do_not_get_into_what_is_global(run: Run, places: dict[str, Path]) -> None:
+    """Near duplicates, not equal."""
+    long = "the harbour gauge importer waits and doubles its delay with each try until the office has answered it again"
+    first = write(run, "--global", cwd=places["alpha"], text=long)
+    near = write(run, cwd=places["beta"], text=long + " kindly")
+    assert near["merged"] is False and near["project"] == "acme/beta"
+    assert write(run, cwd=places["beta"], text=long + " gently")["mergedInto"] == near["id"] != first["id"]
+    assert write(run, "--global", text=long + " softly")["mergedInto"] == first["id"]

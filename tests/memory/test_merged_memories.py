@@ -97,8 +97,3 @@ def test_a_secret_that_a_line_break_parts_is_found_when_the_lines_are_joined() -
     kinds: list[str] = []
     assert secret not in write.clean_name(f"the token\n{secret}", kinds)
     assert kinds
-
-
-def test_tags_are_64_at_most_and_no_blank_is_one() -> None:
-    assert write.clean_tags(["a", " ", "b", "a", " b "], []) == ["a", "b"]
-    assert write.clean_tags([str(n) for n in range(65)], []) == [str(n) for n in range(64)]

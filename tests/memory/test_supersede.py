@@ -76,13 +76,6 @@ def test_a_memory_that_said_so_already_takes_the_place_and_stays(run: Run, old: 
     assert sorted(recalled(run)) == sorted([TUESDAY, FRIDAY + "."])
 
 
-def test_what_was_superseded_and_is_written_again_holds_again(run: Run, old: str) -> None:
-    run("memory", "supersede", old, FRIDAY)
-    again = run("memory", "write", TUESDAY).result
-    assert (again["merged"], again["id"] == old) == (False, False)
-    assert sorted(recalled(run)) == sorted([TUESDAY, FRIDAY])
-
-
 @pytest.mark.parametrize(
     ("words", "code"),
     [

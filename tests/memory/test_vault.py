@@ -234,17 +234,4 @@ def test_semantic_search_of_a_vault_that_was_never_synced(run: Run, notes: Path)
     assert spawned.json["next_actions"][-1]["command"] == f"joelclaw knowledge sync {notes}"
 
 
-def test_a_damaged_store_does_not_keep_names_from_being_read(run: Run, home: Path, notes: Path) -> None:
-    home.mkdir()
-    (home / "store.db").write_bytes(b"no database " * 900)
-    assert names(search_read(run, notes, "ADR-7")) == [(QUEUE, "adr")]
-    for words in (["read", "what of compaction?"], ["search", "compaction", "--semantic"]):
-        envelope = run("vault", *words, env={"VAULT_PATH": str(notes)}, ok=False).json
-        assert envelope["error"]["code"] == "KNOWLEDGE_SEARCH_FAILED"
-
-
-def search_read(run: Run, notes: Path, reference: str) -> Any:
-    return run("vault", "read", reference, env={"VAULT_PATH": str(notes)}).result
-
-
 segments = st.sampled_from(["..", ".", "a", "docs", "~", "linked", "link.md", "/", "", "Vault", "\0", "é", "x.md"])

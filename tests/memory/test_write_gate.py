@@ -7,7 +7,7 @@ from conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory import gate
+from memory import gate, noise
 
 DURABLE = [
     "Joel prefers pnpm over npm",
@@ -176,3 +176,28 @@ def test_who_wrote_what_is_discarded_is_told_so(run: Run, text: str) -> None:
     written = run("memory", "write", text).result
     assert (written["verdict"], written["observation"]) == ("discard", text)
     assert "not remembered" in written["hint"] and "in a sentence" in written["hint"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_noise"),
+    [
+        ("", True), ("The gateway listens on port 8089", False), ("so: ## Session Recovery", True),
+        ("I ask: should I: rename it", True), ("x" * 3_990 + "## plan summary", False),
+        ("and let me check it", False), ("<invoke name", True), ("<invoked> is a word", False), ("done!", True),
+        ("Done - all", False), ("sure thing\nit runs", True),
+    ],
+)  # fmt: skip
+def test_what_is_noise(text: str, is_noise: bool) -> None:
+    assert noise.is_noise(text) is is_noise
+
+
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        ("## Session Recovery\nwhere it stands", True), (" \n## context refresh", True),
+        ("see ## session recovery", False), (" " * 181 + "## session recovery", True),
+        (" " * 182 + "## session recovery", False), ("", False),
+    ],
+)  # fmt: skip
+def test_what_is_our_own(text: str, own: bool) -> None:
+    assert noise.is_own(text) is own
