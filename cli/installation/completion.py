@@ -17,27 +17,22 @@ from cli.parameter import Parameter
 from core.errors import Failure, usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from cli.parameter import Command
+    from collections.abc import Callable
 
 
-_COMMANDS = every()
 _MADE = "# Made from cli/*/commands.py by `make completions`: change that, not this.\n"
 _MADE_BEFORE = 4_096
 """Each of our scripts has that line in as many characters."""
 _JSON = Parameter("json", ("--json",), "one JSON object on stdout", kind="flag")
 _HELP = Parameter("help", ("--help", "-h"), "what this command takes", kind="flag")
 _VERSION = Parameter("version", ("--version",), "versions of joelclaw, Python and SQLite", kind="flag")
-_EVERYWHERE = (_JSON, _HELP)
-
-
-def _flags(command: Command) -> list[Parameter]:
-    return [*(parameter for parameter in command.parameters if parameter.flags), *_EVERYWHERE]
-
-
-def _positionals(command: Command) -> list[Parameter]:
-    return [parameter for parameter in command.parameters if not parameter.flags]
+_COMMANDS = every()
+_FLAGS = {"": [_JSON, _HELP, _VERSION], **{group: [_JSON, _HELP] for group in GROUPS}} | {
+    command.path: [*(one for one in command.parameters if one.flags), _JSON, _HELP] for command in _COMMANDS
+}
+"""By the words so far: the flags that may follow."""
+_LOOSE = {command.path: [one for one in command.parameters if not one.flags] for command in _COMMANDS}
+"""By command: its positional words."""
 
 
 def _children(group: str) -> list[tuple[str, str]]:
@@ -47,8 +42,12 @@ def _children(group: str) -> list[tuple[str, str]]:
     return [*((c.path, c.help) for c in _COMMANDS if " " not in c.path), *GROUPS.items()]
 
 
-def _spellings(parameters: list[Parameter] | tuple[Parameter, ...]) -> str:
-    return " ".join(flag for parameter in parameters for flag in parameter.flags)
+def _values(parameter: Parameter) -> str:
+    return "true false" if parameter.kind == "truth" else " ".join(parameter.choices)
+
+
+def _spellings(path: str) -> str:
+    return " ".join(flag for parameter in _FLAGS[path] for flag in parameter.flags)
 
 
 # --- bash -------------------------------------------------------------------------------------------------------------
@@ -90,22 +89,17 @@ def bash() -> str:
     """The script for bash 3.2 and newer."""
     lines = ["# bash completion for joelclaw\n", _MADE, _BASH_HEAD % " | ".join(GROUPS)]
     for command in _COMMANDS:
-        for parameter in _flags(command):
+        for parameter in _FLAGS[command.path]:
             if parameter.kind != "flag":
                 where = " | ".join(f'"{command.path} {flag}"' for flag in parameter.flags)
                 lines.append(f"    {where}) {_bash_value(parameter)} ;;\n")
     lines.append('  esac\n  case "$path" in\n')
-    for group in ("", *GROUPS):
-        names = " ".join(name for name, _ in _children(group))
-        flags = _spellings((*_EVERYWHERE, *(() if group else (_VERSION,))))
-        lines.append(f'    "{group}") if [[ $word == -* ]]; then offered="{flags}"; else offered="{names}"; fi ;;\n')
-    for command in _COMMANDS:
-        loose = "; ".join(_bash_value(p) for p in _positionals(command)[:1] if p.choices or p.file)
-        otherwise = f"else {loose}; " if loose else ""
-        offered = f'offered="{_spellings(_flags(command))}"'
-        lines.append(f'    "{command.path}") if [[ $word == -* ]]; then {offered}; {otherwise}fi ;;\n')
-    lines.append(_BASH_TAIL)
-    return "".join(lines)
+    for path in _FLAGS:
+        otherwise = "".join(f"else {_bash_value(p)}; " for p in _LOOSE.get(path, ())[:1] if p.choices or p.file)
+        if path not in _LOOSE:
+            otherwise = f'else offered="{" ".join(name for name, _ in _children(path))}"; '
+        lines.append(f'    "{path}") if [[ $word == -* ]]; then offered="{_spellings(path)}"; {otherwise}fi ;;\n')
+    return "".join([*lines, _BASH_TAIL])
 
 
 def _bash_value(parameter: Parameter) -> str:
@@ -115,48 +109,51 @@ def _bash_value(parameter: Parameter) -> str:
     return _BASH_FILES if parameter.file else "return"
 
 
-def _values(parameter: Parameter) -> str:
-    return "true false" if parameter.kind == "truth" else " ".join(parameter.choices)
-
-
 # --- zsh --------------------------------------------------------------------------------------------------------------
+
+_ZSH_GROUP = """
+{function}() {{
+  local curcontext=$curcontext state line
+  typeset -A opt_args
+  local -a names
+  names=(
+{names}  )
+  _arguments -C{flags} \\
+    '1: :->name' \\
+    '*:: :->rest' && return
+  case $state in
+    name) _describe command names ;;
+    rest) (( $+functions[{function}_$line[1]] )) && {function}_$line[1] ;;
+  esac
+}}
+"""
+_ZSH_TAIL = """
+if [ "$funcstack[1]" = "_joelclaw" ]; then
+  _joelclaw "$@"
+else
+  compdef _joelclaw joelclaw
+fi
+"""
 
 
 def zsh() -> str:
     """The script for zsh, to be autoloaded as `_joelclaw` or sourced."""
     lines = ["#compdef joelclaw\n", _MADE]
     for group in ("", *GROUPS):
-        lines.extend(_zsh_group(group))
-    for command in _COMMANDS:
-        lines.append(f"\n_joelclaw_{command.path.replace(' ', '_')}() {{\n  _arguments -s")
-        lines.extend(f" \\\n    {spec}" for spec in _zsh_specs(command))
-        lines.append("\n}\n")
-    lines.append(
-        '\nif [ "$funcstack[1]" = "_joelclaw" ]; then\n  _joelclaw "$@"\nelse\n  compdef _joelclaw joelclaw\nfi\n'
-    )
-    return "".join(lines)
-
-
-def _zsh_group(group: str) -> Iterator[str]:
-    function = "_joelclaw" + (f"_{group}" if group else "")
-    flags = (*_EVERYWHERE, *(() if group else (_VERSION,)))
-    yield f"\n{function}() {{\n  local curcontext=$curcontext state line\n  typeset -A opt_args\n"
-    yield "  local -a names\n  names=(\n"
-    for name, about in _children(group):
-        yield f"    {_quoted(name + ':' + about.replace(':', chr(92) + ':'))}\n"
-    yield "  )\n  _arguments -C"
-    yield "".join(f" \\\n    {_zsh_flag(parameter)}" for parameter in flags)
-    yield " \\\n    '1: :->name' \\\n    '*:: :->rest' && return\n  case $state in\n"
-    yield "    name) _describe command names ;;\n"
-    yield f"    rest) (( $+functions[{function}_$line[1]] )) && {function}_$line[1] ;;\n  esac\n}}\n"
-
-
-def _zsh_specs(command: Command) -> Iterator[str]:
-    for parameter in _flags(command):
-        yield _zsh_flag(parameter)
-    for parameter in _positionals(command):
-        lead = "*:" if parameter.many else ":" if parameter.required else "::"
-        yield _quoted(f"{lead}{_zsh_text(parameter.metavar)}:{_zsh_action(parameter)}")
+        function = "_joelclaw" + (f"_{group}" if group else "")
+        names = "".join(
+            f"    {_quoted(name + ':' + about.replace(':', chr(92) + ':'))}\n" for name, about in _children(group)
+        )
+        flags = "".join(f" \\\n    {_zsh_flag(parameter)}" for parameter in _FLAGS[group])
+        lines.append(_ZSH_GROUP.format(function=function, names=names, flags=flags))
+    for path, loose in _LOOSE.items():
+        specs = [_zsh_flag(parameter) for parameter in _FLAGS[path]]
+        for parameter in loose:
+            lead = "*:" if parameter.many else ":" if parameter.required else "::"
+            specs.append(_quoted(f"{lead}{_zsh_text(parameter.metavar)}:{_zsh_action(parameter)}"))
+        lines.append(f"\n_joelclaw_{path.replace(' ', '_')}() {{\n  _arguments -s")
+        lines.append("".join(f" \\\n    {spec}" for spec in specs) + "\n}\n")
+    return "".join([*lines, _ZSH_TAIL])
 
 
 def _zsh_flag(parameter: Parameter) -> str:
@@ -205,17 +202,15 @@ complete -c joelclaw -f
 def fish() -> str:
     """The script for fish 3 and newer."""
     lines = ["# fish completion for joelclaw\n", _MADE, _FISH_HEAD % " ".join(GROUPS)]
-    for group in ("", *GROUPS):
-        for name, about in _children(group):
-            lines.append(f"{_fish_at(group)} -a {name} -d {_fish_quoted(about)}\n")
-        lines.extend(_fish_flag(group, parameter) for parameter in (*_EVERYWHERE, *(() if group else (_VERSION,))))
-    for command in _COMMANDS:
-        lines.extend(_fish_flag(command.path, parameter) for parameter in _flags(command))
-        for parameter in _positionals(command):
+    for path, flags in _FLAGS.items():
+        if path not in _LOOSE:
+            lines += [f"{_fish_at(path)} -a {name} -d {_fish_quoted(about)}\n" for name, about in _children(path)]
+        lines += [_fish_flag(path, parameter) for parameter in flags]
+        for parameter in _LOOSE.get(path, ()):
             if parameter.file:
-                lines.append(f"{_fish_at(command.path)} -F\n")
+                lines.append(f"{_fish_at(path)} -F\n")
             elif parameter.choices:
-                lines.append(f"{_fish_at(command.path)} -a {_fish_quoted(_values(parameter))}\n")
+                lines.append(f"{_fish_at(path)} -a {_fish_quoted(_values(parameter))}\n")
     return "".join(lines)
 
 
