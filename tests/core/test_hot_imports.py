@@ -108,7 +108,6 @@ CALLS: dict[str, tuple[list[str], str | None]] = {
     "checkpoint save from stdin": (["checkpoint", "save", "--stdin"], TURN),
     "checkpoint flush": (["checkpoint", "flush", "--session", "known", "--percent", "85"], None),
     "the job for a task": (["background", "task", "known"], None),
-    "the job for the queries": (["background", "queries", "known"], None),
     "checkpoint show": (["checkpoint", "show", "known"], None),
     "checkpoint list": (["checkpoint", "list"], None),
     "checkpoint clear": (["checkpoint", "clear", "other"], None),
@@ -220,7 +219,8 @@ def test_what_is_switched_off_is_not_imported(lived_in: Path, tmp_path: Path, na
 
 def test_every_hot_command_is_tried() -> None:
     tried = {" ".join(words[:length]) for words, _ in CALLS.values() for length in (1, 2)}
-    assert {command.path for command in COMMANDS if command.hot} <= tried
+    hot = ("hook", "recall", "memory write", "otel emit", "knowledge search", "checkpoint ", "inject ")
+    assert {command.path for command in COMMANDS if command.path.startswith(hot)} <= tried
 
 
 def test_the_guard_notices_an_import(lived_in: Path) -> None:

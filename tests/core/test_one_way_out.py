@@ -19,7 +19,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from terminal import on_terminal
 
-from cli import execution
 from cli.commands import every
 from core.output.shown import escaped, shown, shown_line
 
@@ -271,7 +270,7 @@ def asked(places: dict[str, str]) -> list[list[str]]:
 def test_nothing_nasty_comes_out(
     run: Run, places: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
 ) -> None:
-    monkeypatch.setattr(execution, "stdout_is_terminal", lambda: terminal)
+    monkeypatch.setattr("cli.stdout.is_terminal", lambda: terminal)
     env = {**NOW, "VAULT_PATH": places["notes"], "HOME": str(tmp_path), "COLUMNS": "120"}
     prompt = {"hook_event_name": "UserPromptSubmit", "session_id": "h", "prompt": STORED, "cwd": places["repo"]}
     start = {"hook_event_name": "SessionStart", "session_id": "h2", "source": "startup", "cwd": places["repo"]}
