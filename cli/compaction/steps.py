@@ -24,11 +24,7 @@ _QUOTED = "--instructions only focuses a model's summary; this one quotes the tr
 
 
 class _Session:
-    """The session that is asked about, with our settings and what its client's own say of compactions.
-
-    Raises:
-        Failure: what `session_file.read` says of a file.
-    """
+    """The session that is asked about, with our settings and what its client's own say of compactions."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.options = options
@@ -67,11 +63,7 @@ class _Session:
 
 
 def decide(options: dict[str, Any]) -> Answer:
-    """Whether to compact, and why.
-
-    Raises:
-        Failure: as `_Session` and its `limits`.
-    """
+    """Whether to compact, and why."""
     asked = _Session(options)
     limits = asked.limits()
     made = context.decide(asked.transcript, window=limits.window, reserve=limits.reserve, enabled=asked.is_enabled)
@@ -98,11 +90,7 @@ def decide(options: dict[str, Any]) -> Answer:
 
 
 def prepare(options: dict[str, Any]) -> Answer:
-    """Where a compaction cuts, and what it takes.
-
-    Raises:
-        Failure: as `decide`.
-    """
+    """Where a compaction cuts, and what it takes."""
     asked = _Session(options)
     limits = asked.limits()
     prepared = asked.prepared(limits)
@@ -124,11 +112,7 @@ def prepare(options: dict[str, Any]) -> Answer:
 
 
 def serialize(options: dict[str, Any]) -> Answer:
-    """The conversation, or a part of it, as flat text.
-
-    Raises:
-        Failure: as `decide`.
-    """
+    """The conversation, or a part of it, as flat text."""
     asked = _Session(options)
     part = options["part"]
     entries: Iterable[Entry]
@@ -152,12 +136,7 @@ def serialize(options: dict[str, Any]) -> Answer:
 
 
 def summarize(options: dict[str, Any]) -> Answer:
-    """What a compaction would put in the place of the messages that it drops; of the whole session where it drops none.
-
-    Raises:
-        Failure: as `decide`; TRANSCRIPT_EMPTY; MODEL_NOT_FOUND or MODEL_NOT_CONFIGURED where `--command` names what
-            cannot be run. What else goes wrong with a model is told with a summary without one.
-    """
+    """What a compaction would put in the place of what it drops; the whole session summed up where it drops nothing."""
     asked = _Session(options)
     limits = asked.limits()
     prepared = asked.prepared(limits)
@@ -187,11 +166,7 @@ def summarize(options: dict[str, Any]) -> Answer:
 
 
 def branch(options: dict[str, Any]) -> Answer:
-    """What is left behind on the way from one entry to another.
-
-    Raises:
-        Failure: as `decide`; COMPACTION_INVALID_ARGS without `--to`, ENTRY_UNKNOWN; what the model's command says.
-    """
+    """What is left behind on the way from one entry to another."""
     if not options["to"]:
         raise usage(
             "COMPACTION_INVALID_ARGS", "--to is missing", "give --to ID, the entry that the session goes back to"

@@ -24,11 +24,7 @@ CODE = "SESSION_INVALID_ARGS"
 
 
 def list_(options: dict[str, Any]) -> Answer:
-    """The sessions that are known, the one that did something last first.
-
-    Raises:
-        Failure: SESSION_INVALID_ARGS for a client that there is not; or what the store and the states say.
-    """
+    """The sessions that are known, the one that did something last first."""
     client, hours = options["client"] or "", options["hours"]
     if client and client not in registry.CLIENTS:
         raise usage(CODE, f"there is no client {client[:40]!r}", f"give --client {registry.either(registry.CLIENTS)}")
@@ -48,11 +44,7 @@ def list_(options: dict[str, Any]) -> Answer:
 
 
 def show(options: dict[str, Any]) -> Answer | int:
-    """One session's life; with `--html` as a page. Of a session around of which nothing is kept it is the newest.
-
-    Raises:
-        Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS, PAGE_NOT_WRITTEN, or what the store says.
-    """
+    """One session's life; with `--html` as a page. Of a session around of which nothing is kept it is the newest."""
     given, how = (options["id"] or "").strip(), "given"
     if not given:
         given, how = session_around(), "environment"
@@ -76,11 +68,7 @@ def show(options: dict[str, Any]) -> Answer | int:
 
 
 def report(options: dict[str, Any]) -> Answer | int:
-    """All sessions of the last hours, in figures; with `--html` as a page.
-
-    Raises:
-        Failure: PAGE_NOT_WRITTEN, or what the store says.
-    """
+    """All sessions of the last hours, in figures; with `--html` as a page."""
     found = reports.of_all(_store(), hours=options["hours"], now=clock.now_ms())
     hours = f"{found['hours']:g}"
     if options["html"] or options["to"] is not None:

@@ -33,6 +33,7 @@ _NAME_CHARS = 24
 _TASK_LEAST, _OTHERS = 16, 66
 """Columns of the last task in a list, and of what stands before it beside names."""
 _TEXT_LINES = 4
+_INDENT = " " * 18
 _CHOSEN = {
     "project": "The newest of this folder's project; another: joelclaw session show ID",
     "last": "No session of this folder's project is known: the newest of all; another: joelclaw session show ID",
@@ -221,25 +222,19 @@ def _curve(life: Any) -> Text:
 def _turn(screen: Console, turn: Any, *, full: bool) -> None:
     number = f"#{turn['number']}" if turn["number"] else "before"
     said = turn["prompt"] or ("(prompt not archived)" if turn["number"] else "")
+    failed = f", {turn['failedCalls']} failed" if turn["failedCalls"] else ""
+    counted = (
+        _some(turn["toolCalls"], "call") + failed if turn["toolCalls"] else "",
+        f"{_some(turn['hooks'], 'hook')} {ms(turn['hookMs'])}" if turn["hooks"] else "",
+        duration(turn["seconds"]) if turn["seconds"] else "",
+    )
+    figures = " · ".join(filter(None, counted))
     line = Text.assemble((f"{number:<7}", "bold"), safe(turn["at"][11:19] + "  ", "dim"))
     line.append_text(_gauge(turn["contextPercent"], turn["zone"]))
-    line.append_text(safe(_counted(turn), "dim"))
-    line.append_text(safe(said))
+    line.append_text(safe(f"{figures}  " if figures else "", "dim")).append_text(safe(said))
     _print(screen, line, full)
     for one in turn["moments"]:
         _moment(screen, one, full=full)
-
-
-def _counted(turn: Any) -> str:
-    parts = []
-    if turn["toolCalls"]:
-        failed = f", {turn['failedCalls']} failed" if turn["failedCalls"] else ""
-        parts.append(_some(turn["toolCalls"], "call") + failed)
-    if turn["hooks"]:
-        parts.append(f"{_some(turn['hooks'], 'hook')} {ms(turn['hookMs'])}")
-    if turn["seconds"]:
-        parts.append(duration(turn["seconds"]))
-    return " · ".join(parts) + "  " if parts else ""
 
 
 def _some(number: int, word: str) -> str:
@@ -260,25 +255,21 @@ def _gauge(percent: float | None, zone: str) -> Text:
 
 
 def _moment(screen: Console, one: Any, *, full: bool) -> None:
-    line = Text.assemble(("       ", ""), safe(f"{one['kind']:<11}", _KINDS.get(one["kind"], "")))
-    about = [one["customType"]] if one.get("customType") else []
-    about += [f"{plain(one['tokens'])} tokens"] if one.get("tokens") else []
-    about += [ms(one["ms"])] if one.get("ms") is not None else []
-    line.append_text(safe(one["text"]))
-    if about:
-        line.append_text(safe(f"  ({', '.join(about)})", "dim"))
+    line = Text.assemble(("       ", ""), safe(f"{one['kind']:<11}", _KINDS.get(one["kind"], "")), safe(one["text"]))
+    tokens, took = one.get("tokens"), one.get("ms")
+    about = [one.get("customType"), f"{plain(tokens)} tokens" if tokens else "", "" if took is None else ms(took)]
+    if any(about):
+        line.append_text(safe(f"  ({', '.join(filter(None, about))})", "dim"))
     _print(screen, line, full)
     lines = one.get("content", "").split("\n")[1:]
     shown = lines if full else lines[:_TEXT_LINES]
     for said in shown:
-        _print(screen, safe(" " * 18 + said, "dim"), full)
+        _print(screen, safe(_INDENT + said, "dim"), full)
     if len(lines) > len(shown):
-        screen.print(safe(" " * 18 + f"… {len(lines) - len(shown)} more lines: --full", "dim"))
+        screen.print(safe(f"{_INDENT}… {len(lines) - len(shown)} more lines: --full", "dim"))
     for handed in one.get("memories", ()):
-        style = "green" if handed["outcome"] == "echo" else "dim"
-        text = safe(" " * 18 + f"{handed['outcome']:<7}", style)
-        text.append_text(safe(" ".join(handed["text"].split()) or "forgotten", "dim"))
-        _print(screen, text, full)
+        text = safe(f"{_INDENT}{handed['outcome']:<7}", "green" if handed["outcome"] == "echo" else "dim")
+        _print(screen, text.append_text(safe(" ".join(handed["text"].split()) or "forgotten", "dim")), full)
 
 
 def _quiet(screen: Console, turns: list[Any]) -> None:

@@ -147,17 +147,31 @@ def _on(states: Sequence[SessionState]) -> list[SessionState]:
 
 def compact(session_id: str, config: Config, interrupts: Interrupts, report: Report) -> dict[str, Any] | None:
     """Compact one session; None where its timer is no longer due. Raises nothing: faults become events."""
-    began = time.monotonic()
-    store = SessionStore(config, clock.now_ms())
-    attempt = _Attempt(session_id, config)
+    attempt = _Attempt(session_id)
     try:
-        current, timer = attempt.claim()
-    except NotNow:
+        with files.FileLock(work_lock(session_id, "idle"), 0):
+            current, timer = attempt.claim(config)
+            return _compact(attempt, current, timer, config, interrupts, report)
+    except (NotNow, files.LockTimeout):
         return None
     except Exception as fault:
         error = _error_text(fault)
+        store = SessionStore(config, clock.now_ms())
         _record(store, "failed", schema.blank(session_id, "interactive", 0), {}, error=error)
         return {"sessionId": session_id, "agent": "", "outcome": "failed", "error": error}
+
+
+def _compact(
+    attempt: _Attempt,
+    current: SessionState,
+    timer: IdleTimer,
+    config: Config,
+    interrupts: Interrupts,
+    report: Report,
+) -> dict[str, Any]:
+    began = time.monotonic()
+    store = SessionStore(config, clock.now_ms())
+    session_id = current["sessionId"]
     result: dict[str, Any] = {"sessionId": session_id, "agent": current["agent"], "outcome": "completed"}
     about = {"ratio": timer["ratio"], "scheduledAt": timer["scheduledAt"]}
     ended: Ended | None = None
@@ -200,45 +214,33 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, report: Rep
 
 
 class _Attempt:
-    """One process's claim on one session's timer."""
+    """One process's claim on one session's timer; its lock is held meanwhile, since a command that has ended is no
+    longer alive, and its session not yet done."""
 
-    def __init__(self, session_id: str, config: Config) -> None:
+    def __init__(self, session_id: str) -> None:
         self._session_id = session_id
-        self._config = config
         self._scheduled_at = 0
         self._pids = [os.getpid()]
-        self._lock = files.FileLock(work_lock(session_id, "idle"), 0)
-        """Held until the end: a command that has ended is no longer alive, and its session not yet done."""
 
-    def claim(self) -> tuple[SessionState, IdleTimer]:
+    def claim(self, config: Config) -> tuple[SessionState, IdleTimer]:
         """Mark the session as being compacted by us; returns its state and its timer.
 
         Raises:
             NotNow: it is not due, or another process compacts it.
             Failure: the state cannot be read or written.
         """
-        try:
-            self._lock.__enter__()
-        except files.LockTimeout:
-            raise NotNow from None
-        except OSError as error:
-            raise state_file.failure_of(error) from None
-        try:
-            now = clock.now_ms()
-            with state_file.locked(self._session_id):
-                known, _ = state_file.load(self._session_id)
-                timer = known["idleTimer"] if known is not None else None
-                if known is None or timer is None:
-                    raise NotNow
-                if rules.status(known, now, state_file.is_alive, _longest_ms(self._config)) != rules.DUE:
-                    raise NotNow
-                self._scheduled_at = timer["scheduledAt"]
-                claimed = rules.claim(known, os.getpid(), now)
-                state_file.write(claimed)
-            return claimed, timer
-        except BaseException:
-            self._release()
-            raise
+        now = clock.now_ms()
+        with state_file.locked(self._session_id):
+            known, _ = state_file.load(self._session_id)
+            timer = known["idleTimer"] if known is not None else None
+            if known is None or timer is None:
+                raise NotNow
+            if rules.status(known, now, state_file.is_alive, _longest_ms(config)) != rules.DUE:
+                raise NotNow
+            self._scheduled_at = timer["scheduledAt"]
+            claimed = rules.claim(known, os.getpid(), now)
+            state_file.write(claimed)
+        return claimed, timer
 
     def confirm(self) -> None:
         """Check the claim again, just before the command is started.
@@ -247,9 +249,8 @@ class _Attempt:
             NotNow: a message has come.
         """
         known = state_file.peek(self._session_id)
-        if known is None or not rules.is_claimed(known, os.getpid(), self._scheduled_at):
-            raise NotNow
-        if rules.is_running(known, clock.now_ms()):
+        is_ours = known is not None and rules.is_claimed(known, os.getpid(), self._scheduled_at)
+        if known is None or not is_ours or rules.is_running(known, clock.now_ms()):
             raise NotNow
 
     def hand_over(self, pid: int) -> None:
@@ -287,13 +288,8 @@ class _Attempt:
                     state_file.write(after)
         except (Failure, OSError):
             return False  # the mark does not count once its process is gone
-        finally:
-            self._release()
         came = known["lastMessageAt"], known["turnBeganAt"]
         return any(at is not None and at > self._scheduled_at for at in came)
-
-    def _release(self) -> None:
-        self._lock.__exit__(None, None, None)
 
 
 def _command(current: SessionState, timer: IdleTimer, config: Config) -> tuple[list[str], str]:
