@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import Any
 
 from cli.answer import Answer, quoted, step
 from core import clock, config
@@ -12,9 +13,6 @@ from memory.sessions import extraction, transcript
 from memory.sessions import search as finding
 from otel.event import host
 from session.state import state_file
-
-if TYPE_CHECKING:
-    from memory.sessions.transcript import Transcript
 
 _CODE = "SESSIONS_INVALID_ARGS"
 
@@ -28,25 +26,17 @@ def search(options: dict[str, Any]) -> Answer:
     query, source = options["query"], options["source"]
     here = host()
     machine = options["machine"] or here
-    try:
-        db = sqlite.open_reading()
+    db = sqlite.open_reading()
+    found: dict[str, Any] = {"found": 0, "searched": 0, "hits": []}
+    if db is not None:
         found = finding.search(
-            db,
-            query,
-            limit=options["limit"],
-            client=options["runtime"],
-            machine=here,
-            now=clock.now_ms(),
-            vectors=db is not None and sqlite.load_vectors(db),
+            db, query, limit=options["limit"], client=options["runtime"], machine=here, now=clock.now_ms(),
             config=config.load(),
-        )
-        hits = found["hits"]
-        if options["extract"]:
-            for hit in hits:
-                read = transcript.read(db, hit["sessionId"], identity=state_file.identity)
-                hit["extraction"] = extraction.extract(read, query)
-    except sqlite.StoreError as error:
-        raise sqlite.as_failure(error) from None
+        )  # fmt: skip
+    hits = found["hits"]
+    for hit in hits if options["extract"] else ():
+        read = transcript.read(db, hit["sessionId"], identity=state_file.identity)
+        hit["extraction"] = extraction.extract(read, query)
     result: dict[str, Any] = {
         "query": query,
         "source": source,
@@ -101,8 +91,6 @@ def inspect(options: dict[str, Any]) -> Answer:
         Failure: SESSIONS_INVALID_ARGS for a pattern that is none, SESSION_NOT_FOUND, SESSION_AMBIGUOUS, or what the
             store says.
     """
-    import re
-
     if not options["around"]:
         raise usage(_CODE, "--around is not given", "give the words to look for: --around 'retry queue'")
     try:
@@ -111,13 +99,10 @@ def inspect(options: dict[str, Any]) -> Answer:
         fix = "put a \\ before signs such as ( [ * ?"
         raise usage(_CODE, f"--around is no regular expression: {error}", fix) from None
     read = _read(options["session"])
-    result = extraction.inspect(read, pattern, options["before"], options["after"])
+    result = transcript.inspect(read, pattern, options["before"], options["after"])
     again = f"joelclaw sessions extract {quoted(read.session)} --query {quoted(options['around'])}"
     return Answer(result, [step(again, "what the session holds about it")])
 
 
-def _read(given: str) -> Transcript:
-    try:
-        return transcript.read(sqlite.open_reading(), given, identity=state_file.identity)
-    except sqlite.StoreError as error:
-        raise sqlite.as_failure(error) from None
+def _read(given: str) -> transcript.Transcript:
+    return transcript.read(sqlite.open_reading(), given, identity=state_file.identity)

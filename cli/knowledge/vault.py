@@ -49,12 +49,12 @@ def search(options: dict[str, Any]) -> Answer:
     report = notes.by_words(root, query, limit=limit, seconds=reference.SLOWEST_S)
     result |= {
         "mode": "text",
-        **asdict(report),
+        **report,
         "limit": limit,
-        "total_matches": report.found,
-        "matches": [{"path": one["path"], "line": one["line"], "context": one["snippet"]} for one in report.hits],
+        "total_matches": report["found"],
+        "matches": [{"path": one["path"], "line": one["line"], "context": one["snippet"]} for one in report["hits"]],
     }
-    steps = _read_first(report.hits)
+    steps = _read_first(report["hits"])
     if options["semantic"]:
         result["fallback"] = {"from": "semantic", "to": "text", "reason": "the vault was never synced"}
         steps.append(step(f"joelclaw knowledge sync {root}", "take the vault in, to search it by meaning"))

@@ -13,16 +13,15 @@ from typing import NamedTuple
 
 from core import files, json_text
 
-_VERSION = 1
+_VERSION = 2
 """Of what is made of a file: with another one every file is read again."""
 _RACY_MS = 2_000
 
 
 class Entry(NamedTuple):
-    """A file at its last sync: its stamp, a hash of its bytes, its number of sections in recall, and why it was cut."""
+    """A file at its last sync: its stamp, its number of sections in recall, and why it was cut."""
 
     stamp: str
-    hash: str
     live: int
     note: str = ""
 
@@ -55,8 +54,8 @@ def load() -> SyncedFiles:
             kept = json_text.loads(handle.read())
         state = SyncedFiles([str(folder) for folder in kept["folders"]])
         if kept["version"] == _VERSION:
-            for name, (stamped, hashed, live, note) in kept["files"].items():
-                state.entries[name] = Entry(str(stamped), str(hashed), int(live), str(note))
+            for name, (stamped, live, note) in kept["files"].items():
+                state.entries[name] = Entry(str(stamped), int(live), str(note))
         return state
     except OSError:
         return SyncedFiles()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
@@ -232,10 +231,11 @@ class _Run:
         stamp = folder_state.stamp(status, self.now)
         rows = self.stored_rows.get(name, [])
         before = self.state.entries.get(name)
-        if before and before.live != len(rows):
-            before = None
-        if before and stamp and before.stamp == stamp:
-            self._count_unchanged(path, before)
+        if before and stamp and before.stamp == stamp and before.live == len(rows):
+            self.report.count("unchanged", before.live)
+            self.report.count("sections", before.live)
+            if before.note:
+                self.report.skip(path, before.note)
             return
         try:
             data, more = markdown_files.read(path)
@@ -244,11 +244,6 @@ class _Run:
             self.report.count("sections", len(rows))
             return
         self.report.count("read")
-        hashed = blake2b(data, digest_size=16).hexdigest()
-        if before and before.hash == hashed:
-            self._count_unchanged(path, before)
-            self.state.entries[name] = before._replace(stamp=stamp)
-            return
         note = ""
         if more:
             data = data[: data.rfind(b"\n") + 1 or len(data)]
@@ -260,13 +255,7 @@ class _Run:
             self.report.skip(path, note)
         live = self._store(self._documents_of(text or "", name, path, status), rows)
         self.report.count("sections", live)
-        self.state.entries[name] = Entry(stamp, hashed, live, note)
-
-    def _count_unchanged(self, path: str, entry: Entry) -> None:
-        self.report.count("unchanged", entry.live)
-        self.report.count("sections", entry.live)
-        if entry.note:
-            self.report.skip(path, entry.note)
+        self.state.entries[name] = Entry(stamp, live, note)
 
     def _documents_of(self, text: str, name: str, path: str, status: os.stat_result) -> list[Document]:
         """The documents of a file. Redacted whole, since half a secret is not known as one."""

@@ -17,7 +17,6 @@ BEFORE, AFTER = 4, 10
 HEAD = 80
 """Lines that are looked at where none matches."""
 _MOST_FILES = 80
-_MOST_MATCHES = 8
 _PARTS: tuple[tuple[str, int, re.Pattern[str]], ...] = (
     ("decisions", 12, re.compile(r"\b(we (?:will|chose)|decid\w+|decision|chosen|agreed|instead|rather than|because"
                                  r"|root cause|trade-?off|adr)\b", re.I)),
@@ -59,9 +58,9 @@ def extract(session: Transcript, query: str) -> dict[str, Any]:
     for at, line in enumerate(session.lines):
         if query and matches(line.text, query):
             near.update(range(max(0, at - BEFORE), min(len(session.lines), at + AFTER + 1)))
-    chosen = [session.lines[at] for at in sorted(near)] or list(session.lines[:HEAD])
+    chosen = [session.lines[at] for at in sorted(near)] or session.lines[:HEAD]
     made: dict[str, Any] = {
-        **session.about(),
+        **session.about,
         "query": query,
         "matched": bool(near),
         "lineCount": len(session.lines),
@@ -74,24 +73,7 @@ def extract(session: Transcript, query: str) -> dict[str, Any]:
         if key == "decisions":
             made["commandsRun"] = _shown([line for line in chosen if line.command], 16)
             made["filesTouched"] = _files(chosen)
-    return {**made, "redacted": session.redacted}
-
-
-def inspect(session: Transcript, pattern: re.Pattern[str], before: int, after: int) -> dict[str, Any]:
-    """The first eight lines that a pattern is found in, each with the lines around it."""
-    found: list[dict[str, Any]] = []
-    for at, line in enumerate(session.lines):
-        if len(found) == _MOST_MATCHES:
-            break
-        if pattern.search(line.text):
-            around = session.lines[max(0, at - before) : at + after + 1]
-            found.append({
-                "matchLine": line.number,
-                "startLine": around[0].number,
-                "endLine": around[-1].number,
-                "entries": [one.shown() for one in around],
-            })  # fmt: skip
-    return {**session.about(), "around": pattern.pattern, "matches": found, "redacted": session.redacted}
+    return {**made, "redacted": session.redacted()}
 
 
 def markdown(extraction: dict[str, Any]) -> str:

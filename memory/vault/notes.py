@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from core import clock, config, words
@@ -132,24 +132,12 @@ def by_meaning(
         raise sections.search_failed(sqlite.as_failure(error)) from None
 
 
-@dataclass
-class Searched:
-    """Notes with the words, best first; `complete` is False where time ran out before all were read.
+def by_words(vault: str, query: str, *, limit: int, seconds: float) -> dict[str, Any]:
+    """The notes that hold the words of a query, whatever their case: `hits`, best first, and how many were `found`.
 
-    Of a hit, `line` is the first (from 1) that holds most of the words, 0 where only the name has them.
-    """
-
-    found: int = 0
-    hits: list[dict[str, Any]] = field(default_factory=list)
-    files: int = 0
-    complete: bool = True
-    skipped: list[dict[str, str]] = field(default_factory=list)
-
-
-def by_words(vault: str, query: str, *, limit: int, seconds: float) -> Searched:
-    """The notes that hold the words of a query, whatever their case.
-
-    A word counts wherever it stands, also inside another. Notes with less than half of the words are left out.
+    A word counts wherever it stands, also inside another. Notes with less than half of the words are left out. Of a
+    hit, `line` is the first (from 1) that holds most of the words, 0 where only the name has them. `complete` is False
+    where time ran out before all `files` were read.
 
     Args:
         seconds: after which no further note is read.
@@ -158,22 +146,22 @@ def by_words(vault: str, query: str, *, limit: int, seconds: float) -> Searched:
     asked = [word for word in words.split(query) if word not in words.STOP_WORDS] or words.split(query)
     wanted = list(dict.fromkeys(asked))[:_MOST_WORDS]
     listed = markdown_files.below(vault, until=until)
-    skipped = [{"path": path, "reason": reason} for path, reason in listed.problems[:_MOST_SKIPPED]]
-    report = Searched(complete=listed.complete, skipped=skipped)
-    hits = []
+    hits: list[dict[str, Any]] = []
+    files = 0
     for path in listed.files if wanted else ():
         if time.monotonic() > until:
-            report.complete = False
+            listed.complete = False
             break
-        report.files += 1
+        files += 1
         if hit := _hit(vault, path, markdown_files.text_of(path) or "", wanted):
             hits.append(hit)
     hits.sort(key=lambda hit: (-hit["score"], hit["path"]))
-    report.found = len(hits)
-    report.hits = hits[:limit]
-    for hit in report.hits:  # only those that are shown
+    for hit in hits[:limit]:  # only those that are shown
         hit["snippet"] = sections.snippet(hit["snippet"], query)
-    return report
+    skipped = [{"path": path, "reason": reason} for path, reason in listed.problems[:_MOST_SKIPPED]]
+    return {
+        "found": len(hits), "hits": hits[:limit], "files": files, "complete": listed.complete, "skipped": skipped,
+    }  # fmt: skip
 
 
 def _hit(vault: str, path: str, text: str, wanted: list[str]) -> dict[str, Any] | None:
