@@ -7,12 +7,7 @@ from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 _CODE = "SESSIONS_INVALID_ARGS"
 _WHICH = P(
-    "session",
-    (),
-    "its id, the beginning of one, or its client's file",
-    required=True,
-    metavar="SESSION",
-    file=True,
+    "session", (), "its id, the beginning of one, or its client's file", required=True, metavar="SESSION", file=True
 )
 
 COMMANDS: tuple[Command, ...] = (

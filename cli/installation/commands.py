@@ -8,14 +8,7 @@ from clients import registry
 
 _AGENTS = tuple(registry.CLIENTS)
 _INTO = (
-    P(
-        "agent",
-        (),
-        f"{', '.join(_AGENTS)}; several may be named",
-        many=True,
-        choices=_AGENTS,
-        metavar="AGENT",
-    ),
+    P("agent", (), f"{', '.join(_AGENTS)}; several may be named", many=True, choices=_AGENTS, metavar="AGENT"),
     P("all", ("--all",), "every agent that is found here", kind="flag"),
     P("project", ("--project",), "for the project in this folder instead of the user", kind="flag"),
     P("dry_run", ("--dry-run",), "show what would change, and change nothing", kind="flag"),
