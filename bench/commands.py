@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from cli.commands import GROUPS, every
+from cli.reference import GROUPS, every
 
 PYTHON = sys.executable
 JOELCLAW = str(Path(sys.executable).parent / "joelclaw")

@@ -19,7 +19,7 @@ from rich.markup import escape
 from typer.main import get_command
 
 from cli import commands, complaints, execution, reference, usage_errors
-from cli.commands import GROUPS
+from cli.reference import GROUPS
 from cli.stdout import is_terminal, write_out
 from core.errors import Failure
 
@@ -122,7 +122,7 @@ def make_app(*, rich: bool) -> typer.Typer:
     app.callback()(_root)
     groups = {name: typer.Typer(help=about, **style) for name, about in GROUPS.items()}
     added: set[str] = set()
-    for command in commands.every():
+    for command in reference.every():
         group, _, name = command.path.rpartition(" ")
         if group and group not in added:
             added.add(group)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cli import commands
 from cli.answer import print_envelope, runnable, step
+from cli.reference import GROUPS
 from cli.stdout import StdoutFullError, tell
 from core import clock, files
 from core import envelope as envelopes
@@ -18,7 +19,7 @@ def report(name: str, error: Exception, *, as_json: bool) -> int:
     failure = error if isinstance(error, Failure) else unknown(error)
     if as_json:
         path = name.removeprefix("joelclaw ")
-        help_for = name if commands.named(path) or path in commands.GROUPS else "joelclaw"
+        help_for = name if commands.named(path) or path in GROUPS else "joelclaw"
         print_envelope(envelopes.failed(name, failure, [step(f"{help_for} --help", "what this command takes")]))
     else:
         tell(shown(f"{name}: {failure.message}\n  {runnable(failure.fix)}\n"))

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from cli.answer import print_envelope, step
-from cli.commands import GROUPS, every
+from cli.commands import FOLDERS, declared
 from core import VERSION as OWN_VERSION
 from core import envelope
 from core.store.sqlite import apsw
@@ -15,7 +15,25 @@ from core.store.sqlite import apsw
 if TYPE_CHECKING:
     from cli.parameter import Command, Parameter
 
+GROUPS = {
+    "sessions": "Archived sessions, searched and read.",
+    "memory": "Write, find, move and forget memories.",
+    "knowledge": "Folders of markdown, kept in step and searched.",
+    "vault": "Notes of one folder, read by name or by meaning.",
+    "otel": "What happened: emit, search and follow events.",
+    "session": "What became of sessions: a list, and one session's life on a screen or a page.",
+    "store": "The local file kept small, and a Typesense cluster beside it: prepare it, fill it, compare.",
+    "checkpoint": "What one session is doing, kept while its context fills.",
+    "inject": "Short texts to hand to an agent.",
+    "idle": "Compact sessions while nobody talks to them.",
+    "compaction": "What a compaction should do: decide, prepare, serialize, summarize.",
+}
 VERSION = "Show the versions of joelclaw, Python and SQLite."
+
+
+def every() -> tuple[Command, ...]:
+    """All commands, in the order of the help."""
+    return tuple(command for word in FOLDERS for command in declared(word) if command.path.partition(" ")[0] == word)
 
 
 def versions() -> str:

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from cli import commands
-from cli.commands import GROUPS
+from cli.reference import GROUPS, every
 from core.errors import Failure, usage
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def failure(words: Sequence[str], message: str, *, extra: bool, strange: bool) -
     if wanted:
         typed = " ".join(words[: 1 + bool(path)])
         return usage("USAGE", f"there is no command {_shown(typed)!r}", f"did you mean `joelclaw {wanted}`?")
-    inside = [one.path for one in commands.every() if not path or one.path.startswith(path + " ")]
+    inside = [one.path for one in every() if not path or one.path.startswith(path + " ")]
     return usage("USAGE", message, f"use one of: {', '.join(inside)}")
 
 
@@ -174,12 +174,12 @@ def _path_meant(words: Sequence[str], group: str) -> str:
     typed = [word for word in words[:2] if not word.startswith("-")]
     if not typed or (group and len(typed) == 1):
         return ""
-    every = [command.path for command in commands.every()]
-    inside = [name for name in (*every, *GROUPS) if not group or name.startswith(group + " ")]
+    paths = [command.path for command in every()]
+    inside = [name for name in (*paths, *GROUPS) if not group or name.startswith(group + " ")]
     for text in (" ".join(typed), typed[0]):
         near = get_close_matches(text, inside, 1, 0.7)
         if near:
             return near[0]
-    by_last = {path.split()[-1]: path for path in every}
+    by_last = {path.split()[-1]: path for path in paths}
     near = get_close_matches(typed[-1] if group else typed[0], list(by_last), 1, 0.75)
     return by_last[near[0]] if near else ""

@@ -12,8 +12,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer, step
-from cli.commands import GROUPS, every
 from cli.parameter import Parameter
+from cli.reference import GROUPS, every
 from core.errors import Failure, usage
 
 if TYPE_CHECKING:

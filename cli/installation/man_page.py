@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from cli import reference
-from cli.commands import GROUPS, every
+from cli.reference import GROUPS, every
 from core import VERSION
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import PATIENCE_S, ROOT, Run
 
-from cli.commands import GROUPS, every
 from cli.installation import completion
+from cli.reference import GROUPS, every
 
 COMMANDS = every()
 FOLDER = ROOT / "completions"

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from cli import front
 from cli.app import parse_with_typer
-from cli.commands import every
 from cli.main import take_json_flag
 from cli.parameter import Command, Parameter
+from cli.reference import every
 from core.errors import USAGE, Failure
 
 COMMANDS = every()

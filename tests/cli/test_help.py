@@ -14,7 +14,7 @@ from conftest import ROOT, Run
 from terminal import on_terminal, without_style
 
 from cli.app import run_app
-from cli.commands import GROUPS, every
+from cli.reference import GROUPS, every
 
 COMMANDS = every()
 

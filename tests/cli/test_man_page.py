@@ -10,8 +10,8 @@ from conftest import PATIENCE_S, ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.commands import every
 from cli.installation import man_page
+from cli.reference import every
 
 PAGE = ROOT / "completions" / man_page.FILE
 

@@ -12,7 +12,7 @@ from terminal import on_terminal, without_style
 
 from cli import main
 from cli.app import run_app
-from cli.commands import every
+from cli.reference import every
 
 COMMANDS = every()
 WRONG = [

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import PATIENCE_S, ROOT, clean_environment
 
-from cli.commands import every
+from cli.reference import every
 
 COMMANDS = every()
 

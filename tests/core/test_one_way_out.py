@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from terminal import on_terminal
 
-from cli.commands import every
+from cli.reference import every
 from core.output.shown import escaped, shown, shown_line
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
