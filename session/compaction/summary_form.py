@@ -27,48 +27,25 @@ TURN = "**Turn Context (split turn):**"
 NOTHING = "(none)"
 _EMPTY = ("", NOTHING, "none", "n/a", "nothing")
 _LEAST_SECTIONS = 2
-# What models, and the clients' own compactions, call the sections.
-_NAMES = {
-    GOAL: ("goal", "goals", "objective", "original request", "primary request and intent"),
-    CONSTRAINTS: (
-        "constraints and preferences",
-        "constraints",
-        "preferences",
-        "requirements",
-        "all user messages",
-    ),
-    PROGRESS: ("progress", "early progress"),
-    DONE: ("done", "completed"),
-    IN_PROGRESS: ("in progress", "current work", "current state"),
-    BLOCKED: ("blocked", "blockers"),
-    DECISIONS: ("key decisions", "decisions"),
-    NEXT: ("next steps", "next step", "optional next step", "pending tasks", "remaining work"),
-    CONTEXT: (
-        "critical context",
-        "context",
-        "errors and fixes",
-        "problem solving",
-        "key technical concepts",
-        "files and code sections",
-    ),
+# What models call the sections besides.
+_ALIASES = {
+    **{name.lower().replace("&", "and"): name for name in SECTIONS},
+    **dict.fromkeys(("goals", "objective"), GOAL),
+    **dict.fromkeys(("constraints", "preferences", "requirements"), CONSTRAINTS),
+    **dict.fromkeys(("completed",), DONE),
+    **dict.fromkeys(("current work", "current state"), IN_PROGRESS),
+    **dict.fromkeys(("blockers",), BLOCKED),
+    **dict.fromkeys(("decisions",), DECISIONS),
+    **dict.fromkeys(("next step", "pending tasks", "remaining work"), NEXT),
+    **dict.fromkeys(("context",), CONTEXT),
 }
-_ALIASES = {name: section for section, names in _NAMES.items() for name in names}
 _HEADING = re.compile(r" {0,3}#{1,6}\s")
-_BOLD = re.compile(r" {0,3}(?:\d{1,2}[.)] +)?\*\*([^*]{3,60})\*\*:?\s*(.*)$")
-_PLAIN = re.compile(r" {0,3}(?:\d{1,2}[.)] +)?([A-Za-z][A-Za-z &]{2,40}):\s*$")
 _FENCE = re.compile(r"(`{3,}|~{3,})\s*([\w-]*)$")
 _WRAPPERS = ("", "markdown", "md", "text", "txt")
 _HIDDEN = re.compile(r"\s*<(analysis|think|thinking)>.*?</\1>", re.IGNORECASE | re.DOTALL)
 """What a model says to itself before it answers."""
 _FILES = re.compile(r"<(/?)(read-files|modified-files)>", re.IGNORECASE)
 _BULLET = re.compile(r"(?:[-*+•]\s+(?:\[[ xX~-]\]\s+)?|\d{1,3}[.)]\s+(?:\[[ xX]\]\s+)?)")
-# What Claude Code 2.1 and Codex 0.169 put around a summary: its first words, its end, and what comes behind the text.
-_CLAUDE = (
-    "This session is being continued from a previous conversation",
-    "\nSummary:\n",
-    "\nIf you need specific details from before compaction",
-)
-_CODEX = "Another language model started to solve this problem"
 
 
 def parse(text: str) -> dict[str, str]:
@@ -127,14 +104,8 @@ def files(read: Sequence[str], modified: Sequence[str]) -> str:
 
 
 def body(summary: str) -> str:
-    """The text of a summary without its lists of files and what Claude Code and Codex put around it."""
-    text = summary.replace("\r\n", "\n")
-    if text.lstrip().startswith(_CLAUDE[0]):
-        text = text.partition(_CLAUDE[1])[2] or text
-        text = text.partition(_CLAUDE[2])[0]
-    elif text.lstrip().startswith(_CODEX):
-        text = text.partition("\n")[2] or text
-    return "\n".join(line for line, _ in _lines(text)).strip()
+    """The text of a summary without its lists of files."""
+    return "\n".join(line for line, _ in _lines(summary)).strip()
 
 
 def items(body: str) -> list[str]:
@@ -206,15 +177,12 @@ def _closed(body: str) -> str:
 
 def _heading(line: str) -> tuple[str, str]:
     """The section that a line opens, "" for none, and what it says besides; other headings become bold text."""
-    if mark := _HEADING.match(line):
-        words = line[mark.end() :].strip().rstrip("#").rstrip()
-        head, _, rest = words.partition(":")
-        if _section(words):
-            return _section(words), ""
-        return (_section(head), rest.strip(" *")) if _section(head) else ("", f"**{words.strip('*')}**")
-    bold = _BOLD.match(line) or _PLAIN.match(line)
-    name = _section(bold[1]) if bold else ""
-    return (name, bold[2].strip() if bold.re is _BOLD else "") if bold and name else ("", line)
+    mark = _HEADING.match(line)
+    if mark is None:
+        return "", line
+    words = line[mark.end() :].strip().rstrip("#").rstrip()
+    head, _, rest = words.partition(":")
+    return (_section(head), rest.strip(" *")) if _section(head) else ("", f"**{words.strip('*')}**")
 
 
 def _section(words: str) -> str:

@@ -52,13 +52,11 @@ def test_a_reply_in_the_form_comes_back_as_it_is() -> None:
         "```md\n" + GOOD,
         "# Session summary\n\n" + GOOD,
         GOOD.replace("## ", "# ").replace("### ", "#### "),
-        GOOD.replace("### ", "**").replace("Done\n", "Done**\n").replace("Progress\n-", "Progress**\n-")
-        .replace("Blocked\n", "Blocked:**\n"),
         GOOD.replace("## Constraints & Preferences", "## Constraints and preferences:"),
         GOOD.replace("## Goal\nImport", "## Goal: Import"),
         GOOD.replace("\n", "\r\n"),
     ],
-    ids=["fenced", "introduced", "analysis", "think", "cut", "title", "levels", "bold", "spelling", "inline", "crlf"],
+    ids=["fenced", "introduced", "analysis", "think", "cut", "title", "levels", "spelling", "inline", "crlf"],
 )  # fmt: skip
 def test_other_ways_to_write_it_mean_the_same(reply: str) -> None:
     found = form.parse(reply)
@@ -105,8 +103,8 @@ def test_what_is_no_summary(reply: str) -> None:
 @pytest.mark.parametrize(
     ("line", "section"),
     [
-        *(("   ### Goal ##", form.GOAL), ("## 2. Goal: **x**", form.GOAL), ("**Goal:** x", form.GOAL)),
-        *(("1. **Goal**: x ", form.GOAL), ("12) Next steps: ", form.NEXT), ("##Goal", ""), ("    ## Goal", "")),
+        *(("   ### Goal ##", form.GOAL), ("## 2. Goal: **x**", form.GOAL), ("**Goal:** x", "")),
+        *(("12) Next steps: ", ""), ("##Goal", ""), ("    ## Goal", "")),
         *(("**Other:** x", ""), ("Goal: x", ""), ("Goal", "")),
     ],
 )
@@ -145,17 +143,6 @@ def test_missing_sections_are_named_and_shown_as_none() -> None:
 def test_both_summaries_of_a_split_turn_are_read() -> None:
     found = form.parse("## Goal\nfirst\n\n## Next Steps\n1. a\n\n---\n\n" + form.TURN + "\n\n## Goal\nsecond")
     assert found == {form.GOAL: "first\n\nsecond", form.NEXT: "1. a"}
-
-
-def test_what_clients_put_around_a_summary_is_taken_off() -> None:
-    claude = (
-        "This session is being continued from a previous conversation that ran out of context. The summary below covers"
-        " it.\n\nSummary:\n1. Primary Request and Intent:\n   fix it\n\n2. Pending Tasks:\n   - the rest\n\n"
-        "If you need specific details from before compaction, read the transcript."
-    )
-    assert form.parse(form.body(claude)) == {form.GOAL: "fix it", form.NEXT: "- the rest"}
-    codex = "Another language model started to solve this problem and …:\nWhat was done."
-    assert form.body(codex) == "What was done."
 
 
 def test_the_lists_of_files() -> None:
