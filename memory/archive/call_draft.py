@@ -92,7 +92,8 @@ def error_line(output: str) -> str:
 
     Of a traceback of Python it is the one behind the frames.
     """
-    lines = [line for line in output.splitlines() if line.strip() and not line.lower().startswith(_CODES)]
+    every = [line for line in output.splitlines() if line.strip()]
+    lines = [line for line in every if not line.lower().startswith(_CODES)]
     marked: list[str] = []
     for number, line in enumerate(lines):
         if line.startswith("Traceback (most recent"):
@@ -102,7 +103,7 @@ def error_line(output: str) -> str:
             if len(marked) == _MOST_ERRORS:
                 break
     named = (line for line in marked if names_in(line)[0])
-    return next(named, next(iter((*marked, *lines)), "")).strip()[:ERROR_CHARS]
+    return next(named, next(iter((*marked, *lines, *every)), "")).strip()[:ERROR_CHARS]
 
 
 def passage_of(text: str, found: Sequence[tuple[int, str]], *, failed: bool) -> str:
