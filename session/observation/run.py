@@ -8,9 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections import Counter
-from contextlib import contextmanager
-from functools import partial
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from clients import registry
@@ -18,9 +16,10 @@ from core import clock, files
 from core.errors import Failure
 from core.process import background_process, model_command
 from core.store import sqlite
+from core.store.sessions import observed
 from memory.archive import transcript_files
 from memory.archive.known_files import File
-from memory.observe import observer
+from memory.observe.observer import Observer, Report
 from otel import log
 from otel.event import new_event
 from session.context import work_lock
@@ -29,7 +28,7 @@ from session.observation.waiting import session_name
 from session.state import state_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     import apsw
 
@@ -61,7 +60,7 @@ def observe_in_background(config: Config, session: str, words: list[str]) -> Non
     Raises:
         Failure: OBSERVE_FAILED.
     """
-    if not background_process.begin(_lock(session), words, waiting.seconds(config)):
+    if not background_process.begin(work_lock(session, waiting.LOCK), words, waiting.seconds(config)):
         raise Failure("OBSERVE_FAILED", "no process of its own could be started", "run it without --detach")
 
 
@@ -73,13 +72,29 @@ def observe(config: Config, model: Model, session: str, transcript: str, *, lock
         locked: whether the process that started this one holds the session's lock for it.
 
     Raises:
-        Failure: OBSERVE_BUSY, TRANSCRIPT_UNREADABLE, SESSION_NOT_FOUND, or as `memory.observe.observer.observe`. Ranges
-            that were stored before stay.
+        Failure: OBSERVE_BUSY, TRANSCRIPT_UNREADABLE, SESSION_NOT_FOUND, or as `Observer.run`. Ranges that were stored
+            before stay.
     """
-    archive = partial(_archive, transcript) if transcript else None
-    if locked:
-        return _observe(config, model, session, archive, _BY_HAND)
-    with _lock_held(session):
+
+    def archive(db: apsw.Connection, vectors: bool) -> dict[str, Any]:
+        if not transcript:
+            return {}
+        archived = transcript_files.ingest_all(
+            db, [File(transcript)], identity=state_file.identity, now=clock.now_ms(), vectors=vectors
+        )
+        if archived.skipped:
+            raise _not_a_transcript(transcript, archived.skipped[0]["reason"])
+        return {"episodes": {"added": archived.added, "updated": archived.updated}, "badLines": archived.bad_lines}
+
+    with ExitStack() as stack:
+        try:
+            if not locked:
+                stack.enter_context(files.FileLock(work_lock(session, waiting.LOCK), 0))
+        except files.LockTimeout:
+            fix = "wait for it; what it leaves, the next run takes"
+            raise Failure("OBSERVE_BUSY", "another process observes this session", fix) from None
+        except OSError as error:
+            raise state_file.failure_of(error) from None
         return _observe(config, model, session, archive, _BY_HAND)
 
 
@@ -101,8 +116,18 @@ def observe_waiting(config: Config, *, alone: bool) -> dict[str, Any]:
         return {"session": None}
     if alone:
         signal.alarm(waiting.seconds(config))
+
+    def archive(db: apsw.Connection, vectors: bool) -> dict[str, Any]:
+        """What the hook had no time for, or found the store busy; as it would have done it."""
+        if found.transcript and os.path.isfile(found.transcript):
+            transcript_files.ingest_all(
+                db, [File(found.transcript)], agent=found.agent, identity=lambda _: found.name, now=clock.now_ms(),
+                vectors=vectors,
+            )  # fmt: skip
+        return {}
+
     try:
-        return _observe(config, model, found.name, partial(_archive_rest, found), found.trigger)
+        return _observe(config, model, found.name, archive, found.trigger)
     finally:
         found.done()
         background_process.free()
@@ -110,141 +135,70 @@ def observe_waiting(config: Config, *, alone: bool) -> dict[str, Any]:
             waiting.begin(config)
 
 
-def _observe(config: Config, model: Model, session: str, archive: Archive | None, trigger: str) -> dict[str, Any]:
-    record_event = _event_recorder(config, session, trigger)
-    report = observer.Report()
-    try:
-        archived = _run(config, model, session, archive, report, record_event)
-    except Failure as failure:
-        record_event("memory.observe.failed", _counts(report), f"{failure.code}: {failure.message}")
-        if report.ranges:
-            count = len(report.ranges)
-            failure.message += f" ({count} range{'s' * (count > 1)} of turns before it stored)"
-        raise
-    except BaseException as error:
-        record_event("memory.observe.failed", _counts(report), type(error).__name__)
-        raise
-    counts = _counts(report)
-    unchanged = not (report.turns or report.passed_turns or report.left_turns)
-    record_event("memory.observe.unchanged" if unchanged else "memory.observe.completed", counts, "")
-    return {"session": session, "unchanged": unchanged, **counts, "ranges": report.ranges, **archived}
+def _observe(config: Config, model: Model, session: str, archive: Archive, trigger: str) -> dict[str, Any]:
+    """Archive and observe; what came of it, which is an event, too."""
+    began, report = time.monotonic(), Report()
 
-
-def _run(
-    config: Config,
-    model: Model,
-    session: str,
-    archive: Archive | None,
-    report: observer.Report,
-    record_event: Callable[[str, dict[str, Any], str], None],
-) -> dict[str, Any]:
-    """Archive and observe; returns what was archived, by the names of its keys in the result."""
-    busy_ms = config.whole("store.busy_ms")
-    db = sqlite.open_writing(busy_ms=busy_ms, durable=False)
-    vectors = sqlite.load_vectors(db)
-    archived = archive(db, vectors) if archive is not None else {}
-    sqlite.be_durable(db, True, busy_ms=busy_ms)  # what the model was paid for stays
-    if archive is None and not observer.has_episodes(db, session):
-        raise Failure(
-            "SESSION_NOT_FOUND",
-            f"no turns of a session {session[:80]!r} are archived",
-            "name its transcript, or take it in with joelclaw memory archive",
-        )
-    observer.observe(
-        db,
-        session,
-        model,
-        observer.Budget(config.whole("observe.max_tokens"), config.whole("observe.seconds")),
-        vectors=vectors,
-        most_bytes=config.whole("model.max_prompt_bytes"),
-        begin=lambda turns, tokens: record_event("memory.observe.started", {"turns": turns, "tokens": tokens}, ""),
-        report=report,
-    )
-    return archived
-
-
-def _archive(transcript: str, db: apsw.Connection, vectors: bool) -> dict[str, Any]:
-    archived = transcript_files.ingest_all(
-        db, [File(transcript)], identity=state_file.identity, now=clock.now_ms(), vectors=vectors
-    )
-    if archived.skipped:
-        raise _not_a_transcript(transcript, archived.skipped[0]["reason"])
-    return {"episodes": {"added": archived.added, "updated": archived.updated}, "badLines": archived.bad_lines}
-
-
-def _archive_rest(found: waiting.Session, db: apsw.Connection, vectors: bool) -> dict[str, Any]:
-    """What the hook had no time for, or found the store busy; as it would have done it."""
-    if found.transcript and os.path.isfile(found.transcript):
-        transcript_files.ingest_all(
-            db,
-            [File(found.transcript)],
-            agent=found.agent,
-            identity=lambda _: found.name,
-            now=clock.now_ms(),
-            vectors=vectors,
-        )
-    return {}
-
-
-def _event_recorder(config: Config, session: str, trigger: str) -> Callable[[str, dict[str, Any], str], None]:
-    """What stores an event: its action, its metadata, and an error or ""."""
-    began = time.monotonic()
-
-    def record_event(action: str, metadata: dict[str, Any], error: str) -> None:
+    def record_event(action: str, metadata: dict[str, Any], error: str = "") -> None:
         event = new_event(
-            action,
+            f"memory.observe.{action}",
             source="cli",
             component="observe",
-            level="error" if error else "debug" if action.endswith("unchanged") else "info",
+            level="error" if error else "debug" if action == "unchanged" else "info",
             success=not error,
             error=error or None,
             metadata={"trigger": trigger, **metadata},
-            duration_ms=None if action.endswith("started") else round((time.monotonic() - began) * 1000),
+            duration_ms=None if action == "started" else round((time.monotonic() - began) * 1000),
             session=session,
             now=clock.now_ms(),
         )
         log.try_append(None, [event], config)
 
-    return record_event
+    try:
+        db = sqlite.open_writing(busy_ms=config.whole("store.busy_ms"), durable=False)
+        vectors = sqlite.load_vectors(db)
+        archived = archive(db, vectors)
+        sqlite.be_durable(db, True, busy_ms=config.whole("store.busy_ms"))  # what the model was paid for stays
+        if not archived and not observed.episodes(db, session, 0, 1) and trigger == _BY_HAND:
+            raise Failure(
+                "SESSION_NOT_FOUND",
+                f"no turns of a session {session[:80]!r} are archived",
+                "name its transcript, or take it in with joelclaw memory archive",
+            )
+        Observer(db, session, model, config, report, vectors=vectors).run(
+            lambda turns, tokens: record_event("started", {"turns": turns, "tokens": tokens})
+        )
+    except Failure as failure:
+        record_event("failed", _counts(report), f"{failure.code}: {failure.message}")
+        if report.ranges:
+            count = len(report.ranges)
+            failure.message += f" ({count} range{'s' * (count > 1)} of turns before it stored)"
+        raise
+    except BaseException as error:
+        record_event("failed", _counts(report), type(error).__name__)
+        raise
+    counts = _counts(report)
+    unchanged = not (report.turns or report.passed_turns or report.left_turns)
+    record_event("unchanged" if unchanged else "completed", counts)
+    return {"session": session, "unchanged": unchanged, **counts, "ranges": report.ranges, **archived}
 
 
-def _counts(report: observer.Report) -> dict[str, Any]:
+def _counts(report: Report) -> dict[str, Any]:
+    count = report.types.total()
     return {
         "turns": report.turns,
         "passedTurns": report.passed_turns,
         "tokens": report.tokens,
         "rangeCount": len(report.ranges),
         "observations": {
-            "count": len(report.stored),
-            "added": len(report.stored) - report.merged,
+            "count": count,
+            "added": count - report.merged,
             "merged": report.merged,
-            "byType": dict(Counter(one.type for one in report.stored)),
-            "byVerdict": dict(Counter(one.verdict for one in report.stored)),
+            "byType": dict(report.types),
+            "byVerdict": dict(report.verdicts),
         },
         "left": {"turns": report.left_turns, "tokens": report.left_tokens, "reason": report.stopped_by},
     }
-
-
-@contextmanager
-def _lock_held(session: str) -> Iterator[None]:
-    """Nobody else observes the session meanwhile."""
-    lock = files.FileLock(_lock(session), 0)
-    try:
-        lock.__enter__()
-    except files.LockTimeout:
-        raise Failure(
-            "OBSERVE_BUSY", "another process observes this session", "wait for it; what it leaves, the next run takes"
-        ) from None
-    except OSError as error:
-        raise state_file.failure_of(error) from None
-    try:
-        yield
-    finally:
-        lock.__exit__(None, None, None)
-
-
-def _lock(session: str) -> str:
-    return work_lock(session, waiting.LOCK)
 
 
 def _not_a_transcript(path: str, reason: str) -> Failure:

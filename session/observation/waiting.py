@@ -30,28 +30,19 @@ SLACK_S = 60
 LOCK = "observe"
 _WAITING = "observe-waiting"
 _LINES = 4
-_MOST_BYTES = 20_000
 _LOOK_S = 0.05
 """Longer than another takes to look whether the lock is free."""
 
 
 class Session:
-    """A session that waited; its lock is held until `done`.
+    """A session that waited, as its file says; its lock is held until `done`.
 
     Args:
-        name: as its episodes are kept under.
-        trigger: a `Trigger`.
-        agent: its client.
-        transcript: where the client keeps it; "" where it keeps none.
+        said: the name that its episodes are kept under, a `Trigger`, its client, and its transcript or "".
     """
 
-    __slots__ = ("_lock", "agent", "name", "transcript", "trigger")
-
-    def __init__(self, name: str, trigger: str, agent: str, transcript: str, lock: files.FileLock) -> None:
-        self.name = name
-        self.trigger = trigger
-        self.agent = agent
-        self.transcript = transcript
+    def __init__(self, said: list[str], lock: files.FileLock) -> None:
+        self.name, self.trigger, self.agent, self.transcript = said
         self._lock = lock
 
     def done(self) -> None:
@@ -101,22 +92,27 @@ def seconds(config: Config) -> int:
 def take() -> Session | None:
     """The session that has waited longest and that nobody observes, which waits no longer; None where there is none."""
     for path in _paths():
-        lock = files.FileLock(_lock_beside(path), _LOOK_S)
+        lock = files.FileLock(_lock_of(path), _LOOK_S)
         try:
             lock.__enter__()
         except files.LockTimeout:
             continue
-        said = _taken(path).split("\n", _LINES - 1)
-        if len(said) == _LINES:
-            name, trigger, agent, transcript = said
-            return Session(name, trigger, agent, transcript, lock)
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                said = file.read().split("\n", _LINES - 1)
+            if any(said):  # else it is only being written
+                os.unlink(path)  # an event that is told from here on is a reason to observe the session once more
+            if len(said) == _LINES:
+                return Session(said, lock)
+        except OSError:  # another has taken it
+            pass
         lock.__exit__(None, None, None)
     return None
 
 
 def any_wait() -> bool:
     """Whether a session waits that nobody observes."""
-    return any(background_process.wait(_lock_beside(path), 0) for path in _paths())
+    return any(background_process.wait(_lock_of(path), 0) for path in _paths())
 
 
 def clear() -> None:
@@ -128,7 +124,7 @@ def clear() -> None:
             pass
 
 
-def _lock_beside(path: str) -> str:
+def _lock_of(path: str) -> str:
     """The lock of the session whose file this is."""
     return os.path.join(state_file.work_folder(), LOCK, os.path.basename(path))
 
@@ -139,25 +135,9 @@ def _folder() -> str:
 
 def _paths() -> list[str]:
     """The files of those that wait, the first one first."""
-    found = []
     try:
         with os.scandir(_folder()) as entries:
-            for entry in entries:
-                about = entry.stat()
-                if about.st_size:  # else it is only being written
-                    found.append((about.st_mtime_ns, entry.path))
+            found = [(entry.stat().st_mtime_ns, entry.path) for entry in entries if entry.stat().st_size]
     except OSError:
-        pass
+        return []
     return [path for _, path in sorted(found)]
-
-
-def _taken(path: str) -> str:
-    """What such a file says, which is gone then; "" where another has taken it, or it is only being written."""
-    try:
-        with open(path, "rb") as file:
-            said = file.read(_MOST_BYTES).decode("utf-8", "replace")
-        if said:
-            os.unlink(path)  # an event that is told from here on is a reason to observe the session once more
-    except OSError:
-        return ""
-    return said

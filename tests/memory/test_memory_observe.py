@@ -159,24 +159,6 @@ def test_it_goes_on_behind_the_last_turn(run: Run, home: Path, made: Transcript,
     assert source["episodes"] == [made.last_id]
 
 
-def test_a_last_message_that_grew_is_read_again(run: Run, tmp_path: Path, model: Fake) -> None:
-    item = {"type": "message", "parentId": None, "timestamp": "2026-09-20T10:00:00.000Z"}
-    path = tmp_path / "s.jsonl"
-
-    def write(text: str) -> None:
-        head = {"type": "session", "version": 3, "id": "grows", "cwd": "/w", "timestamp": item["timestamp"]}
-        said = {**item, "id": "a1", "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}}
-        path.write_text(json.dumps(head) + "\n" + json.dumps(said) + "\n")
-
-    write("The first half")
-    run("memory", "observe", str(path), "--command", model.command)
-    write("The first half, and the second half which is new.")
-    result = run("memory", "observe", str(path), "--command", model.command).result
-    assert result["turns"] == 1
-    assert "second half" in model.prompts[1]
-    assert run("memory", "observe", str(path), "--command", model.command).result["unchanged"] is True
-
-
 def test_an_archived_session(run: Run, home: Path, made: Transcript, model: Fake) -> None:
     run("memory", "archive", str(made.path))
     result = run("memory", "observe", "--session", SESSION, "--command", model.command).result
@@ -215,23 +197,6 @@ def test_nothing_worth_noting(run: Run, home: Path, made: Transcript, model: Fak
     assert (result["turns"], result["observations"]["count"]) == (3, 0)
     assert run("memory", "observe", str(made.path), "--command", model.command).result["unchanged"] is True
     assert len(model.prompts) == 1
-
-
-def test_the_prompt_is_conversation_without_traces_of_tools(
-    run: Run, home: Path, made: Transcript, model: Fake
-) -> None:
-    made.assistant("<function_calls>\n<invoke name='Bash'>ls</invoke>\n</function_calls>\nThe folder is empty.")
-    made.user("$ git status\nWhat does that say? toolu_01Zbcdefgh12345678 was the call")
-    run("memory", "observe", str(made.path), "--command", model.command)
-    (prompt,) = model.prompts
-    said = prompt[prompt.rindex("\n<transcript-") : prompt.rindex("</transcript-")]
-    assert [line for line in said.splitlines() if line.startswith(("user", "assistant"))] == [
-        f"{role}, 2026-09-20:" for role in ("user", "assistant", "assistant", "assistant", "user")
-    ]
-    for trace in ("npm test", "tests passed", "toolu_", "invoke", "function_calls", "git status"):
-        assert trace not in said
-    assert "The folder is empty." in said
-    assert "What does that say?" in said
 
 
 def test_a_transcript_that_gives_orders_changes_nothing(run: Run, home: Path, made: Transcript, model: Fake) -> None:

@@ -138,7 +138,7 @@ def test_the_hard_stop_ends_the_model_too(home: Path, made: Transcript, tmp_path
         until(told.exists)
         process.send_signal(signal.SIGALRM)  # what the kernel sends at the limit: `test_deferred_task` waits for one
         assert process.wait(timeout=PATIENCE_S) == -signal.SIGALRM
-    assert len(pids(told)) == 5
+    assert len(pids(told)) == 2
     until(lambda: not any(map(runs, pids(told))))
 
 

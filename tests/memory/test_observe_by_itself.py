@@ -224,7 +224,7 @@ def test_an_observer_that_hangs_is_ended_at_its_limit(run: Run, home: Path, made
     settings(home, script(tmp_path / "model.py", FAMILY + "time.sleep(3600)") + f" {told}", "seconds = 10")
     compaction(run, made.path)
     over(home)
-    assert len(pids(told)) == 5
+    assert len(pids(told)) == 2
     assert not [pid for pid in pids(told) if runs(pid)]
     (failed,) = events(run, "failed")
     assert "MODEL_TIMEOUT" in failed["error"]
