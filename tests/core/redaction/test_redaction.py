@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import string
 import subprocess
@@ -12,10 +13,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from secret_samples import HEX, NEGATIVE, POSITIVE, Sample, fill
+from secret_samples import NEGATIVE, POSITIVE, Sample, fill
 
 from core.redaction import redact, redact_value
-from core.redaction.names import family, is_placeholder
+from core.redaction.names import family
 
 ROOT = Path(__file__).parents[3]
 NOTE = (
@@ -37,13 +38,7 @@ def test_secret_vanishes(sample: Sample) -> None:
     assert not leaves(sample.secret, clean)
     assert kinds and clean.count("[redacted:") == len(kinds)
     assert redact(clean) == (clean, ())
-
-
-@pytest.mark.parametrize("sample", POSITIVE, ids=lambda sample: str(sample.name))
-def test_secret_vanishes_inside_json_in_a_log(sample: Sample) -> None:
-    """The same text once more as a JSON string: quotes and newlines escaped."""
-    import json
-
+    # once more as a JSON string: quotes and newlines escaped
     escaped = json.dumps({"text": "one\n" + sample.text + "\ntwo"})
     clean, kinds = redact(escaped)
     assert kinds
@@ -51,10 +46,10 @@ def test_secret_vanishes_inside_json_in_a_log(sample: Sample) -> None:
     assert json.loads(clean)["text"].endswith("two")
 
 
-@pytest.mark.parametrize(("name", "text"), NEGATIVE, ids=[name for name, _ in NEGATIVE])
-def test_readable_text_stays(name: str, text: str) -> None:
-    clean, kinds = redact(text)
-    assert clean is text and kinds == (), name
+def test_readable_text_stays() -> None:
+    for name, text in NEGATIVE:
+        clean, kinds = redact(text)
+        assert clean is text and kinds == (), name
 
 
 def test_what_surrounds_a_secret_stays() -> None:
@@ -78,19 +73,19 @@ def test_kinds_come_in_order_and_the_provider_names_a_shared_span() -> None:
     assert clean == "id [redacted:aws-access-key] then GITHUB_TOKEN=[redacted:github-token]"
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
+NAMES_THAT_ANNOUNCE_A_SECRET = (
         ("password", "password"), ("userPassword", "password"), ("DB_PASS", "password"), ("client-secret", "secret"),
         ("accessToken", "token"), ("X-Api-Key", "api-key"), ("APIKey", "api-key"), ("private_key", "private-key"),
         ("Authorization", "authorization"), ("AWS_SECRET_ACCESS_KEY", "api-key"), ("GITHUB_TOKEN_PROD", "token"),
         ("tokens", ""), ("maxTokens", ""), ("token_count", ""), ("estimatedTokens", ""), ("contextTokens", ""),
         ("nextPageToken", ""), ("eos_token", ""), ("cache_key", ""), ("key", ""), ("author", ""), ("access_key_id", ""),
         ("session_id", ""), ("", ""), ("---", ""),
-    ],
 )  # fmt: skip
-def test_names_that_announce_a_secret(name: str, kind: str) -> None:
-    assert family(name) == kind
+
+
+def test_names_that_announce_a_secret() -> None:
+    for name, kind in NAMES_THAT_ANNOUNCE_A_SECRET:
+        assert family(name) == kind
 
 
 def test_nested_values() -> None:
@@ -123,16 +118,16 @@ def test_a_path_is_no_password_but_may_be_another_secret() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("text", "kinds"),
-    [
+HOW_LONG_THE_VALUE_OF_A_NAME = (
         ("PASS=a1b2c", ()), ("PASS=a1b2c3", ("password",)),
         ("PASS=" + "4" * 15, ()), ("PASS=" + "4" * 16, ("password",)),
         ("API_TOKEN=" + "4" * 15, ()), ("API_TOKEN=" + "4" * 16, ("token",)),
-    ],
 )  # fmt: skip
-def test_how_long_the_value_of_a_name_must_be(text: str, kinds: tuple[str, ...]) -> None:
-    assert redact(text)[1] == kinds
+
+
+def test_how_long_the_value_of_a_name_must_be() -> None:
+    for text, kinds in HOW_LONG_THE_VALUE_OF_A_NAME:
+        assert redact(text)[1] == kinds
 
 
 @pytest.mark.parametrize("public", ["sha256:", "https://h/", "//", ""])
@@ -151,18 +146,18 @@ def test_a_word_behind_p_is_a_password_in_the_line_of_its_command_alone() -> Non
     assert redact(text) == (text, ())
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+A_COMMAND_IN_JSON = (
         '["docker", "login", "-u", "ann", "-p", "{}"]', '["docker","login","-p","{}","h"]',
         "['/usr/local/bin/docker', 'login', '-p', '{}']", '["/usr/bin/curl","-s","-u","ann:{}","https://h"]',
         '{{"run": "docker login h -p \\"{}\\"", "n": 1}}', '{{"run": "docker login h -p {}", "n": 1}}',
         '{{"run": "/usr/bin/sshpass -p \\"{}\\" ssh h"}}', '["sh", "-c", "docker login -p {} h"]',
-    ],
 )  # fmt: skip
-def test_a_command_in_json(command: str) -> None:
-    for word in ("hunter2horse", "x1Y2z3"):
-        assert redact(command.format(word))[0] == command.format("[redacted:password]")
+
+
+def test_a_command_in_json() -> None:
+    for command in A_COMMAND_IN_JSON:
+        for word in ("hunter2horse", "x1Y2z3"):
+            assert redact(command.format(word))[0] == command.format("[redacted:password]")
 
 
 def test_two_secret_keys_do_not_collide_and_depth_is_free() -> None:
@@ -236,22 +231,14 @@ def test_strange_characters(text: str) -> None:
 
 
 MEGABYTE = 1_000_000
-PLAIN = ("a", "aB3", "://", "=", "-----" + "BEGIN", "ey" + "J", "sk" + "-", "\\", "/", "1", "x\n", "🔥", "[redacted:")
+PLAIN = ("a", "aB3", "://", "=", "ey" + "J", "sk" + "-", "\\", "x\n", "🔥", "[redacted:")
 HOSTILE = [
-    "a", "aB3", "://", "=", "-----" + "BEGIN", "-----" + "BEGIN PRIVATE KEY-----", "password=", "password=$",
-    "token=,", "token", "key=", "a:b@", "://a:b",
-    "ey" + "J", "ey" + "J.", "-ey" + "J", "sk" + "-", "bearer ", "basic a ", "cookie:", "cookie: a=b; ",
-    "password: x, ", 'password="', "password='\\", "[redacted:",
-    " -p'", "mysql -px ", "curl -u a:", "\\n", "\\", "İ", "🔥", "AK" + "IA", "SG" + ".", "a.b/c-", "password=a)",
-    "Authorization: digest ", "&sig=", "--token ",
-    "x\n", "/", "1", ":A" + "A", "secret:" + "arn:", "password:=", "api key: ", "<password>",
-    "password for ", "pw ", "pw=", "pw: ", "password is '", "create user password '", "PASSWORD '", "password's ",
-    "password **", "password | ", "password changed from a1b2c3 to ", "passw set it to ", "login machine password a1 ",
-    "<key>password</key><string>", "name: password value ", "name: password\nvalue: ", 'key="password">',
-    "define('password','", '.login("a",', "identified by '", "password:\n  ", "password: |\n x\n", "api key is ",
-    "sshpass -p a1b ", 'sshpass -p"', "7z -pab1 ", "redis-cli -a x1y ", "docker login -p x1y ", "mysql -p'", "oc ",
-    "htpasswd -b a b c1d ", "-pass pass:a1b ", "echo a1b | sudo -S ", "chpasswd", "base64 -d secret\n",
-    "https://a1b2c3d4e5f6a7b8@h ", "a:b@tcp(", "a:5432:b:c:d\n", "/tmp/aB3dE6gH9", "data:;base64,", "a-b_c/", "price_",
+    *PLAIN, "-----" + "BEGIN PRIVATE KEY-----", "password=", "token=,", "a:b@", "bearer ", "cookie: a=b; ", 
+    "mysql -px ",
+    "password='\\", "--token ", "the password is ", "passw set it to ", "<key>password</key><string>",
+    "name: password\nvalue: ", "identified by '", "password:\n  ", "sshpass -p a1b ", "echo a1b | sudo -S ",
+    "base64 -d secret\n", "a:5432:b:c:d\n", "kind: Secret\ndata:\n a: b\n", "password,a\n", "login: a:b ",
+    "insert into a (password) values ('b') ", "password=hunter22)", "\x1b[0m", "secrets set A=b ", "cat <<< 'x ",
 ]  # fmt: skip
 
 
@@ -317,22 +304,3 @@ def test_clean_note_loads_no_re_and_costs_little() -> None:
         if ratio <= 3:
             break
     assert len(NOTE) >= 300 and ratio <= 3
-
-
-def test_placeholders() -> None:
-    for value in (
-        "",
-        "  ",
-        "<token>",
-        "${TOKEN}",
-        "$PASSWORD",
-        "****",
-        "xxxxx",
-        "your-api-key-here",
-        "changeme",
-        "[redacted:x]",
-        "null",
-    ):
-        assert is_placeholder(value), value
-    for value in ("hunter2", "$2b$12$abc", "abc", fill(32, HEX), "p@ss"):
-        assert not is_placeholder(value), value

@@ -9,11 +9,10 @@ from typing import Any
 
 import apsw
 import pytest
-from claude_transcript import SESSION, Transcript
-from conftest import Run
+from claude_transcript import CWD, SESSION, Transcript
+from conftest import NOW_MS, Run
 
-from clients import content
-from core.redaction import redact_value
+from core.redaction import redact, redact_value
 from core.redaction.fields import without_named
 
 SECRET = "zQ7mangoTree9"
@@ -47,26 +46,26 @@ OPEN: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("given", HIDING, ids=json.dumps)
-def test_what_is_named_vanishes_and_nothing_else(given: dict[str, Any]) -> None:
-    hidden = without_named(given)
-    texts, before = content.texts_in(hidden), content.texts_in(given)
-    assert [text for text in texts if text in before] == [text for text in before if SECRET not in text]
-    assert len(texts) == len(before) and SECRET not in repr(hidden) and repr(hidden).count("[redacted:") == 1
-    assert content.tool("c", "x", [], "", given)["given"] == "\n".join(texts)
-    assert redact_value(given) == hidden == redact_value(hidden)
+def test_what_is_named_vanishes_and_nothing_else() -> None:
+    for given in HIDING:
+        hidden = without_named(given)
+        assert SECRET not in repr(hidden) and repr(hidden).count("[redacted:") == 1
+        assert redact_value(given) == hidden == redact_value(hidden)
 
 
-@pytest.mark.parametrize("given", OPEN, ids=json.dumps)
-def test_what_only_stands_beside_such_a_name_stays(given: dict[str, Any]) -> None:
-    assert without_named(given) == given == redact_value(given)
+def test_what_only_stands_beside_such_a_name_stays() -> None:
+    for given in OPEN:
+        assert without_named(given) == given == redact_value(given)
 
 
 def test_a_value_may_be_as_deep_as_its_author_liked() -> None:
     deep: object = {"password": SECRET}
     for _ in range(5_000):
         deep = [deep]
-    assert content.texts_in(without_named(deep)) == ["[redacted:password]"]
+    hidden = without_named(deep)
+    while isinstance(hidden, list):
+        hidden = hidden[0]
+    assert hidden == {"password": "[redacted:password]"}
 
 
 def test_no_client_archives_it(run: Run, home: Path, tmp_path: Path) -> None:
@@ -91,16 +90,179 @@ def test_no_client_archives_it(run: Run, home: Path, tmp_path: Path) -> None:
     assert not any(SECRET.encode() in path.read_bytes() for path in home.rglob("*") if path.is_file())
 
 
-def test_of_a_long_input_both_ends_are_archived(run: Run) -> None:
-    """As of one text, which is what extensions before this sent."""
-    from clients.extension_hooks import reader
+MANIFEST = """apiVersion: v1
+kind: Secret
+metadata:
+  name: harbour
+data:
+  user: aGFyYm91cg==
+  pin: MTIzNA==
+  "q.cfg": 'YWJjZGVm'
+stringData:
+  conf.ini: |
+    pilot = bob
+    zebra
+  from: {{ .Values.pilot }}
+type: Opaque
+---
+kind: ConfigMap
+data:
+  colour: blue
+"""
+VALUES = ("aGFyYm91cg==", "MTIzNA==", "YWJjZGVm", "pilot = bob", "zebra")
+OBJECT = {"apiVersion": "v1", "data": {"user": VALUES[0], "pin": VALUES[1]}, "kind": "Secret"}
+LIST = {"items": [OBJECT, {"data": {"colour": "blue"}, "kind": "ConfigMap"}], "kind": "List"}
+LISTED = """items:
+- data:
+    user: aGFyYm91cg==
+  kind: Secret
+  metadata:
+    annotations:
+      last-applied: |
+        {"data":{"pin":"MTIzNA=="},"kind":"Secret"}
+- data:
+    colour: blue
+  kind: ConfigMap
+kind: List
+"""
 
-    def given(value: object) -> str:
-        entry = {"id": "m1", "role": "assistant", "text": "", "tools": [{"name": "x", "given": value}]}
-        [item, *_] = reader("opencode")({"entries": [entry]}, "turn_end")["items"]
-        assert item["kind"] == "said"
-        return item["tools"][0]["given"]
 
-    assert given({"a": "x" * 1000, "b": ["y" * 2999]}) == "x" * 1000 + "\n" + "y" * 2999
-    assert given({"a": "x" * 2000, "b": ["y" * 2000]}) == "x" * 2000 + "\n" + "y" * 2000
-    assert given("as it was") == "as it was" and given(None) == given(5) == ""
+MANIFESTS = (
+    MANIFEST, "\n".join(f"{number:6}→{line}" for number, line in enumerate(MANIFEST.splitlines(), 1)),
+    LISTED, json.dumps(MANIFEST), json.dumps(LIST), json.dumps(LIST, indent=2), json.dumps(json.dumps(LIST)),
+    "@@ -1 +1 @@\n" + "".join(f"+{line}\n" for line in MANIFEST.splitlines()),
+    "kind: Secret\ndata: {user: aGFyYm91cg==, pin: MTIzNA==}\nother:\n  colour: blue\n",
+)  # fmt: skip
+
+
+def test_what_a_kubernetes_secret_holds() -> None:
+    for text in MANIFESTS:
+        told = redact(text)[0]
+        assert not any(value in told for value in VALUES)
+        assert "blue" in told and "Secret" in told
+        assert redact(told)[0] == told
+        assert ".Values.pilot" in told or ".Values" not in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": {"kind": "Secret"}, "data": {"a": "bcd"}}', '{"kind": "Secrets", "data": {"a": "bcd"}}',
+        "kind: Secret\ndata: x\n", "kind: Secrets\ndata:\n  a: bcd\n", "a:\n  kind: Secret\ndata:\n  a: bcd\n",
+        "kind: Secret\n---\ndata:\n  a: bcd\n", "kind: Secret\nspec:\n  a: bcd\n", "kind: Secret\ndata:\na: bcd\n",
+    ],
+)  # fmt: skip
+def test_what_is_no_value_of_a_kubernetes_secret_stays(text: str) -> None:
+    assert redact(text) == (text, ())
+
+
+def test_a_kubernetes_secret_as_an_object() -> None:
+    told: Any = redact_value(LIST)
+    assert told["items"][0]["data"] == {"user": "[redacted:secret]", "pin": "[redacted:secret]"}
+    assert told["items"][1] == LIST["items"][1]
+
+
+A_COLUMN_OF_SECRETS = (
+        (
+            "INSERT INTO users (name, password) VALUES ('bob','Wint3rfell!')",
+            "INSERT INTO users (name, password) VALUES ('bob','[redacted:password]')",
+        ),
+        (
+            "insert into u (`password`, n) values ('gull', 'x'), ('it''s', 'y'); select 'a'",
+            "insert into u (`password`, n) values ('[redacted:password]', 'x'), ('[redacted:password]', 'y');"
+            " select 'a'",
+        ),
+        ("INSERT INTO u (name, password) VALUES (?, ?)", ""),
+        (
+            "| user | password |\n|---|---|\n| bob | Zebra77x |\n",
+            "| user | password |\n|---|---|\n| bob | [redacted:password] |\n",
+        ),
+        ("user,password\nbob,Zebra77x\n", "user,password\nbob,[redacted:password]\n"),
+        ("     1→password,user\n     2→Zebra77x,bob", "     1→password,user\n     2→[redacted:password],bob"),
+        (" user | password \n---+---\n bob | Zebra77x", " user | password \n---+---\n bob | [redacted:password]"),
+        ("| Field | Password |\n|---|---|\n| length | 12 |\n| hash | argon2id |", ""),
+        ("def f(user, password):\n    g(a, b1)\n", ""),
+)  # fmt: skip
+
+
+def test_a_column_of_secrets() -> None:
+    for text, told in A_COLUMN_OF_SECRETS:
+        assert redact(text)[0] == (told or text)
+
+
+def test_the_database_behind_an_attached_password_stays() -> None:
+    assert redact("mysql -uroot -pPassword1 shop")[0] == "mysql -uroot -p[redacted:password] shop"
+
+
+def test_no_value_of_a_secret_reaches_the_disk(run: Run, tmp_path: Path, home: Path) -> None:
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user("Please look at the secret of the harbour and tell what is in it")
+    made.call("r", "Read", file_path=f"{CWD}/secret.yaml")
+    made.outcome("r", "\n".join(f"{number:6}→{line}" for number, line in enumerate(MANIFEST.splitlines(), 1)))
+    made.call("k", "Bash", command="kubectl get secret -o yaml")
+    made.outcome("k", LISTED)
+    made.call("w", "Write", file_path=f"{CWD}/secret.yaml", content=MANIFEST)
+    made.outcome("w", "done")
+    for name in ("SessionStart", "Stop", "PreCompact"):
+        event = {"hook_event_name": name, "session_id": SESSION, "transcript_path": str(made.path), "cwd": CWD}
+        run("hook", "claude", stdin=json.dumps(event), env={"JOELCLAW_NOW_MS": str(NOW_MS)})
+    run("memory", "archive", str(made.path))
+    stored = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert b"secret.yaml" in stored
+    assert not [value for value in VALUES if value.encode() in stored]
+
+
+THE_VALUE_BESIDE_A_NAME = (
+        ({"name": "API_TOKEN", "value": "abc"}, "abc"), ({"name": "API_TOKEN", "value": "abcd"}, None),
+        ({"name": "API_TOKEN", "value": "/abcd"}, "/abcd"), ({"name": "API_TOKEN", "value": "~abcd"}, "~abcd"),
+        ({"name": "API_TOKEN", "value": "a://bcd"}, "a://bcd"), ({"name": "API_TOKEN", "value": "ab cd"}, "ab cd"),
+        ({"name": "API_TOKEN", "value": "ab\ncd"}, "ab\ncd"), ({"name": "API_TOKEN", "value": "abcd\n"}, None),
+        ({"name": "PASSWORD", "value": "moss quiet"}, None),
+        ({"name": "PASSWORD", "value": "is required"}, "is required"),
+        ({"name": "PASSWORD", "value": "y" * 4096}, None), ({"name": "PASSWORD", "value": "y" * 4097}, "y" * 4097),
+        ({"name": "Authorization", "value": "a b"}, None), ({"name": "x" * 112 + " password", "value": "abcd"}, "abcd"),
+        ({"name": "x_" * 56 + "password", "value": "abcd"}, None),
+        ({"name": "x_" * 57 + "password", "value": "abcd"}, "abcd"),
+        ({"name": "API_TOKEN", **{f"k{n}": "v" for n in range(29)}, "value": "abcd"}, None),
+        ({"name": "API_TOKEN", **{f"k{n}": "v" for n in range(30)}, "value": "abcd"}, "abcd"),
+        ({"token": {"value": "abcd"}, "x": {"value": "abcd"}}["token"], "abcd"),
+)  # fmt: skip
+
+
+def test_the_value_beside_a_name() -> None:
+    for given, kept in THE_VALUE_BESIDE_A_NAME:
+        told = without_named(given)
+        assert isinstance(told, dict)
+        assert (told["value"] == kept) if kept is not None else told["value"].startswith("[redacted:")
+        assert {key: value for key, value in told.items() if key != "value"} == {
+            key: value for key, value in given.items() if key != "value"
+        }
+
+
+THE_WORD_BEHIND_AN_OPTION = (
+        (["--password", "x1", "--password", "y2"], ["--password", "[redacted:password]"] * 2),
+        (["--password=x", "y2"], ["--password=x", "y2"]), (["--token", 5, "abc"], ["--token", 5, "abc"]),
+        (["--token", "./x/y"], ["--token", "./x/y"]), (["--token", "TOKEN"], ["--token", "TOKEN"]),
+        (["--token", "XyZ"], ["--token", "[redacted:token]"]), (["--token", ""], ["--token", ""]),
+        (["--pw", "abc"], ["--pw", "[redacted:password]"]), (["--key", "abc"], ["--key", "abc"]),
+        (["token", "abc"], ["token", "abc"]), (["--token"], ["--token"]),
+        (["--token", "abc", "x" * 7_989], ["--token", "[redacted:token]", "x" * 7_989]),
+        (["--token", "abc", "x" * 7_991], ["--token", "abc", "x" * 7_991]),
+        (["sshpass", "-phunter22x", "ssh"], ["sshpass", "-p[redacted:password]", "ssh"]),
+)  # fmt: skip
+
+
+def test_the_word_behind_an_option() -> None:
+    for words, left in THE_WORD_BEHIND_AN_OPTION:
+        assert without_named({"args": words}) == {"args": left}
+        assert without_named({"args": tuple(words)}) == {"args": left}
+
+
+def test_what_a_name_holds_is_redacted_at_any_depth_below_it() -> None:
+    assert redact_value({"token": {"value": ["abcd"], "other": "abcd"}, "kind": "Secret", "data": {1: "x"}}) == {
+        "token": {"value": ["[redacted:token]"], "other": "abcd"}, "kind": "Secret", "data": {"1": "[redacted:secret]"},
+    }  # fmt: skip
+    assert without_named({"kind": "Secret", "stringData": {"a": "b"}}) == {
+        "kind": "Secret", "stringData": {"a": "[redacted:secret]"},
+    }  # fmt: skip
+    assert without_named({"kind": "ConfigMap", "data": {"a": "b"}}) == {"kind": "ConfigMap", "data": {"a": "b"}}
