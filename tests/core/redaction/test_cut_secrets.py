@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from secret_samples import POSITIVE, Sample
 
 from clients import content
+from core.records import Session
 from core.store import migrations
 from core.store.sessions import call_rows, name_rows
 from memory.archive import call_draft, episode_draft, plain_text, session_work
@@ -25,6 +26,9 @@ CUTS = {
     "plan": session_work.STEP_CHARS * 8,
     "message": episode_draft.BODY_CHARS,
 }
+ABOUT: Session = {
+    "id": "s", "client": "claude", "project": "p", "folder": "/w", "updated_at": 0, "prompts": 0, "calls": 0, "plan": [],
+}  # fmt: skip
 WORDS = "some plain words of the work and its surroundings "
 
 
@@ -45,7 +49,7 @@ def kept(place: str, text: str) -> str:
     assert plan is not None
     work.add(plan, 0)
     work.add({"kind": "summary", "text": text if place == "summary" else "none", "at": 1}, 0)
-    work.store(db, "s", client="claude", project="p", folder="/w", prompts=0, anew=True, now=1)
+    work.store(db, {**ABOUT, "plan": []}, prompts=0, anew=True, now=1)
     rows = [list(db.execute(f"SELECT * FROM {table}")) for table in ("session", "call", "name", "compaction")]
     return repr(rows) + (episode_draft.bounded(text) if place == "message" else "")
 
@@ -104,5 +108,5 @@ def test_a_file_is_one_line(name: str, kept_as: str) -> None:
     work = session_work.SessionWork({}, "/w")
     tools = [content.tool("c1", "Edit", [name], "", {"file_path": name})]
     work.add({"kind": "said", "id": "", "role": "assistant", "text": "", "tools": tools, "at": 1}, 0)
-    work.store(db, "s", client="claude", project="p", folder="/w", prompts=0, anew=True, now=1)
+    work.store(db, {**ABOUT, "plan": []}, prompts=0, anew=True, now=1)
     assert [one["file"] for one in call_rows.calls(db, "s")] == [kept_as]

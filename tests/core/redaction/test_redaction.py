@@ -233,7 +233,7 @@ def test_strange_characters(text: str) -> None:
 MEGABYTE = 1_000_000
 PLAIN = ("a", "aB3", "://", "=", "ey" + "J", "sk" + "-", "\\", "x\n", "🔥", "[redacted:")
 HOSTILE = [
-    *PLAIN, "-----" + "BEGIN PRIVATE KEY-----", "password=", "token=,", "a:b@", "bearer ", "cookie: a=b; ", 
+    *PLAIN, "-----" + "BEGIN PRIVATE KEY-----", "password=", "token=,", "a:b@", "bearer ", "cookie: a=b; ",
     "mysql -px ",
     "password='\\", "--token ", "the password is ", "passw set it to ", "<key>password</key><string>",
     "name: password\nvalue: ", "identified by '", "password:\n  ", "sshpass -p a1b ", "echo a1b | sudo -S ",
