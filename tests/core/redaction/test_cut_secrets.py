@@ -27,7 +27,8 @@ CUTS = {
     "message": episode_draft.BODY_CHARS,
 }
 ABOUT: Session = {
-    "id": "s", "client": "claude", "project": "p", "folder": "/w", "updated_at": 0, "prompts": 0, "calls": 0, "plan": [],
+    "id": "s", "client": "claude", "project": "p", "folder": "/w", "updated_at": 0, "prompts": 0, "calls": 0,
+    "plan": [],
 }  # fmt: skip
 WORDS = "some plain words of the work and its surroundings "
 
