@@ -100,8 +100,9 @@ def runnable(text: str) -> str:
 
 def write_json(text: str) -> bool:
     """JSON text and a newline, with escapes for what acts on a terminal or passes for markup; as `write_out`."""
-    if not (text.isascii() and "<" not in text and "\x7f" not in text):
-        from core.output.shown import escaped  # most answers hold nothing to escape, and a hook starts faster without
+    # Most answers hold nothing to escape but the places that our own next actions leave.
+    if not (text.isascii() and "\x7f" not in text and "<" not in text.replace("<id>", "").replace("<query>", "")):
+        from core.output.shown import escaped
 
         text = escaped(text)
     return write_out(text + "\n")
