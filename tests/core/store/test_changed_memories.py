@@ -257,36 +257,3 @@ def test_what_was_forgotten_superseded_or_is_no_observation_is_not_changed(db: a
     assert newer in told.value.fix
     assert curation.tag(db, one, add=["x"], remove=[])["changed"] is True
     assert curation.pin(db, one, undo=True)["changed"] is False
-
-
-def test_a_list_is_bounded_by_days_and_pages(db: apsw.Connection) -> None:
-    ids = [kept(db, f"Station {name} reports its gauge", now=NOW - days * DAY)
-           for name, days in (("Alba", 3), ("Brik", 2), ("Cora", 1))]  # fmt: skip
-    held = kept(db, "[gate=hold] Station Dora may report its gauge")
-
-    def listed(**more: Any) -> Any:
-        return curation.listing(db, **{"limit": 10, "page": 1, "now": NOW, **more})
-
-    assert [one["id"] for one in listed()["memories"]] == ids[::-1]
-    assert [one["id"] for one in listed(newer_than=2)["memories"]] == [ids[2], ids[1]]
-    assert [one["id"] for one in listed(older_than=2)["memories"]] == [ids[0]]
-    assert [one["id"] for one in listed(verdict="hold")["memories"]] == [held]
-    second = listed(limit=2, page=2)
-    assert (second["found"], second["page"], second["limit"], second["count"]) == (3, 2, 2, 1)
-    assert [one["id"] for one in second["memories"]] == [ids[0]]
-    assert listed(whatever=True)["found"] == 4
-    assert listed(tags=["a"], category="ops", project="p1", source="cli", newer_than=1, older_than=0)[
-        "filtersApplied"
-    ] == [
-        "tag:a", "category:jc:operations", "project:p1", "source:cli", "write_verdict:allow",
-        "since:2026-09-20T14:13:20.000Z", "before:2026-09-21T14:13:20.000Z", "not forgotten", "not superseded",
-    ]  # fmt: skip
-    assert listed(whatever=True)["filtersApplied"] == []
-    long = kept(db, "The tide " + "x" * 192)
-    assert len(stored(db, long)["text"]) == 201
-    assert len(listed()["memories"][0]["observation"]) == 200
-    nothing = curation.listing(None, limit=5, page=3, now=NOW)
-    assert nothing == {
-        "found": 0, "page": 3, "limit": 5, "count": 0, "memories": [],
-        "filtersApplied": ["write_verdict:allow", "not forgotten", "not superseded"],
-    }  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import apsw
@@ -141,19 +140,6 @@ def test_events_that_are_no_spans_are_passed_without_a_request(
     store(db, *"ab")
     assert exported(db, TRACES) == [Delivered("traces", TRACES.shown)] and sent.batches == []
     assert (cursor(db, TRACES).reached, cursor(db, TRACES).exported_at) == (2, None)
-
-
-def test_metrics_are_one_request_of_all_that_came(db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent = Sent(monkeypatch, lambda _: Outcome(TAKEN, 3, "", 200))
-    store(db, *"abcdef")
-    assert exported(db, METRICS) == [Delivered("metrics", METRICS.shown, 6, 3)] and sent.batches == [["metrics"]]
-    kept = cursor(db, METRICS)
-    assert (kept.reached, kept.exported, kept.rejected) == (6, 6, 3) and '"n": 6' in kept.totals
-    for kind in (FAILED, REFUSED):
-        sent.answer = lambda _, kind=kind: Outcome(kind, message="no", status=500)  # type: ignore[misc]
-        store(db, kind)
-        assert exported(db, METRICS)[0].error == "no"
-        assert replace(cursor(db, METRICS), failures=0, error=kept.error, failed_at=None, next_try_at=0) == kept
 
 
 def test_who_waits_is_who_lacks_the_newest_event(db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
