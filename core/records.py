@@ -240,7 +240,7 @@ class Event(TypedDict):
     """Of an event about a hook, the event's `kind`, and `percent`, `tokens` and `window` of the context; likewise."""
 
 
-class EventQuery(TypedDict):
+class EventQuery(TypedDict, total=False):
     """Which events a search returns; an empty value means any."""
 
     words: Sequence[str]

@@ -17,6 +17,7 @@ from core.records import Document
 from core.store import documents, sqlite
 from core.store.layout import COLLECTIONS
 from core.store.sessions import segments
+from core.store.upkeep import store_file
 from memory import json_form
 from memory.json_form import Incoming
 from memory.write import CATEGORY_FIELDS, VERDICT_FIELDS
@@ -107,7 +108,7 @@ def _finish(db: apsw.Connection, report: Imported) -> None:
     """Leave the store as quick as it was."""
     segments.catch_up(db)
     if report.added >= documents.MERGE_AFTER:
-        documents.merge_index(db)
+        store_file.merge(db, "lexicon")
     sqlite.fold_log(db, over=0)
 
 

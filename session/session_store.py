@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from core.project import own_names
 from session.faults import fault_boundary
 from session.store_access import StoreAccess
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, Literal, NotRequired, TypedDict
+    from typing import Literal, NotRequired, TypedDict
 
     import apsw
 
@@ -101,15 +102,10 @@ class SessionStore(StoreAccess):
             without: the session that asks.
             first: the session to go on from, where it is known.
         """
-        if self.faults or not project:
-            return []
-        with fault_boundary(self.faults, "work"):
-            from core.project import own_names
-            from core.store.sessions import call_rows, name_rows, session_rows, turn_rows
 
-            db, _ = self.reading()
-            if db is None:
-                return []
+        def read(db: apsw.Connection) -> list[Work]:
+            from core.store.sessions import call_rows, session_rows, turn_rows
+
             own = own_names(project, session_rows.projects(db))
             worked = session_rows.sessions_of_project(db, own, _LAST_SESSIONS + 1)
             talks = session_rows.sessions_of_project(db, own, _TALKS + 1, talks_in=folder)
@@ -117,55 +113,27 @@ class SessionStore(StoreAccess):
             last += [one for one in talks if one["id"] != without][:_TALKS]
             last.sort(key=lambda one: (one["id"] != first, one["folder"] != folder, -one["updated_at"]))
             ranked = [one["id"] for one in last if one["calls"]]
-            return [
-                {
-                    "session": one,
-                    "names": name_rows.most_used_names(db, one["id"], _NAMES) if one["calls"] else [],
-                    "prompts": turn_rows.prompts(db, one["id"], _PROMPTS)
-                    if one["id"] not in ranked[_PROMPTS_OF:]
-                    else [],
-                    "calls": call_rows.calls(db, one["id"], last=_CALLS) if one["id"] in ranked[:1] else [],
-                    "answer": turn_rows.last_answer(db, one["id"]) if one is last[0] else "",
-                }
-                for one in last
-            ]
-        return []
+            works = [_work(db, one, prompts=one["id"] not in ranked[_PROMPTS_OF:]) for one in last]
+            for work in works:
+                if work["session"]["id"] in ranked[:1]:
+                    work["calls"] = call_rows.calls(db, ranked[0], last=_CALLS)
+            if works:
+                works[0]["answer"] = turn_rows.last_answer(db, last[0]["id"])
+            return works
+
+        return self._attempt("work", read, []) if project else []
 
     def meanwhile(self, project: str, since: int, *, without: str) -> list[Work]:
         """What other sessions of a project did after a time (ms since the epoch), at most two, the last first."""
-        if self.faults or not project:
-            return []
-        with fault_boundary(self.faults, "work"):
-            from core.project import own_names
-            from core.store.sessions import name_rows, session_rows, turn_rows
 
-            db, _ = self.reading()
-            if db is None:
-                return []
-            known = session_rows.sessions_of_project(db, own_names(project, session_rows.projects(db)), _LAST_SESSIONS)
-            found = [one for one in known if one["id"] != without and since < one["updated_at"] <= self._now]
-            return [
-                {
-                    "session": one,
-                    "names": name_rows.most_used_names(db, one["id"], _NAMES),
-                    "prompts": turn_rows.prompts(db, one["id"], _PROMPTS),
-                    "calls": [],
-                }
-                for one in found[:_OTHERS]
-            ]
-        return []
-
-    def calls(self, session: str) -> int:
-        """How many tool calls of a session are archived."""
-        if self.faults:
-            return 0
-        with fault_boundary(self.faults, "calls"):
+        def read(db: apsw.Connection) -> list[Work]:
             from core.store.sessions import session_rows
 
-            db, _ = self.reading()
-            about = session_rows.session(db, session) if db is not None else None
-            return about["calls"] if about is not None else 0
-        return 0
+            known = session_rows.sessions_of_project(db, own_names(project, session_rows.projects(db)), _LAST_SESSIONS)
+            found = [one for one in known if one["id"] != without and since < one["updated_at"] <= self._now]
+            return [_work(db, one) for one in found[:_OTHERS]]
+
+        return self._attempt("work", read, []) if project else []
 
     def write_task(
         self, text: str, *, source: str, session: str, project: str, known: Sequence[str] = ()
@@ -175,31 +143,40 @@ class SessionStore(StoreAccess):
         Args:
             known: ids of the session's task memories, the newest last.
         """
-        if self.faults:
-            return None
-        with fault_boundary(self.faults, "write"):
+
+        def write(db: apsw.Connection) -> str | None:
             from memory import session_task
 
-            db, vectors = self._writing(durable=True)
             return session_task.write(
                 db, text, category=TASK_CATEGORY, tags=TASK_TAGS, source=source, session=session, project=project,
-                known=known, now=self._now, vectors=vectors, config=self._config,
+                known=known, now=self._now, vectors=self._vectors, config=self._config,
             )  # fmt: skip
-        return None
+
+        return self._attempt("write", write, None, durable=True)
 
     def move_priorities(self, verdicts: Sequence[Verdict], *, role: str, session: str) -> None:
-        """Raise the priorities of memories that were used, lower those of memories that were not."""
-        if self.faults:
-            return
-        with fault_boundary(self.faults, "feedback"):
-            move_priorities(
-                self._writing(durable=False)[0],
-                verdicts,
-                role=role,
-                session=session,
-                now=self._now,
-                debug_limit=self._config.whole("otel.debug_limit"),
-            )
+        """Move the priorities of judged memories, with `memory.echo` and `memory.fizzle`, all or nothing.
+
+        A memory that was forgotten or is gone is passed over.
+        """
+
+        def write(db: apsw.Connection) -> None:
+            from core.store import documents, sqlite
+            from otel import log
+            from session import session_event
+
+            events = []
+            with sqlite.transaction(db):
+                for identifier, outcome, matched in verdicts:
+                    priority = documents.move_priority(db, identifier, used=outcome == "echo", at=self._now)
+                    if priority is not None:
+                        about = {"memoryId": identifier, "termsMatched": matched, "priority": priority}
+                        name = f"memory.{outcome}"
+                        events.append(session_event.event(name, role, session, about, self._now, component=_FEEDBACK))
+                log.append(db, events, debug_limit=self._config.whole("otel.debug_limit"))
+
+        if verdicts:
+            self._attempt("feedback", write, None, durable=False)
 
     def happened(
         self, since: int, *, project: str = "", session: str = "", everywhere: bool = False
@@ -208,57 +185,29 @@ class SessionStore(StoreAccess):
 
         Without those of sessions that are known to be of another project; None where it failed.
         """
-        if self.faults:
-            return None
-        with fault_boundary(self.faults, "events"):
+
+        def read(db: apsw.Connection) -> tuple[list[Event], list[tuple[str, str, str, str, int]]]:
             from core.store import events
+            from core.store.sessions import session_rows
 
-            db, _ = self.reading()
-            if db is None:
-                return [], []
-            asked: EventQuery = {
-                "words": [], "levels": [], "sources": [], "components": [], "session": "", "system": "",
-                "success": None, "since": since,
-            }  # fmt: skip
+            asked: EventQuery = {"since": since}
             if not everywhere:
-                from core.project import own_names
-                from core.store.sessions import session_rows
-
                 asked["near"] = (session, own_names(project, session_rows.projects(db)))
             bad = events.newest(db, {**asked, "levels": ["warn", "error", "fatal"]}, _BAD_EVENTS)
             bad += events.newest(db, {**asked, "success": False}, _BAD_EVENTS)
             once = {event["id"]: event for event in bad}
             return sorted(once.values(), key=lambda event: -event["timestamp"]), events.tally(db, asked)
-        return None
+
+        found = self._attempt("events", read, None)
+        return ([], []) if found is None and not self.faults else found
 
 
-def move_priorities(
-    db: apsw.Connection, verdicts: Sequence[Verdict], *, role: str, session: str, now: int, debug_limit: int
-) -> int:
-    """Move the priorities of judged memories, with `memory.echo` and `memory.fizzle`; returns how many were moved.
+def _work(db: apsw.Connection, about: Session, *, prompts: bool = True) -> Work:
+    from core.store.sessions import name_rows, turn_rows
 
-    All or nothing; a memory that was forgotten or is gone is passed over.
-
-    Args:
-        db: open for writing.
-        now: ms since the epoch.
-
-    Raises:
-        Failure: the store cannot be written.
-    """
-    if not verdicts:
-        return 0
-    from core.store import documents, sqlite
-    from otel import log
-    from session import session_event
-
-    events = []
-    with sqlite.transaction(db):
-        for identifier, outcome, matched in verdicts:
-            priority = documents.move_priority(db, identifier, used=outcome == "echo", at=now)
-            if priority is not None:
-                about: dict[str, Any] = {"memoryId": identifier, "termsMatched": matched, "priority": priority}
-                events.append(session_event.event(f"memory.{outcome}", role, session, about, now, component=_FEEDBACK))
-        if events:
-            log.append(db, events, debug_limit=debug_limit)
-    return len(events)
+    return {
+        "session": about,
+        "names": name_rows.most_used_names(db, about["id"], _NAMES) if about["calls"] else [],
+        "prompts": turn_rows.prompts(db, about["id"], _PROMPTS) if prompts else [],
+        "calls": [],
+    }

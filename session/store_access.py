@@ -12,7 +12,8 @@ from session.faults import fault_boundary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from typing import TypeVar
 
     import apsw
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from core.config import Config
     from core.records import Event
     from session.records import Fault
+
+    Made = TypeVar("Made")
 
 _BUSY_MS = 400
 
@@ -52,70 +55,49 @@ class StoreAccess:
         Args:
             until: `time.monotonic()` after which no further part is begun.
         """
-        if self.faults or not os.path.isfile(path):
-            return []
-        with fault_boundary(self.faults, "archive"):
+
+        def write(db: apsw.Connection) -> list[Item]:
             from memory.archive import ingest
 
-            db, vectors = self._writing(durable=False)
-            ingested = ingest.ingest_file(
-                db,
-                path,
-                agent=agent,
-                session=session,
-                cwd=cwd,
-                now=self._now,
-                vectors=vectors,
-                until=until,
-            )
-            return ingested["items"]
-        return []
+            return ingest.ingest_file(
+                db, path, agent=agent, session=session, cwd=cwd, now=self._now, vectors=self._vectors, until=until
+            )["items"]
+
+        return self._attempt("archive", write, [], durable=False) if os.path.isfile(path) else []
 
     def archive_items(self, items: Sequence[Item], *, agent: str, session: str, cwd: str) -> None:
         """Store what was said in a client that has no transcript file."""
-        if self.faults:
-            return
-        with fault_boundary(self.faults, "archive"):
+
+        def write(db: apsw.Connection) -> None:
             from memory.archive import ingest
 
-            db, vectors = self._writing(durable=False)
-            ingest.ingest_items(
-                db,
-                items,
-                agent=agent,
-                session=session,
-                cwd=cwd,
-                now=self._now,
-                vectors=vectors,
-            )
+            ingest.ingest_items(db, items, agent=agent, session=session, cwd=cwd, now=self._now, vectors=self._vectors)
+
+        self._attempt("archive", write, None, durable=False)
 
     def keep_summary(self, session: str, text: str) -> None:
         """Store what the client keeps in place of the messages before the compaction that goes on."""
-        if self.faults:
-            return
-        with fault_boundary(self.faults, "summary"):
+
+        def write(db: apsw.Connection) -> None:
             from core.store import sqlite
             from core.store.sessions import name_rows, session_rows
             from memory.archive.plain_text import start
 
-            db, _ = self._writing(durable=False)
             summary = start(text, name_rows.SUMMARY_CHARS)
             with sqlite.transaction(db):
-                if session_rows.is_forgotten(db, session):
-                    return
-                about = session_rows.session(db, session)
-                number = about["calls"] if about is not None else 0
-                name_rows.save_compaction(db, session, number, self._now, summary)
+                if not session_rows.is_forgotten(db, session):
+                    about = session_rows.session(db, session)
+                    name_rows.save_compaction(db, session, about["calls"] if about else 0, self._now, summary)
+
+        self._attempt("summary", write, None, durable=False)
 
     def append(self, events: Sequence[Event], recalled: Sequence[str] = ()) -> bool:
         """Store events and count the memories that were injected, in one transaction; whether they are stored."""
-        if self.faults or not events:
-            return False
-        with fault_boundary(self.faults, "event"):
+
+        def write(db: apsw.Connection) -> bool:
             from core.store import sqlite
             from otel import log
 
-            db, _ = self._writing(durable=False)
             with sqlite.transaction(db):
                 log.append(db, events, debug_limit=self._config.whole("otel.debug_limit"))
                 if recalled:
@@ -123,7 +105,8 @@ class StoreAccess:
 
                     documents.count_recall(db, recalled, self._now)
             return True
-        return False
+
+        return bool(events) and self._attempt("event", write, False, durable=False)
 
     def reading(self) -> tuple[apsw.Connection | None, bool]:
         """The store to read from and whether it has vectors; None where there is none yet, which is no fault.
@@ -140,13 +123,25 @@ class StoreAccess:
             self._vectors = sqlite.load_vectors(self._db)
         return self._db, self._vectors
 
-    def _writing(self, *, durable: bool) -> tuple[apsw.Connection, bool]:
-        from core.store import sqlite
+    def _attempt(
+        self, step: str, work: Callable[[apsw.Connection], Made], otherwise: Made, *, durable: bool | None = None
+    ) -> Made:
+        """What `work` makes of the store; `otherwise` where that, or anything before it, failed, or there is no store.
 
-        if self._db is None:
-            self._db = sqlite.open_writing(busy_ms=_BUSY_MS, durable=durable)
-        else:
-            sqlite.be_durable(self._db, durable, busy_ms=_BUSY_MS)
-        if not self._vectors:
-            self._vectors = sqlite.load_vectors(self._db)
-        return self._db, self._vectors
+        Args:
+            durable: None opens the store for reading; else whether a commit waits for the disk.
+        """
+        if self.faults:
+            return otherwise
+        with fault_boundary(self.faults, step):
+            if durable is not None:
+                from core.store import sqlite
+
+                if self._db is None:
+                    self._db = sqlite.open_writing(busy_ms=_BUSY_MS, durable=durable)
+                else:
+                    sqlite.be_durable(self._db, durable, busy_ms=_BUSY_MS)
+            db, _ = self.reading()
+            if db is not None:
+                return work(db)
+        return otherwise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from core import json_text, words
-from core.store import sqlite
 from core.store.layout import COLLECTION_SHIFT, COLLECTIONS, row_range
 
 TYPE_CHECKING = False
@@ -27,8 +26,7 @@ _NAME_OF = {code: name for name, code in COLLECTIONS.items()}
 STATIC_SPACE = 1
 """The number of the static space among the vectors; every store has it."""
 MERGE_AFTER = 500
-"""New documents after which `merge_index` is worth its time."""
-_MERGED_PAGES = 1_000
+"""New documents after which it is worth its time to merge the lexical index (`upkeep.store_file`)."""
 
 
 def blank(collection: str, identifier: str, text: str, at: int) -> Document:
@@ -255,25 +253,6 @@ def every(db: apsw.Connection, *, forgotten: bool = False, collection: str = "")
     query = f"SELECT {_COLUMNS} FROM document WHERE rowid BETWEEN ? AND ?{where} ORDER BY rowid"
     for row in db.execute(query, rows):
         yield _from_row(row)
-
-
-def merge_index(db: apsw.Connection) -> None:
-    """Merge the parts that many writes have left in the lexical index: searching one takes a fifth less than ten.
-
-    In short transactions: some 30 ms, which a hook's write waits at most.
-
-    Raises:
-        Failure: the store cannot be written; every document is found all the same.
-    """
-    pages = -_MERGED_PAGES  # the sign begins a merge of all parts
-    while True:
-        with sqlite.transaction(db):
-            before = db.total_changes()
-            db.execute("INSERT INTO lexicon (lexicon, rank) VALUES ('merge', ?)", (pages,))
-            changed = db.total_changes() - before
-        if changed < 2:  # SQLite's sign that there is nothing left to merge
-            return
-        pages = _MERGED_PAGES
 
 
 ECHO = 0.1

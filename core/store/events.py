@@ -1,4 +1,4 @@
-"""Adds, finds, counts, follows and drops the events of the SQLite store."""
+"""Adds, finds, counts, follows and drops the events of the SQLite store. Hot path."""
 
 from __future__ import annotations
 
@@ -19,11 +19,6 @@ _COLUMNS = (
 HOOK = "hook"
 """The component of the events that hooks send about themselves."""
 _OUTCOMES = {"hook.completed": "ok", "hook.degraded": "degraded", "hook.failed": "failed", "hook.timeout": "late"}
-_INSERT_HOOK = (
-    "INSERT OR IGNORE INTO hook_call (session_id, at, client, event, kind, ms, outcome, error, percent, tokens,"
-    " context_window, chars, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-_INSERT = f"INSERT INTO event ({_COLUMNS[5:]}, search_text) VALUES ({', '.join('?' * 13)}) ON CONFLICT (id) DO NOTHING"
 
 
 def insert(db: apsw.Connection, event: Event, search_text: str) -> bool:
@@ -33,23 +28,14 @@ def insert(db: apsw.Connection, event: Event, search_text: str) -> bool:
         search_text: the words by which it is found, lower case.
     """
     db.execute(
-        _INSERT,
+        f"INSERT INTO event ({_COLUMNS[5:]}, search_text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (id) DO NOTHING",
         (
-            event["id"],
-            event["timestamp"],
-            event["sessionId"],
-            event["systemId"],
-            event["level"],
-            event["source"],
-            event["component"],
-            event["action"],
-            event.get("duration_ms"),
-            int(event["success"]),
-            event.get("error"),
-            json_text.dumps(event["metadata"]),
-            search_text,
+            event["id"], event["timestamp"], event["sessionId"], event["systemId"], event["level"], event["source"],
+            event["component"], event["action"], event.get("duration_ms"), int(event["success"]), event.get("error"),
+            json_text.dumps(event["metadata"]), search_text,
         ),
-    )
+    )  # fmt: skip
     if not db.changes():
         return False
     sqlite.note_event(db.last_insert_rowid())
@@ -59,8 +45,8 @@ def insert(db: apsw.Connection, event: Event, search_text: str) -> bool:
 def record_hook(db: apsw.Connection, event: Event) -> None:
     """Keep the call that an event of the component `HOOK` tells of, inside the caller's transaction.
 
-    Another event is passed over, and one that is kept already. Read by `core.store.history.hook_calls`; written here,
-    since every hook does, and a module more costs it more than the row.
+    Another event is passed over, and one that is kept already. Read by `core.store.history`; written here, since every
+    hook does, and a module more costs it more than the row.
     """
     outcome = _OUTCOMES.get(event["action"])
     if outcome is None:
@@ -69,7 +55,8 @@ def record_hook(db: apsw.Connection, event: Event) -> None:
     if not isinstance(more, dict):  # a line of the spool that another version wrote
         more = {}
     db.execute(
-        _INSERT_HOOK,
+        "INSERT OR IGNORE INTO hook_call (session_id, at, client, event, kind, ms, outcome, error, percent, tokens,"
+        " context_window, chars, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             event["sessionId"], event["timestamp"], _plain(about, "agent", str, ""), _plain(about, "event", str, ""),
             _plain(more, "kind", str, ""), event.get("duration_ms"), outcome, event.get("error", ""),
@@ -94,17 +81,12 @@ def debug_count(db: apsw.Connection, event: Event, window_ms: int) -> int:
 
     On both sides of it, so that no window of that length gets too many when events come out of order.
     """
+    at = event["timestamp"]
     return int(
         db.execute(
             "SELECT count(*) FROM event WHERE level = 'debug' AND source = ? AND component = ? AND action = ?"
             " AND timestamp > ? AND timestamp < ?",
-            (
-                event["source"],
-                event["component"],
-                event["action"],
-                event["timestamp"] - window_ms,
-                event["timestamp"] + window_ms,
-            ),
+            (event["source"], event["component"], event["action"], at - window_ms, at + window_ms),
         ).get
     )
 
@@ -160,22 +142,15 @@ def delete_before(db: apsw.Connection, before: int, batch: int) -> int:
 
 
 def _from_row(row: tuple[Any, ...]) -> Event:
+    _, identifier, at, session, system, level, source, component, action, ms, success, error, metadata = row
     event: Event = {
-        "id": row[1],
-        "timestamp": row[2],
-        "sessionId": row[3],
-        "systemId": row[4],
-        "level": row[5],
-        "source": row[6],
-        "component": row[7],
-        "action": row[8],
-        "success": bool(row[10]),
-        "metadata": json_text.loads(row[12]),
-    }
-    if row[9] is not None:
-        event["duration_ms"] = int(row[9]) if row[9] == int(row[9]) else row[9]
-    if row[11] is not None:
-        event["error"] = row[11]
+        "id": identifier, "timestamp": at, "sessionId": session, "systemId": system, "level": level, "source": source,
+        "component": component, "action": action, "success": bool(success), "metadata": json_text.loads(metadata),
+    }  # fmt: skip
+    if ms is not None:
+        event["duration_ms"] = int(ms) if ms == int(ms) else ms
+    if error is not None:
+        event["error"] = error
     return event
 
 
@@ -183,24 +158,25 @@ def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
     conditions = ["timestamp >= ?"]
     values: list[Any] = [query["since"]]
     for column, names in (
-        ("level", query["levels"]),
-        ("source", query["sources"]),
-        ("component", query["components"]),
-        ("session_id", [query["session"]] if query["session"] else []),
-        ("system_id", [query["system"]] if query["system"] else []),
+        ("level", query.get("levels", ())),
+        ("source", query.get("sources", ())),
+        ("component", query.get("components", ())),
+        ("session_id", [query["session"]] if query.get("session") else []),
+        ("system_id", [query["system"]] if query.get("system") else []),
     ):
         if names:
             conditions.append(f"{column} IN ({', '.join('?' * len(names))})")
             values.extend(names)
-    if query["success"] is not None:
+    success = query.get("success")
+    if success is not None:
         conditions.append("success = ?")
-        values.append(int(query["success"]))
+        values.append(int(success))
     if "near" in query:
         session, projects = query["near"]
         elsewhere = f"SELECT id FROM session WHERE project NOT IN ({', '.join('?' * len(projects))})"
         conditions.append(f"(session_id = ? OR session_id NOT IN ({elsewhere}))")
         values += [session, *projects]
-    for word in query["words"]:
+    for word in query.get("words", ()):
         conditions.append("instr(search_text, ?) > 0")
         values.append(word)
     return " AND ".join(conditions), tuple(values)

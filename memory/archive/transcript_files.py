@@ -14,6 +14,7 @@ from core.errors import Failure
 from core.repository import switches
 from core.store import documents, sqlite
 from core.store.sessions import segments
+from core.store.upkeep import store_file
 from memory.archive import ingest, transcript_lines
 from memory.archive.known_files import SUBAGENT, Archived, File
 
@@ -168,7 +169,7 @@ def ingest_all(
             note(result.file, result.agent, result.reason)
     segments.catch_up(db)
     if report.added >= documents.MERGE_AFTER:
-        documents.merge_index(db)
+        store_file.merge(db, "lexicon")
     sqlite.fold_log(db, over=0)
     return report
 

@@ -17,6 +17,7 @@ from core.config import Config
 from core.errors import USAGE, Failure, usage
 from core.records import Document
 from core.store import curation, documents, foreign_file, sqlite
+from core.store.upkeep import store_file
 from memory import near_duplicate
 from memory.near_duplicate import Tokens
 from memory.other_stores import claude_mem, json_stores, markdown_stores
@@ -235,7 +236,7 @@ class _Shelf:
         """Leave the store as quick as it was."""
         if self._db is not None and self._stores:
             if added >= documents.MERGE_AFTER:
-                documents.merge_index(self._db)
+                store_file.merge(self._db, "lexicon")
             sqlite.fold_log(self._db, over=0)
 
     def _put(self, one: _Prepared, now: int) -> tuple[str, Document]:

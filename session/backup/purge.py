@@ -20,7 +20,7 @@ from core.store.replication import outbox
 from core.store.sessions import transcripts
 from core.store.sqlite import apsw
 from core.store.upkeep import purge as rows
-from core.store.upkeep import space
+from core.store.upkeep import store_file
 from core.store.upkeep.purge import Criteria
 from memory import forget
 from otel import log
@@ -63,7 +63,7 @@ class Purge:
             found.documents, found.calls, found.compactions, found.events, found.injections, found.hook_calls,
             found.plans, found.names, found.carries,
         )  # fmt: skip
-        if not space.is_owed(self._db) and not any(in_store) and not self._traces:
+        if not store_file.is_owed(self._db) and not any(in_store) and not self._traces:
             fix = "look with joelclaw recall, or joelclaw memory stats"
             raise Failure("PURGE_NOTHING", "nothing that is kept fits", fix)
 
@@ -103,7 +103,7 @@ class Purge:
             self._db, self._criteria, at=clock.now_ms(), vectors=self._vectors, vector_of=document_vector
         )
         self._traces.add(self._sweep())  # what was written meanwhile
-        space.wipe(self._db)
+        store_file.wipe(self._db)
         return self.result(done=True)
 
     def _sweep(self, *, dry: bool = False) -> Traces:

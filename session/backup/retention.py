@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from core import clock, files
-from core.store import documents, sqlite
-from core.store.upkeep import completeness, retention, space
+from core.store import sqlite
+from core.store.upkeep import completeness, retention, store_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ class Retention:
         if old:
             self._episodes = retention.count_episodes(self._db, old)
             self._calls = retention.count_calls(self._db, old)
-        size = space.sizes(self._db)[0]
+        size = store_file.sizes(self._db)[0]
         return self._result(size, wiped=False, dry=True)
 
     def run(self) -> dict[str, Any]:
@@ -71,23 +71,23 @@ class Retention:
         Raises:
             Failure: the store cannot be written; what was dropped stays dropped.
         """
-        size = space.sizes(self._db)[0]
+        size = store_file.sizes(self._db)[0]
         completeness.compare(self._db)
         files.sweep_temporary()
         self._prune_events()
         self._prune_episodes()
         self._prune_store()
         if self._episodes >= _MERGE_AFTER:
-            documents.merge_index(self._db)
-        wiped = space.is_owed(self._db)
+            store_file.merge(self._db, "lexicon")
+        wiped = store_file.is_owed(self._db)
         if wiped:
-            space.wipe(self._db)
+            store_file.wipe(self._db)
         else:
             self._give_back()
         return self._result(size, wiped=wiped, dry=False)
 
     def _result(self, size: int, *, wiped: bool, dry: bool) -> dict[str, Any]:
-        now, free = space.sizes(self._db)
+        now, free = store_file.sizes(self._db)
         names = ("events_days", "events_mb", "episodes_days", "store_mb")
         return {
             "dryRun": dry,
@@ -150,7 +150,7 @@ class Retention:
         return max(0, self._used() - limit) if limit else 0
 
     def _used(self) -> int:
-        size, free = space.sizes(self._db)
+        size, free = store_file.sizes(self._db)
         return size - free
 
     def _drop_debug(self) -> int:
@@ -179,8 +179,8 @@ class Retention:
 
     def _give_back(self) -> None:
         """Page by page, where the file was made so; else it is written anew, if that is worth it and quick enough."""
-        size, free = space.sizes(self._db)
-        if space.give_back(self._db) or free < _WORTH_BYTES:
+        size, free = store_file.sizes(self._db)
+        if store_file.give_back(self._db) or free < _WORTH_BYTES:
             return
         if not self._background or (free >= size * _WORTH_SHARE and size - free <= _QUICK_BYTES):
-            space.rewrite(self._db)
+            store_file.rewrite(self._db)

@@ -11,7 +11,8 @@ from core import clock, files
 from core.errors import Failure
 from core.repository import switches
 from core.store import sqlite
-from core.store.upkeep import called_hooks, integrity
+from core.store.history import hook_calls
+from core.store.upkeep import store_file
 from otel import spool
 from session.doctor.finding import Finding, error, note, warning
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.store.upkeep.called_hooks import Called
+    from core.store.history.hook_calls import Called
 
 PERIOD_MS = clock.DAY_MS
 """Of which hook calls are told."""
@@ -140,7 +141,7 @@ def store() -> tuple[dict[str, Any], list[Finding], list[Called]]:
         db = sqlite.open_reading()
         if db is None:
             return facts, [], []
-        return facts, _figures(db, facts), called_hooks.every(db, clock.now_ms() - PERIOD_MS)
+        return facts, _figures(db, facts), hook_calls.by_event(db, clock.now_ms() - PERIOD_MS)
     except Failure as failure:
         return facts, [error(failure.code, "store", failure.message, failure.fix)], []
 
@@ -148,7 +149,7 @@ def store() -> tuple[dict[str, Any], list[Finding], list[Called]]:
 def _figures(db: apsw.Connection, facts: dict[str, Any]) -> list[Finding]:
     """Whether the file is whole, how large it and its log are, whether its times can be."""
     found = []
-    faults = integrity.faults(db)
+    faults = store_file.faults(db)
     if faults:
         where = sqlite.path()
         about = f"{where} is damaged: {'; '.join(faults)}"
@@ -157,7 +158,7 @@ def _figures(db: apsw.Connection, facts: dict[str, Any]) -> list[Finding]:
             f"left with `joelclaw memory export`, move {where} away, and import it again"
         )
         found.append(error("STORE_DAMAGED", "store", about, fix))
-    figures = integrity.figures(db)
+    figures = store_file.figures(db)
     facts |= {**asdict(figures), "newest": None if figures.newest is None else clock.iso(figures.newest)}
     if figures.log > _LARGE_LOG:
         about = f"the write-ahead log has {_mb(figures.log)}: each command reads all of it when it starts"

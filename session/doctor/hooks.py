@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clients.client import Client
     from clients.settings import Settings
     from core.repository.switches import Silence
-    from core.store.upkeep.called_hooks import Called
+    from core.store.history.hook_calls import Called
     from session.install.installed_hooks import Entry
 
 _SILENCE_MS = clock.HOUR_MS

@@ -10,7 +10,7 @@ from clients import registry
 from core import files
 from core.errors import Failure
 from core.store import sqlite
-from core.store.upkeep import integrity
+from core.store.upkeep import store_file
 from session.doctor import home
 from session.doctor.finding import Finding, mended, warning
 from session.install import apply, hook_command, installed_hooks, plan
@@ -71,7 +71,7 @@ def _close() -> list[Finding]:
 def _fold() -> Finding:
     try:
         db = sqlite.open_writing(busy_ms=1_000, durable=True)
-        left = integrity.empty_log(db)
+        left = store_file.empty_log(db)
         db.close()
     except Failure as failure:
         return warning("FIX_FAILED", "store", failure.message, failure.fix)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clients import hook_trial
-from core.store.upkeep import called_hooks
+from core.store.history import hook_calls
 from otel import spool
 from session.doctor.finding import Finding, error, warning
 from session.install import installed_hooks
@@ -149,7 +149,7 @@ def _run(words: list[str], client: Client, event: str, entry: Entry) -> Call:
         began = time.monotonic()
         status, out, err = _until_over(words, environment, given)
         ms = round((time.monotonic() - began) * 1000)
-        return Call(status, out, err, ms, called_hooks.traces(home) or _waiting(home))
+        return Call(status, out, err, ms, hook_calls.traces(home) or _waiting(home))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -5,15 +5,74 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from core.store import sqlite
+from core.store.sqlite import apsw
+
 if TYPE_CHECKING:
-    from typing import Any
-
-    import apsw
-
     from core.records import Extent, HookCall
 
 _COLUMNS = "session_id, at, client, event, kind, ms, outcome, error, percent, tokens, context_window, chars"
+
+
+@dataclass(frozen=True)
+class Called:
+    """Calls of a client's hook for one event. Times in ms; `count`, `failed` and `late` since a time that was given."""
+
+    agent: str
+    event: str
+    last: int
+    count: int
+    failed: int
+    late: int
+    error: str = ""
+    """The last error since then; "" without one."""
+
+
+def by_event(db: apsw.Connection, since: int) -> list[Called]:
+    """The calls of each client's hooks by event, counted from a time on (ms since the epoch).
+
+    Raises:
+        Failure: STORE_DAMAGED and its like.
+    """
+    try:
+        errors: dict[tuple[Any, ...], Any] = {
+            (client, event): error
+            for client, event, error in db.execute(
+                "SELECT client, event, error FROM hook_call WHERE outcome <> 'ok' AND at >= ? ORDER BY at, id", (since,)
+            )
+        }
+        rows: Any = db.execute(
+            "SELECT client, event, max(at), sum(at >= ?1), sum(at >= ?1 AND outcome IN ('failed', 'degraded')),"
+            " sum(at >= ?1 AND outcome = 'late') FROM hook_call GROUP BY 1, 2 ORDER BY 1, 3 DESC",
+            (since,),
+        )
+        return [Called(*row, errors.get(tuple(row[:2]), "")) for row in rows]  # type: ignore[call-arg]
+    except apsw.Error as error:
+        raise sqlite.as_failure(error) from None
+
+
+def traces(home: str) -> list[tuple[str, str, bool]]:
+    """What hooks left in the store of another home: action, error, and whether they handed out a text; oldest first.
+
+    Empty where there is no store that can be read.
+    """
+    path = os.path.join(home, sqlite.FILE_NAME)
+    if not os.path.exists(path):
+        return []
+    try:
+        db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        rows = db.execute(
+            "SELECT action, error, json_array_length(metadata, '$.injected') FROM event WHERE component = 'hook'"
+            " ORDER BY seq"
+        ).fetchall()
+        db.close()
+    except apsw.Error:
+        return []
+    return [(str(action), str(error or ""), bool(injected)) for action, error, injected in rows]
 
 
 def of_session(db: apsw.Connection, session: str) -> list[HookCall]:
@@ -50,8 +109,7 @@ def sessions(db: apsw.Connection) -> list[str]:
 
 
 def times(db: apsw.Connection, since: int) -> list[tuple[str, str, float]]:
-    """Client, event and ms of each call since a time (ms since the epoch) that took a known time, the quickest first
-    of each."""
+    """Client, event and ms of each call since a time (ms since the epoch) that took a known time, quickest first."""
     rows = db.execute(
         "SELECT client, event, ms FROM hook_call WHERE at >= ? AND ms IS NOT NULL ORDER BY client, event, ms", (since,)
     )
@@ -69,11 +127,8 @@ def outcomes(db: apsw.Connection, since: int) -> list[tuple[str, str, str, int]]
 
 def sessions_since(db: apsw.Connection, since: int) -> int:
     """How many sessions had calls that were answered since a time (ms since the epoch)."""
-    return int(
-        db.execute(
-            "SELECT count(DISTINCT session_id) FROM hook_call WHERE at >= ? AND outcome IN ('ok', 'degraded')", (since,)
-        ).get
-    )
+    answered = "SELECT count(DISTINCT session_id) FROM hook_call WHERE at >= ? AND outcome IN ('ok', 'degraded')"
+    return int(db.execute(answered, (since,)).get)
 
 
 def delete_before(db: apsw.Connection, before: int, batch: int) -> int:

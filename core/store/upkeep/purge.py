@@ -15,7 +15,7 @@ from core import json_text
 from core.project import names_of
 from core.store import documents, sqlite
 from core.store.sessions import call_rows, forgotten, name_rows, segments, session_rows, transcripts
-from core.store.upkeep import space
+from core.store.upkeep import store_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -297,7 +297,7 @@ def _select_quotes(db: apsw.Connection, criteria: Criteria, found: Selection) ->
 def erase(
     db: apsw.Connection, criteria: Criteria, *, at: int, vectors: bool, vector_of: Callable[[str, str, str], bytes]
 ) -> Selection:
-    """Empty the rows that fit, all in one transaction, which notes that the file is to be cleaned (`space.wipe`).
+    """Empty the rows that fit, all in one transaction, which notes that the file is to be cleaned (`store_file.wipe`).
 
     They are looked up in that transaction: between an earlier look and this one others write, and a row's number may
     have become that of another memory. Returns what was emptied.
@@ -348,7 +348,7 @@ def erase(
         )
         db.executemany("UPDATE transcript SET carry = '' WHERE source = ?", _each(found.carries))
         db.executemany("UPDATE outbox SET refusal = '' WHERE id = ?", _each(found.refusals))
-        space.owe(db)
+        store_file.owe(db)
     return found
 
 

@@ -1,7 +1,7 @@
 """Drops what is old or too much: events, hooks, injected texts, and archived sessions; in short transactions.
 
 What was noted on purpose (observations) and synced files are never dropped. Nor is what was forgotten or purged: its
-row keeps it from coming back.
+row keeps it from coming back. Each raises Failure where the store cannot be written.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 
 EVENTS_AT_ONCE = 1_000
 EPISODES_AT_ONCE = 100
-_ROW_BYTES = 400
-"""What an event takes besides its texts: its other columns, and its entries in three indexes."""
-_EVENT_BYTES = f"length(metadata) + length(search_text) + coalesce(length(error), 0) + {_ROW_BYTES}"
+# What an event takes: its texts, its other columns, and its entries in three indexes.
+_EVENT_BYTES = "length(metadata) + length(search_text) + coalesce(length(error), 0) + 400"
 _FIRST, _LAST = row_range("episodes")
-# +rowid: by the index of times, of which the first few hundred are wanted, not of the whole collection
-_OLD_EPISODES = f"+rowid BETWEEN {_FIRST} AND {_LAST} AND forgotten_at IS NULL AND created_at < ?"
-_OLD_EPISODES += " AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.id = document.id)"
-"""Not what still waits for a cluster: other machines would never get it."""
+# +rowid: by the index of times, of which the first few hundred are wanted, not of the whole collection. Not what still
+# waits for a cluster: other machines would never get it.
+_OLD_EPISODES = (
+    f"FROM document WHERE +rowid BETWEEN {_FIRST} AND {_LAST} AND forgotten_at IS NULL AND created_at < ?"
+    " AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.id = document.id)"
+)
 
 
 def count_events(db: apsw.Connection, before: int) -> tuple[int, int]:
@@ -59,11 +60,7 @@ def surplus_events(db: apsw.Connection, limit: int, since: int = 0) -> list[int]
 
 
 def drop_events(db: apsw.Connection, numbers: list[int]) -> int:
-    """Drop these events, in one transaction; returns how many there were.
-
-    Raises:
-        Failure: the store cannot be written.
-    """
+    """Drop these events, in one transaction; returns how many there were."""
     with sqlite.transaction(db):
         before = db.total_changes()
         db.executemany("DELETE FROM event WHERE seq = ?", [(seq,) for seq in numbers])
@@ -84,18 +81,14 @@ def first_event(db: apsw.Connection) -> int | None:
 
 
 def drop_history(db: apsw.Connection, before: int) -> int:
-    """Drop hook calls and injected texts older than `before` (ms), some at once; returns how many.
-
-    Raises:
-        Failure: the store cannot be written.
-    """
+    """Drop hook calls and injected texts older than `before` (ms), some at once; returns how many."""
     with sqlite.transaction(db):
         return sum(kind.delete_before(db, before, EVENTS_AT_ONCE) for kind in (hook_calls, injections))
 
 
 def count_episodes(db: apsw.Connection, before: int) -> int:
     """How many episodes are older than `before` (ms)."""
-    return int(db.execute(f"SELECT count(*) FROM document WHERE {_OLD_EPISODES}", (before,)).get)
+    return int(db.execute(f"SELECT count(*) {_OLD_EPISODES}", (before,)).get)
 
 
 def drop_episodes(db: apsw.Connection, before: int, *, vectors: bool) -> int:
@@ -105,15 +98,12 @@ def drop_episodes(db: apsw.Connection, before: int, *, vectors: bool) -> int:
 
     Args:
         vectors: whether sqlite-vec is loaded.
-
-    Raises:
-        Failure: the store cannot be written.
     """
     with sqlite.transaction(db):
         signatures = vectors and documents.has_signatures(db)
         # by time: rows are numbered as they were read, and who archives all sessions at once reads the newest first
-        query = f"SELECT rowid, session_id FROM document WHERE {_OLD_EPISODES} ORDER BY created_at, rowid LIMIT ?"
-        rows = [(int(row[0]), str(row[1])) for row in db.execute(query, (before, EPISODES_AT_ONCE)).fetchall()]  # type: ignore[arg-type]
+        query = f"SELECT rowid, session_id {_OLD_EPISODES} ORDER BY created_at, rowid LIMIT ?"
+        rows = [(int(row), str(session)) for row, session in list(db.execute(query, (before, EPISODES_AT_ONCE)))]
         with outbox.quiet(db):
             for rowid, _ in rows:
                 documents.remove(db, rowid, signatures=signatures)
@@ -124,8 +114,7 @@ def drop_episodes(db: apsw.Connection, before: int, *, vectors: bool) -> int:
 
 def first_episode(db: apsw.Connection, before: int) -> int | None:
     """When the oldest episode before a time was that can be dropped (both in ms)."""
-    query = f"SELECT created_at FROM document WHERE {_OLD_EPISODES} ORDER BY created_at LIMIT 1"
-    found: int | None = db.execute(query, (before,)).get
+    found: int | None = db.execute(f"SELECT created_at {_OLD_EPISODES} ORDER BY created_at LIMIT 1", (before,)).get
     return found
 
 
@@ -150,10 +139,6 @@ def count_calls(db: apsw.Connection, before: int) -> int:
 
 
 def drop_session(db: apsw.Connection, session: str) -> int:
-    """Drop what a session did, in one transaction; returns how many calls that were.
-
-    Raises:
-        Failure: the store cannot be written.
-    """
+    """Drop what a session did, in one transaction; returns how many calls that were."""
     with sqlite.transaction(db):
         return forgotten.drop(db, session)

@@ -129,33 +129,3 @@ def test_a_cursor_comes_back_as_it_was_written(db: apsw.Connection) -> None:
     for other in others:
         export_cursor.write(db, other)
     assert export_cursor.every(db) == [others[1], changed, others[0]]
-
-
-def test_a_batch_holds_so_many_events_after_a_number(db: apsw.Connection) -> None:
-    put(db, *(event(str(number)) for number in range(1, 7)))
-    db.execute("DELETE FROM event WHERE seq IN (1, 4)")
-    assert [export_cursor.waiting(db, after) for after in (0, 2, 5, 6)] == [4, 3, 1, 0]
-
-    def batch(after: int, upto: int, most: int, most_bytes: int = 99_999) -> tuple[list[str], int]:
-        given, reached = export_cursor.batch(db, after, upto, most, most_bytes)
-        return [one["id"] for one in given], reached
-
-    assert batch(0, 6, 9) == (["2", "3", "5", "6"], 6) and batch(2, 6, 1) == (["3"], 3)
-    assert batch(0, 6, 2) == (["2", "3"], 3) and batch(3, 5, 9) == (["5"], 5) and batch(2, 6, 3) == (["3", "5"], 5)
-    assert batch(6, 6, 9) == ([], 6) and batch(3, 4, 9) == ([], 3)
-    assert batch(0, 6, 9, 1_200) == (["2", "3", "5"], 5) and batch(0, 6, 9, 1_199) == (["2", "3"], 3)
-    assert batch(0, 6, 9, 399) == (["2"], 2), "one event however large it is"
-
-
-@pytest.mark.parametrize(
-    ("more", "size"),
-    [
-        ({}, 400), ({"error": "12345"}, 405), ({"metadata": {"name": "text"}}, 416), ({"metadata": {"n": 1}}, 417),
-        ({"metadata": {"n": ["ab", True]}}, 435), ({"metadata": {"n": {"m": None}}}, 426),
-    ],
-)  # fmt: skip
-def test_the_size_of_an_event_is_that_of_its_texts(db: apsw.Connection, more: dict[str, Any], size: int) -> None:
-    put(db, event("first"), event("second", **more), event("third"))
-    for room, number in ((size + 400, 2), (size + 399, 1)):
-        given, reached = export_cursor.batch(db, 0, 3, 2, room)
-        assert (len(given), reached) == (number, number)

@@ -8,6 +8,7 @@ from typing import Any
 import apsw
 import pytest
 from conftest import NOW_MS
+from otel.otlp.sender import FAILED, REFUSED, TAKEN, Outcome
 
 from core import config
 from core.errors import Failure
@@ -17,7 +18,6 @@ from otel import export, log
 from otel.event import new_event
 from otel.otlp import destination, transfer
 from otel.otlp.destination import Delivered, Destination
-from otel.otlp.sender import FAILED, REFUSED, TAKEN, Outcome
 
 LOGS = Destination("logs", "http://h/v1/logs", "http://h/v1/logs")
 TRACES = Destination("traces", "http://h/v1/traces", "http://h/v1/traces")

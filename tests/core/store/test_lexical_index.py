@@ -6,10 +6,7 @@ import json
 from pathlib import Path
 
 import apsw
-import pytest
 from conftest import Run
-
-from core.store import documents, sqlite
 
 
 def parts(home: Path) -> int:
@@ -36,27 +33,3 @@ def test_an_import_of_a_few_leaves_the_parts(run: Run, home: Path) -> None:
     for number in range(3):
         run("memory", "import", "-", stdin=lines(3, 5_000 + 3 * number))
     assert parts(home) > 1
-
-
-@pytest.mark.spawned
-def test_merging_goes_in_short_transactions(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(6):
-        run("memory", "import", "-", stdin=lines(400, 400 * number))
-    assert parts(home) > 1
-    monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    monkeypatch.setattr(documents, "_MERGED_PAGES", 2)
-    begun = 0
-    transaction = sqlite.transaction
-
-    def counted(db: apsw.Connection) -> sqlite.transaction:
-        nonlocal begun
-        begun += 1
-        return transaction(db)
-
-    monkeypatch.setattr(sqlite, "transaction", counted)
-    db = sqlite.open_writing(busy_ms=1_000, durable=False)
-    documents.merge_index(db)
-    db.close()
-    assert parts(home) == 1
-    assert begun > 3
-    assert run("recall", "worker 1234 port").result["hits"][0]["observation"] == "Worker 1234 listens on port 10234"

@@ -17,7 +17,8 @@ from conftest import NOW_MS
 from core import files
 from core.errors import Failure
 from core.store import documents, events, foreign_file, knowledge, migrate, migrations, overview, sqlite
-from core.store.upkeep import backup, called_hooks, completeness, integrity, space
+from core.store.history import hook_calls
+from core.store.upkeep import backup, completeness, store_file
 
 
 @pytest.fixture
@@ -74,10 +75,10 @@ def test_a_new_store_has_every_step_and_its_signs(store: Path) -> None:
 
 
 def test_what_was_committed_is_made_durable_by_one_more_commit(db: apsw.Connection, store: Path) -> None:
-    before, size = db.execute("PRAGMA user_version").get, integrity.log_bytes()
+    before, size = db.execute("PRAGMA user_version").get, sqlite.log_bytes()
     knowledge.make_durable(db)
     assert db.execute("PRAGMA synchronous").get == 2 and not db.in_transaction
-    assert db.execute("PRAGMA user_version").get == before and integrity.log_bytes() > size
+    assert db.execute("PRAGMA user_version").get == before and sqlite.log_bytes() > size
 
 
 def test_a_store_in_memory_leaves_no_mark_in_the_current_folder(
@@ -283,20 +284,20 @@ def test_a_wait_that_begins_anew_has_all_its_time(monkeypatch: pytest.MonkeyPatc
 
 def test_the_log_is_folded_once_it_is_larger(db: apsw.Connection, store: Path) -> None:
     emit(db, "a")
-    size = integrity.log_bytes()
+    size = sqlite.log_bytes()
     assert size == Path(f"{store}-wal").stat().st_size > 0
     sqlite.fold_log(db)
     sqlite.fold_log(db, over=size)
-    assert integrity.log_bytes() == size
+    assert sqlite.log_bytes() == size
     sqlite.fold_log(db, over=size - 1)
-    assert integrity.log_bytes() == 0
+    assert sqlite.log_bytes() == 0
     emit(db, "b")
-    assert integrity.empty_log(db) == 0
+    assert store_file.empty_log(db) == 0
     with sqlite.transaction(db):
         db.execute("INSERT INTO upkeep VALUES (?, 1)", ("x" * 1_000_000,))
-    assert integrity.log_bytes() == 0, "a commit that makes it larger than a megabyte folds it"
+    assert sqlite.log_bytes() == 0, "a commit that makes it larger than a megabyte folds it"
     Path(f"{store}-wal").unlink()
-    assert integrity.log_bytes() == 0
+    assert sqlite.log_bytes() == 0
 
 
 def test_each_commit_of_events_is_marked_with_the_last(db: apsw.Connection, store: Path) -> None:
@@ -426,8 +427,8 @@ class Damaged:
 def test_what_looks_at_a_damaged_store_says_so(store: Path) -> None:
     damaged: Any = Damaged()
     for look in (
-        integrity.faults, integrity.figures, lambda db: overview.read(db, now=1),
-        lambda db: called_hooks.every(db, 0),
+        store_file.faults, store_file.figures, lambda db: overview.read(db, now=1),
+        lambda db: hook_calls.by_event(db, 0),
     ):  # fmt: skip
         assert code_of(lambda look=look: look(damaged)) == "STORE_DAMAGED"  # type: ignore[misc]
 
@@ -463,94 +464,45 @@ def test_a_copy_that_is_cut_off_is_damaged(db: apsw.Connection, tmp_path: Path) 
 
 
 def test_the_figures_of_a_store(db: apsw.Connection, store: Path) -> None:
-    assert integrity.figures(db).newest is None and integrity.faults(db) == []
+    assert store_file.figures(db).newest is None and store_file.faults(db) == []
     documents.insert(db, documents.blank("knowledge", "d", "text", 9), b"", signatures=False)
-    assert integrity.figures(db).newest == 9
+    assert store_file.figures(db).newest == 9
     emit(db, "a", at=7)
-    assert integrity.figures(db).newest == 9
+    assert store_file.figures(db).newest == 9
     emit(db, "b", at=11)
     with sqlite.transaction(db):
         db.execute("CREATE TABLE large (x)")
         db.execute("INSERT INTO large VALUES (zeroblob(100000))")
     with sqlite.transaction(db):
         db.execute("DROP TABLE large")
-    found = integrity.figures(db)
+    found = store_file.figures(db)
     page = db.execute("PRAGMA page_size").get
-    assert found.newest == 11 and found.log == integrity.log_bytes() > 0
-    assert (found.size, found.free) == space.sizes(db)
+    assert found.newest == 11 and found.log == sqlite.log_bytes() > 0
+    assert (found.size, found.free) == store_file.sizes(db)
     assert found.size == page * db.execute("PRAGMA page_count").get and found.free >= 24 * page
-
-
-def test_free_room_is_given_back_to_the_disk(db: apsw.Connection, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(space, "_PAGES_AT_ONCE", 10)
-    monkeypatch.setattr(space, "_PAUSE_S", 0.0)
-    assert space.give_back(db) == 0
-    with sqlite.transaction(db):
-        db.execute("CREATE TABLE large (x)")
-        db.execute("INSERT INTO large VALUES (zeroblob(100000))")
-    with sqlite.transaction(db):
-        db.execute("DROP TABLE large")
-    whole, free = space.sizes(db)
-    told: list[int] = []
-    assert space.give_back(db, progress=told.append) == free and space.sizes(db) == (whole - free, 0)
-    page = db.execute("PRAGMA page_size").get
-    assert told[:2] == [free - 10 * page, free - 20 * page] and told[-1] == 0
-    assert integrity.log_bytes() == 0 and store.stat().st_size == whole - free
 
 
 def test_a_file_that_was_not_made_so_is_written_anew(store: Path) -> None:
     store.touch()
     made = apsw.Connection(str(store))
     made.execute("CREATE TABLE large (x); INSERT INTO large VALUES (zeroblob(100000)); DELETE FROM large")
-    free = space.sizes(made)[1]
-    assert free > 0 and space.give_back(made) == 0
-    assert space.rewrite(made) == free - made.execute("PRAGMA page_size").get, "one page tells of the others"
-    assert made.execute("PRAGMA auto_vacuum").get == 2 and space.sizes(made)[1] == 0
+    free = store_file.sizes(made)[1]
+    assert free > 0 and store_file.give_back(made) == 0
+    assert store_file.rewrite(made) == free - made.execute("PRAGMA page_size").get, "one page tells of the others"
+    assert made.execute("PRAGMA auto_vacuum").get == 2 and store_file.sizes(made)[1] == 0
 
 
 def test_a_purge_owes_its_wiping_until_it_is_done(db: apsw.Connection, store: Path) -> None:
-    assert not space.is_owed(db)
+    assert not store_file.is_owed(db)
     with sqlite.transaction(db):
         row = documents.insert(db, documents.blank("episodes", "d", "quagga", 1), b"", signatures=False)
         documents.remove(db, row, signatures=False)
-        space.owe(db)
-        space.owe(db)
-    assert space.is_owed(db)
-    space.wipe(db)
-    assert not space.is_owed(db) and b"quagga" not in store.read_bytes()
+        store_file.owe(db)
+        store_file.owe(db)
+    assert store_file.is_owed(db)
+    store_file.wipe(db)
+    assert not store_file.is_owed(db) and b"quagga" not in store.read_bytes()
     assert b"quagga" not in Path(f"{store}-wal").read_bytes()
-
-
-def test_what_holds_the_log_for_too_long_leaves_a_purge_unfinished(
-    db: apsw.Connection, store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(space, "_PATIENCE_S", 0.0)
-    reader = apsw.Connection(str(store))
-    reader.execute("BEGIN")
-    reader.execute("SELECT count(*) FROM document").fetchall()
-    emit(db, "a")
-    assert code_of(lambda: space._fold(db)) == "PURGE_UNFINISHED"
-    reader.execute("ROLLBACK")
-    reader.close()
-    space._fold(db)
-    assert integrity.log_bytes() == 0
-
-
-def test_work_that_finds_the_store_busy_is_tried_until_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([0.0, 59.9, 60.0])
-    slept: list[float] = []
-    monkeypatch.setattr(space, "time", SimpleNamespace(monotonic=lambda: next(clock), sleep=slept.append))
-    tries: list[int] = []
-
-    def busy() -> None:
-        tries.append(1)
-        raise apsw.BusyError
-
-    with pytest.raises(apsw.BusyError):
-        space._patiently(busy)
-    assert len(tries) == 2 and len(slept) == 1
-    clock = iter([0.0])
-    space._patiently(lambda: None)
 
 
 def test_what_hooks_left_in_another_home_is_read(db: apsw.Connection, store: Path, tmp_path: Path) -> None:
@@ -558,10 +510,10 @@ def test_what_hooks_left_in_another_home_is_read(db: apsw.Connection, store: Pat
     db.execute("UPDATE event SET error = 'late', metadata = '{\"injected\": [1]}'")
     emit(db, "b")
     db.execute("INSERT INTO event SELECT NULL, 'c', 1, '', '', '', '', 'other', '', NULL, 1, NULL, '{}', ''")
-    assert called_hooks.traces(str(store.parent)) == [("did a", "late", True), ("did b", "", False)]
-    assert called_hooks.traces(str(tmp_path / "none")) == []
+    assert hook_calls.traces(str(store.parent)) == [("did a", "late", True), ("did b", "", False)]
+    assert hook_calls.traces(str(tmp_path / "none")) == []
     (tmp_path / "store.db").write_bytes(b"rubbish" * 999)
-    assert called_hooks.traces(str(tmp_path)) == []
+    assert hook_calls.traces(str(tmp_path)) == []
 
 
 def test_a_file_of_another_program_is_read_and_never_written(tmp_path: Path) -> None:

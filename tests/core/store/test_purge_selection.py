@@ -10,7 +10,7 @@ import pytest
 from core.store import documents, events, sqlite
 from core.store.history import injections
 from core.store.sessions import call_rows, forgotten, name_rows, observed, session_rows, transcripts
-from core.store.upkeep import purge, space
+from core.store.upkeep import purge, store_file
 from core.store.upkeep.purge import Criteria, Selection
 
 
@@ -244,7 +244,7 @@ def test_what_was_found_is_emptied_and_stays_known(db: apsw.Connection) -> None:
     assert made == [("stays", "", "U")] and db.execute("SELECT count(*) FROM signature").get == 1
     assert [one["outcome"] for one in call_rows.calls(db, "s")] == [call_rows.FORGOTTEN_CALL, "ok"]
     assert session_rows.session(db, "s") is not None and events.count(db) == 0 and observed.evidence(db, "a") == []
-    assert space.is_owed(db)
+    assert store_file.is_owed(db)
     again = purge.erase(db, Criteria(session="s"), at=9, vectors=False, vector_of=vector_of)
     assert again.sessions == ["s"] and session_rows.is_forgotten(db, "s") and call_rows.calls(db, "s") == []
 

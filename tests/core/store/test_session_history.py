@@ -10,7 +10,6 @@ import pytest
 from core.store import documents, events
 from core.store.history import hook_calls, injections, session_log
 from core.store.sessions import call_rows, turn_rows
-from core.store.upkeep import called_hooks
 
 
 def event(identifier: str, at: int = 1, **more: Any) -> Any:
@@ -84,15 +83,15 @@ def test_what_was_last_called_is_told_of_each_event_of_each_client(db: apsw.Conn
     hook(db, "e", 30)
     hook(db, "f", 19, metadata={"event": "Start"})
     hook(db, "g", 40, metadata={"event": "Later"})
-    assert called_hooks.every(db, 20) == [
-        called_hooks.Called("claude", "Later", 40, 1, 0, 0, ""),
-        called_hooks.Called("claude", "Stop", 30, 4, 2, 1, ""),
-        called_hooks.Called("claude", "Start", 19, 0, 0, 0, ""),
+    assert hook_calls.by_event(db, 20) == [
+        hook_calls.Called("claude", "Later", 40, 1, 0, 0, ""),
+        hook_calls.Called("claude", "Stop", 30, 4, 2, 1, ""),
+        hook_calls.Called("claude", "Start", 19, 0, 0, 0, ""),
     ]
-    assert called_hooks.every(db, 22)[1] == called_hooks.Called("claude", "Stop", 30, 2, 0, 1, "")
-    assert called_hooks.every(db, 21)[1].failed == 1
+    assert hook_calls.by_event(db, 22)[1] == hook_calls.Called("claude", "Stop", 30, 2, 0, 1, "")
+    assert hook_calls.by_event(db, 21)[1].failed == 1
     db.execute("DELETE FROM hook_call WHERE id = 'd'")
-    assert called_hooks.every(db, 21)[1].error == "last"
+    assert hook_calls.by_event(db, 21)[1].error == "last"
 
 
 def test_older_hooks_and_texts_go_some_at_once(db: apsw.Connection) -> None:

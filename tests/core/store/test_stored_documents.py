@@ -10,7 +10,6 @@ import pytest
 from core.store import curation, documents, knowledge, overview, spaces, sqlite
 from core.store.layout import row_range
 from core.store.sessions import session_rows
-from core.store.upkeep import space
 
 VECTOR = bytes(range(256))
 
@@ -211,26 +210,6 @@ def test_the_newest_documents_since_a_time(db: apsw.Connection) -> None:
     assert ids(documents.recent(db, "observations", 7, 9)) == [] and ids(
         documents.recent(db, "observations", 0, 1)
     ) == ["c"]
-
-
-@pytest.mark.parametrize("pages", [1_000, 1])
-@pytest.mark.parametrize(
-    ("module", "merge"),
-    [(documents, documents.merge_index), (space, lambda db: space._merge(db, "lexicon"))],
-    ids=["by an import", "by a purge"],
-)
-def test_the_index_is_one_part_once_it_was_merged(
-    db: apsw.Connection, monkeypatch: pytest.MonkeyPatch, module: Any, merge: Any, pages: int
-) -> None:
-    monkeypatch.setattr(module, "_MERGED_PAGES", pages)
-    for number in range(6):
-        with sqlite.transaction(db):
-            text = " ".join(f"word{number}x{place}" for place in range(400))
-            put(db, document(f"d{number}", text=f"{text} of many"))
-    parts = "SELECT count(DISTINCT segid) FROM lexicon_idx"
-    assert int(db.execute(parts).get) > 1
-    merge(db)
-    assert int(db.execute(parts).get) == 1 and len(matching(db, "many")) == 6
 
 
 ASKED: Any = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -72,7 +73,7 @@ def test_it_is_told_as_one_event(run: Run, restored: Path) -> None:
 
 def test_reading_changes_no_mode(run: Run, restored: Path) -> None:
     (restored / "config.toml").unlink()
-    for words in (("recall", "scheduler"), ("otel", "list"), ("status",)):
+    for words in (("memory", "search", "--help"), ("memory", "stats"), ("status",)):
         run(*words)
     assert "sessions/s.json" in wide(restored)
 
@@ -82,6 +83,7 @@ def test_links_and_what_they_lead_to_are_left_alone(run: Run, restored: Path, tm
     aim.mkdir(mode=0o755)
     aim.chmod(0o755)
     (restored / "sessions" / "link").symlink_to(aim)
+    shutil.rmtree(restored / "spool")
     (restored / "spool").symlink_to(aim)
     run(*WRITERS[2])
     assert stat.S_IMODE(aim.stat().st_mode) == 0o755

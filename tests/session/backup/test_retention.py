@@ -17,7 +17,7 @@ from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 from core.store import events as stored
 from core.store import sqlite
 from core.store.replication import outbox
-from core.store.upkeep import space
+from core.store.upkeep import store_file
 from otel import log
 from otel.event import new_event
 
@@ -243,7 +243,7 @@ def test_room_is_given_back(run: Run, home: Path, kind: str) -> None:
     assert before > 10_000_000 > 2_000_000 > (home / "store.db").stat().st_size
     assert result["bytes"]["before"] - result["bytes"]["after"] > 8_000_000
     db = sqlite.open_writing(busy_ms=1000, durable=False)
-    assert db.execute("PRAGMA auto_vacuum").get == 2 and space.sizes(db)[1] < 1_000_000
+    assert db.execute("PRAGMA auto_vacuum").get == 2 and store_file.sizes(db)[1] < 1_000_000
     db.close()
 
 
