@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from conftest import NOW_MS, Run
 
 from memory.noise import is_noise, is_own
@@ -106,9 +105,8 @@ def _json(text: str) -> str:
     return json.dumps(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_junk() -> None:
+    for text in [
         "Got it! I'll now summarise what we did in the importer.",
         "Perfect, the importer works.",
         "Understood. Here is the plan for the importer.",
@@ -122,15 +120,12 @@ def _json(text: str) -> str:
         "<joelclaw-memory source='x'>",
         "Here's a summary of the importer work",
         "   ",
-    ],
-)
-def test_junk(text: str) -> None:
-    assert is_noise(text)
+    ]:
+        assert is_noise(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_facts_are_no_junk() -> None:
+    for text in [
         "Great Lakes readings come in feet, not metres",
         "Perfect forward secrecy is required on the gateway",
         "Sure-footed rollbacks need the snapshot first",
@@ -138,10 +133,8 @@ def test_junk(text: str) -> None:
         "The summary of each sweep is mailed at 03:10",
         "Of course registration data, only the ids are kept",
         "Never set retries: 0 on the worker functions",
-    ],
-)
-def test_facts_are_no_junk(text: str) -> None:
-    assert not is_noise(text)
+    ]:
+        assert not is_noise(text)
 
 
 def test_how_much_of_a_text_is_looked_at() -> None:

@@ -368,73 +368,96 @@ def test_full_sources_all_have_their_part() -> None:
     assert made["about"]["dailyLog"]
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "status", "Status?", "status of the importer?", "status update please", "what's happening?",
-        "What is going on?", "what’s the status?",
-        "where are we?", "hey, where are we with the importer?", "how's the compaction recovery going?", "any updates?",
-        "what happened overnight?", "catch me up", "ok, what did I miss while I was out?",
+def test_questions_of_status() -> None:
+    for said in [
+        "status",
+        "Status?",
+        "status of the importer?",
+        "status update please",
+        "what's happening?",
+        "What is going on?",
+        "what’s the status?",
+        "where are we?",
+        "hey, where are we with the importer?",
+        "how's the compaction recovery going?",
+        "any updates?",
+        "what happened overnight?",
+        "catch me up",
+        "ok, what did I miss while I was out?",
         "what changed since yesterday",
-    ],
-)  # fmt: skip
-def test_questions_of_status(said: str) -> None:
-    assert topics.is_status_question(said)
+    ]:
+        assert topics.is_status_question(said)
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "git status", "run git status please", "the status code of the request is 500", "set status to done",
-        "status bar is broken", "what changed in the importer between v2 and v3?", "what is new in python 3.13",
-        "how's the importer built?", "update the importer", "the progress bar flickers", "", "  ", "?",
+def test_no_questions_of_status() -> None:
+    for said in [
+        "git status",
+        "run git status please",
+        "the status code of the request is 500",
+        "set status to done",
+        "status bar is broken",
+        "what changed in the importer between v2 and v3?",
+        "what is new in python 3.13",
+        "how's the importer built?",
+        "update the importer",
+        "the progress bar flickers",
+        "",
+        "  ",
+        "?",
         "where are we reading the configuration, and why does it take so long that every command is slow",
-    ],
-)  # fmt: skip
-def test_no_questions_of_status(said: str) -> None:
-    assert not topics.is_status_question(said)
+    ]:
+        assert not topics.is_status_question(said)
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        TASK, "why does error: cannot find show up in the log of the importer",
+def test_topics() -> None:
+    for said in [
+        TASK,
+        "why does error: cannot find show up in the log of the importer",
         "/etc/hosts is wrong on the harbour box",
-        "cron jobs on the harbour box fail at night", "webhook handler drops retries from stripe",
-        "commit your changes and open the pull request", "total rewrite of the parser is needed",
-        "ok, then let's rewrite the parser of the importer", "修复导入程序的内存使用问题吧",
-        "how's the compaction recovery going?", "events of the harbour box come twice",
-        "I've fixed the importer, now the parser", "Okay is what the vendor's API returns on success",
-    ],
-)  # fmt: skip
-def test_topics(said: str) -> None:
-    assert topics.is_topic(said)
-    kept = task.message(said)
-    assert kept is not None
-    assert topics.is_topic(kept["text"]), "and as the state keeps it"
+        "cron jobs on the harbour box fail at night",
+        "webhook handler drops retries from stripe",
+        "commit your changes and open the pull request",
+        "total rewrite of the parser is needed",
+        "ok, then let's rewrite the parser of the importer",
+        "修复导入程序的内存使用问题吧",
+        "how's the compaction recovery going?",
+        "events of the harbour box come twice",
+        "I've fixed the importer, now the parser",
+        "Okay is what the vendor's API returns on success",
+    ]:
+        assert topics.is_topic(said)
+        kept = task.message(said)
+        assert kept is not None
+        assert topics.is_topic(kept["text"]), "and as the state keeps it"
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "", "fix it", "ok thanks, sounds good, great", "yes, go ahead please, thank you",
+def test_no_topics() -> None:
+    for said in [
+        "",
+        "fix it",
+        "ok thanks, sounds good, great",
+        "yes, go ahead please, thank you",
         "what's the status of everything?",
         "> ⚡ **Automated gateway event** — not a human message\n\nimporter done",
         "📋 Batch Digest — 14 event(s) of the day",
-        "## 📋 Batch Digest — 2026\n\n3 event(s) since last digest", "HEARTBEAT\n\nTimestamp: 2026 the usual checks",
-        "[cron: nightly] run the sweep of the vault", "Reminder: water the plants near the door",
-        "## Session Recovery\n**Task:** the importer of the harbour box", "<local-command-stdout>the importer is done",
-        "/compact keep what is known of the importer", "$ npm test of the importer package",
+        "## 📋 Batch Digest — 2026\n\n3 event(s) since last digest",
+        "HEARTBEAT\n\nTimestamp: 2026 the usual checks",
+        "[cron: nightly] run the sweep of the vault",
+        "Reminder: water the plants near the door",
+        "## Session Recovery\n**Task:** the importer of the harbour box",
+        "<local-command-stdout>the importer is done",
+        "/compact keep what is known of the importer",
+        "$ npm test of the importer package",
         "total 48\ndrwxr-xr-x 2 me me",
-        "Traceback (most recent call last):\n  File importer.py", "2026-09-01 12:00:01 INFO worker of the importer",
-        '{"event": "importer.done", "rows": 1500, "box": "harbour"}', "Got it! I'll now summarise what we did here",
+        "Traceback (most recent call last):\n  File importer.py",
+        "2026-09-01 12:00:01 INFO worker of the importer",
+        '{"event": "importer.done", "rows": 1500, "box": "harbour"}',
+        "Got it! I'll now summarise what we did here",
         "This session is being continued from a previous conversation that ran out of context.",
-    ],
-)  # fmt: skip
-def test_no_topics(said: str) -> None:
-    assert not topics.is_topic(said)
-    kept = task.message(said)
-    assert kept is None or not topics.is_topic(kept["text"]), "nor as the state keeps it"
+    ]:
+        assert not topics.is_topic(said)
+        kept = task.message(said)
+        assert kept is None or not topics.is_topic(kept["text"]), "nor as the state keeps it"
 
 
 @given(st.text(max_size=300))

@@ -138,9 +138,8 @@ def test_a_query_is_safe_between_double_quotes_and_runs_as_printed(texts: list[s
     assert one_line(query) == query
 
 
-@pytest.mark.parametrize(
-    ("texts", "query"),
-    [
+def test_the_query_for_a_task() -> None:
+    for texts, query in [
         (["abcd"], ""),
         (["abcde"], "abcde"),
         (["first", "second one", "third one"], "second one third one"),
@@ -153,11 +152,9 @@ def test_a_query_is_safe_between_double_quotes_and_runs_as_printed(texts: list[s
         (["a" * 50 + " " + "b" * 90], "a" * 50 + " " + "b" * 69),
         (["--flag it", "- so it is"], "flag it so it is"),
         (["token ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5 here"], "token here"),
-    ],
-)
-def test_the_query_for_a_task(texts: list[str], query: str) -> None:
-    messages = [entry for entry in map(task.message, texts) if entry]
-    assert task.query_of(messages) == query
+    ]:
+        messages = [entry for entry in map(task.message, texts) if entry]
+        assert task.query_of(messages) == query
 
 
 def _query(text: str) -> str:

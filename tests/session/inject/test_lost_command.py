@@ -346,9 +346,8 @@ def test_a_printed_command_is_one_line_and_names_what_it_asks_for(name: str, ses
     assert words[2].isprintable()
 
 
-@pytest.mark.parametrize(
-    ("name", "telling"),
-    [
+def test_which_names_say_something_by_themselves() -> None:
+    for name, telling in [
         ("leaseTable", True),
         ("nLeaseTable", True),
         ("nLease", False),  # of `\\nLease`
@@ -366,10 +365,8 @@ def test_a_printed_command_is_one_line_and_names_what_it_asks_for(name: str, ses
         ("my_test.go", True),
         ("id_7f", True),
         ("i_7", False),
-    ],
-)
-def test_which_names_say_something_by_themselves(name: str, telling: bool) -> None:
-    assert is_telling(name) is telling
+    ]:
+        assert is_telling(name) is telling
 
 
 @pytest.mark.parametrize(

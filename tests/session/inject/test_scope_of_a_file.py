@@ -14,9 +14,8 @@ from session.inject import scope
 from session.inject.scope import _go, _json, _mapped, _pom, _toml
 
 
-@pytest.mark.parametrize(
-    ("table", "path", "entry"),
-    [
+def test_the_entry_with_the_longest_folder() -> None:
+    for table, path, entry in [
         ({"web": "a", "web/api": "b", "we": "c"}, "/w/web/api/x.ts", "web/api"),
         ({"web/api": "b", "web": "a"}, "/w/web/api/x.ts", "web/api"),
         ({"web": "a"}, "/w/webs/x.ts", None),
@@ -31,19 +30,16 @@ from session.inject.scope import _go, _json, _mapped, _pom, _toml
         ({"src": "a"}, "/w/other/src/x.ts", None),
         ({"one": "a", "two": "b"}, "/w/two/x.ts", "two"),
         ({"apps/src": "a", "src": "b"}, "/w/apps/src/x.ts", "apps/src"),
-    ],
-)
-def test_the_entry_with_the_longest_folder(table: dict[str, str], path: str, entry: str | None) -> None:
-    found = _mapped(path, ("/w", "/w/apps"), table)
-    assert (found[0] or None) == entry
-    if entry:
-        assert found[2] == table[found[0]]
-        assert found[1] == found[0].strip().removeprefix("./").rstrip("*").rstrip("/")
+    ]:
+        found = _mapped(path, ("/w", "/w/apps"), table)
+        assert (found[0] or None) == entry
+        if entry:
+            assert found[2] == table[found[0]]
+            assert found[1] == found[0].strip().removeprefix("./").rstrip("*").rstrip("/")
 
 
-@pytest.mark.parametrize(
-    ("describe", "text", "described"),
-    [
+def test_what_a_manifest_says() -> None:
+    for describe, text, described in [
         (_json, '{"name": "web", "description": "The site", "keywords": ["a", 1, "b"]}', ("web", "The site a b")),
         (_json, json.dumps({"name": "w", "keywords": list("abcdefghi")}), ("w", "a b c d e f g h")),
         (_json, '{"name": "web", "description": 1, "keywords": "a"}', ("web", "")),
@@ -61,15 +57,16 @@ def test_the_entry_with_the_longest_folder(table: dict[str, str], path: str, ent
         (_go, "module box\n", ("box", "")),
         (_go, "modules box\nmodule\nmodule vx/v/tides\n", ("tides", "vx v")),
         (_go, "go 1.24\n", ("", "")),
-        (_pom, "<parent><artifactId>no</artifactId></parent><artifactId> sea </artifactId><description>d</description>",
-         ("sea", "d")),
+        (
+            _pom,
+            "<parent><artifactId>no</artifactId></parent><artifactId> sea </artifactId><description>d</description>",
+            ("sea", "d"),
+        ),
         (_pom, "<build>a</build><build><artifactId>no</artifactId></build><artifactId>sea</artifactId>", ("sea", "")),
         (_pom, f"<artifactId>{'x' * 401}</artifactId>", ("x" * 400, "")),
         (_pom, "<project></project>", ("", "")),
-    ],
-)  # fmt: skip
-def test_what_a_manifest_says(describe: Any, text: str, described: tuple[str, str]) -> None:
-    assert describe(text) == described
+    ]:
+        assert describe(text) == described
 
 
 def of_file(path: str, cwd: Path, table: dict[str, str]) -> Any:

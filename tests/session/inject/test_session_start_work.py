@@ -199,9 +199,8 @@ def left(now: int = BEGAN_MS + HOUR, **more: Any) -> list[str]:
     return startup.left_of([{"session": about, "calls": [], "names": [], "prompts": [TASK], **more}], now)
 
 
-@pytest.mark.parametrize(
-    ("age", "told"),
-    [
+def test_how_long_ago_a_task_was_left() -> None:
+    for age, told in [
         (0, "0 min ago"),
         (HOUR - 1, "59 min ago"),
         (HOUR, "1 h ago"),
@@ -209,27 +208,22 @@ def left(now: int = BEGAN_MS + HOUR, **more: Any) -> list[str]:
         (48 * HOUR, "2 days ago"),
         (30 * 24 * HOUR - 1, "29 days ago"),
         (-HOUR, "0 min ago"),
-    ],
-)
-def test_how_long_ago_a_task_was_left(age: int, told: str) -> None:
-    assert left(BEGAN_MS + age) == [f"**Last task** ({told}): {TASK}"]
+    ]:
+        assert left(BEGAN_MS + age) == [f"**Last task** ({told}): {TASK}"]
 
 
 def test_what_was_left_thirty_days_ago_is_not_open() -> None:
     assert left(BEGAN_MS + 30 * 24 * HOUR) == []
 
 
-@pytest.mark.parametrize(
-    ("command", "shown"),
-    [
+def test_the_open_failure_of_the_last_session() -> None:
+    for command, shown in [
         ("cd web && make test", "`make test`"),
         ("make " + "x" * 95, f"`make {'x' * 95}`"),
         ("make " + "x" * 96, f"make {'x' * 94}…"),
         ("make `x`", "make 'x'"),
-    ],
-)
-def test_the_open_failure_of_the_last_session(command: str, shown: str) -> None:
-    assert left(calls=[call(1, command)])[1] == f"**Failed last:** {shown} → E: it broke"
+    ]:
+        assert left(calls=[call(1, command)])[1] == f"**Failed last:** {shown} → E: it broke"
 
 
 def test_long_steps_and_errors_are_cut() -> None:
@@ -241,23 +235,19 @@ def test_long_steps_and_errors_are_cut() -> None:
     assert lines[2].endswith(f" → {'y' * 140}")
 
 
-@pytest.mark.parametrize(
-    ("plan", "step"),
-    [
+def test_the_open_step_of_a_plan() -> None:
+    for plan, step in [
         ([["1", "a", "pending"], ["2", "b", "in_progress"], ["3", "c", "in_progress"]], "b"),
         ([["1", "a", "completed"], ["2", "b", "pending"], ["3", "c", "pending"]], "b"),
         ([["1", "a", "completed"]], ""),
         ([], ""),
-    ],
-)
-def test_the_open_step_of_a_plan(plan: list[list[str]], step: str) -> None:
-    about: Any = {"plan": plan}
-    assert work.open_step(about, []) == step
+    ]:
+        about: Any = {"plan": plan}
+        assert work.open_step(about, []) == step
 
 
-@pytest.mark.parametrize(
-    ("plan_at", "prompts", "is_told"),
-    [
+def test_a_step_is_open_until_the_plan_was_left() -> None:
+    for plan_at, prompts, is_told in [
         ([50, 2], [TASK, TASK], True),
         ([50, 0], [TASK, "ok, go on"], True),
         ([50, 0], [TASK, "Fix the login bug"], False),
@@ -265,11 +255,9 @@ def test_the_open_step_of_a_plan(plan: list[list[str]], step: str) -> None:
         ([0, 2], [TASK, TASK], False),
         ([1, 2], [TASK, TASK], True),
         ([50, 3], [TASK, TASK], True),  # of a transcript that was read again, a prompt was counted before
-    ],
-)
-def test_a_step_is_open_until_the_plan_was_left(plan_at: list[int], prompts: list[str], is_told: bool) -> None:
-    about: Any = {"plan": [["1", "a", "pending"]], "plan_at": plan_at, "calls": 151, "prompts": 2}
-    assert work.open_step(about, prompts) == ("a" if is_told else "")
+    ]:
+        about: Any = {"plan": [["1", "a", "pending"]], "plan_at": plan_at, "calls": 151, "prompts": 2}
+        assert work.open_step(about, prompts) == ("a" if is_told else "")
 
 
 def test_a_start_is_told_no_step_of_a_plan_that_was_left(run: Run, tmp_path: Path) -> None:
@@ -343,9 +331,8 @@ def test_a_long_prompt_is_cut_behind_a_sentence() -> None:
     assert len(work.opening("word " * 200)) <= work.TASK_CHARS
 
 
-@pytest.mark.parametrize(
-    ("prompt", "shown"),
-    [
+def test_how_a_prompt_begins() -> None:
+    for prompt, shown in [
         ("x" * 200, "x" * 200),
         ("x" * 201, "x" * 199 + "…"),
         ("潮汐" * 150, ("潮汐" * 100)[:199] + "…"),
@@ -357,11 +344,9 @@ def test_a_long_prompt_is_cut_behind_a_sentence() -> None:
         ("y" * 60 + "? " + "z " * 100, "y" * 60 + "?"),
         ("y" * 60 + "! " + "z " * 100, "y" * 60 + "!"),
         ("# Head\n> quote\n* item - x\n", "Head quote item - x"),
-    ],
-)
-def test_how_a_prompt_begins(prompt: str, shown: str) -> None:
-    assert work.opening(prompt) == shown
-    assert len(shown) <= 200
+    ]:
+        assert work.opening(prompt) == shown
+        assert len(shown) <= 200
 
 
 def test_a_task_is_looked_for_among_the_last_twelve_prompts() -> None:
@@ -383,28 +368,50 @@ def call(number: int, command: str, outcome: str = "failed", error: str = "E: it
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        "Fix the login bug", "Upgrade react to 19", "Make the tests pass", "Add a log to the api", "rename foo to bar",
-        "Add a retry to the api client", "Add a retry to the gateway layer", "Great, now paginate the list",
-        "Why is login slow?", "The login is broken", "修复登录错误", "Could you please bump the version",
-    ],
-)  # fmt: skip
-def test_a_short_request_is_a_task(asked: str) -> None:
-    older = "Please migrate the users table to the new schema and keep the old columns for a week"
-    assert work.last_task([older, asked, "ok, go on"]) == asked
+def test_a_short_request_is_a_task() -> None:
+    for asked in [
+        "Fix the login bug",
+        "Upgrade react to 19",
+        "Make the tests pass",
+        "Add a log to the api",
+        "rename foo to bar",
+        "Add a retry to the api client",
+        "Add a retry to the gateway layer",
+        "Great, now paginate the list",
+        "Why is login slow?",
+        "The login is broken",
+        "修复登录错误",
+        "Could you please bump the version",
+    ]:
+        older = "Please migrate the users table to the new schema and keep the old columns for a week"
+        assert work.last_task([older, asked, "ok, go on"]) == asked
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "continue", "thanks", "ok go on", "fix it", "ok, ship it", "run the tests", "commit the changes",
-        "no, use pnpm", "that worked", "did it work?", "why?", "what now?", "how is it going?", "请继续",
-        "and note the related PRs?", "Продолжай", "love the colours", "Fixed the login bug", "after the release",
-        "what did i just execute?", "where is harbourGauge used?", "make it so", "/fix the login bug",
-    ],
-)  # fmt: skip
-def test_what_goes_on_or_looks_up_is_no_task(said: str) -> None:
-    older = "Please migrate the users table to the new schema and keep the old columns for a week"
-    assert work.last_task([older, said]) == older
+def test_what_goes_on_or_looks_up_is_no_task() -> None:
+    for said in [
+        "continue",
+        "thanks",
+        "ok go on",
+        "fix it",
+        "ok, ship it",
+        "run the tests",
+        "commit the changes",
+        "no, use pnpm",
+        "that worked",
+        "did it work?",
+        "why?",
+        "what now?",
+        "how is it going?",
+        "请继续",
+        "and note the related PRs?",
+        "Продолжай",
+        "love the colours",
+        "Fixed the login bug",
+        "after the release",
+        "what did i just execute?",
+        "where is harbourGauge used?",
+        "make it so",
+        "/fix the login bug",
+    ]:
+        older = "Please migrate the users table to the new schema and keep the old columns for a week"
+        assert work.last_task([older, said]) == older

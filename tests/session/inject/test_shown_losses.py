@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from terminal import drawn, styles
 
 from cli.session import lost_view
@@ -77,9 +76,8 @@ def test_a_long_command_stays_in_one_line() -> None:
     assert f"  → {get}" in lines
 
 
-@pytest.mark.parametrize(
-    ("about", "when"),
-    [
+def test_how_long_before() -> None:
+    for about, when in [
         ({"promptsBefore": 2}, "2 prompts before"),
         ({"promptsBefore": 1}, "1 prompt before"),
         ({"promptsBefore": 0, "callsBefore": 5}, "5 calls before"),
@@ -88,10 +86,10 @@ def test_a_long_command_stays_in_one_line() -> None:
         ({"promptsBefore": 0, "callsBefore": 0}, "just before"),
         ({"promptsBefore": 0, "callsBefore": None}, "last prompt"),
         ({"promptsBefore": 3, "again": True}, "3 prompts before, back since"),
-    ],
-)
-def test_how_long_before(about: dict[str, Any], when: str) -> None:
-    assert section("files", {"file": "a.py", "reads": 1, "edits": 0, **BEFORE, **about}) == [f"  a.py  read 1×  {when}"]
+    ]:
+        assert section("files", {"file": "a.py", "reads": 1, "edits": 0, **BEFORE, **about}) == [
+            f"  a.py  read 1×  {when}"
+        ]
 
 
 def test_names_by_their_place() -> None:

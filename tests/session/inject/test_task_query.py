@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from session.state import task
 
 
@@ -13,9 +11,9 @@ def kept(*texts: str) -> list[Any]:
     return [{"text": text, "hash": text} for text in texts]
 
 
-@pytest.mark.parametrize("text", ["", " \n", "\u202e", "## Session Recovery\n**Task:** something old"])
-def test_what_is_no_message(text: str) -> None:
-    assert task.message(text) is None
+def test_what_is_no_message() -> None:
+    for text in ["", " \n", "\u202e", "## Session Recovery\n**Task:** something old"]:
+        assert task.message(text) is None
 
 
 def test_a_message_is_one_line_of_two_hundred_characters() -> None:
@@ -32,9 +30,8 @@ def test_messages_are_told_apart_by_their_first_4000_characters_and_their_length
     assert task.message("two  words")["hash"] != task.message("two words ")["hash"]
 
 
-@pytest.mark.parametrize(
-    ("known", "given", "fresh"),
-    [
+def test_what_of_a_conversation_is_new() -> None:
+    for known, given, fresh in [
         ("", "ab", "ab"),
         ("ab", "", ""),
         ("abc", "abcd", "d"),
@@ -51,10 +48,8 @@ def test_messages_are_told_apart_by_their_first_4000_characters_and_their_length
         ("a", "ba", ""),
         ("ab", "ba", "a"),
         ("bab", "ab", ""),
-    ],
-)
-def test_what_of_a_conversation_is_new(known: str, given: str, fresh: str) -> None:
-    assert task.added(kept(*known), kept(*given)) == kept(*fresh)
+    ]:
+        assert task.added(kept(*known), kept(*given)) == kept(*fresh)
 
 
 def test_the_task_is_the_last_three_messages_within_500_characters() -> None:
@@ -70,16 +65,15 @@ def test_the_hash_of_a_task_is_that_of_its_last_three_messages() -> None:
     assert task.hash_of([]) == ""
 
 
-@pytest.mark.parametrize(
-    ("texts", "query"),
-    [
+def test_the_query_is_the_last_two_messages_within_120_characters() -> None:
+    for texts, query in [
         (("older", "first", "second"), "first second"),
         (("abcd",), ""),
         (("abcde",), "abcde"),
         (("a", "bc"), ""),
         (("a", "bcd"), "a bcd"),
         (("--verbose flag",), "verbose flag"),
-        (("say \"now\" for $5 and `x` \\ or !!",), "say now for 5 and 'x' or"),
+        (('say "now" for $5 and `x` \\ or !!',), "say now for 5 and 'x' or"),
         (("the key [redacted:token] of it",), "the key of it"),
         (("cut off he…",), "cut off he"),
         (("--", "second"), "second"),
@@ -96,10 +90,8 @@ def test_the_hash_of_a_task_is_that_of_its_last_three_messages() -> None:
         (("w" * 59 + " " + "x" * 70,), "w" * 59 + " " + "x" * 60),
         (("w" * 110 + " " + "x" * 9 + " z",), "w" * 110 + " " + "x" * 9),
         (("w" * 110 + " " + "x" * 10 + " z",), "w" * 110),
-    ],
-)  # fmt: skip
-def test_the_query_is_the_last_two_messages_within_120_characters(texts: tuple[str, ...], query: str) -> None:
-    assert task.query_of(kept(*texts)) == query
+    ]:
+        assert task.query_of(kept(*texts)) == query
 
 
 def test_the_memory_of_a_task_names_its_files() -> None:

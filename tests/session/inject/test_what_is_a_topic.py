@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from session.inject import topics
 from session.state import task
 
 
-@pytest.mark.parametrize(
-    ("said", "topic"),
-    [
+def test_a_topic_has_twenty_characters_and_two_words_that_mean_something() -> None:
+    for said, topic in [
         ("importer tide table", False),  # 19 characters
         ("importers tide table", True),
         ("# > importer tide table", False),  # marks do not count
@@ -24,15 +21,12 @@ from session.state import task
         ("what happened today right now and now", False),
         ("x" * 4_000, False),
         (" " * 4_001 + "importers tide table", False),
-    ],
-)
-def test_a_topic_has_twenty_characters_and_two_words_that_mean_something(said: str, topic: bool) -> None:
-    assert topics.is_topic(said) is topic
+    ]:
+        assert topics.is_topic(said) is topic
 
 
-@pytest.mark.parametrize(
-    ("said", "topic"),
-    [
+def test_how_an_automated_message_begins() -> None:
+    for said, topic in [
         ("‹b› importer of the tide tables", False),
         ("/compact importer of the tide tables", False),
         ("/w/tides importer of the tide tables", True),
@@ -47,30 +41,24 @@ def test_a_topic_has_twenty_characters_and_two_words_that_mean_something(said: s
         ("alert | importer of the tide tables", False),
         ("The importer of the tide tables: acknowledge briefly", False),
         ("The importer: should I: keep the tide tables", False),
-    ],
-)
-def test_how_an_automated_message_begins(said: str, topic: bool) -> None:
-    assert topics.is_topic(said) is topic
+    ]:
+        assert topics.is_topic(said) is topic
 
 
-@pytest.mark.parametrize(
-    ("said", "topic"),
-    [
+def test_who_acknowledges_says_nothing_and_an_agents_report_follows_it() -> None:
+    for said, topic in [
         ("ok, ok, ok, ok, ok, ok, ok, ok.", False),  # eight of them
         ("thanks! I'll look at the importer of the tide tables", False),
         ("thanks! I look at the importer of the tide tables", True),
         ("I'll look at the importer of the tide tables", True),
         ("ok — here’s the importer of the tide tables", False),
         ("okapi importer of the tide tables", True),
-    ],
-)
-def test_who_acknowledges_says_nothing_and_an_agents_report_follows_it(said: str, topic: bool) -> None:
-    assert topics.is_topic(said) is topic
+    ]:
+        assert topics.is_topic(said) is topic
 
 
-@pytest.mark.parametrize(
-    ("said", "topic"),
-    [
+def test_what_a_program_printed_is_no_topic() -> None:
+    for said, topic in [
         ("total 4 importer tide tables", False),
         ("total importer tide tables", True),
         ("commit 1a2b importer tide tables", False),
@@ -88,15 +76,12 @@ def test_who_acknowledges_says_nothing_and_an_agents_report_follows_it(said: str
         ("importer tide tables abcd" + "1" * 17, False),
         ("importer tide tables é" + "1" * 14, True),
         ("importer tide tables é" + "1" * 15, False),
-    ],
-)
-def test_what_a_program_printed_is_no_topic(said: str, topic: bool) -> None:
-    assert topics.is_topic(said) is topic
+    ]:
+        assert topics.is_topic(said) is topic
 
 
-@pytest.mark.parametrize(
-    ("said", "asks"),
-    [
+def test_who_asks_how_things_stand() -> None:
+    for said, asks in [
         ("hey, ok so what's up", True),
         ("heyday status", False),
         ("what’s new with us", True),
@@ -110,15 +95,12 @@ def test_what_a_program_printed_is_no_topic(said: str, topic: bool) -> None:
         ("please, status report", True),
         ("updates since monday", True),
         ("status" + " " * 4_000 + "of all that was", True),
-    ],
-)
-def test_who_asks_how_things_stand(said: str, asks: bool) -> None:
-    assert topics.is_status_question(said) is asks
+    ]:
+        assert topics.is_status_question(said) is asks
 
 
-@pytest.mark.parametrize(
-    ("said", "asks"),
-    [
+def test_a_short_request_is_an_imperative_or_a_question_with_a_word_of_its_own() -> None:
+    for said, asks in [
         ("fix it", False),
         ("fix login", True),
         ("could you please now fix login", True),
@@ -139,10 +121,8 @@ def test_who_asks_how_things_stand(said: str, asks: bool) -> None:
         ("继续修复登录", True),
         ("fix the login " + "x" * 386, True),  # 400 characters
         ("fix login " + "1" * 391, False),
-    ],
-)
-def test_a_short_request_is_an_imperative_or_a_question_with_a_word_of_its_own(said: str, asks: bool) -> None:
-    assert topics.is_request(said) is asks
+    ]:
+        assert topics.is_request(said) is asks
 
 
 def test_a_longer_message_is_a_request_by_three_words_of_its_own() -> None:
