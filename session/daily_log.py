@@ -18,19 +18,15 @@ if TYPE_CHECKING:
     from session.records import SessionState
 
 _READ_BYTES = 65_536
-_HEAD = "## "
 _MARK = " · session "
 _ENTRY_CHARS = 160
-_TASK = "- Task: "
-_FILES = "- Files modified: "
-_PROJECT = "- Project: "
+_TASK, _FILES, _PROJECT = "- Task: ", "- Files modified: ", "- Project: "
 
 
 def path_of(now: int, config: Config) -> str:
     """The file of the day of `now` (ms since the epoch)."""
-    folder = config.text("workspace.folder").strip()
-    folder = os.path.join(files.home(), os.path.expanduser(folder) or "workspace")
-    return os.path.join(folder, "memory", clock.iso(now)[:10] + ".md")
+    folder = os.path.expanduser(config.text("workspace.folder").strip()) or "workspace"
+    return os.path.join(files.home(), folder, "memory", clock.iso(now)[:10] + ".md")
 
 
 def flush(state: SessionState, now: int, config: Config, *, project: str = "") -> bool:
@@ -46,7 +42,7 @@ def flush(state: SessionState, now: int, config: Config, *, project: str = "") -
     if not body:
         return False
     session, role = _short(state["sessionId"]), _plain(state["role"])
-    heading = f"{_HEAD}{clock.iso(now)[11:16]} UTC{_MARK}{session} · {role} · compaction"
+    heading = f"## {clock.iso(now)[11:16]} UTC{_MARK}{session} · {role} · compaction"
     try:
         where = path_of(now, config)
         before = _read(where)
@@ -91,40 +87,43 @@ def today(
         ours = _MARK in lines[0]
         if ours and ((without and is_of_session(lines[0], without)) or _is_of_others(lines, project, apart=apart)):
             continue
-        if (ours or not notes) and _time_of(lines[0]) < after:
-            continue
-        found.append(_entry(lines))
+        stamp = lines[0].lstrip("# ")[:5]
+        at = stamp if len(stamp) == 5 and stamp[2] == ":" and (stamp[:2] + stamp[3:]).isdigit() else ""
+        if not (ours or not notes) or at >= after:
+            found.append(_entry(lines))
     return [line for line in found if line][-most:] if most else []
 
 
-def _time_of(heading: str) -> str:
-    """The time of day with which a heading begins, "" for none."""
-    stamp = heading.lstrip("# ")[:5]
-    return stamp if len(stamp) == 5 and stamp[2] == ":" and (stamp[:2] + stamp[3:]).isdigit() else ""
+def is_of_session(heading: str, session_id: str) -> bool:
+    """Whether a heading is that of a section of this session."""
+    return f"{_MARK}{_short(session_id)} · " in heading
 
 
 def _is_of_others(lines: list[str], project: str, *, apart: bool) -> bool:
     """Whether a session's section is not of a project; one that names none is of another day's form, or a gateway's."""
     from core.project import own_names
 
-    named = next((line[len(_PROJECT) :] for line in lines if line.startswith(_PROJECT)), "")
+    named = _value(lines, _PROJECT)
     return bool(project or apart) and not (named and named in own_names(project, (named,)))
+
+
+def _value(lines: list[str], label: str) -> str:
+    return next((line[len(label) :] for line in lines if line.startswith(label)), "")
 
 
 def _body(state: SessionState, project: str) -> list[str]:
     checkpoint = state["checkpoint"]
-    task = _plain(checkpoint["currentTask"])
-    changed = ", ".join(filter(None, map(_plain, reversed(checkpoint["filesModified"]))))
-    queries = " | ".join(filter(None, map(_plain, checkpoint["recallQueries"])))
-    if not (task or changed):
+    told = (
+        (_TASK, _plain(checkpoint["currentTask"])),
+        (_FILES, ", ".join(filter(None, map(_plain, reversed(checkpoint["filesModified"]))))),
+        ("- Recalled: ", " | ".join(filter(None, map(_plain, checkpoint["recallQueries"])))),
+        (_PROJECT, _plain(project)),
+    )
+    if not (told[0][1] or told[1][1]):
         return []
-    lines = [label + value for label, value in ((_TASK, task), (_FILES, changed), ("- Recalled: ", queries)) if value]
-    percent = checkpoint["contextPercentAtCapture"]
-    known = [] if percent is None else [f"context {percent:.0f} %"]
-    known.append(f"compaction {checkpoint['compactionCount'] + 1}")
-    if project:
-        lines.append(_PROJECT + _plain(project))
-    return [*lines, "- " + ", ".join(known).capitalize()]
+    percent, compaction = checkpoint["contextPercentAtCapture"], f"ompaction {checkpoint['compactionCount'] + 1}"
+    usage = f"- C{compaction}" if percent is None else f"- Context {percent:.0f} %, c{compaction}"
+    return [*(label + value for label, value in told if value), usage]
 
 
 def _plain(text: str) -> str:
@@ -140,16 +139,10 @@ def _short(session_id: str) -> str:
     return plain if len(plain) <= 16 else f"{plain[:8]}…{plain[-6:]}"
 
 
-def is_of_session(heading: str, session_id: str) -> bool:
-    """Whether a heading is that of a section of this session."""
-    return f"{_MARK}{_short(session_id)} · " in heading
-
-
 def _sections(text: str) -> list[list[str]]:
     """The lines of each section, its heading first; what stands before the first heading is one too."""
     sections: list[list[str]] = []
-    for line in text.splitlines():
-        line = line.rstrip()
+    for line in map(str.rstrip, text.splitlines()):
         if line.startswith("#") or (line and not sections):
             sections.append([line])
         elif line:
@@ -161,12 +154,10 @@ def _entry(lines: list[str]) -> str:
     """A section as one line: of ours the time, the task and the files, of others the heading and what follows."""
     heading = lines[0].lstrip("# ")
     if _MARK in heading:
-        task = next((line[len(_TASK) :] for line in lines if line.startswith(_TASK)), "")
-        changed = next((line[len(_FILES) :] for line in lines if line.startswith(_FILES)), "")
+        task, changed = _value(lines, _TASK), _value(lines, _FILES)
         what = [clip(_plain(task), _ENTRY_CHARS * 2 // 3)] if task else []
         what += [f"files {_plain(changed)}"] if changed else []
-        role = heading.rpartition(" · ")[0].rpartition(" · ")[2]
-        heading = f"{heading[:5]} {role}: {'; '.join(what)}"
+        heading = f"{heading[:5]} {heading.split(' · ')[-2]}: {'; '.join(what)}"
     elif len(lines) > 1:
         heading = f"{heading}: {'; '.join(line.lstrip('-*# ') for line in lines[1:4])}"
     return clip(_plain(heading), _ENTRY_CHARS)
@@ -183,14 +174,11 @@ def _read(where: str) -> str:
     except FileNotFoundError:
         return ""
     try:
-        size = _size(descriptor, where)
-        begin = max(0, size - _READ_BYTES)
+        begin = max(0, _size(descriptor, where) - _READ_BYTES)
         data = os.pread(descriptor, _READ_BYTES, begin)
     finally:
         os.close(descriptor)
-    if begin:
-        data = data.partition(b"\n")[2]
-    return data.decode("utf-8", "replace")
+    return (data.partition(b"\n")[2] if begin else data).decode("utf-8", "replace")
 
 
 def _append(where: str, text: str) -> None:
