@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import stat
 import time
 
 from core import clock
@@ -18,18 +17,13 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _UNSAFE_LIMIT = 120
-_OTHERS = 0o077
+OTHERS = 0o077
 """What a mode gives to anybody but the owner."""
 SWITCHES = "switches.json"
 """What is switched off, in the home: see `core.repository.switches`."""
-# What we put into a home, without `.lock`: it may hold other things too (`tests/core/test_home_names.py`).
-_OURS = frozenset(
-    "cache config.toml install installs knowledge.json outbox sessions spool trusted.json workspace".split()
-) | {SWITCHES, "backups.json"}
-_STORE = "store.db"
-_STALE_S = 3600
-"""No writer takes so long: its temporary file was left by one that was killed."""
-_corrected: list[str] = []
+STORE = "store.db"
+corrected: list[str] = []
+"""What `home_files.put_right` has closed."""
 
 
 def home() -> str:
@@ -45,12 +39,6 @@ def current_folder() -> str:
         return ""
 
 
-def is_in_home(path: str) -> bool:
-    """Whether a path is the home's, or leads into it: what a user asks to be written there would be lost in ours."""
-    real, ours = os.path.realpath(path), os.path.realpath(home())
-    return real == ours or real.startswith(ours + os.sep)
-
-
 def has_switches() -> bool:
     """Whether anything may be switched off, for the price of one stat."""
     return os.path.lexists(os.path.join(home(), SWITCHES))
@@ -58,7 +46,7 @@ def has_switches() -> bool:
 
 def is_store_older() -> bool:
     """Whether the store was found to lack something (`core.store.upkeep.completeness`), for the price of one stat."""
-    return os.path.lexists(os.path.join(home(), _STORE + ".older"))
+    return os.path.lexists(os.path.join(home(), STORE + ".older"))
 
 
 def private_folder(path: str) -> str:
@@ -83,10 +71,8 @@ def private_folder(path: str) -> str:
 
 def touch_private(path: str) -> None:
     """Create an empty 0600 file unless it is there; the folder is made too."""
-    if os.path.exists(path):
-        _look(path)
-    else:
-        _look()
+    _look(path)
+    if not os.path.exists(path):
         private_folder(os.path.dirname(path))
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
         os.fchmod(descriptor, 0o600)
@@ -104,13 +90,11 @@ def write_whole(path: str, data: bytes) -> None:
     temporary = f"{path}.{os.getpid()}.{time.monotonic_ns()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        try:
+        with open(descriptor, "wb", buffering=0) as file:
             os.fchmod(descriptor, 0o600)
             view = memoryview(data)
             while view:
-                view = view[os.write(descriptor, view) :]
-        finally:
-            os.close(descriptor)
+                view = view[file.write(view) :]
         os.replace(temporary, path)
     except OSError:
         try:
@@ -122,129 +106,28 @@ def write_whole(path: str, data: bytes) -> None:
 
 def take_corrected() -> list[str]:
     """What others could use and now cannot, by its path in the home: of this process, each told once."""
-    found = _corrected[:]
-    _corrected.clear()
+    found = corrected[:]
+    corrected.clear()
     return found
 
 
 def _look(*paths: str) -> None:
-    """Put the home right where it, or one of these in it, is open to others.
-
-    What was open in a home that was closed is closed without a word: nobody else could get at it.
-    """
+    """Put the home right where it, or one of these in it, is open to others."""
     root = home()
-    if not os.path.isdir(root):
-        return
     for path in (root, *paths):
-        if path != root and not path.startswith(root + os.sep):
-            continue
-        if _open_to_others(path) and root != os.path.expanduser("~"):
-            _put_right(root, path)
+        if path.startswith(root) and is_open_to_others(path) and root != os.path.expanduser("~"):
+            from core import home_files
+
+            home_files.put_right(root, path)
             return
 
 
-def _put_right(root: str, seen: str) -> None:
-    """Take from others what they may do with the home and what is ours in it; links are left alone.
-
-    Args:
-        seen: what was found to be open. Where its mode cannot be changed (a file system without modes) nothing else is
-            looked at.
-    """
-    reachable = _open_to_others(root)
-    closed = _close(root, seen)
-    if os.stat(seen).st_mode & _OTHERS:
-        return
-    closed += _close(root, root)
+def is_open_to_others(path: str) -> bool:
+    """Whether anybody but the owner may do anything with what lies there."""
     try:
-        names = os.listdir(root)
-    except OSError:
-        return
-    for name in names:
-        if is_in_homes(name):
-            top = os.path.join(root, name)
-            closed += _close(root, top)
-            for folder, folders, files in os.walk(top):
-                for entry in (*folders, *files):
-                    closed += _close(root, os.path.join(folder, entry))
-    if reachable:
-        _corrected.extend(closed)
-
-
-def is_in_homes(name: str) -> bool:
-    """Whether an entry of this name in a home is ours: also its lock, what was damaged, and what a writer left."""
-    if name.endswith(".tmp") and _is_ours(name):
-        name = name.rsplit(".", 2)[0].rstrip("0123456789").removesuffix(".")
-    return name.partition(".damaged-")[0].removesuffix(".lock") in _OURS or name.startswith(_STORE)
-
-
-def _open_to_others(path: str) -> bool:
-    try:
-        return bool(os.stat(path).st_mode & _OTHERS)
+        return bool(os.stat(path).st_mode & OTHERS)
     except OSError:
         return False
-
-
-def _close(root: str, path: str) -> list[str]:
-    """Take from others what they may do with this; its path in the home, where there was something to take."""
-    try:
-        mode = os.lstat(path).st_mode
-        if mode & _OTHERS and not stat.S_ISLNK(mode):
-            os.chmod(path, stat.S_IMODE(mode) & ~_OTHERS)
-            return [os.path.relpath(path, root)]
-    except OSError:  # somebody else's, or gone by now
-        pass
-    return []
-
-
-def sweep_temporary() -> int:
-    """Remove what killed writers left in the home, older than an hour; how many files."""
-    return _remove(stale_temporary())
-
-
-def stale_temporary() -> list[str]:
-    """What killed writers left in the home, older than an hour."""
-    root = home()
-    return [path for name in ("", "sessions", "cache", "installs") for path in _stale(os.path.join(root, name))]
-
-
-def sweep_beside(path: str) -> int:
-    """Remove what killed writers of this file left beside it, older than an hour; how many files."""
-    return _remove(_stale(os.path.dirname(path), os.path.basename(path) + "."))
-
-
-def _remove(paths: list[str]) -> int:
-    swept = 0
-    for path in paths:
-        try:
-            os.unlink(path)
-            swept += 1
-        except OSError:  # another sweeps, too
-            pass
-    return swept
-
-
-def _stale(folder: str, prefix: str = "") -> list[str]:
-    found = []
-    before = time.time() - _STALE_S
-    try:
-        entries = os.scandir(folder)
-    except OSError:
-        return []
-    with entries:
-        for entry in entries:
-            if not entry.name.endswith(".tmp") or not entry.name.startswith(prefix) or not _is_ours(entry.name):
-                continue
-            try:
-                if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < before:
-                    found.append(entry.path)
-            except OSError:  # another sweeps, too
-                pass
-    return found
-
-
-def _is_ours(name: str) -> bool:
-    """Whether a name ends as those of our temporary files do: `.PID.tmp`, `.PID.NANOSECONDS.tmp`."""
-    return name.split(".")[-2].isdigit()
 
 
 def set_aside(path: str) -> str:
@@ -263,12 +146,10 @@ def safe_name(identifier: str) -> str:
 
     Different identifiers give different names; a long one ends in its fingerprint.
     """
-    parts = []
-    for byte in identifier.encode("utf-8", "surrogatepass"):
-        character = chr(byte)
-        plain = byte < 128 and (character.isalnum() or character in "_-.")
-        parts.append(character if plain else f"%{byte:02X}")
-    name = "".join(parts)
+    name = "".join(
+        chr(byte) if byte < 128 and (chr(byte).isalnum() or chr(byte) in "_-.") else f"%{byte:02X}"
+        for byte in identifier.encode("utf-8", "surrogatepass")
+    )
     if name.startswith("."):
         name = "%2E" + name[1:]
     if len(name) > _UNSAFE_LIMIT:

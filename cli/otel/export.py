@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli import line_file
 from cli.answer import Answer, quoted, step, write_json
-from core import clock, config, files, json_text
+from core import clock, config, home_files, json_text
 from core.errors import Failure, usage
 from core.process import background_process
 from core.store import sqlite
@@ -103,7 +103,7 @@ def _into_file(where: str) -> Answer | int:
                 break
         return 0
     path = os.path.abspath(where)
-    if files.is_in_home(path):
+    if home_files.is_in_home(path):
         raise Failure(export.FAILED, f"{where} is among our own files", "name a file elsewhere")
     try:
         written = json_lines.write_file(db, path)

@@ -7,7 +7,7 @@ import select
 import sys
 
 from cli.answer import Answer, write_json
-from core import clock, config, files, json_text
+from core import clock, config, home_files, json_text
 from core.errors import usage
 from core.store import sqlite
 from otel import log
@@ -112,7 +112,7 @@ def prune(options: dict[str, Any]) -> Answer:
         days = settings.number("retention.events_days")
     before = max(0, clock.now_ms() - int(days * clock.DAY_MS)) if days or options["days"] is not None else 0
     deleted = kept = 0
-    files.sweep_temporary()
+    home_files.sweep_temporary()
     if sqlite.open_reading() is not None:  # nothing to drop where there is no store
         db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
         deleted, kept = log.prune(db, before)

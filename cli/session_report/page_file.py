@@ -6,7 +6,7 @@ import os
 
 from cli.answer import Answer
 from cli.stdout import write_out
-from core import files
+from core import files, home_files
 from core.errors import Failure
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -29,7 +29,7 @@ def write(page: str, to: str | None, name: str) -> Answer | int:
     path = os.path.abspath(files.safe_name(name) if to is None else to)
     data = page.encode("utf-8", "replace")
     fix = "give --to a file in a folder that can be written"
-    if files.is_in_home(path):
+    if home_files.is_in_home(path):
         raise Failure("PAGE_NOT_WRITTEN", f"{path} is among our own files", "name a file elsewhere")
     if os.path.islink(path) or (os.path.exists(path) and not os.path.isfile(path)):
         raise Failure("PAGE_NOT_WRITTEN", f"{path} is no ordinary file", fix)
@@ -38,7 +38,7 @@ def write(page: str, to: str | None, name: str) -> Answer | int:
     try:
         if os.path.exists(path) and not _is_page(path):
             raise Failure("PAGE_NOT_WRITTEN", f"{path} is there, and no page of ours", "name another file")
-        files.sweep_beside(path)
+        home_files.sweep_beside(path)
         files.write_whole(path, data)
     except OSError as error:
         raise Failure("PAGE_NOT_WRITTEN", f"{path}: {error.strerror}", fix) from None

@@ -15,7 +15,7 @@ from google.protobuf import json_format  # type: ignore[import-untyped]
 from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
-from core import files
+from core import home_files
 from core.store import events as stored
 from core.store import export_cursor, sqlite
 from otel.otlp import records
@@ -37,7 +37,7 @@ def write_file(db: apsw.Connection | None, path: str) -> dict[str, int]:
         Failure: the store cannot be read.
     """
     written = {"events": 0, "lines": 0, "bytes": 0}
-    files.sweep_beside(path)
+    home_files.sweep_beside(path)
     temporary = f"{path}.{os.getpid()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:

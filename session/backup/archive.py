@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
-from core import VERSION, clock, files, json_text
+from core import VERSION, clock, files, home_files, json_text
 from core.errors import Failure
 from core.store import sqlite
 from core.store.upkeep import backup
@@ -157,7 +157,7 @@ def is_kept(name: str) -> bool:
         return True
     if len(parts) > _DEEPEST or not all(map(_is_plain, parts)):
         return False
-    if not files.is_in_homes(first) or first in _LEFT_OUT or first.startswith(STORE):
+    if not home_files.is_in_homes(first) or first in _LEFT_OUT or first.startswith(STORE):
         return False
     if last.endswith((".lock", ".tmp")) or ".locks" in parts:
         return False

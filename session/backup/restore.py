@@ -13,7 +13,7 @@ import time
 import zlib
 from typing import IO, Any
 
-from core import clock, files
+from core import clock, files, home_files
 from core.errors import Failure
 from core.store import migrations
 from core.store.upkeep import backup, completeness
@@ -87,7 +87,7 @@ def _check_place(target: str, file: str, *, force: bool) -> None:
     if not os.path.isdir(target):
         raise Failure("RESTORE_NOT_EMPTY", f"{target} is no folder", "name a folder, or one that is not there yet")
     names = sorted(os.listdir(target))
-    foreign = [name for name in names if not files.is_in_homes(name)]
+    foreign = [name for name in names if not home_files.is_in_homes(name)]
     if foreign:
         shown = ", ".join(foreign[:_NAMES_SHOWN]) + (" and more" if len(foreign) > _NAMES_SHOWN else "")
         raise Failure(

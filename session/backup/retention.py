@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from core import clock, files
+from core import clock, home_files
 from core.store import sqlite
 from core.store.upkeep import completeness, retention, store_file
 
@@ -73,7 +73,7 @@ class Retention:
         """
         size = store_file.sizes(self._db)[0]
         completeness.compare(self._db)
-        files.sweep_temporary()
+        home_files.sweep_temporary()
         self._prune_events()
         self._prune_episodes()
         self._prune_store()

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from core import clock, files, json_text
+from core import clock, files, home_files, json_text
 from core.config import Config
 from core.errors import Failure
 from core.store import sqlite
@@ -267,7 +267,7 @@ class Sweeper:
         for top in _names(self._home):
             path = os.path.join(self._home, top)
             is_store = top == sqlite.FILE_NAME or top.startswith(sqlite.FILE_NAME + "-")
-            if is_store or top == archive.BACKUPS or not files.is_in_homes(top):
+            if is_store or top == archive.BACKUPS or not home_files.is_in_homes(top):
                 continue
             if os.path.isfile(path):
                 yield path

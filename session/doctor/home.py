@@ -7,7 +7,7 @@ import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from core import clock, files
+from core import clock, files, home_files
 from core.errors import Failure
 from core.repository import switches
 from core.store import sqlite
@@ -49,7 +49,7 @@ def examine() -> tuple[dict[str, Any], list[Finding]]:
     if foreign:
         fix = f"sudo chown -R {os.geteuid()} {shlex.quote(home)}"
         found.append(warning("OWNED_BY_OTHERS", "home", f"{_some(foreign, home)} belong to another user", fix))
-    stale = files.stale_temporary()
+    stale = home_files.stale_temporary()
     if stale:
         about = f"{_some(stale, home)} were left by a writer that was killed"
         found.append(note("STALE_FILES", "home", about, "joelclaw doctor --fix"))
@@ -79,7 +79,7 @@ def _entries(home: str) -> Iterator[tuple[str, os.stat_result]]:
     paths = [home]
     for folder, folders, names in os.walk(home):
         if folder == home:
-            folders[:], names = ([one for one in some if files.is_in_homes(one)] for some in (folders, names))
+            folders[:], names = ([one for one in some if home_files.is_in_homes(one)] for some in (folders, names))
         paths += [os.path.join(folder, one) for one in (*folders, *names)]
     for path in paths:
         try:

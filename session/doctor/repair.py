@@ -7,7 +7,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from clients import registry
-from core import files
+from core import home_files
 from core.errors import Failure
 from core.store import sqlite
 from core.store.upkeep import store_file
@@ -35,7 +35,7 @@ def run(findings: Sequence[Finding], clients: Sequence[str], *, project: bool) -
     if "MODES_OPEN" in wanted:
         done += _close()
     if "STALE_FILES" in wanted:
-        done.append(mended("STALE_FILES", "home", f"{files.sweep_temporary()} temporary files were deleted"))
+        done.append(mended("STALE_FILES", "home", f"{home_files.sweep_temporary()} temporary files were deleted"))
     if "WAL_LARGE" in wanted:
         done.append(_fold())
     return done

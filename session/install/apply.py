@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from core import files
+from core import files, home_files
 from core.errors import Failure
 from session import own_command
 from session.install import backups
@@ -123,7 +123,7 @@ def _replace(plan: Plan, data: bytes) -> None:
     """Another file in the place of the old one, of the same mode and, where root installs for somebody, owner."""
     old = None if plan.before is None else os.stat(plan.target)
     mode = old.st_mode & 0o7777 if old else 0o666 & ~_umask() if plan.project else 0o600
-    files.sweep_beside(plan.target)
+    home_files.sweep_beside(plan.target)
     temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"
     backups.create(temporary, data, mode)
     try:

@@ -171,7 +171,9 @@ def write(state: SessionState) -> None:
     """
     path = path_of(state["sessionId"])
     if not os.path.exists(path):
-        files.sweep_temporary()  # once a session
+        from core import home_files
+
+        home_files.sweep_temporary()  # once a session
     files.write_whole(path, json_text.dumps(state).encode())
 
 

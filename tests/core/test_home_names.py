@@ -13,7 +13,7 @@ from conftest import ROOT, Run
 from test_install import environment
 from test_one_way_out import NOW, asked, places
 
-from core import files
+from core import home_files
 
 __all__ = ["places"]
 
@@ -44,7 +44,7 @@ def filled(run: Run, home: Path, places: dict[str, str], tmp_path: Path) -> Path
 
 def test_every_command_leaves_what_is_known(run: Run, filled: Path) -> None:
     found = sorted(entry.name for entry in filled.iterdir())
-    assert [name for name in found if not files.is_in_homes(name)] == []
+    assert [name for name in found if not home_files.is_in_homes(name)] == []
     assert {"cache", "config.toml", "install.lock", "installs", "knowledge.json", "knowledge.json.lock", "sessions",
             "store.db", "trusted.json", "trusted.json.lock"} <= set(found)  # fmt: skip
     for path in (filled, *filled.rglob("*")):
@@ -74,7 +74,7 @@ def test_every_name_in_the_code_is_known() -> None:
                 else:  # imported
                     named |= {every[ast.unparse(name)] for every in constants if ast.unparse(name) in every}
     assert {"store.db", "trusted.json", "outbox.lock", "spool", "knowledge.json"} <= named
-    assert [name for name in named if not files.is_in_homes(str(name))] == []
+    assert [name for name in named if not home_files.is_in_homes(str(name))] == []
 
 
 @pytest.mark.parametrize(
@@ -86,4 +86,4 @@ def test_every_name_in_the_code_is_known() -> None:
     ],
 )  # fmt: skip
 def test_a_name(name: str, known: bool) -> None:
-    assert files.is_in_homes(name) is known
+    assert home_files.is_in_homes(name) is known

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Run, clean_environment
 
-from core import files
+from core import home_files
 
 KILLED = """
 import os, signal, sys
@@ -67,9 +67,9 @@ def test_what_is_swept_and_what_is_not(run: Run, home: Path, words: tuple[str, .
 
 def test_beside_a_file_only_its_own_are_swept(tmp_path: Path) -> None:
     mine, other = aged(tmp_path / "settings.json.5.6.tmp"), aged(tmp_path / "settings.jsonc.5.6.tmp")
-    assert files.sweep_beside(str(tmp_path / "settings.json")) == 1
+    assert home_files.sweep_beside(str(tmp_path / "settings.json")) == 1
     assert not mine.exists() and other.exists()
-    assert files.sweep_beside(str(tmp_path / "no" / "folder.json")) == 0
+    assert home_files.sweep_beside(str(tmp_path / "no" / "folder.json")) == 0
 
 
 def test_an_export_sweeps_beside_its_file(run: Run, tmp_path: Path) -> None:

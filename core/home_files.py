@@ -1,0 +1,114 @@
+"""What lies in the home: which names are ours, modes that are put right, and what killed writers left."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+
+from core.files import OTHERS, STORE, SWITCHES, corrected, home, is_open_to_others
+
+# What we put into a home, without `.lock`: it may hold other things too (`tests/core/test_home_names.py`).
+_OURS = frozenset(
+    "cache config.toml install installs knowledge.json outbox sessions spool trusted.json workspace".split()
+) | {SWITCHES, "backups.json"}
+_STALE_S = 3600
+"""No writer takes so long: its temporary file was left by one that was killed."""
+
+
+def is_in_home(path: str) -> bool:
+    """Whether a path is the home's, or leads into it: what a user asks to be written there would be lost in ours."""
+    real, ours = os.path.realpath(path), os.path.realpath(home())
+    return real == ours or real.startswith(ours + os.sep)
+
+
+def is_in_homes(name: str) -> bool:
+    """Whether an entry of this name in a home is ours: also its lock, what was damaged, and what a writer left."""
+    if _is_temporary(name):
+        name = name.rsplit(".", 2)[0].rstrip("0123456789").removesuffix(".")
+    return name.partition(".damaged-")[0].removesuffix(".lock") in _OURS or name.startswith(STORE)
+
+
+def put_right(root: str, seen: str) -> None:
+    """Remove group and other permissions from the home and what is ours in it; links are left alone.
+
+    What was open in a home that was closed is closed without a word: nobody else could get at it.
+
+    Args:
+        seen: what was found to be open. Where its mode cannot be changed (a file system without modes) nothing else is
+            looked at.
+    """
+    is_reachable = is_open_to_others(root)
+    closed = _close(root, seen)
+    if is_open_to_others(seen):
+        return
+    closed += _close(root, root)
+    try:
+        tops = [os.path.join(root, name) for name in os.listdir(root) if is_in_homes(name)]
+    except OSError:
+        return
+    for top in tops:
+        closed += _close(root, top)
+        for folder, folders, files in os.walk(top):
+            for entry in (*folders, *files):
+                closed += _close(root, os.path.join(folder, entry))
+    if is_reachable:
+        corrected.extend(closed)
+
+
+def _close(root: str, path: str) -> list[str]:
+    """Its path in the home, where there were permissions to remove."""
+    try:
+        mode = os.lstat(path).st_mode
+        if mode & OTHERS and not stat.S_ISLNK(mode):
+            os.chmod(path, stat.S_IMODE(mode) & ~OTHERS)
+            return [os.path.relpath(path, root)]
+    except OSError:  # somebody else's, or gone by now
+        pass
+    return []
+
+
+def sweep_temporary() -> int:
+    """Remove what killed writers left in the home, older than an hour; how many files."""
+    return _remove(stale_temporary())
+
+
+def stale_temporary() -> list[str]:
+    """What killed writers left in the home, older than an hour."""
+    root = home()
+    return [path for name in ("", "sessions", "cache", "installs") for path in _stale(os.path.join(root, name))]
+
+
+def sweep_beside(path: str) -> int:
+    """Remove what killed writers of this file left beside it, older than an hour; how many files."""
+    return _remove(_stale(os.path.dirname(path), os.path.basename(path) + "."))
+
+
+def _remove(paths: list[str]) -> int:
+    swept = 0
+    for path in paths:
+        try:
+            os.unlink(path)
+            swept += 1
+        except OSError:  # another sweeps, too
+            pass
+    return swept
+
+
+def _stale(folder: str, prefix: str = "") -> list[str]:
+    found = []
+    try:
+        for entry in os.scandir(folder):
+            is_ours = entry.name.startswith(prefix) and _is_temporary(entry.name)
+            if not is_ours or not entry.is_file(follow_symlinks=False):
+                continue
+            if entry.stat(follow_symlinks=False).st_mtime < time.time() - _STALE_S:
+                found.append(entry.path)
+    except OSError:  # no such folder; or another sweeps, too
+        pass
+    return found
+
+
+def _is_temporary(name: str) -> bool:
+    """Whether a name ends as those of our temporary files do: `.PID.tmp`, `.PID.NANOSECONDS.tmp`."""
+    return name.endswith(".tmp") and name.split(".")[-2].isdigit()
