@@ -156,7 +156,7 @@ class Client:
         `context.window` or the client's own variable sets it, else the model's name tells, else it is the client's
         usual one. `used` tokens lie in it: some transcripts name a model without its long context.
         """
-        chosen = config.whole("context.window")
+        chosen = config.get_int("context.window")
         if chosen:
             return chosen
         given = os.environ.get(self.window_variable, "").strip() if self.window_variable else ""

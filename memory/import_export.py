@@ -73,7 +73,7 @@ def import_lines(
         Failure: what the store says, and how many lines are in: the batches before stay.
     """
     report = Imported()
-    longest = config.whole("memory.max_chars")
+    longest = config.get_int("memory.max_chars")
     storing = None if preview else db
     taken: dict[str, Document] = {}
     read = stored = 0

@@ -59,7 +59,7 @@ def write(
             documents.ensure_signatures(db)
         older, free = _own(db, clean_name(session, []), known, tags[-1])
         if older is not None:
-            text = grown(older["text"], text, min(CHARS, config.whole("memory.max_chars")))
+            text = grown(older["text"], text, min(CHARS, config.get_int("memory.max_chars")))
         fresh, tokens = composed(text, [], session=session, tags=tags, now=now, config=config, **about)
         vector = document_vector(fresh["text"])
         if older is None:

@@ -74,7 +74,7 @@ def composed(
     Raises:
         Failure: EMPTY_TEXT, TEXT_TOO_LONG.
     """
-    body, kinds = redact(trimmed(text, config.whole("memory.max_chars")))
+    body, kinds = redact(trimmed(text, config.get_int("memory.max_chars")))
     found += kinds
     judged = gate.judge(body)
     if not judged["text"]:

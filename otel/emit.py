@@ -54,8 +54,8 @@ def emit(fields: Mapping[str, Any], config: Config) -> tuple[Event, str]:
             "an event needs an action",
             'name it, as in `joelclaw otel emit compaction.before`, or pass {"action": "compaction.before"} on stdin',
         )
-    db = sqlite.open_writing(busy_ms=config.whole("otel.busy_ms"), durable=False)
-    return event, log.append_one(db, event, debug_limit=config.whole("otel.debug_limit"))
+    db = sqlite.open_writing(busy_ms=config.get_int("otel.busy_ms"), durable=False)
+    return event, log.append_one(db, event, debug_limit=config.get_int("otel.debug_limit"))
 
 
 def read_fields(text: bytes) -> tuple[dict[str, Any], list[str]]:

@@ -56,7 +56,7 @@ def run_in_background(config: Config) -> None:
     except Failure:
         return
     again_at = max((one.again_at for one in done), default=0)
-    if again_at > clock.now_ms() + config.whole("otel.export_seconds") * 1000:
+    if again_at > clock.now_ms() + config.get_int("otel.export_seconds") * 1000:
         background_jobs.postpone_export(again_at)
 
 
@@ -109,7 +109,7 @@ def _send_unlocked(config: Config, places: Sequence[Destination], *, due_only: b
     reached = {one.destination: one.reached for one in export_cursor.every(db)} if db is not None and last else {}
     if all(reached.get(place.key, 0) >= last for place in places):
         return [Delivered(place.signal, place.shown) for place in places]
-    db = sqlite.open_writing(busy_ms=config.whole("store.busy_ms"), durable=False)
+    db = sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=False)
     from otel.otlp import transfer
 
     try:

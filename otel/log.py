@@ -60,7 +60,7 @@ def try_append(
         db: the command's connection; None opens one, and closes it.
         recalled: ids of memories whose recall is counted in the same transaction, as of `now`.
     """
-    busy_ms = config.whole("otel.busy_ms")
+    busy_ms = config.get_int("otel.busy_ms")
     opened = None
     try:
         if db is None:
@@ -68,7 +68,7 @@ def try_append(
         else:
             sqlite.be_durable(db, False, busy_ms=busy_ms)
         with sqlite.transaction(db):
-            append(db, events, debug_limit=config.whole("otel.debug_limit"))
+            append(db, events, debug_limit=config.get_int("otel.debug_limit"))
             if recalled:
                 from core.store import documents
 
@@ -87,8 +87,8 @@ def store_waiting() -> None:
     events, taken = spool.take()
     try:
         config = settings.load()
-        db = sqlite.open_writing(busy_ms=config.whole("otel.busy_ms"), durable=False)
-        append(db, events, debug_limit=config.whole("otel.debug_limit"))
+        db = sqlite.open_writing(busy_ms=config.get_int("otel.busy_ms"), durable=False)
+        append(db, events, debug_limit=config.get_int("otel.debug_limit"))
     except (Failure, sqlite.StoreError):
         return
     db.close()

@@ -34,7 +34,7 @@ def ask(
     known = connection.recent_fault(config)
     if known is not None:
         raise known
-    limit = config.number("store.timeout_ms") / 1000
+    limit = config.get_float("store.timeout_ms") / 1000
     if patience_ms is not None:
         limit = min(limit, patience_ms / 1000)
     client = search_client.connect(config, limit_s=limit)

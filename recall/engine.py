@@ -64,7 +64,7 @@ def recall(
     def answer(found_in: CandidateSource) -> RecallResult:
         return _answer(found_in, store, query, now, config)
 
-    if config.text("store.backend") == "sqlite":
+    if config.get_str("store.backend") == "sqlite":
         return answer(LocalCandidates(db, vectors=vectors))
     from recall import cluster
 
@@ -81,7 +81,7 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
     if len(text) > _QUERY_CHARS:
         text = text[: _QUERY_CHARS // 2] + " " + text[-_QUERY_CHARS // 2 :]
     expanded, rewritten = rewrite.expand(text, enabled=budget["rewriteEnabled"])
-    most = query.limit if query.limit is not None else config.whole("recall.limit")
+    most = query.limit if query.limit is not None else config.get_int("recall.limit")
     scope = Scope(db, query)
     filters = _filters(query, scope)
     trace = None
@@ -95,7 +95,7 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
     if budget["applied"] == "deep":
         wide *= _WIDER
         contextual = _contextual(db, found_in, text)
-    ranking = Ranking(text, scope, now, config.number("recall.episode_decay"), contextual)
+    ranking = Ranking(text, scope, now, config.get_float("recall.episode_decay"), contextual)
     terms = words.query_terms(expanded)
     asked = None
     searches: Iterable[tuple[list[str], bool, Any]] = [(terms, True, None)]

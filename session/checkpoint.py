@@ -85,7 +85,7 @@ class Checkpoint(Step):
             state = {**state, "counts": counts, "updatedAt": self.context.now}
         config = self.context.config
         decide = zones.plan_flush if self._flush else zones.plan_save
-        warm, hot = config.number("checkpoint.warm_percent"), config.number("checkpoint.hot_percent")
+        warm, hot = config.get_float("checkpoint.warm_percent"), config.get_float("checkpoint.hot_percent")
         self.plan = decide(state, percent, warm=warm, hot=hot)
         if self.plan["write"] and self.context.is_excluded(state["cwd"]):
             self.plan = {**self.plan, "write": False, "writeReason": "excluded"}

@@ -152,7 +152,7 @@ def _export(db: apsw.Connection) -> dict[str, Any] | None:
 
 def _backend() -> str:
     try:
-        return config.load().text("store.backend")
+        return config.load().get_str("store.backend")
     except Failure:  # reported where the settings are
         return "sqlite"
 

@@ -140,7 +140,7 @@ class RecordedRecall:
         self._events.clear()
         if counting and self._recalled and self._db is not None:
             try:
-                sqlite.be_durable(self._db, False, busy_ms=self._config.whole("otel.busy_ms"))
+                sqlite.be_durable(self._db, False, busy_ms=self._config.get_int("otel.busy_ms"))
                 with sqlite.transaction(self._db):
                     documents.count_recall(self._db, self._recalled, clock.now_ms())
             except Failure:  # the answer is there all the same

@@ -173,7 +173,7 @@ class SessionStore(StoreAccess):
                         about = {"memoryId": identifier, "termsMatched": matched, "priority": priority}
                         name = f"memory.{outcome}"
                         events.append(session_event.event(name, role, session, about, self._now, component=_FEEDBACK))
-                log.append(db, events, debug_limit=self._config.whole("otel.debug_limit"))
+                log.append(db, events, debug_limit=self._config.get_int("otel.debug_limit"))
 
         if verdicts:
             self._attempt("feedback", write, None, durable=False)

@@ -99,7 +99,7 @@ class StoreAccess:
             from otel import log
 
             with sqlite.transaction(db):
-                log.append(db, events, debug_limit=self._config.whole("otel.debug_limit"))
+                log.append(db, events, debug_limit=self._config.get_int("otel.debug_limit"))
                 if recalled:
                     from core.store import documents
 

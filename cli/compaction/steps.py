@@ -46,14 +46,14 @@ class _Session:
     def prepared(self, limits: Limits) -> Preparation:
         keep: int | None = self.options["keep_recent"]
         if keep is None:
-            keep = self.settings.whole("compaction.keep_recent_tokens")
+            keep = self.settings.get_int("compaction.keep_recent_tokens")
         return preparation.prepare(self.transcript, keep_recent=keep, reserve=limits.reserve, window=limits.window)
 
     def model(self) -> summary.Model:
         """Who writes a summary, and what it is told; a command that the user named must be there."""
         command: str = self.options["command"]
         ask = model_command.from_config(self.settings, command)
-        room = self.settings.whole("model.max_prompt_bytes")
+        room = self.settings.get_int("model.max_prompt_bytes")
         return summary.Model(ask, self.options["instructions"], room, strict=bool(command.strip()))
 
     def next(self, command: str, description: str) -> NextAction:
@@ -195,7 +195,7 @@ def branch(options: dict[str, Any]) -> Answer:
     }
     if found.chosen:
         parts = [summary.Part("branch", summary.spoken(found.messages))]
-        reserve = asked.settings.whole("compaction.reserve_tokens")
+        reserve = asked.settings.get_int("compaction.reserve_tokens")
         result |= summary.summarize(parts, found.file_ops, asked.model(), reserve=reserve)
     result["problems"] = list(dict.fromkeys([*asked.problems, *found.problems, *result["problems"]]))
     return Answer(result)

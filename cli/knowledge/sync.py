@@ -68,7 +68,7 @@ def note(options: dict[str, Any]) -> Answer:
     response: dict[str, Any] = {"ids": []}
     steps = [step("joelclaw otel search knowledge.turn_write --hours 1", "the events of such notes")]
     if not given["skip_reason"]:
-        db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
+        db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=True)
         key, redacted = turn_note.store(db, _note(given, turn), now=now, vectors=sqlite.load_vectors(db))
         response = {"ids": [key], "redacted": redacted}
         words = quoted(" ".join(given["summary"].split()[:8]))

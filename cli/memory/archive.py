@@ -93,7 +93,7 @@ def _archived(new: Sequence[File], known: KnownFiles, agent: str, now: int, ever
     from memory.archive import transcript_files
     from session.state.state_file import identity
 
-    db = sqlite.open_writing(busy_ms=config.load().whole("store.busy_ms"), durable=False)
+    db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=False)
 
     def ingest(advance: Callable[[int], None]) -> Archived:
         return transcript_files.ingest_all(

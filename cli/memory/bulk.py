@@ -54,7 +54,7 @@ def import_(options: dict[str, Any]) -> Answer:
 
 
 def _writing(settings: config.Config) -> apsw.Connection:
-    return sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
+    return sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=True)
 
 
 def _of_another_tool(file: str, form: str, *, preview: bool) -> Answer:
@@ -108,7 +108,7 @@ def index(options: dict[str, Any]) -> Answer:
     settings = config.load()
     with contextual_index.alone() as in_background:
         # The vectors can be made again: no commit needs to wait for the disk.
-        db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
+        db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
         if in_background:
             done = contextual_index.index_all(db)
         else:

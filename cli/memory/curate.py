@@ -192,12 +192,12 @@ def _show(result: dict[str, Any]) -> Any:
 
 
 def _text(options: dict[str, Any], settings: config.Config) -> str:
-    return read_stdin(settings.whole("memory.max_chars")) if options["text"] == "-" else options["text"]
+    return read_stdin(settings.get_int("memory.max_chars")) if options["text"] == "-" else options["text"]
 
 
 def _writing(identifier: str, settings: config.Config) -> tuple[apsw.Connection, dict[str, Any]]:
     """The store, and what most changes take. An unknown id makes no store, and waits for no lock."""
     if identifier:
         forgetting.find(sqlite.open_reading(), identifier)
-    db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
+    db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=True)
     return db, {"now": clock.now_ms(), "vectors": sqlite.load_vectors(db)}

@@ -29,9 +29,11 @@ def run(options: dict[str, Any]) -> Answer:
     settings = config.load()
     text = options["text"] or ""
     if text == "-":
-        text = read_stdin(settings.whole("memory.max_chars"))
-    text = trimmed(text, settings.whole("memory.max_chars"))  # before the store is opened: wrong usage leaves no trace
-    db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
+        text = read_stdin(settings.get_int("memory.max_chars"))
+    text = trimmed(
+        text, settings.get_int("memory.max_chars")
+    )  # before the store is opened: wrong usage leaves no trace
+    db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=True)
     # a memory without a project has that of its session: what is for every project has neither
     session = "" if options["for_all"] else options["session"]
     result = write(

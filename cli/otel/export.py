@@ -130,7 +130,7 @@ def import_(options: dict[str, Any]) -> Answer:
         options["file"], longest=_LONGEST_LINE, code="OTEL_INVALID_ARGS", holds="OTLP/JSON lines"
     )
     with holding as (lines, advance):
-        db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=True)
+        db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=True)
         report = importer.import_lines(db, lines, now=clock.now_ms(), progress=advance)
     if report.failed and not report.records and not report.others:
         first = report.errors[0]

@@ -109,12 +109,12 @@ def prune(options: dict[str, Any]) -> Answer:
     settings = config.load()
     days = options["days"]
     if days is None:
-        days = settings.number("retention.events_days")
+        days = settings.get_float("retention.events_days")
     before = max(0, clock.now_ms() - int(days * clock.DAY_MS)) if days or options["days"] is not None else 0
     deleted = kept = 0
     home_files.sweep_temporary()
     if sqlite.open_reading() is not None:  # nothing to drop where there is no store
-        db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
+        db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
         deleted, kept = log.prune(db, before)
     return Answer(
         {

@@ -28,7 +28,7 @@ def run(options: dict[str, Any]) -> Answer | int:
     if sqlite.open_reading() is None:
         raise Failure("STORE_EMPTY", "nothing is stored yet", "see joelclaw status")
     try:
-        db = sqlite.open_writing(busy_ms=settings.whole("store.busy_ms"), durable=False)
+        db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
         pruning = Retention(db, settings, background=background)
         if options["dry_run"]:
             would = pruning.look()

@@ -223,19 +223,19 @@ class Config:
         self._values.update(values)
         self.scopes = {**self.scopes, **scopes}
 
-    def text(self, name: str) -> str:
+    def get_str(self, name: str) -> str:
         """A setting that is a string."""
         return str(self._values.get(name, SETTINGS[name].default))
 
-    def number(self, name: str) -> float:
+    def get_float(self, name: str) -> float:
         """A setting that is a number."""
         return float(self._values.get(name, SETTINGS[name].default))
 
-    def whole(self, name: str) -> int:
+    def get_int(self, name: str) -> int:
         """A setting that is a whole number."""
         return int(self._values.get(name, SETTINGS[name].default))
 
-    def flag(self, name: str) -> bool:
+    def get_bool(self, name: str) -> bool:
         """A setting that is true or false."""
         return bool(self._values.get(name, SETTINGS[name].default))
 

@@ -37,16 +37,16 @@ def start_due(config: Config) -> None:
 
 def start_sync(config: Config) -> bool:
     """Start a sync where the cluster is in use and a sync is due; whether one runs now."""
-    if config.text("store.backend") != "typesense" or not os.path.exists(sync_lock()):
+    if config.get_str("store.backend") != "typesense" or not os.path.exists(sync_lock()):
         return False
-    return _start(_sync_due(), sync_lock(), ("store", "sync"), config.whole("store.sync_seconds"), _SYNC_STOP_S)
+    return _start(_sync_due(), sync_lock(), ("store", "sync"), config.get_int("store.sync_seconds"), _SYNC_STOP_S)
 
 
 def start_export(config: Config) -> bool:
     """Start an export where it is switched on and due; whether one runs now."""
-    if config.text("otel.export") != "auto":
+    if config.get_str("otel.export") != "auto":
         return False
-    every_s = config.whole("otel.export_seconds")
+    every_s = config.get_int("otel.export_seconds")
     return _start(_export_due(), export_lock(), ("otel", "export"), every_s, _EXPORT_STOP_S)
 
 
@@ -62,7 +62,7 @@ def start_prune(config: Config) -> bool:
         waited_s = now - os.stat(lock).st_mtime
     except OSError:
         return False
-    if 0 <= waited_s < _PRUNE_SECONDS or not any(map(config.whole, _RETENTION)):
+    if 0 <= waited_s < _PRUNE_SECONDS or not any(map(config.get_int, _RETENTION)):
         return False
     try:
         os.utime(lock, (now, now))

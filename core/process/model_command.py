@@ -33,7 +33,7 @@ class Model:
 
     def __init__(self, command: str, config: Config) -> None:
         self.command = command
-        self.timeout = config.number("model.timeout_seconds")
+        self.timeout = config.get_float("model.timeout_seconds")
         self._config = config
 
     def __call__(self, prompt: str, *, seconds: float = float("inf")) -> str:
@@ -42,8 +42,8 @@ class Model:
             prompt,
             command=self.command,
             timeout=min(self.timeout, seconds),
-            max_prompt=self._config.whole("model.max_prompt_bytes"),
-            max_output=self._config.whole("model.max_output_bytes"),
+            max_prompt=self._config.get_int("model.max_prompt_bytes"),
+            max_output=self._config.get_int("model.max_output_bytes"),
         )
 
 
@@ -56,7 +56,7 @@ def from_config(config: Config, override: str = "") -> Model | None:
     Raises:
         Failure: MODEL_FAILED, where we run below a model's command ourselves.
     """
-    command = override.strip() or config.text("model.command").strip()
+    command = override.strip() or config.get_str("model.command").strip()
     if not command:
         return None
     _refuse_within_model()

@@ -95,7 +95,7 @@ def sync_folders(
             "name one with markdown files: joelclaw knowledge sync ~/Vault/docs",
         )
     began = time.perf_counter()
-    busy_ms = config.whole("store.busy_ms")
+    busy_ms = config.get_int("store.busy_ms")
     try:
         with files.FileLock(folder_state.path() + ".lock", busy_ms / 1000):
             # Everything can be made again from the files: commits do not wait for the disk one by one.

@@ -108,8 +108,8 @@ class Observer:
                 form, OBSERVE_BUSY where another process went on from the same place. The range it was at is left to
                 the next run; after `TRIES` such answers it is passed over.
         """
-        until = time.monotonic() + self._config.whole("observe.seconds")
-        report, budget = self._report, self._config.whole("observe.max_tokens")
+        until = time.monotonic() + self._config.get_int("observe.seconds")
+        report, budget = self._report, self._config.get_int("observe.max_tokens")
         try:
             while (found := self._next(budget - report.tokens)) is not None:
                 seconds = until - time.monotonic()
@@ -134,7 +134,7 @@ class Observer:
         """The next episodes that fit into a prompt, at least one; None where nothing was said since the last time."""
         frame = form.prompt_of(())
         tokens = min(RANGE_TOKENS, left_tokens - _tokens(frame) - _REPLY_TOKENS)
-        room = self._config.whole("model.max_prompt_bytes") - len(frame.encode())
+        room = self._config.get_int("model.max_prompt_bytes") - len(frame.encode())
         before = observed.position(self._db, self._session)
         after = before[0] if before else 0
         episodes: list[Episode] = []
@@ -193,7 +193,7 @@ class Observer:
         made = []
         stored: list[tuple[str, str, bool]] = []
         for item in items:
-            text = item.text[: self._config.whole("memory.max_chars")]
+            text = item.text[: self._config.get_int("memory.max_chars")]
             document, tokens = write.composed(
                 text, [], source=SOURCE, session=self._session, project=project, now=now, config=self._config
             )

@@ -119,7 +119,7 @@ def by_meaning(
         query,
         limit=limit,
         below=below,
-        min_score=settings.number("inject.min_score") if unasked else 0.0,
+        min_score=settings.get_float("inject.min_score") if unasked else 0.0,
         per_file=1 if unasked else sections.PER_FILE,
         now=clock.now_ms(),
         config=settings,

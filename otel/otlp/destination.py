@@ -111,7 +111,7 @@ def status(db: apsw.Connection | None, config: Config) -> dict[str, Any]:
     Raises:
         apsw.Error: the store cannot be read.
     """
-    about: dict[str, Any] = {"mode": config.text("otel.export"), "disabled": disabled(), "destinations": []}
+    about: dict[str, Any] = {"mode": config.get_str("otel.export"), "disabled": disabled(), "destinations": []}
     current: list[Destination] = []
     try:
         current = every()

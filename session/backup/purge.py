@@ -53,7 +53,7 @@ class Purge:
         if sqlite.open_reading() is None:
             raise Failure("PURGE_NOTHING", "nothing is stored yet", "see joelclaw status")
         self._config = config
-        self._db = sqlite.open_writing(busy_ms=config.whole("store.busy_ms"), durable=True)
+        self._db = sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=True)
         self._vectors = sqlite.load_vectors(self._db)
         self._criteria = _criteria(self._db, ids, session, project, before, match)
         self._selection = rows.select(self._db, self._criteria)

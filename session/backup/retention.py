@@ -47,7 +47,7 @@ class Retention:
 
     def _before(self, name: str) -> int:
         """The time before which a setting lets things go; 0 where it is off."""
-        days = self._config.whole(name)
+        days = self._config.get_int(name)
         return max(0, self._now - days * clock.DAY_MS) if days else 0
 
     def look(self) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class Retention:
 
         How much goes for that shows only as it goes: what is dropped shares pages with what stays.
         """
-        before, limit = self._before("retention.events_days"), self._config.whole("retention.events_mb") * _MB
+        before, limit = self._before("retention.events_days"), self._config.get_int("retention.events_mb") * _MB
         self._events = retention.count_events(self._db, before)[0]
         self._by_size = len(retention.surplus_events(self._db, limit, before)) if limit else 0
         old = self._before("retention.episodes_days")
@@ -97,11 +97,11 @@ class Retention:
             "hooksAndInjections": self._history,
             "bytes": {"before": size, "after": now, "free": free, "overLimit": self._over_limit()},
             "purgeFinished": wiped,
-            "settings": {f"retention.{name}": self._config.whole(f"retention.{name}") for name in names},
+            "settings": {f"retention.{name}": self._config.get_int(f"retention.{name}") for name in names},
         }
 
     def _prune_events(self) -> None:
-        before, limit = self._before("retention.events_days"), self._config.whole("retention.events_mb") * _MB
+        before, limit = self._before("retention.events_days"), self._config.get_int("retention.events_mb") * _MB
         if before:
             from otel import log
 
@@ -128,7 +128,7 @@ class Retention:
 
         Until what is used is within the limit, or nothing more is gained by it.
         """
-        limit = self._config.whole("retention.store_mb") * _MB
+        limit = self._config.get_int("retention.store_mb") * _MB
         if not limit or self._used() <= limit:
             return
         self._drop_until(limit, self._drop_debug)
@@ -146,7 +146,7 @@ class Retention:
 
     def _over_limit(self) -> int:
         """Bytes that are used beyond `store_mb`."""
-        limit = self._config.whole("retention.store_mb") * _MB
+        limit = self._config.get_int("retention.store_mb") * _MB
         return max(0, self._used() - limit) if limit else 0
 
     def _used(self) -> int:

@@ -57,14 +57,14 @@ def summary(event: HookEvent, context: Context) -> list[Text]:
     The client's own is made where the user gave instructions and no model of ours could follow them.
     """
     config = context.config
-    if config.text("compaction.summary") != "joelclaw" or not registry.row(context.agent).takes_summary:
+    if config.get_str("compaction.summary") != "joelclaw" or not registry.row(context.agent).takes_summary:
         return []
-    has_model = bool(config.text("model.command").strip())
+    has_model = bool(config.get_str("model.command").strip())
     if event["instructions"].strip() and not has_model:
         return []
     from clients.extension_hooks import SUMMARY
 
-    asked = config.whole("model.timeout_seconds") * 1000 * _MODEL_CALLS if has_model else 0
+    asked = config.get_int("model.timeout_seconds") * 1000 * _MODEL_CALLS if has_model else 0
     return [{"customType": SUMMARY, "content": str(_EXTRACT_MS + asked)}]
 
 
@@ -75,7 +75,7 @@ def announce(agent: str, config: Config) -> list[Text]:
     """
     from session.idle import timers
 
-    if not config.flag("compaction.notify_on_start") or os.environ.get(timers.RUNNING):
+    if not config.get_bool("compaction.notify_on_start") or os.environ.get(timers.RUNNING):
         return []
     if registry.row(agent).extension:
         from clients.extension_hooks import NOTICE
@@ -90,12 +90,12 @@ def _notice(config: Config) -> str:
     """`compaction.notify_on_start_text` on one line, at most 500 characters."""
     from core.quoting import clip, one_line
 
-    return clip(one_line(config.text("compaction.notify_on_start_text")), _MOST_CHARS)
+    return clip(one_line(config.get_str("compaction.notify_on_start_text")), _MOST_CHARS)
 
 
 def start_notify_command(config: Config) -> None:
     """Start a background process that runs `notify.command`, where there is one."""
-    if not config.text("notify.command").strip():
+    if not config.get_str("notify.command").strip():
         return
     from core import files
     from core.process import background_process
@@ -115,7 +115,7 @@ def notify(config: Config) -> dict[str, Any]:
     from session.idle import rules
     from session.session_store import SessionStore
 
-    command, said = config.text("notify.command"), _notice(config)
+    command, said = config.get_str("notify.command"), _notice(config)
     if not command.strip():
         return {"delivered": False, "text": said, "reason": "no-command", "exitStatus": None}
     try:

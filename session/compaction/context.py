@@ -57,12 +57,12 @@ def limits(transcript: Transcript, config: Config, *, window: int | None = None,
     candidates = {
         "--window": window or 0,
         "the transcript": transcript.window,
-        "context.window": config.whole("context.window"),
+        "context.window": config.get_int("context.window"),
         "the model": registry.row(transcript.client).context_window((transcript.model,), told, config),
     }
     source, found = next((name, tokens) for name, tokens in candidates.items() if tokens)
     if reserve is None:
-        reserve = config.whole("compaction.reserve_tokens")
+        reserve = config.get_int("compaction.reserve_tokens")
     if reserve >= found:
         raise usage(
             "COMPACTION_INVALID_ARGS",

@@ -73,7 +73,7 @@ def _is_older(one: str, other: str) -> bool:
 
 def model(settings: Config) -> Examined:
     """Whether the command of the settings is there. It is not called: a model may cost money."""
-    line = settings.text("model.command").strip()
+    line = settings.get_str("model.command").strip()
     facts = {"used": bool(line), "command": line or None}
     if not line:
         return facts, []
@@ -93,7 +93,7 @@ def cluster(settings: Config, waiting: dict[str, Any] | None) -> Examined:
     Args:
         waiting: what `core.store.replication.outbox.waiting` says; None where there is no outbox.
     """
-    used = settings.text("store.backend") == "typesense" or waiting is not None
+    used = settings.get_str("store.backend") == "typesense" or waiting is not None
     facts: dict[str, Any] = {"used": used, "nodes": [], "waiting": waiting}
     if not used:
         return facts, []
@@ -136,7 +136,7 @@ def exporter(settings: Config, about: dict[str, Any] | None) -> Examined:
     Args:
         about: what `otel.otlp.destination.status` says; None where nothing was ever exported.
     """
-    mode = settings.text("otel.export")
+    mode = settings.get_str("otel.export")
     used = mode == "auto" and not destination.disabled()
     facts: dict[str, Any] = {"used": used, "mode": mode, "destinations": (about or {}).get("destinations", [])}
     current = [place for place in facts["destinations"] if place["current"]] if used else []

@@ -70,7 +70,7 @@ def _kept(event: HookEvent, context: Context) -> str:
 def before_compaction(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
     """The last checkpoint; what a client is told that asks whether to compact, or takes our summary."""
     texts: list[Text] = []
-    announces = context.config.flag("compaction.notify_on_start")
+    announces = context.config.get_bool("compaction.notify_on_start")
     if announces or registry.row(context.agent).takes_summary:
         from session.compaction import client_compaction
 
@@ -103,7 +103,7 @@ def flush(event: HookEvent, context: Context, usage: ContextUsage, steps: list[S
 
 def observe(event: HookEvent, context: Context, trigger: Trigger) -> None:
     """Let a model note what was said, in the background, where the user has set one."""
-    if not context.config.text("model.command"):
+    if not context.config.get_str("model.command"):
         return
     from session.observation import waiting
 

@@ -136,7 +136,7 @@ class Call:
         return self._context.events[:] if self._context is not None else []
 
     def _seconds(self) -> float:
-        return self._config.number("hook.deadline_ms") / 1000
+        return self._config.get_float("hook.deadline_ms") / 1000
 
     def _late(self) -> None:
         """The deadline is over: the empty answer first, then what may not be lost, and the event."""

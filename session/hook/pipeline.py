@@ -142,7 +142,7 @@ def _feedback(context: Context, items: Sequence[Item], *, ended: bool = True) ->
 
 def _idle_timer(event: HookEvent, context: Context, usage: ContextUsage | None) -> list[Step]:
     """The timer of idle compaction, where that is switched on."""
-    if not context.config.whole("compaction.idle_trigger_minutes"):
+    if not context.config.get_int("compaction.idle_trigger_minutes"):
         return []
     from session.idle.timers import IdleTimer
 

@@ -95,7 +95,7 @@ def listed(timed: Sequence[SessionState], config: Config, now: int) -> list[dict
 
 
 def _longest_ms(config: Config) -> int:
-    return config.whole("idle.timeout_seconds") * 1000
+    return config.get_int("idle.timeout_seconds") * 1000
 
 
 def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, until_empty: bool) -> dict[str, Any]:
@@ -180,12 +180,12 @@ def _compact(
         _record(store, "started", current, {**about, "command": words[0]})
         attempt.confirm()
         report("started", {**result, "command": words, "cwd": folder})
-        if config.flag("compaction.notify_on_start"):
+        if config.get_bool("compaction.notify_on_start"):
             client_compaction.start_notify_command(config)
         size = transcript_check.size(timer["transcript"])
         ended = process_group.run(
             words,
-            seconds=config.whole("idle.timeout_seconds"),
+            seconds=config.get_int("idle.timeout_seconds"),
             cwd=folder,
             environment={**os.environ, timers.RUNNING: "1"},
             interrupts=interrupts,
@@ -300,7 +300,7 @@ def _command(current: SessionState, timer: IdleTimer, config: Config) -> tuple[l
         NotNow: the agent's own settings have been changed meanwhile: it is not to be compacted unasked.
     """
     session_id, agent = current["sessionId"], current["agent"]
-    template = config.text("idle.command").strip() or registry.row(agent).compact_command
+    template = config.get_str("idle.command").strip() or registry.row(agent).compact_command
     if not template:
         who = agent or "an agent of which nothing is known"
         raise Failure("IDLE_NO_COMMAND", f"no command is known that compacts a session of {who}", "set idle.command")

@@ -57,7 +57,7 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
     """The note from what the session did; else from the state. None where there is nothing to say, also because the
     client's summary has all that the session did."""
     context = situation.context
-    agent, most = context.agent or state["agent"], context.config.whole("inject.max_tokens")
+    agent, most = context.agent or state["agent"], context.config.get_int("inject.max_tokens")
     made: Note | None = None
     with fault_boundary(context.faults, "work"):
         db, _ = context.access.reading()
@@ -194,7 +194,7 @@ def _requests(state: SessionState) -> list[str]:
 
 
 def _is_rapid(state: SessionState, context: Context) -> bool:
-    return zones.is_rapid(state, context.now, context.config.number("inject.cooldown_seconds") * 1000)
+    return zones.is_rapid(state, context.now, context.config.get_float("inject.cooldown_seconds") * 1000)
 
 
 def _text(state: SessionState, event: str, content: str, memories: list[Memory], about: dict[str, Any]) -> Text:

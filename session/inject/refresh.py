@@ -34,7 +34,7 @@ _HERE_MS = 5_000
 
 def due(state: SessionState, situation: Situation) -> Decision:
     """Where the user asks, the context is half full, a pause is over, or half an hour has passed; and on a topic."""
-    named = situation.context.config.flag("refresh.named") and bool(names_in(situation.message)[0])
+    named = situation.context.config.get_bool("refresh.named") and bool(names_in(situation.message)[0])
     trigger = trigger_of(state, situation) or (NAMED if named else "")
     if not trigger:
         return Decision(NOT_DUE, about={"trigger": trigger})
@@ -66,7 +66,7 @@ def trigger_of(state: SessionState, situation: Situation) -> str:
     """What lets it be expected that something changed: STATUS, HALF, IDLE, INTERVAL, or "" for nothing."""
     config, now = situation.context.config, situation.context.now
     message, percent = situation.message, situation.percent
-    cooldown_ms = config.number("inject.cooldown_seconds") * 1000
+    cooldown_ms = config.get_float("inject.cooldown_seconds") * 1000
     last = state["lastRefreshAt"]
     if zones.is_rapid(state, now, cooldown_ms):  # what was recovered is all there is to know
         return ""
@@ -74,12 +74,12 @@ def trigger_of(state: SessionState, situation: Situation) -> str:
         return ""
     if _asks_for_status(message):
         return STATUS
-    half = config.number("refresh.percent")
+    half = config.get_float("refresh.percent")
     if half and percent is not None and percent >= half and not state["halfRefreshed"]:
         return HALF
     if not message or now - state["startedAt"] < _QUIET_MS:
         return ""
-    idle, minutes = config.number("refresh.idle_minutes"), config.number("refresh.minutes")
+    idle, minutes = config.get_float("refresh.idle_minutes"), config.get_float("refresh.minutes")
     if idle and now - _active_at(state, situation) >= idle * _MINUTE_MS:
         return IDLE
     since = state["startedAt"] if last is None or last > now else last

@@ -155,10 +155,10 @@ def _observe(config: Config, model: Model, session: str, archive: Archive, trigg
         log.try_append(None, [event], config)
 
     try:
-        db = sqlite.open_writing(busy_ms=config.whole("store.busy_ms"), durable=False)
+        db = sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=False)
         vectors = sqlite.load_vectors(db)
         archived = archive(db, vectors)
-        sqlite.be_durable(db, True, busy_ms=config.whole("store.busy_ms"))  # what the model was paid for stays
+        sqlite.be_durable(db, True, busy_ms=config.get_int("store.busy_ms"))  # what the model was paid for stays
         if not archived and not observed.episodes(db, session, 0, 1) and trigger == _BY_HAND:
             raise Failure(
                 "SESSION_NOT_FOUND",

@@ -57,7 +57,7 @@ def session_name(session: str) -> str:
 
 def is_on(config: Config) -> bool:
     """Whether sessions are observed by themselves: there is a model, and `observe.auto` is not off."""
-    return bool(config.text("model.command").strip()) and config.flag("observe.auto")
+    return bool(config.get_str("model.command").strip()) and config.get_bool("observe.auto")
 
 
 def add(config: Config, session: str, trigger: Trigger, *, agent: str, transcript: str) -> None:
@@ -86,7 +86,7 @@ def begin(config: Config) -> None:
 
 def seconds(config: Config) -> int:
     """After which the job of one session is killed."""
-    return config.whole("observe.seconds") + SLACK_S
+    return config.get_int("observe.seconds") + SLACK_S
 
 
 def take() -> Session | None:

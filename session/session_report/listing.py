@@ -152,7 +152,7 @@ def row(db: apsw.Connection, one: Known, config: Config) -> dict[str, Any]:
 
 def zone(percent: float | None, config: Config) -> str:
     """The zone of a context usage by the settings in force."""
-    warm, hot = config.number("checkpoint.warm_percent"), config.number("checkpoint.hot_percent")
+    warm, hot = config.get_float("checkpoint.warm_percent"), config.get_float("checkpoint.hot_percent")
     return zones.zone_of(percent, warm=warm, hot=hot)
 
 

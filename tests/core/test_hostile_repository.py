@@ -270,14 +270,14 @@ def test_what_waits_costs_or_switches_something_on_needs_trust(
     names = {config.FORMERLY.get(name, name) for name in names}
     found = config.load(str(repo))
     assert set(found.withheld) == names
-    assert found.number("hook.deadline_ms") == config.SETTINGS["hook.deadline_ms"].default
-    assert found.number("inject.max_tokens") == 100
+    assert found.get_float("hook.deadline_ms") == config.SETTINGS["hook.deadline_ms"].default
+    assert found.get_float("inject.max_tokens") == 100
     assert run("status", env=NOW, cwd=repo).result["config"]["withheld"] == list(found.withheld)
     run("trust", str(repo), env=NOW)
     trusted = config.load(str(repo))
     assert (trusted.withheld, trusted.foreign) == ((), frozenset())
-    assert trusted.number("hook.deadline_ms") == 60_000
-    assert trusted.text("notify.command") == "", "what is run stays the user's"
+    assert trusted.get_float("hook.deadline_ms") == 60_000
+    assert trusted.get_str("notify.command") == "", "what is run stays the user's"
 
 
 def test_trust_is_of_this_folder_and_kept_at_home(run: Run, repo: Path, home: Path) -> None:

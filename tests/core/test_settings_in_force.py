@@ -14,16 +14,16 @@ def test_what_is_said_counts_more_than_what_is_suggested() -> None:
     settings.suggest("recall.limit", 9)
     settings.suggest("inject.query", "q")
     settings.suggest("inject.max_tokens", None)
-    assert (settings.whole("recall.limit"), settings.text("inject.query")) == (3, "q")
-    assert settings.whole("inject.max_tokens") == 300
+    assert (settings.get_int("recall.limit"), settings.get_str("inject.query")) == (3, "q")
+    assert settings.get_int("inject.max_tokens") == 300
     settings.say("recall.limit", 7)
-    assert settings.whole("recall.limit") == 7 and settings.foreign == {"inject.query"}
+    assert settings.get_int("recall.limit") == 7 and settings.foreign == {"inject.query"}
 
 
 def test_a_projects_settings_are_laid_over_the_users() -> None:
     settings = Config({"recall.limit": 3, "inject.min_score": 0.5}, {"src": "a", "docs": "b"})
     settings.lay({"recall.limit": 4}, {"src": "c", "lib": "d"})
-    assert (settings.whole("recall.limit"), settings.number("inject.min_score")) == (4, 0.5)
+    assert (settings.get_int("recall.limit"), settings.get_float("inject.min_score")) == (4, 0.5)
     assert settings.scopes == {"src": "c", "docs": "b", "lib": "d"}
     assert Config({}).scopes == {}
 

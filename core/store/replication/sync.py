@@ -157,7 +157,7 @@ def opened(
     Raises:
         Failure: STORE_SYNC_BUSY; what the cluster or the store says. Nothing is lost.
     """
-    limit_s = _BACKGROUND_S if lock_inherited else config.number("store.timeout_ms") / 1000 * _PATIENCE
+    limit_s = _BACKGROUND_S if lock_inherited else config.get_float("store.timeout_ms") / 1000 * _PATIENCE
     with _both(config, limit_s, durable=True) as (db, remote):
         # A pull into a home without a cluster leaves no mark of one there.
         marked = enable or outbox.enabled(db)
@@ -170,7 +170,7 @@ def opened(
                 if signatures:
                     with sqlite.transaction(db):
                         documents.ensure_signatures(db)
-                batch = config.whole("store.batch")
+                batch = config.get_int("store.batch")
                 exchange = Exchange(
                     db, remote, batch=batch, embed=embed, search_text=search_text, signatures=signatures
                 )
@@ -184,9 +184,9 @@ def opened(
 @contextmanager
 def _both(config: Config, limit_s: float, *, durable: bool) -> Iterator[tuple[apsw.Connection, Cluster]]:
     nodes, key = connection.nodes(config), connection.key(config)
-    remote = Cluster(nodes, key, prefix=config.text("store.prefix"), limit_s=limit_s)
+    remote = Cluster(nodes, key, prefix=config.get_str("store.prefix"), limit_s=limit_s)
     try:
-        db = sqlite.open_writing(busy_ms=config.whole("store.busy_ms"), durable=durable)
+        db = sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=durable)
         try:
             yield db, remote
         finally:
@@ -199,7 +199,7 @@ def _both(config: Config, limit_s: float, *, durable: bool) -> Iterator[tuple[ap
 
 def verify(config: Config, progress: Callable[[int], None]) -> dict[str, Any]:
     """See `comparison.verify`."""
-    with _both(config, config.number("store.timeout_ms") / 1000 * _PATIENCE, durable=False) as (db, remote):
+    with _both(config, config.get_float("store.timeout_ms") / 1000 * _PATIENCE, durable=False) as (db, remote):
         return comparison.verify(db, remote, progress)
 
 
@@ -210,7 +210,7 @@ def initialise(config: Config) -> dict[str, Any]:
         Failure: TYPESENSE_API_KEY_MISSING, TYPESENSE_UNREACHABLE, TYPESENSE_UNAUTHORIZED, TYPESENSE_SCHEMA_TOO_NEW,
             TYPESENSE_SCHEMA_FOREIGN, TYPESENSE_REFUSED.
     """
-    with _both(config, config.number("store.timeout_ms") / 1000 * _PATIENCE, durable=True) as (db, remote):
+    with _both(config, config.get_float("store.timeout_ms") / 1000 * _PATIENCE, durable=True) as (db, remote):
         done = schema.init(remote)
         connection.forget_fault()
         outbox.enable(db)
@@ -220,7 +220,7 @@ def initialise(config: Config) -> dict[str, Any]:
         "schema": schema.VERSION,
         "changed": any(one["created"] or one["addedFields"] for one in done),
         "collections": done,
-        "backend": config.text("store.backend"),
+        "backend": config.get_str("store.backend"),
     }
 
 

@@ -34,7 +34,7 @@ _LONGEST_MESSAGE = 200
 
 def given(config: Config) -> str:
     """The nodes as they are set: JOELCLAW_STORE_URLS, TYPESENSE_URL, config.toml, the default."""
-    return os.environ.get("JOELCLAW_STORE_URLS") or os.environ.get("TYPESENSE_URL") or config.text("store.urls")
+    return os.environ.get("JOELCLAW_STORE_URLS") or os.environ.get("TYPESENSE_URL") or config.get_str("store.urls")
 
 
 def nodes(config: Config) -> list[str]:
@@ -84,7 +84,7 @@ def key(config: Config) -> str:
         Failure: TYPESENSE_API_KEY_MISSING.
     """
     found = os.environ.get("TYPESENSE_API_KEY", "").strip()
-    command = config.text("store.key_command").strip()
+    command = config.get_str("store.key_command").strip()
     if not found and command:
         found = _printed(command)
     if not found or not found.isascii() or not found.isprintable():

@@ -31,9 +31,9 @@ def connect(config: Config, *, limit_s: float | None = None) -> SearchClient:
     Raises:
         Failure: TYPESENSE_API_KEY_MISSING; CONFIG_INVALID.
     """
-    limit = config.number("store.timeout_ms") / 1000 if limit_s is None else limit_s
+    limit = config.get_float("store.timeout_ms") / 1000 if limit_s is None else limit_s
     return SearchClient(
-        connection.nodes(config), connection.key(config), prefix=config.text("store.prefix"), limit_s=limit
+        connection.nodes(config), connection.key(config), prefix=config.get_str("store.prefix"), limit_s=limit
     )
 
 
