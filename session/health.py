@@ -222,7 +222,7 @@ def _config(problems: list[dict[str, str]]) -> dict[str, Any]:
     about["project"] = _project_file()
     for name, setting in config.SETTINGS.items():
         kind = type(setting.default)
-        read = {str: settings.text, bool: settings.flag, int: settings.whole, float: settings.number}[kind]
+        read = {str: settings.get_str, bool: settings.get_bool, int: settings.get_int, float: settings.get_float}[kind]
         value = read(name)
         if value != setting.default:
             about["changed"][name] = value

@@ -81,7 +81,7 @@ class SessionStore(StoreAccess):
 
             db, vectors = self.reading()
             asked = Query(
-                query, limit=_ASKED, min_score=self._config.number(least), budget="lean", project=project,
+                query, limit=_ASKED, min_score=self._config.get_float(least), budget="lean", project=project,
                 strictly=strictly, apart=not everywhere,
             )  # fmt: skip
             found = engine.recall(

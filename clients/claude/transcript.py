@@ -66,7 +66,7 @@ def items(line: object) -> list[Item]:
     elif kind == "queue-operation":
         found += _of_queue(entry, at)
     elif kind == "system" and entry.get("subtype") == "compact_boundary":
-        after = content.get_int(table(entry.get("compactMetadata")).get("postTokens"))
+        after = content.whole(table(entry.get("compactMetadata")).get("postTokens"))
         found.append({"kind": "compaction", "tokens": after or None, "at": at})
     return found
 
@@ -180,7 +180,7 @@ def _of_assistant(entry: dict[str, Any], at: int | None) -> list[Item]:
         found.insert(0, {"kind": "said", "id": identifier, "role": "assistant", "text": text, "tools": tools, "at": at})
     used = table(message.get("usage"))
     names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    tokens = sum(content.get_int(used.get(name)) for name in names)
+    tokens = sum(content.whole(used.get(name)) for name in names)
     if tokens:
         found.append({"kind": "usage", "tokens": tokens, "window": None, "model": model})
     return found

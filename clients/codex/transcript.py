@@ -77,8 +77,8 @@ def items(line: object) -> list[Item]:
         return _of_response(entry, payload)
     if kind == "event_msg" and payload.get("type") == "token_count":
         info = table(payload.get("info"))
-        tokens = content.get_int(table(info.get("last_token_usage")).get("total_tokens"))
-        window = content.get_int(info.get("model_context_window"))
+        tokens = content.whole(table(info.get("last_token_usage")).get("total_tokens"))
+        window = content.whole(info.get("model_context_window"))
         return [{"kind": "usage", "tokens": tokens, "window": window or None, "model": ""}] if tokens else []
     if kind == "compacted":
         at = parse_timestamp(entry.get("timestamp"))
@@ -104,8 +104,8 @@ def context_characters(entry: dict[str, Any]) -> int:
 def window_of(entry: dict[str, Any]) -> int:
     """The context window in tokens where this line names it, else 0."""
     payload = table(entry.get("payload"))
-    own = content.get_int(payload.get("model_context_window"))
-    return own or content.get_int(table(payload.get("info")).get("model_context_window"))
+    own = content.whole(payload.get("model_context_window"))
+    return own or content.whole(table(payload.get("info")).get("model_context_window"))
 
 
 def given_to(payload: dict[str, Any]) -> object:
@@ -197,7 +197,7 @@ def _output(output: object) -> tuple[str, bool, str]:
     failed, process = False, ""
     output = _parsed(output, '{"output"')
     if isinstance(output, dict):
-        failed = output.get("success") is False or content.get_int(table(output.get("metadata")).get("exit_code")) > 0
+        failed = output.get("success") is False or content.whole(table(output.get("metadata")).get("exit_code")) > 0
         output = output.get("output", output.get("content"))
     text = content.text_of(output, _TEXTS)
     head, found, body = f"{text}\n".partition(_BODY)

@@ -102,7 +102,7 @@ def _of_assistant(entry: dict[str, Any]) -> list[Item]:
             plans.append(plan)
     found: list[Item] = [_said(entry, "assistant", text, tools)] if text or tools else []
     found += [*outcomes, *plans]
-    tokens = content.get_int(table(entry.get("tokens")).get("input"))
+    tokens = content.whole(table(entry.get("tokens")).get("input"))
     if tokens:
         found.append({"kind": "usage", "tokens": tokens, "window": None, "model": string(entry.get("model"))})
     return found

@@ -144,7 +144,7 @@ def _of_assistant(entry: dict[str, Any], message: dict[str, Any]) -> list[Item]:
     if message.get("stopReason") in _UNFINISHED:
         return found
     used = table(message.get("usage"))
-    tokens = sum(content.get_int(used.get(name)) for name in ("input", "cacheRead", "cacheWrite"))
+    tokens = sum(content.whole(used.get(name)) for name in ("input", "cacheRead", "cacheWrite"))
     if tokens:
         model = string(message.get("model"))
         found.append({"kind": "usage", "tokens": tokens, "window": None, "model": model})

@@ -45,7 +45,7 @@ def due(state: SessionState, situation: Situation) -> Decision:
     """Once a session, with the query that was asked for, else that of the role."""
     setting = "inject.gateway_query" if state["role"] == GATEWAY else "inject.query"
     config = situation.context.config
-    query = situation.query or config.text(setting)
+    query = situation.query or config.get_str(setting)
     strictly = not situation.query and setting in config.foreign
     reason = ALREADY if CUSTOM_TYPE in state["injectedKinds"] else ""
     return Decision(reason, query=query, strictly=strictly, about={"query": query})

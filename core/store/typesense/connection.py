@@ -184,4 +184,4 @@ def _down() -> str:
 def _asked_as(config: Config) -> str:
     """What tells one cluster, and one key's source, from another; holds no key."""
     keyed = "key" if os.environ.get("TYPESENSE_API_KEY") else "command"
-    return f"{given(config)} {config.text('store.prefix')} {keyed}"
+    return f"{given(config)} {config.get_str('store.prefix')} {keyed}"
