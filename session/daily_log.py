@@ -25,7 +25,7 @@ _TASK, _FILES, _PROJECT = "- Task: ", "- Files modified: ", "- Project: "
 
 def path_of(now: int, config: Config) -> str:
     """The file of the day of `now` (ms since the epoch)."""
-    folder = os.path.expanduser(config.text("workspace.folder").strip()) or "workspace"
+    folder = os.path.expanduser(config.get_str("workspace.folder").strip()) or "workspace"
     return os.path.join(files.home(), folder, "memory", clock.iso(now)[:10] + ".md")
 
 
