@@ -6,7 +6,7 @@ move the cursor, change the title or hide itself. Rich leaves colours out when `
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _MAX_ROWS = 50
 _MAX_COLUMNS = 7
+_LINE = 60
+"""Characters of a list that is told on one line."""
 
 
 def console() -> Console:
@@ -101,3 +103,30 @@ def next_steps(answer: Answer, screen: Console) -> None:
         line.append_text(safe(command, "dim cyan"))
         line.append_text(safe("  " + action["description"], "dim"))
         screen.print(line)
+
+
+def told(answer: Answer, *, without: Sequence[str] = ()) -> None:
+    """An answer as it is: names and values, then each list and each group under its name, and the next steps."""
+    screen = console()
+    result: dict[str, Any] = {
+        name: value
+        for name, value in (answer.result if isinstance(answer.result, dict) else {}).items()
+        if name not in without and value not in (None, "", [], {}, False)
+    }
+    groups = {name: value for name, value in result.items() if _is_group(value)}
+    screen.print(pairs({name: value for name, value in result.items() if name not in groups}))
+    for name, value in groups.items():
+        screen.print(safe(name, "bold cyan"))
+        if isinstance(value, dict):
+            screen.print(pairs(value))
+        elif isinstance(value[0], dict):
+            screen.print(rows_table(value, most=len(value)))
+        else:
+            screen.print(safe("\n".join(map(plain, value))))
+    next_steps(answer, screen)
+
+
+def _is_group(value: object) -> bool:
+    if isinstance(value, list):
+        return isinstance(value[0], dict) or len(plain(value)) > _LINE
+    return isinstance(value, dict)

@@ -17,7 +17,7 @@ COMMANDS: tuple[Command, ...] = (
             P("prune", ("--prune",), "take out folders that have vanished, too", kind="flag"),
         ),
         code="KNOWLEDGE_INVALID_ARGS",
-        view="cli.knowledge.view:sync",
+        view="cli.terminal:told",
     ),
     Command(
         "knowledge search",
@@ -65,7 +65,7 @@ COMMANDS: tuple[Command, ...] = (
             P("tools", ("--tools",), "the tools that were used, comma-separated", metavar="CSV"),
         ),
         code="INVALID_KNOWLEDGE_NOTE",
-        view="cli.knowledge.view:note",
+        view="cli.terminal:told",
     ),
     Command(
         "vault read",
@@ -97,7 +97,7 @@ COMMANDS: tuple[Command, ...] = (
         "What the parts of the vault hold, or the entries of one: projects, decisions, inbox, resources.",
         (P("section", (), "the part", metavar="SECTION"),),
         code="VAULT_INVALID_ARGS",
-        view="cli.knowledge.view:vault_ls",
+        view="cli.terminal:told",
     ),
     Command(
         "vault tree",
@@ -118,6 +118,6 @@ COMMANDS: tuple[Command, ...] = (
             P("limit", ("--limit",), "most of them (default 200, with locate 10)", kind="whole", low=1, high=500),
         ),
         code="VAULT_INVALID_ARGS",
-        view="cli.knowledge.view:vault_adr",
+        view="cli.terminal:told",
     ),
 )

@@ -11,27 +11,7 @@ from rich.text import Text
 
 from cli.answer import Answer
 from cli.recall.view import bar
-from cli.terminal import console, first_rows, next_steps, pairs, rows_table, safe
-
-_COUNTS = ("files", "sections", "added", "updated", "removed", "unchanged")
-
-
-def sync(answer: Answer) -> None:
-    """The counts, what was passed over, and folders that have vanished."""
-    screen = console()
-    result: Any = answer.result
-    indexed = result["indexed"]
-    screen.print(safe(", ".join(result["folders"]), "dim"))
-    rows: dict[str, object] = {name: indexed[name] for name in _COUNTS}
-    if indexed["redacted"]:
-        rows["redacted"] = safe(", ".join(f"{k} {n}" for k, n in indexed["redacted"].items()), "bold yellow")
-    screen.print(pairs({**rows, "took": f"{indexed['ms'] / 1000:.2f} s"}))
-    for folder in result["missing"]:
-        screen.print(safe(f"gone or empty, nothing of it was removed: {folder}", "bold yellow"))
-    for folder in result["pruned"]:
-        screen.print(safe(f"taken out: {folder}", "yellow"))
-    first_rows(screen, indexed["skipped"], ("path", "reason"), indexed["skippedCount"])
-    next_steps(answer, screen)
+from cli.terminal import console, next_steps, safe
 
 
 def search(answer: Answer) -> None:
@@ -77,29 +57,6 @@ def vault_search(answer: Answer) -> None:
     next_steps(answer, screen)
 
 
-def note(answer: Answer) -> None:
-    """Which turn it was, and what became of it."""
-    screen = console()
-    result: Any = answer.result
-    kept = "kept" if result["stored"] else f"not kept: {result['skipReason']}"
-    screen.print(pairs({"turn": result["turnId"], "": kept}))
-    next_steps(answer, screen)
-
-
-def vault_ls(answer: Answer) -> None:
-    """The parts with how much each holds, or the entries of one."""
-    screen = console()
-    result: Any = answer.result
-    screen.print(safe(result["vault_root"], "dim"))
-    if "sections" in result:
-        screen.print(pairs(result["sections"]))
-    for item in result.get("items", []):
-        path, status = (item, "") if isinstance(item, str) else (item["path"], item["status"] or "")
-        name = safe(os.path.relpath(path, result["vault_root"]))
-        screen.print(name.append_text(safe(f"  {status}" if status else "", "cyan")))
-    next_steps(answer, screen)
-
-
 def vault_tree(answer: Answer) -> None:
     """The folders, each as deep as it lies."""
     screen = console()
@@ -107,21 +64,6 @@ def vault_tree(answer: Answer) -> None:
     screen.print(safe(result["vault_root"], "bold"))
     for folder in result["directories"][1:]:
         screen.print(safe("  " * folder["depth"] + os.path.basename(folder["path"])))
-    next_steps(answer, screen)
-
-
-def vault_adr(answer: Answer) -> None:
-    """Records with status and date, or the places that were located."""
-    screen = console()
-    result: Any = answer.result
-    if result.get("items"):
-        screen.print(rows_table(result["items"], ("number", "status", "title"), len(result["items"])))
-    if result.get("matches"):
-        screen.print(rows_table(result["matches"], ("number", "title", "filename", "start_line", "reason")))
-    if result.get("collision_count"):
-        screen.print(rows_table(result["collisions"], ("number", "files")))
-    if "filtered" in result:
-        screen.print(safe(f"{len(result['items'])} of {result['total']}", "dim"))
     next_steps(answer, screen)
 
 

@@ -37,7 +37,7 @@ COMMANDS: tuple[Command, ...] = (
             P("for_all", ("--global",), "of no project and no session: seen in every project", kind="flag"),
         ),
         code="MEMORY_INVALID_ARGS",
-        view="cli.memory.view:write",
+        view="cli.memory.view:memory",
     ),
     Command(
         "note",
@@ -49,7 +49,7 @@ COMMANDS: tuple[Command, ...] = (
             P("tags", ("--tags",), "comma-separated tags", default="", metavar="CSV"),
         ),
         code="MEMORY_INVALID_ARGS",
-        view="cli.memory.view:note",
+        view="cli.memory.view:memory",
     ),
     Command(
         "memory search",
@@ -69,7 +69,7 @@ COMMANDS: tuple[Command, ...] = (
         "cli.memory.reports:recent",
         "The newest observations.",
         (P("count", ("--count", "-n"), "how many", kind="whole", default=10, low=1, high=1000), HOURS),
-        view="cli.memory.view:recent",
+        view="cli.terminal:told",
     ),
     Command(
         "memory scorecard",
@@ -77,14 +77,14 @@ COMMANDS: tuple[Command, ...] = (
         "How well memory does: fallbacks, yield, coverage, skips.",
         (HOURS,),
         code="SCORECARD_FAILED",
-        view="cli.memory.view:scorecard",
+        view="cli.terminal:told",
     ),
     Command(
         "memory show",
         "cli.memory.curate:show",
         "One memory with everything known of it.",
         (P("id", (), "its id", required=True, metavar="ID"), VERBATIM),
-        view="cli.memory.view:show",
+        view="cli.memory.view:memory",
     ),
     Command(
         "memory forget",
@@ -101,7 +101,7 @@ COMMANDS: tuple[Command, ...] = (
             P("yes", ("--yes", "-y"), "with --purge: do not ask", kind="flag"),
             P("dry_run", ("--dry-run",), "with --purge: only say what would go", kind="flag"),
         ),
-        view="cli.memory.view:forget",
+        view="cli.terminal:told",
     ),
     Command(
         "memory list",
@@ -136,7 +136,7 @@ COMMANDS: tuple[Command, ...] = (
             P("page", ("--page",), "which page", kind="whole", default=1, low=1, high=1_000_000),
         ),
         code="MEMORY_INVALID_ARGS",
-        view="cli.memory.view:list_",
+        view="cli.memory.view:listed",
     ),
     Command(
         "memory edit",
@@ -144,7 +144,7 @@ COMMANDS: tuple[Command, ...] = (
         "Give a memory another text; what it said stays in its history.",
         (_ID, P("text", (), "the new text (- reads it from stdin)", required=True, metavar="TEXT")),
         code="MEMORY_INVALID_ARGS",
-        view="cli.memory.view:changed",
+        view="cli.memory.view:memory",
     ),
     Command(
         "memory tag",
@@ -156,7 +156,7 @@ COMMANDS: tuple[Command, ...] = (
             P("remove", ("--remove",), "comma-separated tags", default="", metavar="CSV"),
         ),
         code="MEMORY_INVALID_ARGS",
-        view="cli.memory.view:changed",
+        view="cli.memory.view:memory",
     ),
     Command(
         "memory pin",
@@ -164,7 +164,7 @@ COMMANDS: tuple[Command, ...] = (
         "Pin a memory: it neither loses score with age nor goes stale.",
         (_ID, P("undo", ("--undo",), "let it age again", kind="flag")),
         code="MEMORY_INVALID_ARGS",
-        view="cli.memory.view:changed",
+        view="cli.memory.view:memory",
     ),
     Command(
         "memory supersede",
@@ -176,7 +176,7 @@ COMMANDS: tuple[Command, ...] = (
             P("undo", ("--undo",), "hand the old memory out again, and forget what took its place", kind="flag"),
         ),
         code="MEMORY_INVALID_ARGS",
-        view="cli.memory.view:changed",
+        view="cli.memory.view:memory",
     ),
     Command(
         "memory import",
@@ -187,7 +187,7 @@ COMMANDS: tuple[Command, ...] = (
             P("format", ("--format",), "whose it is (auto: by what it holds)", default="auto", choices=_FORMS),
             P("preview", ("--preview",), "store nothing, say what would be stored and what not", kind="flag"),
         ),
-        view="cli.memory.view:import_",
+        view="cli.terminal:told",
     ),
     Command(
         "memory export",
@@ -212,7 +212,7 @@ COMMANDS: tuple[Command, ...] = (
             ),
         ),
         code="MEMORY_INVALID_ARGS",
-        view="cli.memory.view:archive",
+        view="cli.terminal:told",
     ),
     Command(
         "memory observe",
@@ -231,14 +231,14 @@ COMMANDS: tuple[Command, ...] = (
             P("detach", ("--detach",), "return at once and do it in the background, for hooks", kind="flag"),
         ),
         code="MEMORY_INVALID_ARGS",
-        view="cli.memory.view:observe",
+        view="cli.terminal:told",
     ),
     Command(
         "memory stats",
         "cli.memory.reports:stats",
         "How many memories there are, by collection, verdict, category and source.",
         (),
-        view="cli.memory.view:stats",
+        view="cli.terminal:told",
     ),
     Command(
         "memory index",

@@ -6,8 +6,6 @@ import os
 import sys
 from typing import Any
 
-from rich.console import Console
-
 from cli.answer import Answer, quoted, step
 from core import clock, config
 from core.errors import usage
@@ -15,12 +13,6 @@ from core.errors import usage
 _CODE = "MEMORY_INVALID_ARGS"
 _FILTERS = ("session", "project", "before", "match")
 _LEAST_MATCH = 3
-_ROWS = {
-    "memories": "memories", "toolCalls": "tool calls", "summaries": "summaries", "events": "events",
-    "injectedTexts": "texts given to sessions", "hookCalls": "hooks",
-    "states": "session states deleted", "statesChanged": "session states that quote it",
-    "logSections": "parts of the daily log", "waitingEvents": "events in the spool", "filesDeleted": "other files",
-}  # fmt: skip
 
 
 def run(options: dict[str, Any]) -> Answer:
@@ -38,10 +30,8 @@ def run(options: dict[str, Any]) -> Answer:
     )
     if options["dry_run"]:
         return Answer(purge.result(done=False), [step(_same(options), "delete it for good")])
-    if not options["yes"]:
-        expected = purge.result(done=False)
-        if not _agreed(expected):
-            return Answer({**expected, "declined": True})
+    if not options["yes"] and not _agreed(purge.result(done=False)):
+        return Answer({"declined": "nothing was deleted"})
     result = purge.run()
     actions = [step("joelclaw store sync", "carry the deletion to the cluster")] if result["cluster"] else []
     return Answer(result, [*actions, step("joelclaw memory stats", "what is left")])
@@ -84,43 +74,12 @@ def _same(options: dict[str, Any]) -> str:
 
 
 def _agreed(expected: dict[str, Any]) -> bool:
-    from cli.terminal import console
+    from cli.terminal import told
 
-    _rows(expected, console())
+    told(Answer(expected))
     sys.stdout.write("delete it for good? [y/N] ")
     sys.stdout.flush()
     answer = sys.stdin.readline()
     if not answer.endswith("\n"):
         sys.stdout.write("\n")
     return answer.strip().lower() in ("y", "yes")
-
-
-def shown(answer: Answer) -> None:
-    """What went, or would go, on a terminal."""
-    from cli.terminal import console, next_steps, safe
-
-    screen = console()
-    result: Any = answer.result
-    if result.get("declined"):
-        screen.print(safe("nothing was deleted", "bold"))
-        return
-    screen.print(safe("deleted for good" if result["purged"] else "would be deleted for good", "bold"))
-    _rows(result, screen)
-    next_steps(answer, screen)
-
-
-def _rows(result: dict[str, Any], screen: Console) -> None:
-    from cli.terminal import pairs, safe, size
-
-    counts = {told: result[name] for name, told in _ROWS.items()}
-    numbers = {told: len(value) if isinstance(value, list) else value for told, value in counts.items()}
-    rows: dict[str, object] = {told: number for told, number in numbers.items() if number}
-    if result["purged"]:
-        rows["the store is now"] = size(result["bytes"])
-    if result["cluster"]:
-        rows["waiting for the cluster"] = result["cluster"]["pending"]
-    if result["namedOnly"]:
-        rows["not touched: yours"] = safe(", ".join(result["namedOnly"]), "bold yellow")
-    if result["notTouched"]:
-        rows["not touched: copies, transcripts"] = safe("\n".join(result["notTouched"]), "bold yellow")
-    screen.print(pairs(rows))

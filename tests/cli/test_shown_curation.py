@@ -8,7 +8,6 @@ import pytest
 from rich.console import Console
 from terminal import drawn, styles
 
-from cli.memory import purge
 from cli.memory import view as memory
 from cli.recall import explain_view
 from cli.store import view as prune
@@ -19,22 +18,9 @@ ROW: dict[str, Any] = {
     "id": "m1", "at": "2026-09-21T12:13:20Z", "category": "ops", "verdict": "allow", "pinned": False, "stale": False,
     "forgotten": False, "supersededBy": "", "tags": [], "project": "", "observation": "it\n retries",
 }  # fmt: skip
-CHANGED: dict[str, Any] = {
-    "id": "m1", "observation": "it retries", "changed": True, "verdict": "allow", "category": "ops", "tags": ["a", "b"],
-}  # fmt: skip
-GONE: dict[str, Any] = {
-    "purged": False, "memories": ["m1", "m2"], "toolCalls": 1200, "summaries": 0, "events": 3, "injectedTexts": 0,
-    "hookCalls": 0, "states": [], "statesChanged": ["s"], "logSections": 0, "waitingEvents": 0, "filesDeleted": [],
-    "bytes": 2048, "cluster": None, "namedOnly": [], "notTouched": [],
-}  # fmt: skip
 PRUNED: dict[str, Any] = {
     "events": {"byAge": 1200, "bySize": 0}, "episodes": 3, "toolCalls": 0, "hooksAndInjections": 2, "dryRun": False,
     "bytes": {"overLimit": 0, "before": 4096, "after": 2048},
-}  # fmt: skip
-TAKEN: dict[str, Any] = {
-    "form": "claude", "items": 1200, "added": 1, "updated": 0, "merged": 2, "unchanged": 0, "forgotten": 0,
-    "leftOutCount": 0, "verdicts": {"allow": 3}, "categories": {}, "redacted": {}, "leftOut": [],
-    "first": [{"where": "a.md:3", "outcome": "added", "verdict": "allow", "category": "ops", "observation": "it"}],
 }  # fmt: skip
 SCORED: dict[str, Any] = {
     "rank": 1, "score": 0.649, "id": "m1", "words": [{"term": "lease", "weight": 1.234}],
@@ -46,15 +32,15 @@ SCORED: dict[str, Any] = {
 
 def test_a_page_of_memories() -> None:
     result = {"memories": [ROW, {**ROW, "verdict": "hold"}], "page": 3, "limit": 20, "count": 2, "found": 42}
-    assert drawn(memory.list_, result, STEP) == [
+    assert drawn(memory.listed, result, STEP) == [
         "m1  2026-09-21  ops", "    it retries", "",
         "m1  2026-09-21  ops  hold", "    it retries", "",
         "41 to 42 of 42", SHOWN_STEP,
     ]  # fmt: skip
-    assert styles(memory.list_, result)["it retries"] == "yellow"
-    assert "it retries" not in styles(memory.list_, {**result, "memories": [ROW]})
+    assert styles(memory.listed, result)["it retries"] == "yellow"
+    assert "it retries" not in styles(memory.listed, {**result, "memories": [ROW]})
     none = {"memories": [], "page": 1, "limit": 20, "count": 0, "found": 0}
-    assert drawn(memory.list_, none, STEP) == ["no memory is like that", SHOWN_STEP]
+    assert drawn(memory.listed, none, STEP) == ["no memory is like that", SHOWN_STEP]
 
 
 @pytest.mark.parametrize(
@@ -68,47 +54,7 @@ def test_a_page_of_memories() -> None:
 )
 def test_what_tells_a_memory_from_others(about: dict[str, Any], told: str) -> None:
     result = {"memories": [{**ROW, **about}], "page": 1, "limit": 20, "count": 1, "found": 1}
-    assert drawn(memory.list_, result)[0] == f"m1  2026-09-21  ops  {told}"
-
-
-def test_a_changed_memory() -> None:
-    rows = ["category  ops", "tags      a, b"]
-    assert drawn(memory.changed, CHANGED, STEP) == ["it retries", "id        m1", *rows, SHOWN_STEP]
-    assert drawn(memory.changed, {**CHANGED, "before": b"it retries".decode()})[1:] == ["id        m1", *rows]
-    much = {
-        **CHANGED, "changed": False, "superseded": {"observation": "it did not"}, "before": "it tried", "merged": True,
-        "takenOut": ["m9"], "verdict": "hold", "reason": "a wish", "hint": "say how", "redacted": ["email", "key"],
-    }  # fmt: skip
-    assert drawn(memory.changed, much)[1:] == [
-        "id          m1",
-        "changed     nothing: it was so before",
-        "instead of  it did not",
-        "it said     it tried",
-        "merged      a memory said so already: it took the place",
-        "forgotten   m9",
-        "gate        hold: a wish",
-        "hint        say how",
-        "category    ops",
-        "tags        a, b",
-        "redacted    email, key",
-    ]
-
-
-def test_what_was_purged_or_would_be() -> None:
-    rows = [
-        "memories                      2",
-        "tool calls                    1,200",
-        "events                        3",
-        "session states that quote it  1",
-    ]
-    assert drawn(purge.shown, GONE, STEP) == ["would be deleted for good", *rows, SHOWN_STEP]
-    done = {**GONE, "purged": True, "cluster": {"pending": 2}, "namedOnly": ["a", "b"], "notTouched": ["/x", "/y"]}
-    assert [" ".join(line.split()) for line in drawn(memory.forget, done)] == [
-        "deleted for good", "memories 2", "tool calls 1,200", "events 3", "session states that quote it 1",
-        "the store is now 2.0 KiB", "waiting for the cluster 2", "not touched: yours a, b",
-        "not touched: copies, transcripts /x", "/y",
-    ]  # fmt: skip
-    assert drawn(purge.shown, {**GONE, "declined": True}, STEP) == ["nothing was deleted"]
+    assert drawn(memory.listed, result)[0] == f"m1  2026-09-21  ops  {told}"
 
 
 def test_what_was_pruned_or_would_be() -> None:
@@ -133,38 +79,6 @@ def test_what_was_pruned_or_would_be() -> None:
         "nothing is old or too much",
         "beyond retention.store_mb  1.0 KiB",
     ]
-
-
-def test_what_was_taken_in_from_another_tool() -> None:
-    rows = ["form      claude", "items     1,200", "added     1", "merged    2", "left out  0", "verdicts  allow 3"]
-    first = ["where   outcome  verdict  category  observation", "a.md:3  added    allow    ops       it"]
-    assert drawn(memory.import_, TAKEN, STEP) == [*rows, *first, "and 2 more", SHOWN_STEP]
-    whole = {
-        **TAKEN, "merged": 0, "preview": True, "leftOutCount": 3,
-        "leftOut": [{"where": "b.md", "reason": "empty", "text": "x"}],
-    }  # fmt: skip
-    assert drawn(memory.import_, whole) == [
-        "a preview: nothing was stored",
-        *rows[:3],
-        "left out  3",
-        rows[5],
-        *first,
-        "left out",
-        "where  reason  text",
-        "b.md   empty   x",
-        "and 2 more",
-    ]
-
-
-def test_a_tool_call_of_an_archived_session() -> None:
-    call = {
-        "place": "a.py", "id": "call:s:3", "project": "", "client": "pi", "at": "then", "outcome": "ok", "error": "",
-        "command": "make", "passage": "lease = 3", "session": "s",
-    }  # fmt: skip
-    rows = ["a.py", "id       call:s:3", "client   pi", "at       then", "outcome  ok", "command  make"]
-    title = "lines in which names stand first in the session"
-    assert drawn(memory.show, call, STEP) == [*rows, title, "lease = 3", SHOWN_STEP]
-    assert drawn(memory.show, {**call, "passage": ""}) == rows
 
 
 def explained(told: dict[str, Any]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from terminal import drawn, styles
+from terminal import drawn
 
 from cli.archived import view as archived
 from cli.knowledge import view as knowledge
@@ -18,16 +18,6 @@ PARTS = (
     "userPrompts", "decisions", "commandsRun", "filesTouched", "outputsReceipts", "verification", "blockers",
     "nextActions",
 )  # fmt: skip
-RECORD = {"number": "0007", "status": "accepted", "title": "One store", "date": "2026-01-31", "filename": "0007-a.md"}
-
-
-def test_the_parts_of_a_vault() -> None:
-    parts = {"vault_root": "/v", "sections": {"projects": 1200, "docs": 0}}
-    assert drawn(knowledge.vault_ls, parts, STEP) == ["/v", "projects  1,200", "docs      0", SHOWN_STEP]
-    items = [{"path": "/v/docs/a.md", "status": "accepted"}, {"path": "/v/docs/b.md", "status": None}, "/v/docs/c"]
-    entries = {"vault_root": "/v", "section": "docs", "items": items}
-    assert drawn(knowledge.vault_ls, entries) == ["/v", "docs/a.md  accepted", "docs/b.md", "docs/c"]
-    assert styles(knowledge.vault_ls, entries)["accepted"] == "cyan"
 
 
 def test_the_folders_of_a_vault() -> None:
@@ -35,16 +25,6 @@ def test_the_folders_of_a_vault() -> None:
     assert drawn(knowledge.vault_tree, {"vault_root": "/v", "directories": folders}, STEP) == [
         "/v", "  docs", "    adr", SHOWN_STEP,
     ]  # fmt: skip
-
-
-def test_decision_records() -> None:
-    result = {"items": [RECORD, {**RECORD, "status": None}], "filtered": 5, "total": 9, "collisions": 1}
-    assert drawn(knowledge.vault_adr, result, STEP) == [
-        "number  status    title", "0007    accepted  One store", "0007    –         One store", "2 of 9", SHOWN_STEP,
-    ]  # fmt: skip
-    collisions = [{"number": "0007", "files": ["a.md", "b.md"]}]
-    shown = drawn(knowledge.vault_adr, {"collision_count": 1, "collisions": collisions})
-    assert shown == ["number  files", "0007    a.md, b.md"]
 
 
 def test_hits_of_all_collections() -> None:
