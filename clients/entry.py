@@ -38,18 +38,6 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens of one request, as the client tells them."""
-
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    total: int = 0
-    """what the context held after the answer"""
-
-
-@dataclass(frozen=True, slots=True)
 class Message:
     """One message of the conversation, or a text that stands in the context like one."""
 
@@ -57,12 +45,6 @@ class Message:
     """id of its entry"""
     role: Role
     blocks: tuple[Block, ...]
-    at: int | None = None
-    """ms since the epoch"""
-    usage: Usage | None = None
-    """assistant only"""
-    stop: str = ""
-    """assistant: why it stopped; "aborted" and "error" have no valid usage"""
     call: str = ""
     """tool_result: the call it answers"""
     failed: bool = False
@@ -104,8 +86,8 @@ class Entry(NamedTuple):
     can_cut: bool = False
     """a compaction may keep the session from here on"""
     starts_turn: bool = False
-    usage: Usage | None = None
-    """only where it is valid: above zero, of an answer that was not aborted and is no error"""
+    used: int = 0
+    """tokens that the context held after it, as an answer that was not aborted and is no error tells"""
     calls: tuple[str, ...] = ()
     """ids of the tool calls in it"""
     answers: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ A character beyond the Basic Multilingual Plane is two units there, and argument
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -109,6 +110,7 @@ def _quoted(text: str) -> str:
 
 
 def _number(value: float) -> str:
+    """A number as JavaScript writes it: the shortest digits, with an exponent only below 1e-6 and from 1e21 on."""
     try:
         number = float(value)
     except OverflowError:
@@ -117,23 +119,8 @@ def _number(value: float) -> str:
         return "null"
     if number == 0:
         return "0"
-    sign = "-" if number < 0 else ""
-    mantissa, _, exponent = repr(abs(number)).partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = (whole + fraction).lstrip("0")
-    point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
-    digits = digits.rstrip("0")
-    return sign + _placed(digits, point)
-
-
-def _placed(digits: str, point: int) -> str:
-    """Digits with their point, which stands behind `point` of them, as JavaScript writes a number."""
-    if len(digits) <= point <= 21:
-        return digits + "0" * (point - len(digits))
-    if 0 < point <= 21:
-        return f"{digits[:point]}.{digits[point:]}"
-    if -6 < point <= 0:
-        return "0." + "0" * -point + digits
-    power = point - 1
-    fraction = f".{digits[1:]}" if len(digits) > 1 else ""
-    return f"{digits[0]}{fraction}e{'+' if power >= 0 else '-'}{abs(power)}"
+    text = repr(number)
+    if 1e-6 <= abs(number) < 1e21:
+        return format(Decimal(text), "f").removesuffix(".0")
+    mantissa, _, power = text.partition("e")
+    return f"{mantissa.removesuffix('.0')}e{power[0]}{power[1:].lstrip('0')}"

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from clients import content, tokens
 from clients.claude import transcript
-from clients.content import parse_timestamp, rows, string, table, whole
-from clients.entry import Block, Compaction, Entry, Message, Usage, path_to
+from clients.content import rows, string, table, whole
+from clients.entry import Block, Compaction, Entry, Message, path_to
 from clients.file_operations import NONE, FileOperations, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from clients.entry import Role
     from clients.lines import Line, Problems
 
 _READS = ("Read", "NotebookRead")
@@ -31,6 +30,7 @@ _ENDS = (
     "\nContinue the conversation from where it left off",
 )
 _SYNTHETIC = "<synthetic>"  # the model of what Claude Code itself wrote: an error, an interruption
+_USED = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
 class Reader:
@@ -46,64 +46,55 @@ class Reader:
         identifier = string(value.get("uuid"))
         if not identifier or value.get("isSidechain"):
             return None
-        parent = string(value.get("parentUuid"))
-        kind = value.get("type")
+        parent, kind = string(value.get("parentUuid")), value.get("type")
+        made = Entry(identifier, parent, "other", line.number, line.offset, 0)
         if kind == "assistant":
-            return self._of_answer(line, value, identifier, parent)
+            return self._of_answer(made, line, table(value.get("message")), bool(value.get("isApiErrorMessage")))
         if kind in ("user", "attachment"):
-            return _of_user(line, value, identifier, parent)
+            return _of_user(made, line, value)
         if kind == "system" and value.get("subtype") == "compact_boundary":
-            return _boundary(line, value, identifier, parent)
-        return Entry(identifier, parent, "other", line.number, line.offset, 0)
+            about = table(value.get("compactMetadata"))
+            kept = string(table(about.get("preservedSegment")).get("headUuid"))
+            parent = string(value.get("logicalParentUuid")) or parent
+            compaction = Compaction("", kept, whole(about.get("preTokens")))
+            return made._replace(parent=parent, kind="compaction", compaction=compaction)
+        return made
 
-    def _of_answer(self, line: Line, value: dict[str, Any], identifier: str, parent: str) -> Entry:
-        message = table(value.get("message"))
-        model = string(message.get("model"))
-        if value.get("isApiErrorMessage") or model == _SYNTHETIC:
-            return Entry(identifier, parent, "other", line.number, line.offset, 0)
+    def _of_answer(self, made: Entry, line: Line, message: dict[str, Any], is_error: bool) -> Entry:
+        model, group = string(message.get("model")), string(message.get("id"))
+        if is_error or model == _SYNTHETIC:
+            return made
         self.model = model or self.model
-        group = string(message.get("id"))
-        continues = bool(group) and group in self._groups
+        can_cut = not group or group not in self._groups
         self._groups.add(group)
-        calls, files = _calls(message)
-        return Entry(
-            identifier,
-            parent,
-            "message",
-            line.number,
-            line.offset,
-            line.size,
-            "assistant",
-            can_cut=not continues,
-            usage=_valid_usage(message),
-            calls=calls,
-            files=files,
-            group=group,
-        )
+        calls = [part for part in rows(message.get("content")) if part.get("type") == "tool_use"]
+        used = sum(whole(table(message.get("usage")).get(name)) for name in _USED)
+        return made._replace(
+            kind="message", size=line.size, role="assistant", can_cut=can_cut, used=used, group=group,
+            calls=tuple(call for part in calls if (call := string(part.get("id")))),
+            files=together(_files(string(part.get("name")), table(part.get("input"))) for part in calls),
+        )  # fmt: skip
 
     def branch(self, entries: list[Entry], tree: dict[str, Entry], problems: Problems, /) -> list[Entry]:
         """The branch of what was said last, with the parallel calls and results of the tree."""
-        if not entries:
-            return []
-        path = _with_parallel(path_to(entries[-1].id, tree, problems), entries)
-        return _with_summaries(path)
+        return _with_summaries(_with_parallel(path_to(entries[-1].id, tree, problems), entries)) if entries else []
 
 
 def messages(value: dict[str, Any], entry: Entry) -> Iterable[Message]:
     """The messages of an entry: the results of several tools, and what the user said, may stand in one."""
-    at = parse_timestamp(value.get("timestamp"))
-    message = table(value.get("message"))
+    given = table(value.get("message")).get("content")
     if entry.role == "assistant":
-        stop = string(message.get("stop_reason"))
-        yield Message(entry.id, "assistant", tuple(_answer_blocks(message)), at, _usage(message), stop)
+        yield Message(entry.id, "assistant", tuple(_answer_blocks(given)))
     elif entry.role == "compaction_summary":
-        yield Message(entry.id, "compaction_summary", (Block("text", content.text_of(message.get("content"))),), at)
+        yield Message(entry.id, "compaction_summary", (Block("text", content.text_of(given)),))
     else:
-        for call, blocks, failed in _results(message.get("content")):
-            yield Message(entry.id, "tool_result", blocks, at, call=call, failed=failed)
-        blocks = _said_blocks(value)
-        if blocks:
-            yield Message(entry.id, "user", blocks, at)
+        for part in _results(given):
+            inner = part.get("content")
+            blocks = _blocks(content.without_ours(content.text_of(inner)), inner)
+            failed = part.get("is_error") is True
+            yield Message(entry.id, "tool_result", blocks, call=string(part.get("tool_use_id")), failed=failed)
+        if blocks := _said_blocks(value):
+            yield Message(entry.id, "user", blocks)
 
 
 def size(value: dict[str, Any], entry: Entry) -> int:
@@ -111,31 +102,20 @@ def size(value: dict[str, Any], entry: Entry) -> int:
     return sum(tokens.of_blocks(message.blocks) for message in messages(value, entry))
 
 
-def _of_user(line: Line, value: dict[str, Any], identifier: str, parent: str) -> Entry:
-    where = (line.number, line.offset)
+def _of_user(made: Entry, line: Line, value: dict[str, Any]) -> Entry:
     given = table(value.get("message")).get("content")
     if value.get("isCompactSummary"):
         compaction = Compaction(_bare(content.text_of(given)))
-        return Entry(identifier, parent, "other", *where, line.size, "compaction_summary", compaction=compaction)
+        return made._replace(size=line.size, role="compaction_summary", compaction=compaction)
     if value.get("isMeta") or value.get("isVisibleInTranscriptOnly"):
-        return Entry(identifier, parent, "other", *where, 0)
-    results = [part for part in rows(given) if part.get("type") == "tool_result"]
-    if not results and not _said_blocks(value):
-        return Entry(identifier, parent, "other", *where, 0)
-    answers = tuple(call for part in results if (call := string(part.get("tool_use_id"))))
-    role: Role = "tool_result" if results else "user"
-    is_user = role == "user"
-    return Entry(
-        identifier,
-        parent,
-        "message",
-        *where,
-        line.size,
-        role,
-        can_cut=is_user,
-        starts_turn=is_user,
-        answers=answers,
-    )
+        return made
+    results = _results(given)
+    if results:
+        answers = tuple(call for part in results if (call := string(part.get("tool_use_id"))))
+        return made._replace(kind="message", size=line.size, role="tool_result", answers=answers)
+    if not _said_blocks(value):
+        return made
+    return made._replace(kind="message", size=line.size, role="user", can_cut=True, starts_turn=True)
 
 
 def _bare(text: str) -> str:
@@ -145,15 +125,6 @@ def _bare(text: str) -> str:
         text = rest if found else head
     ends = [at for end in _ENDS if (at := text.rfind(end)) > 0]
     return text[: min(ends)].strip() if ends else text.strip()
-
-
-def _boundary(line: Line, value: dict[str, Any], identifier: str, parent: str) -> Entry:
-    about = table(value.get("compactMetadata"))
-    compaction = Compaction(
-        "", string(table(about.get("preservedSegment")).get("headUuid")), whole(about.get("preTokens"))
-    )
-    parent = string(value.get("logicalParentUuid")) or parent
-    return Entry(identifier, parent, "compaction", line.number, line.offset, 0, compaction=compaction)
 
 
 def _with_parallel(path: list[Entry], entries: list[Entry]) -> list[Entry]:
@@ -183,94 +154,52 @@ def _with_summaries(path: list[Entry]) -> list[Entry]:
     for entry in path:
         if entry.kind == "compaction":
             boundary = len(found)
+        elif entry.compaction is not None and boundary < 0:
+            entry = entry._replace(kind="compaction")
         elif entry.compaction is not None:
-            summary = entry.compaction.summary
-            if boundary >= 0:
-                before = found[boundary]
-                compaction = replace(before.compaction, summary=summary) if before.compaction else entry.compaction
-                found[boundary] = before._replace(
-                    offset=entry.offset,
-                    size=entry.size,
-                    role="compaction_summary",
-                    compaction=compaction,
-                )
-                boundary = -1
-                entry = entry._replace(size=0, role=None, tokens=0, compaction=None)
-            else:
-                entry = entry._replace(kind="compaction")
+            before = found[boundary]
+            compaction = replace(before.compaction or entry.compaction, summary=entry.compaction.summary)
+            found[boundary] = before._replace(
+                offset=entry.offset, size=entry.size, role="compaction_summary", compaction=compaction
+            )
+            boundary = -1
+            entry = entry._replace(size=0, role=None, tokens=0, compaction=None)
         found.append(entry)
     return found
 
 
-def _answer_blocks(message: dict[str, Any]) -> Iterable[Block]:
-    given = message.get("content")
+def _answer_blocks(given: object) -> Iterable[Block]:
     if isinstance(given, str):
         yield Block("text", given)
-        return
     for part in rows(given):
         kind = part.get("type")
         if kind == "text":
             yield Block("text", string(part.get("text")))
-        elif kind == "thinking":
-            if text := string(part.get("thinking")):
-                yield Block("thinking", text)
+        elif kind == "thinking" and (text := string(part.get("thinking"))):
+            yield Block("thinking", text)
         elif kind == "tool_use":
-            name, wanted = string(part.get("name")), table(part.get("input"))
-            yield Block("tool_call", name=name, arguments=wanted, call=string(part.get("id")))
+            wanted, call = table(part.get("input")), string(part.get("id"))
+            yield Block("tool_call", name=string(part.get("name")), arguments=wanted, call=call)
 
 
 def _said_blocks(value: dict[str, Any]) -> tuple[Block, ...]:
     """What the user said, less what the client put there."""
     if value.get("type") == "attachment":
-        given = table(value.get("attachment"))
-        if given.get("type") != "queued_command" or given.get("commandMode", "prompt") != "prompt":
-            return ()
-        given_content = given.get("prompt")
+        given = transcript.queued(value)
     else:
         message = table(value.get("message"))
-        if message.get("role", "user") != "user":
-            return ()
-        given_content = message.get("content")
-    text = content.typed(given_content)
-    blocks = [Block("text", text)] if text else []
-    blocks += [Block("image") for part in rows(given_content) if part.get("type") == "image"]
-    return tuple(blocks)
+        given = message.get("content") if message.get("role", "user") == "user" else None
+    return _blocks(content.typed(given), given)
 
 
-def _results(given: object) -> Iterable[tuple[str, tuple[Block, ...], bool]]:
-    for part in rows(given):
-        if part.get("type") != "tool_result":
-            continue
-        inner = part.get("content")
-        text = content.without_ours(content.text_of(inner))
-        blocks = [Block("text", text)] if text else []
-        blocks += [Block("image") for one in rows(inner) if one.get("type") == "image"]
-        yield string(part.get("tool_use_id")), tuple(blocks), part.get("is_error") is True
+def _blocks(text: str, given: object) -> tuple[Block, ...]:
+    """A text, where there is one, and the images beside it."""
+    images = [Block("image") for part in rows(given) if part.get("type") == "image"]
+    return (*((Block("text", text),) if text else ()), *images)
 
 
-def _usage(message: dict[str, Any]) -> Usage | None:
-    used = message.get("usage")
-    if not isinstance(used, dict):
-        return None
-    names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    parts = [whole(used.get(name)) for name in names]
-    return Usage(parts[0], parts[1], parts[2], parts[3], sum(parts))
-
-
-def _valid_usage(message: dict[str, Any]) -> Usage | None:
-    used = _usage(message)
-    return used if used is not None and used.total > 0 else None
-
-
-def _calls(message: dict[str, Any]) -> tuple[tuple[str, ...], FileOperations]:
-    calls: list[str] = []
-    files: list[FileOperations] = []
-    for part in rows(message.get("content")):
-        if part.get("type") == "tool_use":
-            if call := string(part.get("id")):
-                calls.append(call)
-            files.append(_files(string(part.get("name")), table(part.get("input"))))
-    return tuple(calls), together(files)
+def _results(given: object) -> list[dict[str, Any]]:
+    return [part for part in rows(given) if part.get("type") == "tool_result"]
 
 
 def _files(name: str, given: dict[str, Any]) -> FileOperations:

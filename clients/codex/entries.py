@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from clients import content, tokens
 from clients.codex import transcript
-from clients.content import parse_timestamp, rows, string, table, whole
-from clients.entry import Block, Compaction, Entry, Message, Usage
+from clients.content import rows, string, table, whole
+from clients.entry import Block, Compaction, Entry, Message
 from clients.file_operations import NONE, FileOperations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from clients.entry import Role
     from clients.lines import Line, Problems
 
 _READS = ("read_file", "view_image")
@@ -42,49 +39,33 @@ class Reader:
     def entry(self, line: Line, value: dict[str, Any], _problems: Problems, /) -> Entry | None:
         """The entry of a line, None for repetitions and what is of the screen alone."""
         kind, payload = value.get("type"), table(value.get("payload"))
-        if kind == "event_msg":
-            self.window = transcript.window_of(value) or self.window
+        own = string(payload.get("id")) if kind == "response_item" else ""
+        identifier = own if own and own not in self._ids else f"line-{line.number}"
+        bare = Entry(identifier, self._previous, "other", line.number, line.offset, 0)
+        made: Entry | None = None
         if kind == "turn_context":
             self.model = string(payload.get("model")) or self.model
-            return None
-        if kind not in ("response_item", "compacted", "event_msg"):
-            return None
-        made = self._made(line, value, str(kind), payload)
+        elif kind == "event_msg":
+            self.window = transcript.window_of(value) or self.window
+            made = self._of_event(bare, payload)
+        elif kind == "compacted":
+            compaction = Compaction(_bare(string(payload.get("message"))))
+            made = bare._replace(kind="compaction", size=line.size, role="compaction_summary", compaction=compaction)
+        elif kind == "response_item":
+            made = _of_item(bare._replace(kind="message", size=line.size), value, payload)
         if made is not None:
             self._previous = made.id
             self._ids.add(made.id)
         return made
 
-    def _made(self, line: Line, value: dict[str, Any], kind: str, payload: dict[str, Any]) -> Entry | None:
-        where = (line.number, line.offset)
-        own_id = string(payload.get("id")) if kind == "response_item" else ""
-        identifier = own_id if own_id and own_id not in self._ids else f"line-{line.number}"
-        if kind == "event_msg":
-            return self._of_event(line, payload, identifier)
-        if kind == "compacted":
-            compaction = Compaction(_bare(string(payload.get("message"))))
-            role: Role = "compaction_summary"
-            return Entry(identifier, self._previous, "compaction", *where, line.size, role, compaction=compaction)
-        return _of_item(line, value, payload, identifier, self._previous)
-
-    def _of_event(self, line: Line, payload: dict[str, Any], identifier: str) -> Entry | None:
-        if payload.get("type") == "thread_rolled_back":
-            turns = whole(payload.get("num_turns"))
-            if turns:
-                self._rollbacks[identifier] = turns
-                return Entry(identifier, self._previous, "other", line.number, line.offset, 0)
-            return None
+    def _of_event(self, bare: Entry, payload: dict[str, Any]) -> Entry | None:
+        if payload.get("type") == "thread_rolled_back" and (turns := whole(payload.get("num_turns"))):
+            self._rollbacks[bare.id] = turns
+            return bare
         if payload.get("type") != "token_count":
             return None
-        used = table(table(payload.get("info")).get("last_token_usage"))
-        total = whole(used.get("total_tokens"))
-        if not total:
-            return None
-        cached = whole(used.get("cached_input_tokens"))
-        usage = Usage(
-            max(0, whole(used.get("input_tokens")) - cached), whole(used.get("output_tokens")), cached, 0, total
-        )
-        return Entry(identifier, self._previous, "other", line.number, line.offset, 0, usage=usage)
+        used = whole(table(table(payload.get("info")).get("last_token_usage")).get("total_tokens"))
+        return bare._replace(used=used) if used else None
 
     def branch(self, entries: list[Entry], _tree: dict[str, Entry], _problems: Problems, /) -> list[Entry]:
         """All of them but the turns that were taken back; the newest usage with its answer."""
@@ -97,38 +78,55 @@ class Reader:
         return found
 
 
-def _of_item(line: Line, value: dict[str, Any], payload: dict[str, Any], identifier: str, parent: str) -> Entry | None:
+def _of_item(made: Entry, value: dict[str, Any], payload: dict[str, Any]) -> Entry | None:
     kind = payload.get("type")
-    where = (line.number, line.offset, line.size)
     call = string(payload.get("call_id")) or string(payload.get("id"))
+    named = (call,) if call else ()
     if kind in transcript.CALLS:
-        calls = (call,) if call else ()
-        files = _files(payload)
-        return Entry(identifier, parent, "message", *where, "assistant", can_cut=True, calls=calls, files=files)
+        return made._replace(role="assistant", can_cut=True, calls=named, files=_files(payload))
     if kind in transcript.OUTPUTS:
-        return Entry(identifier, parent, "message", *where, "tool_result", answers=(call,) if call else ())
-    value.pop("timestamp", None)  # reading it takes longer than all the rest, and it is not kept
-    message = next(iter(_items(value, identifier)), None)
+        return made._replace(role="tool_result", answers=named)
+    message = next(iter(messages(value, made)), None)
     if message is None:
         return None
-    is_user = message.role == "user"
-    return Entry(identifier, parent, "message", *where, message.role, can_cut=True, starts_turn=is_user)
+    return made._replace(role=message.role, can_cut=True, starts_turn=message.role == "user")
 
 
 def size(value: dict[str, Any], entry: Entry) -> int:
     """Estimated tokens of an entry, of a compaction those of the history that it leaves."""
     if entry.role == "compaction_summary":
         return tokens.of_characters(transcript.context_characters(value))
-    value.pop("timestamp", None)  # as above
     return sum(tokens.of_blocks(message.blocks) for message in messages(value, entry))
 
 
 def messages(value: dict[str, Any], entry: Entry) -> Iterable[Message]:
-    """The message of an entry."""
+    """The message of an entry; of a compaction the messages of the user that it copied, then the summary."""
+    payload = table(value.get("payload"))
+    kind, summary = payload.get("type"), string(payload.get("message"))
     if entry.role == "compaction_summary":
-        yield from _history(value, entry.id)
-        return
-    yield from _items(value, entry.id)
+        for row in rows(payload.get("replacement_history")):
+            for item in transcript.items({"type": "response_item", "payload": row}):
+                if item["kind"] == "said" and item["role"] == "user" and item["text"] != summary.strip():
+                    yield Message(entry.id, "user", (Block("text", item["text"]),))
+        if summary:
+            yield Message(entry.id, "compaction_summary", (Block("text", summary),))
+    elif kind == "reasoning":
+        texts = [string(part.get("text")) for part in rows(payload.get("summary"))]
+        texts = texts if any(texts) else [string(part.get("text")) for part in rows(payload.get("content"))]
+        if blocks := tuple(Block("thinking", text) for text in texts if text):
+            yield Message(entry.id, "assistant", blocks)
+    elif kind in transcript.CALLS:
+        call = string(payload.get("call_id")) or string(payload.get("id"))
+        name = string(payload.get("name")) or "local_shell"
+        yield Message(entry.id, "assistant", (Block("tool_call", "", name, _arguments(payload), call),))
+    else:
+        value.pop("timestamp", None)  # reading it takes longer than all the rest, and it is not kept
+        for item in transcript.items(value):
+            if item["kind"] == "said":
+                yield Message(entry.id, item["role"], (Block("text", item["text"]),))
+            elif item["kind"] == "outcome":
+                blocks = (Block("text", item["text"]),) if item["text"] else ()
+                yield Message(entry.id, "tool_result", blocks, call=item["call"], failed=item["failed"])
 
 
 def _bare(text: str) -> str:
@@ -137,33 +135,19 @@ def _bare(text: str) -> str:
     return rest.strip() if found and text.startswith(_BEGINS) and len(head) < _LONGEST_HEAD else text.strip()
 
 
-def _history(value: dict[str, Any], identifier: str) -> Iterable[Message]:
-    """What a compaction left: the messages of the user that it copied, then the summary."""
-    payload = table(value.get("payload"))
-    summary = string(payload.get("message"))
-    at = parse_timestamp(value.get("timestamp"))
-    for row in rows(payload.get("replacement_history")):
-        for item in transcript.items({"type": "response_item", "payload": row}):
-            if item["kind"] == "said" and item["role"] == "user" and item["text"] != summary.strip():
-                yield Message(identifier, "user", (Block("text", item["text"]),), at)
-    if summary:
-        yield Message(identifier, "compaction_summary", (Block("text", summary),), at)
-
-
 def _place_usage(found: list[Entry]) -> None:
-    """Move the newest usage to its answer: it comes when the tools have run, and does not count what they returned."""
-    newest = next((at for at in range(len(found) - 1, -1, -1) if found[at].usage is not None), -1)
-    for at in range(newest - 1, -1, -1):
-        if found[at].kind == "compaction":
-            return
-        if found[at].role == "assistant":
-            found[at] = found[at]._replace(usage=found[newest].usage)
-            found[newest] = found[newest]._replace(usage=None)
-            # It is repeated when a limit changes, of the same answer.
-            for other in range(at + 1, newest):
-                if found[other].usage is not None:
-                    found[other] = found[other]._replace(usage=None)
-            return
+    """Move the newest usage to its answer: it comes when the tools have run, and does not count what they returned.
+
+    It is repeated when a limit changes, of the same answer.
+    """
+    newest = next((at for at in range(len(found) - 1, -1, -1) if found[at].used), -1)
+    answer = next(
+        (at for at in range(newest - 1, -1, -1) if found[at].role == "assistant" or found[at].kind == "compaction"), -1
+    )
+    if answer >= 0 and found[answer].role == "assistant":
+        found[answer] = found[answer]._replace(used=found[newest].used)
+        for at in range(answer + 1, newest + 1):
+            found[at] = found[at]._replace(used=0)
 
 
 def _take_back(found: list[Entry], turns: int) -> None:
@@ -171,46 +155,15 @@ def _take_back(found: list[Entry], turns: int) -> None:
     for index in range(len(found) - 1, -1, -1):
         if found[index].kind == "compaction":
             return
-        if found[index].starts_turn:
-            turns -= 1
-            if turns == 0:
-                del found[index:]
-                return
-
-
-def _items(value: dict[str, Any], identifier: str) -> Iterable[Message]:
-    payload = table(value.get("payload"))
-    kind = payload.get("type")
-    at = parse_timestamp(value.get("timestamp"))
-    if kind == "reasoning":
-        texts = [string(part.get("text")) for part in rows(payload.get("summary"))]
-        texts = texts if any(texts) else [string(part.get("text")) for part in rows(payload.get("content"))]
-        blocks = tuple(Block("thinking", text) for text in texts if text)
-        if blocks:
-            yield Message(identifier, "assistant", blocks, at)
-    elif kind in transcript.CALLS:
-        call = string(payload.get("call_id")) or string(payload.get("id"))
-        name = string(payload.get("name")) or "local_shell"
-        yield Message(identifier, "assistant", (Block("tool_call", "", name, _arguments(payload), call),), at)
-    else:
-        for item in transcript.items(value):
-            if item["kind"] == "said":
-                yield Message(identifier, item["role"], (Block("text", item["text"]),), at)
-            elif item["kind"] == "outcome":
-                blocks = (Block("text", item["text"]),) if item["text"] else ()
-                yield Message(identifier, "tool_result", blocks, at, call=item["call"], failed=item["failed"])
+        turns -= found[index].starts_turn
+        if turns == 0:
+            del found[index:]
+            return
 
 
 def _arguments(payload: dict[str, Any]) -> dict[str, Any]:
     """What a tool was given, plain text under the name `input`."""
-    given = payload.get("action") if payload.get("type") == "local_shell_call" else payload.get("arguments")
-    if given is None:
-        given = payload.get("input")
-    if isinstance(given, str) and given.lstrip()[:1] == "{":
-        try:
-            given = orjson.loads(given)
-        except orjson.JSONDecodeError:
-            pass
+    given = transcript.given_to(payload)
     if isinstance(given, dict):
         return given
     return {"input": given} if given else {}
@@ -225,16 +178,6 @@ def _files(payload: dict[str, Any]) -> FileOperations:
     if name in _READS:
         return FileOperations(read=tuple(content.paths(given, "file_path", "path")))
     paths = transcript.files_of(name, given)
-    if not paths:
-        return NONE
-    text = "\n".join(_texts(given))
+    text = "\n".join(content.texts_in(given)) if paths else ""
     new = [path for path in paths if f"{_NEW_FILE}{path}\n" in text]
     return FileOperations(written=tuple(new), edited=tuple(path for path in paths if path not in new))
-
-
-def _texts(given: dict[str, Any]) -> Iterable[str]:
-    for value in given.values():
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, list):
-            yield from (one for one in value if isinstance(one, str))

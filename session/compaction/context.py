@@ -120,12 +120,12 @@ def size(transcript: Transcript) -> ContextTokens:
     boundary = transcript.last_compaction()
     later = transcript.entries[boundary + 1 :]
     for index in range(len(later) - 1, -1, -1):
-        used = later[index].usage
-        if used is not None:
+        used = later[index].used
+        if used:
             rest = sum(session_file.sizes(transcript, _after(later, index)))
-            return ContextTokens(used.total + rest, used.total, rest, None)
+            return ContextTokens(used + rest, used, rest, None)
     shown = entries(transcript)
-    stale = next((entry.usage.total for entry in reversed(shown) if entry.usage is not None), None)
+    stale = next((entry.used for entry in reversed(shown) if entry.used), None)
     estimated = sum(session_file.sizes(transcript, shown))
     return ContextTokens(estimated, 0, estimated, stale)
 

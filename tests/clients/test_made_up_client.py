@@ -64,7 +64,7 @@ def context_characters(entry):
 ''',
     "entries.py": '''
 from clients import tokens
-from clients.entry import Block, Entry, Message, Usage
+from clients.entry import Block, Entry, Message
 
 
 class Reader:
@@ -75,11 +75,10 @@ class Reader:
     def entry(self, line, value, problems, /):
         if "says" not in value:
             return None
-        used = Usage(total=value["used"]) if "used" in value else None
         user = value["by"] == "user"
         return Entry(
             str(line.number), str(line.number - 1), "message", line.number, line.offset, line.size, value["by"],
-            can_cut=True, starts_turn=user, usage=used,
+            can_cut=True, starts_turn=user, used=value.get("used", 0),
         )
 
     def branch(self, entries, tree, problems, /):

@@ -9,7 +9,7 @@ import pytest
 
 from clients.claude import entries as claude
 from clients.codex import entries as codex
-from clients.entry import Compaction, Entry, Usage, path_to
+from clients.entry import Compaction, Entry, path_to
 from clients.file_operations import NONE, FileOperations
 from clients.lines import Line, Problems
 from clients.pi import entries as pi
@@ -114,13 +114,13 @@ def test_pi_what_an_answer_holds() -> None:
     used = {"input": 5, "output": 2, "cacheRead": 3, "cacheWrite": 1}
     reader, [entry], _ = read(pi, of_pi("assistant", parts, usage=used, model="m"))
     assert entry.calls == ("c1", "c2", "c3", "c4") and entry.files == FileOperations(("a",), ("c",), ("b",))
-    assert entry.usage == Usage(5, 2, 3, 1, 11) and reader.model == "m"
-    assert read(pi, of_pi("assistant", usage={**used, "totalTokens": 20}))[1][0].usage.total == 20
+    assert entry.used == 11 and reader.model == "m"
+    assert read(pi, of_pi("assistant", usage={**used, "totalTokens": 20}))[1][0].used == 20
     nothing: Any
     for nothing in (None, {}, {"input": 0}):
-        assert read(pi, of_pi("assistant", usage=nothing))[1][0].usage is None
+        assert read(pi, of_pi("assistant", usage=nothing))[1][0].used == 0
     for stop in ("aborted", "error"):
-        assert read(pi, of_pi("assistant", usage=used, stopReason=stop))[1][0].usage is None
+        assert read(pi, of_pi("assistant", usage=used, stopReason=stop))[1][0].used == 0
     assert read(pi, of_pi("toolResult", toolCallId="c1"))[1][0].answers == ("c1",)
     assert read(pi, of_pi("toolResult"))[1][0].answers == ()
 
@@ -157,10 +157,10 @@ def test_pi_a_command_of_the_user(more: dict[str, Any], text: str) -> None:
 def test_pi_the_messages_of_entries() -> None:
     value = {**of_pi("toolResult", [{"type": "text", "text": "no"}], toolCallId="c1", isError=True), "timestamp": 5}
     [result] = said(pi, value)
-    assert (result.role, result.text, result.call, result.failed, result.at) == ("tool_result", "no", "c1", True, 5)
+    assert (result.role, result.text, result.call, result.failed) == ("tool_result", "no", "c1", True)
     value["message"].update(isError=1, timestamp=0)
     [result] = said(pi, value)
-    assert (result.failed, result.at) == (False, 0)
+    assert not result.failed
     parts = [
         {"type": "text", "text": "a"}, {"type": "thinking", "thinking": "b"}, {"type": "image"}, {"type": "other"},
         {"type": "toolCall", "id": "c", "name": "n", "arguments": {"x": 1}},
@@ -169,7 +169,6 @@ def test_pi_the_messages_of_entries() -> None:
     assert [(b.kind, b.text, b.name, b.call) for b in answer.blocks] == [
         ("text", "a", "", ""), ("thinking", "b", "", ""), ("image", "", "", ""), ("tool_call", "", "n", "c"),
     ]  # fmt: skip
-    assert answer.stop == "stop"
     [summary] = said(pi, {"type": "branch_summary", "id": "b", "summary": "s"})
     assert (summary.role, summary.text) == ("branch_summary", "s")
     [inner] = said(pi, of_pi("compactionSummary", summary="t"))
@@ -235,16 +234,16 @@ def test_codex_entries_follow_one_another() -> None:
 
 def test_codex_usage_is_that_of_its_answer() -> None:
     reader, [entry, none], _ = read(codex, counted(100, 9_000, 20), counted(0))
-    assert entry.usage == Usage(75, 5, 20, 0, 100) and none is None and reader.window == 9_000
+    assert entry.used == 100 and none is None and reader.window == 9_000
     call = of_codex("function_call", call_id="c", name="shell", arguments="{}")
     found = branch(
         codex, codex_said("user", "a"), counted(50), call, counted(70), of_codex("x"), counted(90), counted(90)
     )
-    assert [entry.usage and entry.usage.total for entry in found] == [None, 50, 90, None, None, None]
+    assert [entry.used for entry in found] == [0, 50, 90, 0, 0, 0]
     first = branch(codex, codex_said("assistant", "a"), codex_said("user", "b"), counted(90))
-    assert [entry.usage and entry.usage.total for entry in first] == [90, None, None]
+    assert [entry.used for entry in first] == [90, 0, 0]
     after = branch(codex, codex_said("assistant", "a"), {"type": "compacted", "payload": {"message": "s"}}, counted(90))
-    assert [entry.usage and entry.usage.total for entry in after] == [None, None, 90]
+    assert [entry.used for entry in after] == [0, 0, 90]
 
 
 def test_codex_turns_that_were_taken_back() -> None:
@@ -336,7 +335,7 @@ def test_claude_an_answer_of_several_lines_is_cut_before_its_first() -> None:
     reader, found, _ = read(claude, one, two, other, loose, loose)
     assert [entry.can_cut for entry in found] == [True, False, True, True, True]
     assert [entry.group for entry in found] == ["m1", "m1", "m2", "", ""] and reader.model == "m"
-    assert found[0].usage == Usage(1, 2, 3, 4, 10) and found[1].usage is found[2].usage is None
+    assert found[0].used == 10 and found[1].used == found[2].used == 0
     assert (found[1].calls, found[1].files) == (("t1",), FileOperations((), ("a",)))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clients.entry import Compaction, Entry, Transcript, Usage
+from clients.entry import Compaction, Entry, Transcript
 from clients.file_operations import FileOperations
 from core.config import Config
 from core.errors import Failure
@@ -19,7 +19,7 @@ def entry(identifier: str, role: Any = "user", tokens: int = 100, **more: Any) -
 
 
 def answer(identifier: str, tokens: int = 100, used: int = 0, **more: Any) -> Entry:
-    return entry(identifier, "assistant", tokens, usage=Usage(total=used) if used else None, **more)
+    return entry(identifier, "assistant", tokens, used=used or 0, **more)
 
 
 def compacted(identifier: str, first_kept: str = "", tokens: int = 10, summary: str = "so far") -> Entry:
