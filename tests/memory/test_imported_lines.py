@@ -154,7 +154,7 @@ def test_an_id_that_cannot_stand_as_it_is_becomes_a_hash(identifier: str) -> Non
     assert made.startswith("im-") and identifier not in made
 
 
-CONFIG: Any = SimpleNamespace(whole=lambda _: 200)
+CONFIG: Any = SimpleNamespace(get_int=lambda _: 200)
 NOW = 5_000
 TEXT = "The gateway listens on port 8089"
 

@@ -251,7 +251,7 @@ def test_a_projects_own_words_do_not_get_into_what_is_global(run: Run, places: d
     """Near duplicates, not equal."""
     long = "the harbour gauge importer waits and doubles its delay with each try until the office has answered it again"
     first = write(run, "--global", cwd=places["alpha"], text=long)
-    near = write(run, cwd=places["beta"], text=long + " kindly")
+    near = write(run, cwd=places["beta"], text=long + " indeed")
     assert near["merged"] is False and near["project"] == "acme/beta"
-    assert write(run, cwd=places["beta"], text=long + " gently")["mergedInto"] == near["id"] != first["id"]
-    assert write(run, "--global", text=long + " softly")["mergedInto"] == first["id"]
+    assert write(run, cwd=places["beta"], text=long + " really")["mergedInto"] == near["id"] != first["id"]
+    assert write(run, "--global", text=long + " actually")["mergedInto"] == first["id"]

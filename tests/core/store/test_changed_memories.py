@@ -14,7 +14,7 @@ from core.store import documents
 from memory import curation, forget
 from memory.write import write
 
-CONFIG: Any = SimpleNamespace(whole=lambda name: {"memory.max_chars": 250}[name])
+CONFIG: Any = SimpleNamespace(get_int=lambda name: {"memory.max_chars": 250}[name])
 DAY = 86_400_000
 NOW = 1_790_000_000_000
 TEXT = "The harbour importer listens on port 8089"
