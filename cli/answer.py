@@ -115,11 +115,7 @@ def write_verbatim(text: str) -> int:
 
 
 def refuse_terminal(code: str) -> None:
-    """`--verbatim` is for programs: what is stored may hold anything, and a terminal would act on it.
-
-    Raises:
-        Failure: `code`, exit 2, where stdout is a terminal.
-    """
+    """`--verbatim` is for programs: what is stored may hold anything, and a terminal would act on it."""
     if is_terminal():
         raise usage(code, "--verbatim prints what is stored as it is, and stdout is a terminal",
                     "send it into a file or a pipe, or leave --verbatim out")  # fmt: skip

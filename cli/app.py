@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, redirect_stdout
 from functools import cache
 from inspect import Parameter as Argument
 from inspect import Signature
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from typer.main import get_command
 
 from cli import commands, complaints, execution, reference, usage_errors
+from cli.parameter import Command, Parameter
 from cli.reference import GROUPS
 from cli.stdout import is_terminal, write_out
 from core.errors import Failure
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from cli.parameter import Command, Parameter
 
 _NAME = "joelclaw"
 _ABOUT = "Lets a coding agent keep what a context compaction throws away."
@@ -37,11 +34,7 @@ _Misused: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 def run_app(words: list[str], *, as_json: bool) -> int:
-    """Run what the words ask for; returns the exit code (0 done, 1 failed, 2 wrong usage).
-
-    Raises:
-        StdoutFullError: stdout takes no more.
-    """
+    """Run what the words ask for; returns the exit code (0 done, 1 failed, 2 wrong usage)."""
     refused = usage_errors.outside(words)
     if refused is not None:
         return complaints.report(usage_errors.named(words), refused, as_json=as_json)
@@ -72,9 +65,6 @@ def parse_with_typer(words: Sequence[str], *, rich: bool = False) -> tuple[Comma
 
     Args:
         rich: whether help is drawn for a terminal.
-
-    Raises:
-        Failure: wrong usage, with the command's code and exit 2.
     """
     try:
         read = _parser(rich=rich).main(args=_spelled_out(words), prog_name=_NAME, standalone_mode=False)

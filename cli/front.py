@@ -36,12 +36,7 @@ def parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
 
 
 def _flagged(command: Command, words: list[str], options: dict[str, Any]) -> list[str]:
-    """Put the flags' values into the options; returns the words that are left.
-
-    Raises:
-        LookupError: a flag is unknown, has no value, or one that it does not take.
-        Failure: a value is wrong.
-    """
+    """Put the flags' values into the options; returns the words that are left."""
     flags = {flag: parameter for parameter in command.parameters for flag in parameter.flags}
     loose: list[str] = []
     while words:

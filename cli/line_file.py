@@ -22,9 +22,6 @@ def numbered(
     Args:
         longest: bytes of a line; None stands for a longer one, which is skipped without being held in memory.
         holds: what is in the file, for messages.
-
-    Raises:
-        Failure: `code`, exit 2, where it cannot be opened or read.
     """
     fix = f"name a file of {holds}, or - for stdin"
     with ExitStack() as opened:

@@ -52,11 +52,7 @@ class Parameter:
         self.metavar, self.file = metavar or name.upper(), file
 
     def convert(self, text: str, code: str) -> Any:
-        """The value that a word on the command line stands for.
-
-        Raises:
-            Failure: `code`, exit 2, naming the parameter and what it takes.
-        """
+        """The value that a word on the command line stands for."""
         value = self._value(text)
         if value is None:
             shown = text if len(text) <= 60 else text[:57] + "..."
@@ -175,9 +171,6 @@ def session_of(given: str | None, code: str) -> str:
     """The session that is written to: the one given, else the one that our own variables name.
 
     Not the one of a client around: another client may have been started in its shell, and must not write into it.
-
-    Raises:
-        Failure: `code`, exit 2, when neither names one.
     """
     from session.state import state_file
 

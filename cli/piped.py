@@ -24,9 +24,6 @@ def read_object(limit: int) -> bytes:
 
     Args:
         limit: most bytes to take.
-
-    Raises:
-        TooLong: there is more than `limit`.
     """
     import select
 

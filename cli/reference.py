@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli.answer import print_envelope, step
 from cli.commands import FOLDERS, declared
+from cli.parameter import Command, Parameter
 from core import VERSION as OWN_VERSION
 from core import envelope
 from core.store.sqlite import apsw
-
-if TYPE_CHECKING:
-    from cli.parameter import Command, Parameter
 
 GROUPS = {
     "sessions": "Archived sessions, searched and read.",

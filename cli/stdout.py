@@ -28,9 +28,6 @@ def write_bytes(data: bytes | bytearray) -> bool:
 
     A reader that went away is no error, nor is a stdout that was closed when we began (`cli.start` makes it one whose
     reader went away): the exit code stays the command's own.
-
-    Raises:
-        StdoutFullError: stdout takes no more.
     """
     try:
         with memoryview(data) as view:

@@ -6,19 +6,15 @@ move the cursor, change the title or hide itself. Rich leaves colours out when `
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cli.answer import runnable
+from cli.answer import Answer, runnable
 from core.output.shown import shown
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from cli.answer import Answer
 
 _MAX_ROWS = 50
 _MAX_COLUMNS = 7

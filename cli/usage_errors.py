@@ -6,18 +6,14 @@ The list of these is `docs/mirrored.md`'s. A command of our own goes before a na
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from difflib import get_close_matches
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from cli import commands
+from cli.parameter import Command
 from cli.reference import GROUPS, every
 from core.errors import Failure, usage
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cli.parameter import Command
 
 NOT_MIRRORED = "NOT_MIRRORED"
 FAMILIES = {

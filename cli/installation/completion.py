@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from cli.answer import Answer, step
 from cli.parameter import Parameter
 from cli.reference import GROUPS, every
 from core.errors import Failure, usage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 _MADE = "# Made from cli/*/commands.py by `make completions`: change that, not this.\n"
 _MADE_BEFORE = 4_096

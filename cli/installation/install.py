@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli.answer import Answer, step
 from cli.installation.view import difference, told
 from clients import registry
+from clients.settings import Settings
 from core.errors import Failure, usage
 from session.install import apply, backups, installed_hooks, mcp_package, plan
-
-if TYPE_CHECKING:
-    from clients.settings import Settings
-    from session.install.plan import Plan
+from session.install.plan import Plan
 
 _CODE = "INSTALL_INVALID_ARGS"
 
 
 def install(options: dict[str, Any]) -> Answer:
-    """Put hooks, an extension or a plugin into the clients named; with `--list` say what is where.
-
-    Raises:
-        Failure: INSTALL_INVALID_ARGS, INSTALL_REFUSED, INSTALL_FAILED, INSTALL_BUSY or INSTALL_CHANGED.
-    """
+    """Put hooks, an extension or a plugin into the clients named; with `--list` say what is where."""
     if options["list"]:
         if options["agent"] or options["all"]:
             raise usage(_CODE, "--list shows every client", "leave the names and --all out")
@@ -37,11 +31,7 @@ def install(options: dict[str, Any]) -> Answer:
 
 
 def uninstall(options: dict[str, Any]) -> Answer:
-    """Take out what `install` put in, and leave the rest as it is.
-
-    Raises:
-        Failure: as for `install`.
-    """
+    """Take out what `install` put in, and leave the rest as it is."""
     return _change(options, "uninstall")
 
 

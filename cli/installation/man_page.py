@@ -6,16 +6,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from cli import reference
+from cli.parameter import Command, Parameter
 from cli.reference import GROUPS, every
 from core import VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cli.parameter import Command, Parameter
 
 FILE = "joelclaw.1"
 _ABOUT = "keeps what a coding agent's context compaction throws away"

@@ -12,12 +12,7 @@ from core.repository import choices, trust
 
 
 def run(options: dict[str, Any]) -> Answer:
-    """Trust a folder's project, or no more; or list those that are trusted.
-
-    Raises:
-        Failure: TRUST_INVALID_ARGS, TRUST_NO_FOLDER, TRUST_NO_REPOSITORY, TRUST_NOT_TRUSTED, TRUST_UNWRITABLE; nothing
-            was changed.
-    """
+    """Trust a folder's project, or no more; or list those that are trusted."""
     if options["list"]:
         if options["revoke"] or options["folder"]:
             raise usage("TRUST_INVALID_ARGS", "--list goes with nothing else", "give --list alone")

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
+from rich.console import Console
 from rich.text import Text
 
+from cli.answer import Answer
 from cli.terminal import console, next_steps, pairs, rows_table, safe, size
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import Console
-
-    from cli.answer import Answer
-
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 

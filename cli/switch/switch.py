@@ -18,18 +18,13 @@ from session.state import state_file
 
 if TYPE_CHECKING:
     from core.envelope import NextAction
-    from core.repository.switches import Scope, Silence
 
 CODE = "SWITCH_INVALID_ARGS"
 _MOST_SHOWN = 20
 
 
 def off(options: dict[str, Any]) -> Answer:
-    """`joelclaw off`.
-
-    Raises:
-        Failure: SWITCH_INVALID_ARGS, SWITCH_NO_SCOPE, SWITCHES_UNWRITABLE; nothing was changed.
-    """
+    """`joelclaw off`."""
     scope, name, chosen_by = _meant(options)
     aside = switches.sound()[1]
     since, changed = switches.turn_off(scope, name)
@@ -40,11 +35,7 @@ def off(options: dict[str, Any]) -> Answer:
 
 
 def on(options: dict[str, Any]) -> Answer:
-    """`joelclaw on`; the answer also has what is still off.
-
-    Raises:
-        Failure: as `off`.
-    """
+    """`joelclaw on`; the answer also has what is still off."""
     scope, name, chosen_by = _meant(options)
     aside = switches.sound()[1]
     changed = switches.turn_on(scope, name)
@@ -59,12 +50,8 @@ def on(options: dict[str, Any]) -> Answer:
     return Answer(result, actions[:5])
 
 
-def _meant(options: dict[str, Any]) -> tuple[Scope, str, str]:
-    """What is switched, its name, and who chose it: `flag`, `session` (the one around the command) or `folder`.
-
-    Raises:
-        Failure: SWITCH_INVALID_ARGS, SWITCH_NO_SCOPE.
-    """
+def _meant(options: dict[str, Any]) -> tuple[switches.Scope, str, str]:
+    """What is switched, its name, and who chose it: `flag`, `session` (the one around the command) or `folder`."""
     given = (options["session"] or "").strip()
     if (options["session"] is not None) + options["project"] + options["everywhere"] > 1:
         raise usage(CODE, "--session, --project and --everywhere exclude each other", "give one of them")
@@ -94,7 +81,7 @@ def _project_here() -> str:
         return ""
 
 
-def _shown(one: Silence) -> dict[str, Any]:
+def _shown(one: switches.Silence) -> dict[str, Any]:
     return {"scope": one["scope"], "name": one["name"], "since": clock.iso(one["since"])}
 
 
@@ -103,23 +90,19 @@ def _aside(path: str) -> dict[str, str]:
     return {"setAside": path} if path else {}
 
 
-def _command(word: str, scope: Scope, name: str) -> str:
+def _command(word: str, scope: switches.Scope, name: str) -> str:
     flag = f"--session {quoted(name)}" if scope == switches.SESSION else f"--{scope}"
     return f"joelclaw {word} {flag}"
 
 
-def _record(action: str, scope: Scope, name: str) -> None:
+def _record(action: str, scope: switches.Scope, name: str) -> None:
     about = {"scope": scope, "name": name}
     event = new_event(action, source="cli", component="switch", metadata=about, now=clock.now_ms())
     log.try_append(None, [event], config.load())
 
 
 def exclude(options: dict[str, Any]) -> Answer:
-    """Exclude a folder, or no more; or list those that are excluded.
-
-    Raises:
-        Failure: SWITCH_INVALID_ARGS, EXCLUDE_NO_FOLDER, EXCLUDE_NOT_EXCLUDED, SWITCHES_UNWRITABLE; nothing was changed.
-    """
+    """Exclude a folder, or no more; or list those that are excluded."""
     if (options["folder"] is not None) + options["list"] + (options["remove"] is not None) > 1:
         raise usage(CODE, "FOLDER, --list and --remove exclude each other", "give one of them")
     if options["list"]:
@@ -153,11 +136,7 @@ def _included(folder: str) -> Answer:
 
 
 def _archived(*folders: str) -> list[str]:
-    """The sessions that are archived of repositories in these folders, the one that did something last first.
-
-    Raises:
-        Failure: the store cannot be read.
-    """
+    """The sessions that are archived of repositories in these folders, the one that did something last first."""
     try:
         db = sqlite.open_reading()
         return session_rows.sessions_below(db, dict.fromkeys(folders)) if db is not None else []

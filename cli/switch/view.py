@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from cli.answer import Answer
 from cli.terminal import console, next_steps, rows_table, safe
-
-if TYPE_CHECKING:
-    from cli.answer import Answer
 
 _WHAT = {"everywhere": "everything", "project": "the project", "session": "the session"}
 _CHOSEN = {"session": " (the one around this command)", "folder": " (that of this folder)"}

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clients import registry
+from clients.client import Client
 from core import config
 from core.errors import Failure
 from session import health
 from session.doctor import home, hooks, repair, services
 from session.doctor.finding import SEVERITIES, Finding, error, in_order, mended, warning
 from session.doctor.hooks import Condition
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from clients.client import Client
 
 _HEALTH: dict[str, str] = {
     "STORE": "store", "NO_VECTORS": "store", "NO_EMBEDDING": "store", "HOME": "home", "SWITCHES": "switches",
@@ -37,9 +34,6 @@ def run(names: Sequence[str], *, project: bool, fix: bool) -> dict[str, Any]:
     Args:
         names: the clients to look at; without any those that are here, or in which joelclaw was installed.
         project: the entries of the project in the current folder, instead of the user's.
-
-    Raises:
-        Failure: DOCTOR_NO_FOLDER, DOCTOR_NO_PROJECT; then nothing was looked at.
     """
     try:
         here = os.getcwd()

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import apsw
 
 from core import clock, files, home_files
 from core.errors import Failure
 from core.repository import switches
 from core.store import sqlite
 from core.store.history import hook_calls
+from core.store.history.hook_calls import Called
 from core.store.upkeep import store_file
 from otel import spool
 from session.doctor.finding import Finding, error, note, warning
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import apsw
-
-    from core.store.history.hook_calls import Called
 
 PERIOD_MS = clock.DAY_MS
 """Of which hook calls are told."""

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clients import own_settings, registry
+from clients.client import Client
+from clients.settings import Settings
 from core import VERSION, clock
 from core.errors import Failure
 from core.repository import project_file, switches, trust
+from core.store.history.hook_calls import Called
 from memory.archive import known_files
 from session import own_command
 from session.doctor import services, trial
 from session.doctor.finding import Finding, error, note, warning
 from session.install import entries, hook_command, installed_hooks, plan
+from session.install.installed_hooks import Entry
 from session.install.receipt import Receipt
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from clients.client import Client
-    from clients.settings import Settings
-    from core.repository.switches import Silence
-    from core.store.history.hook_calls import Called
-    from session.install.installed_hooks import Entry
 
 _SILENCE_MS = clock.HOUR_MS
 """A session in which no hook is called for so long has none."""
@@ -191,7 +187,7 @@ def events(client: Client, calls: Sequence[Called]) -> list[dict[str, Any]]:
     return found
 
 
-def of_calls(client: Client, calls: Sequence[Called], condition: Condition, silences: list[Silence]) -> list[Finding]:
+def of_calls(client: Client, calls: Sequence[Called], condition: Condition, silences: list[Any]) -> list[Finding]:
     """Hooks that failed or were late in the last day, and those that were not called though the client was used.
 
     Args:
@@ -214,7 +210,7 @@ def of_calls(client: Client, calls: Sequence[Called], condition: Condition, sile
     return found
 
 
-def _uncalled(client: Client, own: Sequence[Called], condition: Condition, silences: list[Silence]) -> list[Finding]:
+def _uncalled(client: Client, own: Sequence[Called], condition: Condition, silences: list[Any]) -> list[Finding]:
     last = max((one.last for one in own), default=None)
     newest = _newest_transcript(client)
     if newest is not None and switches.is_silent(silences, newest):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from clients import registry
 from core import home_files
@@ -14,9 +14,6 @@ from core.store.upkeep import store_file
 from session.doctor import home
 from session.doctor.finding import Finding, mended, warning
 from session.install import apply, hook_command, installed_hooks, plan
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ENTRIES = frozenset({
     installed_hooks.GONE, installed_hooks.NOT_EXECUTABLE, installed_hooks.INTERPRETER_GONE, "HOOKS_REMOVED",

@@ -10,10 +10,11 @@ import shlex
 import shutil
 import socket
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from core import VERSION, clock
+from core.config import Config
 from core.errors import Failure
 from core.store.typesense import connection
 from core.store.typesense.search_client import SearchClient
@@ -22,10 +23,8 @@ from session import own_command
 from session.doctor.finding import Finding, error, note, warning
 from session.install import installed_hooks
 
-if TYPE_CHECKING:
-    from core.config import Config
+Examined = tuple[dict[str, Any], list[Finding]]
 
-    Examined = tuple[dict[str, Any], list[Finding]]
 
 _LONGEST_S = 2.0
 _LONGEST_START_S = 5.0

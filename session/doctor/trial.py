@@ -13,21 +13,17 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from clients import hook_trial
+from clients.client import Client
 from core.store.history import hook_calls
 from otel import spool
 from session.doctor.finding import Finding, error, warning
 from session.install import installed_hooks
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from clients.client import Client
-    from session.install.installed_hooks import Entry
+from session.install.installed_hooks import Entry
 
 LONGEST_S = 5.0
 _LEFT_OUT = ("JOELCLAW", "SLOG", "PI_SESSION", "OTEL_", "TYPESENSE")

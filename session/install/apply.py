@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from core import files, home_files
 from core.errors import Failure
@@ -15,19 +15,12 @@ from session.install import backups
 from session.install.plan import CODE, Plan, read
 from session.install.receipt import Receipt
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 _LOCK_WAIT_S = 20.0
 
 
 @contextmanager
 def locked() -> Iterator[None]:
-    """One installation at a time.
-
-    Raises:
-        Failure: INSTALL_BUSY, another one takes longer than 20 s; INSTALL_FAILED, our folder cannot be written.
-    """
+    """One installation at a time."""
     lock = files.FileLock(os.path.join(files.home(), "install.lock"), _LOCK_WAIT_S)
     try:
         lock.__enter__()
@@ -46,10 +39,6 @@ def carry_out(plans: Sequence[Plan], changed: list[str]) -> dict[str, str | None
 
     Args:
         changed: files that were changed before; those that change are added.
-
-    Raises:
-        Failure: INSTALL_CHANGED, somebody wrote a file meanwhile; INSTALL_FAILED, it cannot be written. It names the
-            files that were changed before it.
     """
     made = {}
     for plan in plans:

@@ -19,9 +19,6 @@ def make(path: str, target: str, data: bytes) -> str:
 
     Args:
         target: the file itself, where `path` is a link.
-
-    Raises:
-        OSError: it cannot be written.
     """
     stem = f"{path}{_MARK}{clock.now_ms()}"
     taken = [_age(name)[1] for name in every(path) if name.startswith(stem)]  # the order is the age
@@ -36,11 +33,7 @@ def make(path: str, target: str, data: bytes) -> str:
 
 
 def create(path: str, data: bytes, mode: int) -> None:
-    """Make a file that is on the disk when this returns.
-
-    Raises:
-        OSError: it is there already, or cannot be written; nothing is left of it then.
-    """
+    """Make a file that is on the disk when this returns."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:

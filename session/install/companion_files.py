@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from importlib import resources
-from typing import TYPE_CHECKING
 
+from clients.settings import Settings
 from core.errors import Failure
 from session.install import entries
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from clients.settings import Settings
 
 EXTENSION = "the extension of joelclaw, which the client loads"
 _CONSTANT = re.compile(r"^const JOELCLAW = .*$", re.MULTILINE)

@@ -6,17 +6,14 @@ import copy
 import os
 import re
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clients.own_settings import Place
+from clients.settings import Settings
 from session.install import hook_command
 from session.install.json_edit import Malformed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from clients.settings import Settings
 
 SERVER = "joelclaw"
 _SERVERS = "mcpServers"
@@ -56,11 +53,7 @@ class Entries:
     server: bool
 
     def check(self, value: Any) -> None:
-        """See that what ours would stand in is of the right type.
-
-        Raises:
-            Malformed: it is not.
-        """
+        """See that what ours would stand in is of the right type."""
         if not isinstance(value, dict):
             raise Malformed("the file holds no object")
         if self.hooks:

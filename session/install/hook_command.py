@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from clients.settings import Settings
 from core.errors import Failure
 from session import own_command
-
-if TYPE_CHECKING:
-    from clients.settings import Settings
 
 _FAIL_OPEN = "2>/dev/null || :"
 """Where joelclaw is gone, a client sees neither a complaint nor a status: Claude Code takes 2 for a refusal."""
@@ -59,11 +57,7 @@ def called(command: str, agent: str) -> str:
 
 
 def executable() -> str:
-    """The absolute path of the `joelclaw` that runs; a link to it is kept, since an upgrade moves what it points to.
-
-    Raises:
-        Failure: INSTALL_FAILED when there is none of that name.
-    """
+    """The absolute path of the `joelclaw` that runs; a link to it is kept, since an upgrade moves what it points to."""
     found = own_command.path() or shutil.which(own_command.NAME)
     if not found:
         fix = "put it on the PATH and run it from there"

@@ -8,16 +8,14 @@ import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clients import registry
 from clients.own_settings import Place
+from clients.settings import Settings
 from core.errors import Failure
 from session.install import companion_files, entries, hook_command, plan
 from session.install.receipt import Receipt
-
-if TYPE_CHECKING:
-    from clients.settings import Settings
 
 GONE = "HOOK_COMMAND_GONE"
 NOT_EXECUTABLE = "HOOK_COMMAND_NOT_EXECUTABLE"
@@ -36,11 +34,7 @@ class Entry:
 
 
 def of(client: Settings, path: str) -> list[Entry]:
-    """The hooks of ours in a file of a client; of one that loads our extension a single one, of no event.
-
-    Raises:
-        Failure: the file cannot be read, or is not what the client reads.
-    """
+    """The hooks of ours in a file of a client; of one that loads our extension a single one, of no event."""
     if not client.events:
         called = companion_files.called_by(plan.decoded(path, plan.read(path)))
         return [Entry(Place("", 0, 0), "", called)] if called else []

@@ -20,11 +20,7 @@ class Malformed(Exception):
 
 
 def parsed(text: str, *, comments: bool) -> Any:
-    """What a text says; `{}` where it is blank.
-
-    Raises:
-        Malformed: it is no JSON, or has a key twice.
-    """
+    """What a text says; `{}` where it is blank."""
     plain = _without_comments(text.removeprefix(_BOM), comments=comments)
     if not plain.strip():
         return {}
@@ -37,11 +33,7 @@ def parsed(text: str, *, comments: bool) -> Any:
 
 
 def edited(text: str, wanted: dict[str, Any], *, comments: bool) -> str:
-    """The text changed so that it says `wanted`, one difference after the other; what is new goes to the end.
-
-    Raises:
-        Malformed: it cannot be.
-    """
+    """The text changed so that it says `wanted`, one difference after the other; what is new goes to the end."""
     bom, text = (_BOM, text[1:]) if text.startswith(_BOM) else ("", text)
     if not _without_comments(text, comments=comments).strip():
         text += "{}\n"

@@ -35,9 +35,6 @@ def install() -> None:
     """Install it beside joelclaw, with what installed joelclaw.
 
     The environment of a `uv tool` is left alone: its next upgrade would take out what was not put in by `uv tool`.
-
-    Raises:
-        Failure: INSTALL_FAILED; then nothing of a client's was changed.
     """
     command = extras.command(requirement())
     told = ""

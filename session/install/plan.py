@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from clients.settings import Settings
 from core.errors import Failure
 from core.repository.project_file import is_below, root_of
 from session import own_command
@@ -15,11 +17,6 @@ from session.install import backups, companion_files, entries, hook_command, jso
 from session.install.entries import Entries
 from session.install.json_edit import Malformed
 from session.install.receipt import Receipt
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from clients.settings import Settings
 
 CODE = "INSTALL_FAILED"
 NOTHING = "nothing of joelclaw was there"
@@ -78,9 +75,6 @@ def installing(client: Settings, *, project: bool, mcp: bool = False) -> list[Pl
 
     Args:
         mcp: our server too; one that is there already stays in any case.
-
-    Raises:
-        Failure: INSTALL_REFUSED, a file is not what the client reads; INSTALL_FAILED, it cannot be read.
     """
     path, command = _settings(client, project), command_for(project=project)
     plans = []
@@ -97,11 +91,7 @@ def installing(client: Settings, *, project: bool, mcp: bool = False) -> list[Pl
 
 
 def removing(client: Settings, *, project: bool) -> list[Plan]:
-    """Take our part out; a file of ours that somebody changed stays.
-
-    Raises:
-        Failure: as for `installing`.
-    """
+    """Take our part out; a file of ours that somebody changed stays."""
     path = _settings(client, project)
     plans = []
     if client.events:
@@ -115,11 +105,7 @@ def removing(client: Settings, *, project: bool) -> list[Plan]:
 
 
 def stay_in_project(plans: Iterable[Plan]) -> None:
-    """See that what is written for a project lies in it: a repository may hold links to the user's own files.
-
-    Raises:
-        Failure: INSTALL_REFUSED, a file of a plan is reached by a link out of the project.
-    """
+    """See that what is written for a project lies in it: a repository may hold links to the user's own files."""
     root = root_of(os.getcwd())
     for one in plans:
         if one.project and not is_below(one.target, root):
@@ -128,20 +114,12 @@ def stay_in_project(plans: Iterable[Plan]) -> None:
 
 
 def command_for(*, project: bool) -> str:
-    """How our command is called in a file: for a project by its name, since others read the file too.
-
-    Raises:
-        Failure: INSTALL_FAILED, it cannot be found.
-    """
+    """How our command is called in a file: for a project by its name, since others read the file too."""
     return own_command.NAME if project else hook_command.executable()
 
 
 def read(path: str) -> bytes | None:
-    """The file's bytes, or None where there is none.
-
-    Raises:
-        Failure: INSTALL_FAILED, it cannot be read.
-    """
+    """The file's bytes, or None where there is none."""
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             raise Failure(CODE, f"{path} is no file", "move it away and run this again")
@@ -158,11 +136,7 @@ def read(path: str) -> bytes | None:
 
 
 def decoded(path: str, data: bytes | None) -> str:
-    """The text of a file.
-
-    Raises:
-        Failure: INSTALL_REFUSED, it is not UTF-8.
-    """
+    """The text of a file."""
     try:
         return (data or b"").decode()
     except UnicodeDecodeError as error:
@@ -171,11 +145,7 @@ def decoded(path: str, data: bytes | None) -> str:
 
 
 def settings_of(client: Settings, path: str) -> Any:
-    """What a JSON file of a client says.
-
-    Raises:
-        Failure: INSTALL_REFUSED, it is not what the client reads; INSTALL_FAILED, it cannot be read.
-    """
+    """What a JSON file of a client says."""
     try:
         return json_edit.parsed(decoded(path, read(path)), comments=client.comments)
     except Malformed as error:

@@ -53,11 +53,7 @@ class Receipt:
             return None
 
     def save(self) -> None:
-        """Keep it.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Keep it."""
         kept = {
             "path": self.path,
             "fingerprint": self.fingerprint,

@@ -19,11 +19,7 @@ _MARKS = (
 
 
 class Server:
-    """What a TOML file says of our server.
-
-    Raises:
-        Malformed: it is no TOML.
-    """
+    """What a TOML file says of our server."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -46,11 +42,7 @@ class Server:
         return isinstance(command, str) and os.path.basename(command) == _NAME and plain == _table(command)
 
     def put_in(self, command: str) -> str:
-        """The text with our server.
-
-        Raises:
-            Malformed: that would change what is not ours.
-        """
+        """The text with our server."""
         if self._found is not None:
             self._found["command"] = command
             return self._checked(_without_marks(self._document.as_string()), command)
@@ -62,11 +54,7 @@ class Server:
         return self._checked(text + gap + lines.replace("\n", newline), command)
 
     def take_out(self) -> str:
-        """The text without our server.
-
-        Raises:
-            Malformed: as `put_in`.
-        """
+        """The text without our server."""
         document = _parsed(_without_marks(self.text))
         servers: Any = document[_TABLE]
         servers.remove(_NAME)
