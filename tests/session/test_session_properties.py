@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from conftest import NOW_MS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -35,19 +34,6 @@ def memories(texts: list[str]) -> list[Memory]:
 
 def size(state: SessionState) -> int:
     return len(json_text.dumps(state).encode())
-
-
-def test_how_long_an_injection_stands_in_the_context() -> None:
-    for later, rapid in [(-1, False), (0, True), (59_999, True), (60_000, False)]:
-        state = schema.blank("s1", "interactive", NOW_MS)
-        assert zones.is_rapid({**state, "lastInjectionAt": NOW_MS}, NOW_MS + later, 60_000) is rapid
-        assert zones.is_rapid(state, NOW_MS + later, 60_000) is False
-
-
-def test_the_zone_of_a_percentage() -> None:
-    for percent, zone in [(None, "unknown"), (39.9, "cold"), (40, "warm"), (59.9, "warm"), (60, "hot"), (100, "hot")]:
-        assert zones.zone_of(percent, warm=40, hot=60) == zone
-        assert zones.zone_of(60, warm=70, hot=60) == "hot"
 
 
 class Session(RuleBasedStateMachine):

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from conftest import NOW_MS, Run
-from hypothesis import given
-from hypothesis import strategies as st
 
 from core import config
 from session.context import Context
@@ -275,12 +273,6 @@ def test_outside_of_the_project_there_is_no_scope(project: Path) -> None:
     assert inside["name"] == "@joelclaw/system-bus"
 
 
-def test_a_bad_folder_in_the_table_hides_none_of_those_behind_it(project: Path) -> None:
-    for bad in ("..", "/", "", "./", "packages/../apps"):
-        found = of_file("apps/web/x.ts", str(project), {bad: "up", "apps/web": "system-bus inngest worker"})
-        assert found is not None and found["query"] == "system-bus inngest worker", bad
-
-
 def test_odd_manifests_are_passed_over(project: Path) -> None:
     secret = project.parent / "secret.json"
     secret.write_text('{"name": "stolen"}')
@@ -303,9 +295,3 @@ def test_no_secret_of_a_manifest(run: Run, project: Path, home: Path) -> None:
     assert "[redacted:" in result["query"]
     for path in home.rglob("*"):
         assert not path.is_file() or secret.encode() not in path.read_bytes(), path
-
-
-@given(st.text(max_size=200), st.text(max_size=60), st.text(max_size=60))
-def test_any_path_and_any_table(path: str, folder: str, query: str) -> None:
-    found = of_file(path, "/nonexistent/project", {folder: query})
-    assert found is None or (0 < len(found["name"]) <= 60 and 1 < len(found["query"]) <= 120)

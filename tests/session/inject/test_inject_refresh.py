@@ -322,42 +322,6 @@ def test_what_went_wrong_first_and_then_counts() -> None:
     assert len(refresh_text.event_lines(many, tally, NOW_MS)) == 5
 
 
-def test_what_other_sessions_did() -> None:
-    def other(*prompts: str, places: tuple[str, ...] = (), ago: int = 60_000) -> Any:
-        names = [
-            {
-                "name": f"tide{at}Table",
-                "first": 1,
-                "last": 9,
-                "calls": 1,
-                "weight": 9.0 - at,
-                "place": place,
-                "written": 0,
-            }
-            for at, place in enumerate(places)
-        ]
-        session = {"client": "pi", "updated_at": NOW_MS - ago, "calls": 9}
-        return {"session": session, "prompts": list(prompts), "names": names, "calls": []}
-
-    task = "Port the parser of the harbour names"
-    assert refresh_text._meanwhile(
-        [
-            other(task, "go on", places=("src/a.py", "src/b.py", "src/c.py", "make test")),
-            other(task, ago=119_999),
-            other("go on", places=("src/a.py",), ago=-60_000),
-            other("go on"),
-            other(task + " and of the lighthouses" * 5),
-        ],
-        NOW_MS,
-    ) == [
-        f"pi, 1 min ago: {task}; at work in src/a.py, src/b.py",
-        f"pi, 1 min ago: {task}",
-        "pi, 0 min ago: at work in src/a.py",
-        f"pi, 1 min ago: {task} and of the lighthouses and of the lighthouses and of the…",
-    ]
-    assert refresh_text._meanwhile([], NOW_MS) == []
-
-
 def test_full_sources_all_have_their_part() -> None:
     long = "words and more words about the importer " * 20
     memories: list[Memory] = [{"id": str(n), "text": f"{n} {long}", "category": "ops", "score": 0.9} for n in range(5)]
@@ -458,12 +422,3 @@ def test_no_topics() -> None:
         assert not topics.is_topic(said)
         kept = task.message(said)
         assert kept is None or not topics.is_topic(kept["text"]), "nor as the state keeps it"
-
-
-@given(st.text(max_size=300))
-def test_any_text_is_judged(said: str) -> None:
-    assert topics.is_topic(said) in (True, False)
-    assert topics.is_status_question(said) in (True, False)
-    query = topics.query_of([], said)
-    assert len(query) <= 120
-    assert not query or topics.is_topic(said)

@@ -58,11 +58,6 @@ def start(run: Run, *, session: str = "new", cwd: str = CWD, at: int = BEGAN_MS 
     return str(json.loads(out)["hookSpecificOutput"]["additionalContext"]) if out.startswith("{") else out
 
 
-def test_where_the_user_had_the_last_word_no_answer_is_told(run: Run, tmp_path: Path) -> None:
-    run("memory", "archive", str(worked(tmp_path, "before")))
-    assert "**It ended with:**" not in start(run)
-
-
 def test_a_start_is_told_where_the_project_was_left(run: Run, tmp_path: Path) -> None:
     run("memory", "archive", str(worked(tmp_path, "before")))
     assert start(run).strip().splitlines() == [
@@ -199,42 +194,6 @@ def left(now: int = BEGAN_MS + HOUR, **more: Any) -> list[str]:
     return startup.left_of([{"session": about, "calls": [], "names": [], "prompts": [TASK], **more}], now)
 
 
-def test_how_long_ago_a_task_was_left() -> None:
-    for age, told in [
-        (0, "0 min ago"),
-        (HOUR - 1, "59 min ago"),
-        (HOUR, "1 h ago"),
-        (48 * HOUR - 1, "47 h ago"),
-        (48 * HOUR, "2 days ago"),
-        (30 * 24 * HOUR - 1, "29 days ago"),
-        (-HOUR, "0 min ago"),
-    ]:
-        assert left(BEGAN_MS + age) == [f"**Last task** ({told}): {TASK}"]
-
-
-def test_what_was_left_thirty_days_ago_is_not_open() -> None:
-    assert left(BEGAN_MS + 30 * 24 * HOUR) == []
-
-
-def test_the_open_failure_of_the_last_session() -> None:
-    for command, shown in [
-        ("cd web && make test", "`make test`"),
-        ("make " + "x" * 95, f"`make {'x' * 95}`"),
-        ("make " + "x" * 96, f"make {'x' * 94}…"),
-        ("make `x`", "make 'x'"),
-    ]:
-        assert left(calls=[call(1, command)])[1] == f"**Failed last:** {shown} → E: it broke"
-
-
-def test_long_steps_and_errors_are_cut() -> None:
-    lines = left(plan=[["1", "x" * 121, "pending"]], calls=[call(1, "make", error="y" * 141)])
-    assert lines[1] == f"**Open step:** {'x' * 119}…"
-    assert lines[2].endswith(f" → {'y' * 139}…")
-    lines = left(plan=[["1", "x" * 120, "pending"]], calls=[call(1, "make", error="y" * 140)])
-    assert lines[1] == f"**Open step:** {'x' * 120}"
-    assert lines[2].endswith(f" → {'y' * 140}")
-
-
 def test_the_open_step_of_a_plan() -> None:
     for plan, step in [
         ([["1", "a", "pending"], ["2", "b", "in_progress"], ["3", "c", "in_progress"]], "b"),
@@ -323,12 +282,6 @@ def test_the_last_task_is_the_last_prompt_that_wants_something() -> None:
     for after in ("yes", "ok, commit and push it please", "let's try again", "1", "continue", "<task>x</task>"):
         assert work.last_task(["Read the handbook of the harbour first", task, after]) == task
     assert work.last_task(["yes", "go on"]) == ""
-
-
-def test_a_long_prompt_is_cut_behind_a_sentence() -> None:
-    first = "# Port the parser of the harbour names to the new tables, and keep the old spelling where a pilot uses it."
-    assert work.opening(first + "\n\n" + "Then " * 99) == first[2:]
-    assert len(work.opening("word " * 200)) <= work.TASK_CHARS
 
 
 def test_how_a_prompt_begins() -> None:

@@ -25,26 +25,6 @@ def test_a_topic_has_twenty_characters_and_two_words_that_mean_something() -> No
         assert topics.is_topic(said) is topic
 
 
-def test_how_an_automated_message_begins() -> None:
-    for said, topic in [
-        ("‹b› importer of the tide tables", False),
-        ("/compact importer of the tide tables", False),
-        ("/w/tides importer of the tide tables", True),
-        ("/tides.py importer of the tide tables", True),
-        ("/ importer of the tide tables", False),
-        ("(reminder) importer of the tide tables", True),
-        ("[reminder]: importer of the tide tables", False),
-        ("reminder - importer of the tide tables", False),
-        ("reminder -importer of the tide tables", True),
-        ("events (importer of the tide tables)", False),
-        ("eventsof the importer of the tide tables", True),
-        ("alert | importer of the tide tables", False),
-        ("The importer of the tide tables: acknowledge briefly", False),
-        ("The importer: should I: keep the tide tables", False),
-    ]:
-        assert topics.is_topic(said) is topic
-
-
 def test_who_acknowledges_says_nothing_and_an_agents_report_follows_it() -> None:
     for said, topic in [
         ("ok, ok, ok, ok, ok, ok, ok, ok.", False),  # eight of them
