@@ -15,8 +15,9 @@ from typing import Any
 
 import apsw
 
-from core import VERSION, clock, config, files, installed
+from core import VERSION, clock, config, files
 from core.errors import Failure
+from core.process import extras
 from core.repository import choices, switches
 from core.store import layout, overview, sqlite
 from core.store.replication import outbox
@@ -49,7 +50,7 @@ def read() -> dict[str, Any]:
         "switches": _switches(problems),
         "config": _config(problems),
         "embedding": _embedding(seen["vectors"], problems),
-        "extras": {name: installed.version(name) for name in _EXTRAS},
+        "extras": {name: extras.version(name) for name in _EXTRAS},
     }
     problems += _unwritable(problems)
     problems += installed_hooks.problems()

@@ -6,20 +6,31 @@ adds to it. Off the hot path.
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
 import shlex
 import sys
-
-from core import installed
+import tomllib
+from importlib import metadata
+from urllib.parse import unquote, urlsplit
 
 _RECEIPT = "uv-receipt.toml"
 
 
+def version(distribution: str) -> str | None:
+    """The version of an installed distribution, None where there is none."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
 def requirement(extra: str, package: str) -> str:
     """What the extra asks of its package, as pip takes it: `mcp>=2.3,<3`; its bare name where nothing is known."""
-    for line in installed.requires("joelclaw"):
+    for line in metadata.requires("joelclaw") or () if version("joelclaw") else ():
         name, _, marker = line.partition(";")
-        if "extra" in marker and marker.strip(" '\"").endswith(extra) and name.startswith(package):
+        if marker.strip(" '\"").endswith(extra) and name.startswith(package):
             bounds = name.replace(" ", "").removeprefix(package).split(",")
             return package + ",".join(sorted(bounds, reverse=True))  # the lower one first, as we wrote it
     return package
@@ -41,7 +52,7 @@ def command(wanted: str) -> str:
         return shlex.join(["uv", "tool", "install", *kept, "--with", wanted, *_source()])
     if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
         return shlex.join(["pipx", "inject", "joelclaw", wanted])
-    if has_pip():
+    if importlib.util.find_spec("pip") is not None:
         return shlex.join([sys.executable, "-m", "pip", "install", wanted])
     return shlex.join(["uv", "pip", "install", "--python", sys.executable, wanted])
 
@@ -51,41 +62,24 @@ def is_uv_tool() -> bool:
     return os.path.exists(os.path.join(sys.prefix, _RECEIPT))
 
 
-def has_pip() -> bool:
-    """Whether this environment has pip; one that uv made has none."""
-    import importlib.util
-
-    return importlib.util.find_spec("pip") is not None
-
-
 def _source() -> list[str]:
     """Where joelclaw was installed from, as words for uv: a folder, an address, or its name."""
-    import json
-    from importlib import metadata
-
     try:
         told = json.loads(metadata.distribution("joelclaw").read_text("direct_url.json") or "{}")
-        url = str(told.get("url", ""))
     except (metadata.PackageNotFoundError, OSError, ValueError):
         return ["joelclaw"]
+    url, vcs = str(told.get("url", "joelclaw")), told.get("vcs_info")
     if url.startswith("file://"):
-        from urllib.parse import unquote, urlsplit
-
-        editable = isinstance(told.get("dir_info"), dict) and told["dir_info"].get("editable") is True
-        return [*(["--editable"] if editable else []), unquote(urlsplit(url).path)]
-    vcs = told.get("vcs_info")
-    if url and isinstance(vcs, dict):
-        return [f"{vcs.get('vcs', 'git')}+{url}"]
-    return [url or "joelclaw"]
+        editable = ["--editable"] if told.get("dir_info", {}).get("editable") is True else []
+        return [*editable, unquote(urlsplit(url).path)]
+    return [f"{vcs.get('vcs', 'git')}+{url}" if vcs else url]
 
 
 def _added_before() -> list[str]:
     """What `uv tool install --with` added before: it is left out by the next one that does not name it."""
-    import tomllib
-
     try:
         with open(os.path.join(sys.prefix, _RECEIPT), "rb") as file:
             rows = tomllib.load(file)["tool"]["requirements"]
         return [row["name"] + row.get("specifier", "") for row in rows if row["name"] != "joelclaw"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError):
         return []

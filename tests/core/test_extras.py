@@ -23,6 +23,7 @@ FOLDER = "/src/my joelclaw"
 
 class _Installed:
     requires = metadata.requires("joelclaw")
+    version = "1"
 
     def __init__(self, url: object) -> None:
         self.url = url
@@ -42,7 +43,7 @@ def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "environment"
     folder.mkdir()
     monkeypatch.setattr(sys, "prefix", str(folder))
-    monkeypatch.setattr(extras, "has_pip", lambda: False)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     installed_from(monkeypatch, {"url": "file:///src/my%20joelclaw", "dir_info": {}})
     return folder
 
@@ -64,7 +65,7 @@ def test_what_the_extras_ask_for() -> None:
 
 def test_pip_and_pipx_and_uv(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert words() == ["uv", "pip", "install", "--python", sys.executable, WANTED]
-    monkeypatch.setattr(extras, "has_pip", lambda: True)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     assert words() == [sys.executable, "-m", "pip", "install", WANTED]
     (prefix / "pipx_metadata.json").write_text("{}")
     assert words() == ["pipx", "inject", "joelclaw", WANTED]
