@@ -22,10 +22,8 @@ _SYNC_STOP_S = 40
 """It is killed after so many; what was not acknowledged goes again."""
 _EXPORT_STOP_S = 60
 _PRUNE_STOP_S = 600
-_PRUNE_SECONDS = 86_400
+_DAY_S = 86_400
 _RETENTION = ("retention.events_days", "retention.events_mb", "retention.episodes_days", "retention.store_mb")
-_FURTHEST_MS = 24 * clock.HOUR_MS
-"""A due time beyond this is one of a clock that was wrong."""
 
 
 def start_due(config: Config) -> None:
@@ -39,7 +37,8 @@ def start_sync(config: Config) -> bool:
     """Start a sync where the cluster is in use and a sync is due; whether one runs now."""
     if config.get_str("store.backend") != "typesense" or not os.path.exists(sync_lock()):
         return False
-    return _start(_sync_due(), sync_lock(), ("store", "sync"), config.get_int("store.sync_seconds"), _SYNC_STOP_S)
+    every_s = config.get_int("store.sync_seconds")
+    return _start("store-sync", sync_lock(), ("store", "sync"), every_s, _SYNC_STOP_S)
 
 
 def start_export(config: Config) -> bool:
@@ -47,7 +46,7 @@ def start_export(config: Config) -> bool:
     if config.get_str("otel.export") != "auto":
         return False
     every_s = config.get_int("otel.export_seconds")
-    return _start(_export_due(), export_lock(), ("otel", "export"), every_s, _EXPORT_STOP_S)
+    return _start("otel-export", export_lock(), ("otel", "export"), every_s, _EXPORT_STOP_S)
 
 
 def start_prune(config: Config) -> bool:
@@ -60,13 +59,10 @@ def start_prune(config: Config) -> bool:
     now = time.time()
     try:
         waited_s = now - os.stat(lock).st_mtime
-    except OSError:
-        return False
-    if 0 <= waited_s < _PRUNE_SECONDS or not any(map(config.get_int, _RETENTION)):
-        return False
-    try:
+        if 0 <= waited_s < _DAY_S or not any(map(config.get_int, _RETENTION)):
+            return False
         os.utime(lock, (now, now))
-    except OSError:  # a home that is only read
+    except OSError:  # no store yet, or a home that is only read
         return False
     if waited_s < 0:  # a clock that was wrong
         return False
@@ -92,47 +88,36 @@ def export_lock() -> str:
 
 def postpone_sync(until: int) -> None:
     """Start no sync before `until` (ms since the epoch)."""
-    _postpone(_sync_due(), until)
+    _postpone("store-sync", until)
 
 
 def postpone_export(until: int) -> None:
     """Start no export before `until` (ms since the epoch)."""
-    _postpone(_export_due(), until)
+    _postpone("otel-export", until)
 
 
-def _sync_due() -> str:
-    return os.path.join(files.home(), "cache", "store-sync.due")
+def _due_file(job: str) -> str:
+    return os.path.join(files.home(), "cache", job + ".due")
 
 
-def _export_due() -> str:
-    return os.path.join(files.home(), "cache", "otel-export.due")
-
-
-def _start(due: str, lock: str, words: tuple[str, str], every_s: int, stop_s: int) -> bool:
-    """Start `joelclaw WORDS...` where it is due; whether one runs now.
-
-    Args:
-        due: the file whose time of change says when.
-        lock: the lock file that the process holds: one at a time.
-        every_s: it is not due again for so many seconds, unless it postpones itself.
-        stop_s: the process is killed after so many.
-    """
+def _start(job: str, lock: str, words: tuple[str, str], every_s: int, stop_s: int) -> bool:
+    """Start `joelclaw WORDS...` where it is due, not again for `every_s` seconds; whether one runs now."""
     now = clock.now_ms()
     try:
-        at = os.stat(due).st_mtime_ns // 1_000_000
+        at = os.stat(_due_file(job)).st_mtime_ns // 1_000_000
     except OSError:
         at = 0
-    if now < at <= now + _FURTHEST_MS:
+    if now < at <= now + _DAY_S * 1000:  # beyond that it is one of a clock that was wrong
         return False
     from core.process import background_process
 
-    _postpone(due, now + every_s * 1000)
+    _postpone(job, now + every_s * 1000)
     return background_process.begin(lock, words, stop_s)
 
 
-def _postpone(due: str, until: int) -> None:
+def _postpone(job: str, until: int) -> None:
     try:
-        files.touch_private(due)
-        os.utime(due, ns=(until * 1_000_000, until * 1_000_000))
+        files.touch_private(_due_file(job))
+        os.utime(_due_file(job), ns=(until * 1_000_000, until * 1_000_000))
     except OSError:
         pass  # a home that cannot be written has nothing new to send

@@ -1,9 +1,11 @@
-"""Finds the secret that somebody tells in a sentence: "the password for staging is …", "I set the pw to …". Hot path.
+"""Finds the secret that somebody tells in a sentence: "the password for staging is …", "I set the pw to …".
 
-No `re`: a name of a secret is followed word by word, a dozen words at most, so that the time is linear in the text.
+A name of a secret is followed word by word, a dozen words at most, so that the time is linear in the text.
 """
 
 from __future__ import annotations
+
+import re
 
 from core.redaction.names import BEFORE, LINKS, OPENERS, is_placeholder, is_prose, is_stated
 from core.redaction.terms import is_technical
@@ -13,18 +15,17 @@ if TYPE_CHECKING:
     from core.redaction.assignments import Name, Span
 
 _REACH = 220
-_AHEAD = 48
+_MOST_WORDS = 12
 _SURE = frozenset(["is", "was", "are", "will", "should", "has", "were", "be"])
 _NAME_PARTS = ("pass", "pw", "secret", "token", "key", "auth", "credential")
-_MOST_WORDS = 12
 _DIGITS = frozenset("0123456789")
 _SIGNS = frozenset("!#$%^&*+=@~?")
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "„": "“", "«": "»"}
 _BEHIND = frozenset(" \t'’,\"`*)(")
 _MARKS = frozenset("\"'`()[]{}<>\\$")
-_FAMILIES = frozenset(["password", "pw", "pass", "secret", "token", "api-key", "private-key"])
-
-# What is numbered and stands behind "password" without being one; and what a sentence goes on with that tells one.
+_LOOSE = frozenset(["password", "pw", "pass"])
+_FAMILIES = _LOOSE | frozenset(["secret", "token", "api-key", "private-key"])
+# What is numbered and stands behind "password" without being one.
 _NOT_TOLD = frozenset(
     (
         "field reset manager hash policy prompt form input column entry check step version rule test case example user "
@@ -33,78 +34,58 @@ _NOT_TOLD = frozenset(
     ).split()
 )
 _TOLD_OF = frozenset("was is works worked does did has had no for on and or in to expired leaked never still".split())
-_REPLACED = (" to ", " auf ", " was replaced by ", " was replaced with ", " was changed to ")
-# Behind the verb "pass" others of them stand: "options to pass to the linker".
+_REPLACED = re.compile(r"[\"'`”’*]{0,3} (?:to|auf|was replaced by|was replaced with|was changed to) ")
 _PLAIN_LINKS = frozenset(["is", "was", "=", ":", "->", "→"])
+"""Behind the verb "pass" others of them stand: "options to pass to the linker"."""
 _DATABASE = ("role ", "user ", "login ", "identified", "alter ", "create ", "machine ", "connect ", "set password ")
+_CHANGED = re.compile(r"(?:chang|set|updat|rotat|switch|renam|geändert|gesetzt)")
+_CHANGED_IT = re.compile(r"passw[^\n]{0,160}?\b(?:changed?|set|reset|updated?|rotated) it to ")
+_LISTED = re.compile(r"passwords[ *\"']{0,4}(?::|=|are |were )")
+_ASIDE = re.compile(r" \([^)\n]{1,44}\)[:=]")
 
 
 def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
     """The (start, end, kind) of each value that a sentence, or SQL, gives to one of the names."""
-    spans = _changed(text, lower) + _listed(text, lower)
+    found: list[tuple[int, int]] = []
+    if " it to " in lower:
+        found += [_told(text, match.end(), True, True) for match in _CHANGED_IT.finditer(lower)]
+    spans = [(*one, "password") for one in found + _listed(text, lower) if one[1]]
     done = 0
     for start, end, kind in names:
         if kind not in _FAMILIES or start < done or text[end : end + 1] not in _BEHIND or text[start] == "-":
             continue
         if text[end + 1 : end + 2] == "-" and text[end + 2 : end + 3] not in "- >":
             continue  # an option
-        loose = kind in ("password", "pw", "pass")
+        loose = kind in _LOOSE
         label = "password" if loose else kind
         at, stop = _value_behind(text, lower, start, end, loose, kind != "pass")
-        if stop:
-            spans.append((at, stop, label))
-            done = stop
-            follow = text[stop : stop + 24].lstrip("\"'`”’*")
-            link = next((link for link in _REPLACED if follow.startswith(link)), "")
-            if link:  # "changed from … to …"
-                at = text.index(follow, stop) + len(link)
-                at, stop = _told(text, at, loose, linked=True)
-                if stop:
-                    spans.append((at, stop, label))
-                    done = stop
-        elif loose and kind != "pass" and text.endswith(" ", 0, start):
+        if not stop and loose and kind != "pass" and text.endswith(" ", 0, start):
             at, stop = _value_before(text, lower, start)
             if stop:
                 spans.append((at, stop, label))
+            continue
+        while stop:
+            spans.append((at, stop, label))
+            done = stop
+            link = _REPLACED.match(text, stop)  # "changed from … to …"
+            at, stop = _told(text, link.end(), loose, True) if link is not None else (0, 0)
     return spans
 
 
-def _changed(text: str, lower: str) -> list[Span]:
-    """What somebody "changed it to" who has just spoken of a password."""
-    spans: list[Span] = []
-    at = lower.find(" it to ")
-    while at >= 0:
-        at += 7
-        head = lower[max(0, at - 170) : at - 7]
-        if head.endswith(("change", "changed", "set", "reset", "update", "updated", "rotated")) and "passw" in head:
-            start, stop = _told(text, at, True, linked=True)
-            if stop:
-                spans.append((start, stop, "password"))
-        at = lower.find(" it to ", at)
-    return spans
-
-
-def _listed(text: str, lower: str) -> list[Span]:
+def _listed(text: str, lower: str) -> list[tuple[int, int]]:
     """Each of "passwords: …, … and …" and "the passwords are …"."""
-    spans: list[Span] = []
-    at = lower.find("passwords")
-    while at >= 0:
-        at += len("passwords")
-        link = lower[at : at + 8].lstrip(" *\"'")
-        begin = next((sign for sign in (":", "=", "are ", "were ") if link.startswith(sign)), "")
-        if begin:
-            at = lower.index(begin, at) + len(begin)
-            line = text[at : at + _REACH].split("\n", 1)[0]
-            for number, word in enumerate(line.split(" ", _MOST_WORDS)[:_MOST_WORDS]):
-                if word and word not in ("and", "or", "und", "&", "-"):
-                    start, stop = _told(text, at, True, True) if _may_be_told(word) else (0, 0)
-                    if not stop and number > 1:
-                        break
-                    if stop:
-                        spans.append((start, stop, "password"))
-                at += len(word) + 1
-        at = lower.find("passwords", at)
-    return spans
+    found: list[tuple[int, int]] = []
+    for match in _LISTED.finditer(lower) if "passwords" in lower else ():
+        at = match.end()
+        line = text[at : at + _REACH].split("\n", 1)[0]
+        for number, word in enumerate(line.split(" ", _MOST_WORDS)[:_MOST_WORDS]):
+            if word and word not in ("and", "or", "und", "&", "-"):
+                told = _told(text, at, True, True) if _may_be_told(word) else (0, 0)
+                if not told[1] and number > 1:
+                    break
+                found.append(told)
+            at += len(word) + 1
+    return found
 
 
 def _alone(lower: str, at: int, word: str) -> tuple[int, int]:
@@ -123,27 +104,25 @@ def _value_behind(text: str, lower: str, start: int, end: int, loose: bool, juxt
     """Where the value behind a name stands, (0, 0) for none."""
     if text[end] == "(":  # SQL: `PASSWORD('…')`
         called = lower[start:end] == "password" and text[end + 1 : end + 2] == "'" and _is_sql(lower, start, "'")
-        return _told(text, end + 1, loose, linked=True, any_word=True) if called else (0, 0)
+        return _told(text, end + 1, loose, True, any_word=True) if called else (0, 0)
     at, linked = _behind_name(text, end, loose)
-    ahead = lower[at : at + _AHEAD].split(None, 2)
-    if len(ahead) > 1 and ahead[0] in _SURE and ahead[1].isalpha() and ahead[1] not in LINKS:
-        return 0, 0  # "password is required", as most are
-    stated = is_stated(text, lower, start, loose)
     rest = lower[at : end + _REACH].split("\n", 1)[0].split("\\n", 1)[0].replace("\t", " ")
-    words = []
+    words: list[tuple[int, str]] = []
     for word in rest.split(" ", _MOST_WORDS):
         if word:
             words.append((at, word))
         at += len(word) + 1
     if not words or (not juxtaposed and words[0][1] not in _PLAIN_LINKS):
         return 0, 0
+    if len(words) > 1 and words[0][1] in _SURE and words[1][1].isalpha() and words[1][1] not in LINKS:
+        return 0, 0  # "password is required", as most are
     at, word = words[0]
-    if stated:
+    if is_stated(text, lower, start, loose):
         if _MARKS.isdisjoint(word):
             return (at, at + len(word)) if len(word) > 3 and not is_placeholder(word) else (0, 0)
         return _told(text, at, loose, True, any_word=True)
     if juxtaposed and not linked and _may_be_told(word):
-        found = _told(text, at, loose, False, loose and _is_sql(lower, start, word))
+        found = _told(text, at, loose, False, any_word=loose and _is_sql(lower, start, word))
         if not found[1] and loose:
             found = _alone(lower, at, word)
         if found[1]:
@@ -155,10 +134,9 @@ def _behind_name(text: str, at: int, loose: bool) -> tuple[int, bool]:
     """Where the words behind a name begin, and whether the first is the value: behind "password's", "**password**:"."""
     if text.startswith(("'s ", "’s "), at):
         return at + 3, True
-    if text.startswith(" (", at):  # "password (staging): …"
-        aside, closed, rest = text[at + 2 : at + _AHEAD].partition(")")
-        if closed and rest[:1] in (":", "=") and "\n" not in aside:
-            return at + len(aside) + 4, True
+    aside = _ASIDE.match(text, at)  # "password (staging): …"
+    if aside is not None:
+        return aside.end() + 1, True
     if text[at] == "*" and text[at : at + 6].lstrip("*").startswith(":"):
         return text.index(":", at) + 1, True
     if text[at] in "\"'`*)" and text[at + 1 : at + 2] in " ,\t":
@@ -173,9 +151,9 @@ def _followed(
     opened = False
     for number, (at, word) in enumerate(words):
         if word in LINKS and (linked or word != "from"):
-            linked = True
-            if word == "to" and not _is_changed(lower, start, end, at):
-                linked, opened = False, True
+            around = lower[max(0, start - 48) : start].rsplit(".", 1)[-1] + lower[end:at]
+            linked = word != "to" or _CHANGED.search(around) is not None
+            opened = opened or not linked
             continue
         if linked and _may_be_told(word):
             found = _told(text, at, loose, True)
@@ -195,12 +173,6 @@ def _may_be_told(word: str) -> bool:
     return not word.isalpha() and word[0] != "-"
 
 
-def _is_changed(lower: str, start: int, end: int, at: int) -> bool:
-    """Whether the "to" at `at` says what something was changed to: such a verb stands before the name or behind it."""
-    around = lower[max(0, start - 48) : start].rsplit(".", 1)[-1] + lower[end:at]
-    return any(verb in around for verb in ("chang", "set", "updat", "rotat", "switch", "renam", "geändert", "gesetzt"))
-
-
 def _is_sql(lower: str, start: int, word: str) -> bool:
     """Whether the name stands in a statement or a netrc that gives any word behind it to a user."""
     if word[:1] != "'" and _DIGITS.isdisjoint(word):
@@ -209,36 +181,28 @@ def _is_sql(lower: str, start: int, word: str) -> bool:
     return any(word in head for word in _DATABASE)
 
 
-def _told(text: str, at: int, loose: bool, linked: bool, any_word: bool = False) -> tuple[int, int]:
+def _told(text: str, at: int, loose: bool, linked: bool, *, any_word: bool = False) -> tuple[int, int]:
     """Where the value that begins at `at` stands without its quotes, if it looks like a secret."""
     while text[at : at + 1] in ("*", "(", "_") and text[at + 1 : at + 2] not in ("*", ""):
         at += 1
-    if text.startswith("**", at):
-        stop = text.find("**", at + 2, at + 80)
-        value = text[at + 2 : stop]
-        plain = value.isalpha() or not value.isascii() or "\n" in value
-        if stop > 0 and not plain and _is_quoted_secret(value, loose, linked, any_word):
-            return at + 2, stop
-        at += 2
+    bold = text.startswith("**", at)
     slashes = 0
     while slashes < 3 and text[at + slashes : at + slashes + 1] == "\\":
         slashes += 1
     mark = text[at + slashes : at + slashes + 1]
-    if mark in _QUOTES and mark:
-        at += slashes + 1
-        closing = text[at - slashes - 1 : at - 1] + _QUOTES[mark]
-        stop = text.find(closing, at, at + 160)
-        value = text[at:stop] if stop > 0 else ""
-        if value and "\n" not in value and _is_quoted_secret(value, loose, linked, any_word):
-            return at, stop
-        return 0, 0
-    words = text[at : at + 160].split(None, 1)
-    value = words[0] if words else ""
+    if bold or (mark and mark in _QUOTES):
+        begin = at + 2 if bold else at + slashes + 1
+        stop = text.find("**" if bold else text[at : at + slashes] + _QUOTES[mark], begin, begin + 160)
+        value = text[begin:stop] if stop > 0 else ""
+        is_one = value and "\n" not in value and not (bold and (value.isalpha() or not value.isascii()))
+        if is_one and _is_quoted_secret(value, loose, linked, any_word):
+            return begin, stop
+        return _told(text, begin, loose, linked, any_word=any_word) if bold else (0, 0)
+    value = text[at : at + 160].split(None, 1)[0] if text[at : at + 160].strip() else ""
     for end in ('"', "<", "`", "\\", "&quot", "&#", "&lt"):
-        if end in value:
-            value = value.partition(end)[0]
+        value = value.partition(end)[0]
     value = value.rstrip(".,;:)*?>")
-    if value.endswith(("'", "!'")):
+    if value.endswith("'"):
         value = value.rstrip("'")
     if value and text[at + len(value) : at + len(value) + 1] != "(" and is_bare_secret(value, loose, linked, any_word):
         return at, at + len(value)
@@ -246,21 +210,13 @@ def _told(text: str, at: int, loose: bool, linked: bool, any_word: bool = False)
 
 
 def _is_quoted_secret(value: str, loose: bool, linked: bool, any_word: bool) -> bool:
-    if (
-        is_placeholder(value)
-        or value[0] in "/~.{<-$ \t%,)"
-        or "](" in value
-        or not any(char.isalnum() for char in value)
-    ):
-        return False
-    if " " in value:
-        many = len(value.split()) + (not _DIGITS.isdisjoint(value))
-        return loose and many > (2 if linked or any_word else 3) and not is_prose(value)
-    if any_word:
-        return True
-    if is_technical(value):
+    if is_placeholder(value) or value[0] in "/~.{<-$ \t%,)" or "](" in value or not any(map(str.isalnum, value)):
         return False
     digits = not _DIGITS.isdisjoint(value)
+    if " " in value:
+        return loose and len(value.split()) + digits > (2 if linked or any_word else 3) and not is_prose(value)
+    if any_word or is_technical(value):
+        return any_word
     if not loose:
         return digits and _is_token(value)
     if digits or not _SIGNS.isdisjoint(value[1:]):
@@ -304,19 +260,17 @@ def _is_token(value: str) -> bool:
 def _value_before(text: str, lower: str, start: int) -> tuple[int, int]:
     """Where the value in `use "…" as the password` stands: quoted, or bare where it has digits and signs."""
     head = lower[max(0, start - 12) : start]
-    if not head.endswith(BEFORE):
-        return 0, 0
-    found = next(before for before in BEFORE if head.endswith(before))
-    stop = start - len(found)
-    closing = text[stop - 1 : stop]
-    if closing in _QUOTES.values() and closing:
-        marks = [mark for mark, end in _QUOTES.items() if end == closing]
-        at = max(text.rfind(mark, max(0, stop - 80), stop - 1) for mark in marks) + 1
-        value = text[at : stop - 1]
-        if at and value and "\n" not in value and _is_quoted_secret(value, True, False, False):
-            return at, stop - 1
-        return 0, 0
+    before = next((before for before in BEFORE if head.endswith(before)), "")
+    stop = start - len(before)
+    mark = {end: begin for begin, end in _QUOTES.items()}.get(text[stop - 1 : stop], "") if before else ""
+    if mark:
+        stop -= 1
+        at = text.rfind(mark, max(0, stop - 80), stop) + 1
+        value = text[at:stop]
+        return (
+            (at, stop)
+            if at and value and "\n" not in value and _is_quoted_secret(value, True, False, False)
+            else (0, 0)
+        )
     at = max(text.rfind(" ", max(0, stop - 80), stop), text.rfind("\n", max(0, stop - 80), stop)) + 1
-    if at and is_bare_secret(text[at:stop], True, False, False):
-        return at, stop
-    return 0, 0
+    return (at, stop) if before and at and is_bare_secret(text[at:stop], True, False, False) else (0, 0)
