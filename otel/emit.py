@@ -83,58 +83,32 @@ def read_fields(text: bytes) -> tuple[dict[str, Any], list[str]]:
     return found, [key for key in given if key not in _NAMES]
 
 
-def _checked(name: str, key: str, value: object) -> object:
-    checked: object
+def _checked(name: str, key: str, value: Any) -> object:
     if name == "metadata":
-        checked, wanted = (value if isinstance(value, dict) else None), "an object"
+        wanted, good = "an object", isinstance(value, dict)
     elif name == "level":
-        checked, wanted = parse_level(value), "debug, info, warn, error or fatal"
+        wanted, value = "debug, info, warn, error or fatal", parse_level(value)
+        good = value is not None
     elif name == "success":
-        checked, wanted = _truth(value), "true or false"
-    elif name == "timestamp":
-        checked, wanted = _moment(value), "ms since the epoch, or an ISO 8601 time"
-    elif name == "duration_ms":
-        checked, wanted = _number(value, 1e15), "a number of ms, 0 or more"
+        wanted, value = "true or false", _TRUTH.get(str(value).strip().lower())
+        good = value is not None
+    elif name in ("timestamp", "duration_ms"):
+        wanted = "a number of ms" if name == "duration_ms" else "ms since the epoch, or an ISO 8601 time"
+        value = _number(value, name)
+        good = value is not None
     else:
-        checked, wanted = _text(value), "text"
-    if checked is None:
-        shown = json_text.dumps(value) if not isinstance(value, float) else str(value)
-        raise usage(
-            "OTEL_INVALID_ARGS",
-            f"{key} is {shown if len(shown) <= 60 else shown[:57] + '...'}, which is not {wanted}",
-            f"give {key} as {wanted}",
-        )
-    return checked
+        wanted, good = "text", isinstance(value, (str, int, float)) and not isinstance(value, bool)
+        value = str(value)
+    if not good:
+        raise usage("OTEL_INVALID_ARGS", f"{key} is not {wanted}", f"give {key} as {wanted}")
+    return value
 
 
-def _text(value: object) -> str | None:
-    if isinstance(value, str):
-        return value
-    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-
-def _truth(value: object) -> bool | None:
-    if isinstance(value, bool):
-        return value
-    return _TRUTH.get(str(value).strip().lower()) if isinstance(value, (str, int)) else None
-
-
-def _number(value: object, most: float) -> float | None:
-    if isinstance(value, str):
-        try:
-            value = float(value) if value.isascii() and "_" not in value else None
-        except ValueError:
-            return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+def _number(value: Any, name: str) -> float | None:
+    try:
+        number = None if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = clock.parse_iso(value) if name == "timestamp" and isinstance(value, str) else None
+    if number is None or not 0 <= number <= _LAST_MS:
         return None
-    return value if 0 <= value <= most else None
-
-
-def _moment(value: object) -> int | None:
-    number = _number(value, _LAST_MS)
-    if number is not None:
-        return int(number)
-    if not isinstance(value, str):
-        return None
-    moment = clock.parse_iso(value)
-    return moment if moment is not None and 0 <= moment <= _LAST_MS else None
+    return int(number) if number == int(number) else number

@@ -30,8 +30,8 @@ _LEVEL_ALIASES = {
     "emerg": "fatal",
     "emergency": "fatal",
 }
-# OpenTelemetry's SeverityNumber takes four numbers a level, 1 to 24; pino and bunyan count in tens.
 OPENTELEMETRY_LEVELS = ("debug", *LEVELS)
+"""By OpenTelemetry's SeverityNumber, which takes four numbers a level, 1 to 24; pino and bunyan count in tens."""
 _TENS = {30: "info", 40: "warn", 50: "error", 60: "fatal"}
 _AMBIGUOUS = (10, 20)  # "info" or "error" to the one, "trace" or "debug" to the other
 MAX_METADATA_BYTES = 65_536
@@ -42,7 +42,6 @@ _QUERY_SHOWN = 200
 _MAX_ERROR = 8_000
 _MAX_VALUE = 1_000
 _MAX_DEPTH = 24
-_MAX_NODES = 20_000
 _SESSION_NAMES = ("SLOG_SESSION_ID", "JOELCLAW_SESSION_ID", "JOELCLAW_SESSION_HANDLE", "PI_SESSION_HANDLE")
 _SYSTEM_NAMES = ("SLOG_SYSTEM_ID", "JOELCLAW_SYSTEM_ID")
 _SPACES = {i: " " for i in range(128) if not chr(i).isalnum()}
@@ -193,91 +192,52 @@ def _cut(text: str, size: int) -> str:
     return text if len(text) <= size else text[: size - 1] + "…"
 
 
-class _Nodes:
-    """How many more values a piece of metadata may have."""
-
-    __slots__ = ("left",)
-
-    def __init__(self) -> None:
-        self.left = _MAX_NODES
-
-
-def _plain(value: object, depth: int, nodes: _Nodes) -> Any:
+def _plain(value: object, within: tuple[int, ...] = ()) -> Any:
     """The value with JSON types only."""
-    nodes.left -= 1
-    if depth > _MAX_DEPTH or nodes.left < 0:
-        return "[cut: too deep]" if depth > _MAX_DEPTH else "[cut: too many values]"
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return value if -(10**300) < value < 10**300 else "[cut: a number too large]"
-    if isinstance(value, float):
-        return value if value - value == 0 else str(value)
     if isinstance(value, str):
         return words.clean(value)
-    if isinstance(value, dict):
-        table: dict[str, Any] = {}
-        for key, item in value.items():
-            if nodes.left < 0:
-                break
-            table[words.clean(key if isinstance(key, str) else _text(key))] = _plain(item, depth + 1, nodes)
-        return table
-    if isinstance(value, (list, tuple, set, frozenset)):
-        entries = []
-        for item in value:
-            if nodes.left < 0:
-                break
-            entries.append(_plain(item, depth + 1, nodes))
-        return entries
+    if isinstance(value, (dict, list, tuple, set, frozenset)):
+        if len(within) > _MAX_DEPTH or id(value) in within:
+            return "[cut: too deep]"
+        inside = (*within, id(value))
+        if isinstance(value, dict):
+            return {_text(key): _plain(item, inside) for key, item in value.items()}
+        return [_plain(item, inside) for item in value]
+    if value is None or isinstance(value, bool) or (isinstance(value, (int, float)) and abs(value) < 1e300):
+        return value
     return _text(value)
 
 
 def _text(value: object) -> str:
     """Any object as text, even one whose `__str__` fails."""
     try:
-        shown = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+        return words.clean(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))
     except Exception:
         return f"[{type(value).__name__}]"
-    return words.clean(shown)
 
 
 def _bounded(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Metadata as it is stored: JSON types, redacted, at most `MAX_METADATA_BYTES` of JSON.
 
-    Redaction goes first, since half a secret is not known as one. Then long texts are cut, then the largest entries;
-    every cut says how much there was.
+    Redaction goes first, since half a secret is not known as one. Then the largest entries are cut; a cut says how
+    much there was.
     """
-    kept: dict[str, Any] = redact_value(_plain(dict(metadata), 0, _Nodes()))  # type: ignore[assignment]  # dict in, dict out
-    if _size(kept) <= MAX_METADATA_BYTES:
-        return kept
-    kept = _shortened(kept)
-    fitting: dict[str, Any] = {}
-    room = MAX_METADATA_BYTES - 200  # for the note on what was left out
-    left_out = 0
-    for size, key in sorted((_size({key: value}), key) for key, value in kept.items()):
+    kept: dict[str, Any] = redact_value(_plain(dict(metadata)))  # type: ignore[assignment]  # dict in, dict out
+    sizes = {key: _size({key: value}) for key, value in kept.items()}
+    total = sum(sizes.values())
+    for key in sorted(sizes, key=sizes.__getitem__, reverse=True):
+        if total <= MAX_METADATA_BYTES:
+            return kept
         value = kept[key]
-        if size > room:
-            value = f"[cut: {size} bytes]"
-            size = _size({key: value})
-        if size > room:
-            left_out += 1
-            continue
-        fitting[key] = value
-        room -= size
-    result = {key: fitting[key] for key in kept if key in fitting}
-    if left_out:
-        result["_cut"] = f"{left_out} more entries"
-    return result
-
-
-def _shortened(value: Any) -> Any:
-    if isinstance(value, str) and len(value) > _MAX_VALUE:
-        return f"{value[:_MAX_VALUE]}… [cut: {len(value)} characters]"
-    if isinstance(value, dict):
-        return {key: _shortened(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_shortened(item) for item in value]
-    return value
+        if sizes[key] > _MAX_VALUE:
+            kept[key] = f"{value[:_MAX_VALUE] if isinstance(value, str) else ''}… [cut: {sizes[key]} bytes]"
+            total += _size({key: kept[key]}) - sizes[key]
+    left_out = 0
+    while total > MAX_METADATA_BYTES - 200:
+        key, value = kept.popitem()
+        total -= _size({key: value})
+        left_out += 1
+    return {**kept, "_cut": f"{left_out} more entries"}
 
 
 def _size(value: object) -> int:
