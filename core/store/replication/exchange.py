@@ -173,13 +173,12 @@ class Exchange:
             else:
                 news.append((waiting, one))
         with sqlite.transaction(self._db):
-            outbox.confirm(self._db, known, now=clock.now_ms())
+            outbox.confirm(self._db, known)
         if news:
             self._import(collection, news)
 
     def _import(self, collection: str, news: Sequence[tuple[Waiting, Side]]) -> None:
-        batch = [waiting for waiting, _ in news]
-        number = outbox.begin_batch(self._db, batch, now=clock.now_ms())
+        number = outbox.next_number(self._db)
         vectors = mapping.vectors(self._db, [side.document["rowid"] for _, side in news if side.document is not None])
         rows = [
             replica.to_row(
@@ -187,24 +186,17 @@ class Exchange:
             )
             for _, side in news
         ]
-        try:
-            results = self._cluster.import_(schema.COLLECTIONS[collection], rows)
-        except Failure as failure:
-            if failure.code != connection.UNREACHABLE:  # it answered, so it has taken nothing
-                with sqlite.transaction(self._db):
-                    outbox.give_back(self._db, batch)
-            raise
+        results = self._cluster.import_(schema.COLLECTIONS[collection], rows)
         trouble = ""
         with sqlite.transaction(self._db):
-            for waiting, result in zip(batch, results, strict=True):
+            for (waiting, _), result in zip(news, results, strict=True):
                 if result.get("success") is True:
-                    outbox.confirm(self._db, [waiting], now=clock.now_ms())
+                    outbox.confirm(self._db, [waiting])
                     self.documents += 1
                 elif _is_refusal(result):
                     outbox.refuse(self._db, waiting, str(result.get("error", "")), now=clock.now_ms())
                     self.refused += 1
                 else:
-                    outbox.give_back(self._db, [waiting])
                     trouble = trouble or str(result.get("error", "")) or "it says no reason"
         if trouble:
             raise _not_taken(trouble)

@@ -17,7 +17,7 @@ from core.store.layout import COLLECTION_SHIFT, COLLECTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
     from typing import Any, TypedDict
 
     import apsw
@@ -28,13 +28,10 @@ if TYPE_CHECKING:
         seq: int
         id: str
         collection: str
-        doubt: int
 
 
 LOCK = "outbox.lock"
 """Below JOELCLAW_HOME: held by whoever sends. Its being there says that this memory has a cluster."""
-LOOK_AGAIN_MS = 60_000
-"""A request without an answer may still be worked on for so long; what it carried is compared once more after that."""
 REFUSED_MS = clock.DAY_MS
 """What a cluster will not take is offered again a day later."""
 _LONGEST_WAIT_MS = 300_000
@@ -44,8 +41,8 @@ _LONGEST_ERROR = 300
 _TIME = "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
 _LIVE = "(SELECT value FROM outbox_state WHERE name = 'quiet') IS NULL"
 _QUEUE = (
-    "INSERT OR REPLACE INTO outbox (id, collection, gone, queued_at, doubt) SELECT {row}.id, {row}.rowid >> "
-    f"{COLLECTION_SHIFT}, {{gone}}, coalesce(min(queued_at), {_TIME}), coalesce(max(doubt), 0)"
+    "INSERT OR REPLACE INTO outbox (id, collection, gone, queued_at) SELECT {row}.id, {row}.rowid >> "
+    f"{COLLECTION_SHIFT}, {{gone}}, coalesce(min(queued_at), {_TIME})"
     " FROM outbox WHERE id = {row}.id;"
 )
 _CONTENT = (
@@ -164,14 +161,9 @@ class quiet:  # noqa: N801  # reads as the statement it is
 
 def next_batch(db: apsw.Connection, *, now: int, limit: int) -> list[Waiting]:
     """The first documents that may be sent, in the order of their last change."""
-    rows = db.execute(
-        "SELECT seq, id, collection, doubt FROM outbox WHERE not_before <= ? ORDER BY seq LIMIT ?", (now, limit)
-    )
+    rows = db.execute("SELECT seq, id, collection FROM outbox WHERE not_before <= ? ORDER BY seq LIMIT ?", (now, limit))
     names = {code: name for name, code in COLLECTIONS.items()}
-    return [
-        {"seq": seq, "id": identifier, "collection": names[collection], "doubt": doubt}
-        for seq, identifier, collection, doubt in rows
-    ]
+    return [{"seq": seq, "id": identifier, "collection": names[code]} for seq, identifier, code in rows]
 
 
 def holds(db: apsw.Connection, identifier: str) -> bool:
@@ -188,44 +180,25 @@ def pending(db: apsw.Connection, most: int) -> tuple[list[int], set[str]]:
     return changed[:most], {str(one) for rowid, one, forgotten in rows if rowid is None or forgotten is not None}
 
 
-def begin_batch(db: apsw.Connection, batch: Sequence[Waiting], *, now: int) -> int:
-    """Note, before a batch is sent, that its outcome may stay unknown; returns the batch's number."""
+def next_number(db: apsw.Connection) -> int:
+    """The number of the batch that is sent next; noted before it is sent, so that none is used twice."""
     with sqlite.transaction(db):
-        following = int(state(db, "number") or 0) + 1
-        set_state(db, number=following)
-        db.executemany(
-            "UPDATE outbox SET doubt = ? WHERE seq = ? AND doubt = 0", [(now, waiting["seq"]) for waiting in batch]
-        )
-    return following
+        number = int(state(db, "number") or 0) + 1
+        set_state(db, number=number)
+    return number
 
 
-def confirm(db: apsw.Connection, batch: Iterable[Waiting], *, now: int) -> None:
-    """Take out, inside the caller's transaction, what the cluster holds now.
-
-    A row of which an earlier request went unanswered is looked at once more: that request may still be under way, and
-    would put an older document over this one.
-    """
-    for waiting in batch:
-        if waiting["doubt"]:
-            db.execute(
-                "UPDATE outbox SET doubt = 0, refusal = '', not_before = ? WHERE seq = ?",
-                (max(now, waiting["doubt"] + LOOK_AGAIN_MS), waiting["seq"]),
-            )
-        else:
-            db.execute("DELETE FROM outbox WHERE seq = ?", (waiting["seq"],))
+def confirm(db: apsw.Connection, batch: Iterable[Waiting]) -> None:
+    """Take out, inside the caller's transaction, what the cluster holds now; what changed meanwhile has another row."""
+    db.executemany("DELETE FROM outbox WHERE seq = ?", [(waiting["seq"],) for waiting in batch])
 
 
 def refuse(db: apsw.Connection, waiting: Waiting, reason: str, *, now: int) -> None:
     """Set aside, inside the caller's transaction, what the cluster will not take as it is."""
     db.execute(
-        "UPDATE outbox SET refusal = ?, not_before = ?, doubt = 0 WHERE seq = ?",
+        "UPDATE outbox SET refusal = ?, not_before = ? WHERE seq = ?",
         (reason[:_LONGEST_ERROR] or "refused", now + REFUSED_MS, waiting["seq"]),
     )
-
-
-def give_back(db: apsw.Connection, batch: Iterable[Waiting]) -> None:
-    """Note, inside the caller's transaction, that the cluster has certainly not taken these."""
-    db.executemany("UPDATE outbox SET doubt = ? WHERE seq = ?", [(one["doubt"], one["seq"]) for one in batch])
 
 
 def add(db: apsw.Connection, identifiers: Iterable[str], collection: str) -> None:

@@ -1,8 +1,8 @@
 """Recall's candidates from the cluster, with scores on the local file's scale. Hot path.
 
 Server 0.24 ranks by how many of a query's words match, and has vectors only for queries without words. So one
-`multi_search` asks for each word, for each with those that follow it, and for the nearest vectors; the server's ranks
-choose, and a second request brings what they chose. How many documents hold a word weighs it, as in the local file.
+`multi_search` asks for each word, for all of them, and for the nearest vectors. How many documents hold a word weighs
+it, as in the local file; a second request brings the documents with the most weight.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ PAGE = 250
 """Documents of one answer, the most that the server gives."""
 _MOST_TERMS = 24
 """Each is a search of its own in every collection: of a longer query the first and the last."""
-_CHAIN = 4
+_LISTED = 100
+"""Documents that each search by words brings."""
 _SMALL = 64
 _LEAST_IDF = 1e-6
 _K1, _B, _CONTEXT_WEIGHT = 1.2, 0.75, 0.5
 _MOST_OTHERS = 50
 _WORDS = {
     "query_by": "lexicon,lexicon_context",
-    "num_typos": "0,0",
-    "prefix": "false,false",
+    "num_typos": 0,
+    "prefix": False,
     "typo_tokens_threshold": 0,
-    "drop_tokens_threshold": 0,
     "split_join_tokens": "off",
     "prioritize_exact_match": False,
     "enable_overrides": False,
@@ -79,31 +79,51 @@ class ClusterSource:
         self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
     ) -> list[Candidate]:
         """See `core.records.CandidateSource`."""
-        keys = _keys(terms)
+        keys = list(_keys(terms))
         wanted = list(filters.get("collections", ())) or list(CODES)
         narrowed = _filtered(filters)
-        words = _Words(keys, wanted, narrowed, min(lexical, PAGE))
-        near = [
-            {**_nearest(vector, semantic), **narrowed, "collection": COLLECTIONS[name]} for name in wanted if vector
-        ]
-        sizes = [{"collection": name, "q": "*", "per_page": 0} for name in COLLECTIONS.values()]
-        answers = self._client.multi_search([*words.searches, *near, *sizes])
-        self._size = sum(int(answer["out_of"]) for answer in answers[len(answers) - len(sizes) :])
-        self._counts = words.read(answers)
+        page = {**narrowed, "per_page": _LISTED}
+        lists = [(name, [key]) for name in wanted for key in keys]
+        # Of common words a list has but a few: those that hold most of the words go first.
+        lists += [(name, keys) for name in wanted if len(keys) > 1]
+        # A word weighs what it does in the whole memory, whatever the filter.
+        counted = [(name, [key]) for name in CODES if narrowed or name not in wanted for key in keys]
+        answers = self._client.multi_search(
+            [
+                *({"collection": name, "q": "*", "per_page": 0} for name in COLLECTIONS.values()),
+                *({**_words(name, some), "per_page": 0} for name, some in counted),
+                *({**_words(name, some), **page} for name, some in lists),
+                *({**_nearest(name, vector, semantic), **narrowed} for name in wanted if vector),
+            ]
+        )
+        asked = [*((name, []) for name in CODES), *counted, *lists, *((name, []) for name in wanted)]
+        self._size = sum(int(answer["out_of"]) for answer in answers[: len(CODES)])
+        self._counts = dict.fromkeys(keys, 0)
+        for (_, some), answer in zip(
+            counted if narrowed else asked, answers[len(CODES) if narrowed else 0 :], strict=False
+        ):
+            if len(some) == 1:
+                self._counts[some[0]] += int(answer["found"])
         self._idf = {key: _idf(count, self._size) for key, count in self._counts.items()}
-        chosen = dict.fromkeys(words.best(self._idf, lexical))
-        distances = [
-            (float(hit["vector_distance"]), (name, str(hit["document"]["id"])))
-            for name, answer in zip(wanted, answers[len(words.searches) :], strict=False)
-            for hit in answer["hits"]
-            if vector
-        ]
-        chosen |= dict.fromkeys(found for _, found in sorted(distances)[:semantic])
-        rows = self._pending.over(self._read(list(chosen)), filters)
-        return self._scored(rows, vector)
+        weights: dict[Found, float] = {}
+        near: list[tuple[float, Found]] = []
+        for (name, some), answer in zip(asked, answers, strict=False):
+            weight = sum(map(self._idf.__getitem__, some))
+            for hit in answer.get("hits", ()):
+                one = name, str(hit["document"]["id"])
+                if "vector_distance" in hit:
+                    near.append((float(hit["vector_distance"]), one))
+                elif len(some) == 1:
+                    weights[one] = weights.get(one, 0.0) + weight
+                else:
+                    part = int(hit["text_match_info"]["tokens_matched"]) / len(some)
+                    weights[one] = max(weights.get(one, 0.0), weight * part)
+        chosen = dict.fromkeys(sorted(weights, key=weights.__getitem__, reverse=True)[:lexical])
+        chosen |= dict.fromkeys(one for _, one in sorted(near)[:semantic])
+        return self._scored(self._pending.over(self._read(list(chosen)), filters), vector)
 
     def _read(self, wanted: Sequence[Found]) -> dict[Found, Row]:
-        """These documents as the cluster has them now; a second request."""
+        """These documents as the cluster has them now."""
         searches = []
         named = []
         rows: dict[Found, Row] = {}
@@ -181,55 +201,10 @@ class ClusterSource:
         return [_traits(self._rows[rowid][1]) for rowid in rowids]
 
 
-class _Words:
-    """The searches for a query's words.
-
-    Each by itself tells how many documents hold it. With the three that follow, those that hold several come first:
-    of a common word a page has but a few.
-    """
-
-    def __init__(self, keys: Mapping[str, str], wanted: Sequence[str], narrowed: Row, page: int) -> None:
-        self.searches: list[Row] = []
-        self._asked: list[tuple[str, list[str]]] = []
-        for collection in wanted:
-            for key in keys:
-                self._ask(collection, [key], {**narrowed, "per_page": PAGE})
-            single = [key for key in keys if " " not in key]
-            for start in range(len(single) if len(single) > 2 else len(single) - 1):
-                chain = [*single[start:], *single[:start]][:_CHAIN]
-                self._ask(collection, chain, {**narrowed, "per_page": page, "drop_tokens_threshold": 1 << 30})
-        # A word weighs what it does in the whole memory, whatever the filter.
-        for collection in CODES if narrowed else [name for name in CODES if name not in wanted]:
-            for key in keys:
-                self._ask(collection, [key], {"per_page": 0})
-        self._counted = [not narrowed or "filter_by" not in search for search in self.searches]
-
-    def _ask(self, collection: str, keys: list[str], more: Row) -> None:
-        said = " ".join(f'"{key}"' if " " in key else key for key in keys)
-        self.searches.append({**_WORDS, **more, "collection": COLLECTIONS[collection], "q": said})
-        self._asked.append((collection, keys))
-
-    def read(self, answers: Sequence[Row]) -> dict[str, int]:
-        """Take the answers to the searches in; how many documents hold each word."""
-        counts: dict[str, int] = {}
-        self._found: dict[Found, list[tuple[list[str], int]]] = {}
-        for (collection, keys), counted, answer in zip(self._asked, self._counted, answers, strict=False):
-            if len(keys) == 1 and counted:
-                counts[keys[0]] = counts.get(keys[0], 0) + int(answer["found"])
-            for hit in answer.get("hits", ()):
-                matched = int(hit["text_match_info"]["tokens_matched"])
-                self._found.setdefault((collection, str(hit["document"]["id"])), []).append((keys, matched))
-        return counts
-
-    def best(self, idf: Mapping[str, float], most: int) -> list[Found]:
-        """The documents with the most of the query's weight."""
-
-        def weight(found: Found) -> float:
-            alone = sum(idf[keys[0]] for keys, _ in self._found[found] if len(keys) == 1)
-            together = (sum(map(idf.__getitem__, keys)) * n / len(keys) for keys, n in self._found[found] if keys[1:])
-            return max(alone, *together, 0.0)
-
-        return sorted(self._found, key=weight, reverse=True)[:most]
+def _words(collection: str, keys: Sequence[str]) -> Row:
+    """All of them, or most of them: what holds more of them goes first."""
+    said = " ".join(f'"{key}"' if " " in key else key for key in keys)
+    return {**_WORDS, "collection": COLLECTIONS[collection], "q": said, "drop_tokens_threshold": PAGE}
 
 
 def _keys(terms: Sequence[str]) -> dict[str, str]:
@@ -253,8 +228,9 @@ def _cosine(one: Sequence[int], other: Sequence[float] | None) -> float | None:
     return sum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else None
 
 
-def _nearest(vector: bytes, count: int) -> Row:
+def _nearest(collection: str, vector: bytes, count: int) -> Row:
     return {
+        "collection": COLLECTIONS[collection],
         "q": "*",
         "vector_query": f"embedding:({mapping.numbers(vector)}, k:{min(count, PAGE)})",
         "per_page": min(count, PAGE),

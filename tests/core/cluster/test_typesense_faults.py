@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,8 +17,6 @@ from conftest import NOW_MS, PATIENCE_S
 from faults import SLOWEST_S, small_disk
 from machines import Machine, eventually, joined, new_prefix
 from typesense_server import Server, free_ports, needs_server, one_node
-
-from core.store.replication import outbox
 
 pytestmark = needs_server
 FACT = "The staging queue drains at 14:00 UTC; deploys wait for it"
@@ -283,28 +280,6 @@ def test_a_disk_that_is_full(home: Path, tmp_path: Path) -> None:
         server.start()
         server.wait()
         assert_all_there(machine)
-
-
-def test_an_old_request_that_lands_late_undoes_no_newer_write(machine: Machine, server: Server) -> None:
-    """The client gave up; the node works on the request all the same, after the next one."""
-    name = machine.result("memory", "import", "-", stdin=json.dumps({"id": "x", "text": "old " + FACT}).encode())
-    assert name["added"] == 1
-    held = threading.Event()
-    fault = Fault(held=held)
-    began = int(time.time() * 1000)
-    with proxy(server, fault) as url:
-        assert machine.run("store", "sync", TYPESENSE_URL=url, **QUICK).assert_failed() == "TYPESENSE_UNREACHABLE"
-        assert fault.imports == 1
-        machine.result("memory", "import", "-", stdin=json.dumps({"id": "x", "text": "new " + FACT}).encode())
-        assert machine.sync()["sent"]["documents"] == 1
-        assert machine.there()["x"]["observation"] == "new " + FACT
-        held.set()
-        eventually(lambda: fault.landed == 1)
-    assert machine.there()["x"]["observation"] == "old " + FACT, "the late request has done its harm"
-    later = {"JOELCLAW_NOW_MS": str(began + 3 * outbox.LOOK_AGAIN_MS)}
-    assert machine.sync(**later)["sent"]["documents"] == 1
-    assert machine.there()["x"]["observation"] == "new " + FACT
-    assert machine.verify()["same"] is True
 
 
 def test_what_answers_there_is_no_typesense(machine: Machine, server: Server) -> None:
