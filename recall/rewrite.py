@@ -11,60 +11,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from core.records import Rewrite
 
-
 _PAIRS = (
-    "db database",
-    "auth authentication",
-    "authz authorization",
-    "config configuration",
-    "repo repository",
-    "env environment",
-    "deps dependencies",
-    "perf performance",
-    "k8s kubernetes",
-    "i18n internationalization",
-    "l10n localization",
-    "a11y accessibility",
-    "ci pipeline",
-    "pr pull",
-    "docs documentation",
-    "dir directory",
-    "param parameter",
-    "async asynchronous",
-    "sync synchronization",
-    "ts typescript",
-    "js javascript",
-    "py python",
-    "postgres postgresql",
-    "tz timezone",
-    "ui interface",
-    "infra infrastructure",
-    "prod production",
-    "dev development",
-    "impl implementation",
-    "fn function",
-    "msg message",
-    "err error",
-    "lib library",
-    "pkg package",
-    "cmd command",
-    "ctx context",
-    "creds credentials",
-)
+    "db database auth authentication authz authorization config configuration repo repository env environment"
+    " deps dependencies perf performance k8s kubernetes i18n internationalization l10n localization"
+    " a11y accessibility ci pipeline pr pull docs documentation dir directory param parameter async asynchronous"
+    " sync synchronization ts typescript js javascript py python postgres postgresql tz timezone ui interface"
+    " infra infrastructure prod production dev development impl implementation fn function msg message err error"
+    " lib library pkg package cmd command ctx context creds credentials"
+).split()
+"""A short word and what it stands for, in turn."""
 _COMMANDS = frozenset(
     "git npm npx pnpm yarn bun node deno python python3 pip uv cargo rustc go make cmake docker kubectl helm terraform"
     " curl ssh scp rsync ls cd cat grep rg sed awk find chmod chown sudo apt brew systemctl psql sqlite3 redis-cli"
     " joelclaw".split()
 )
-
-
-def _table() -> dict[str, str]:
-    table: dict[str, str] = {}
-    for pair in _PAIRS:
-        short, long = pair.split()
-        table[short] = long
-        table[long] = short
-    return table
 
 
 def skip_reason(query: str) -> str:
@@ -79,9 +39,7 @@ def skip_reason(query: str) -> str:
         return "skip.direct_identifier"
     if parts[0] in _COMMANDS and len(parts) > 1 and parts[1].isascii() and (parts[1].islower() or parts[1][0] == "-"):
         return "skip.command_like"
-    if len(text) <= 24 and len(parts) <= 3:
-        return "skip.short_query"
-    return ""
+    return "skip.short_query" if len(text) <= 24 and len(parts) <= 3 else ""
 
 
 def expand(query: str, *, enabled: bool) -> tuple[str, Rewrite]:
@@ -91,7 +49,8 @@ def expand(query: str, *, enabled: bool) -> tuple[str, Rewrite]:
     reason = skip_reason(query)
     if reason:
         return query, {"rewritten": False, "strategy": "skipped", "reason": reason}
-    table = _table()
+    short, long = _PAIRS[::2], _PAIRS[1::2]
+    table = dict(zip(short + long, long + short, strict=True))
     present = words.split(query)
     added = [table[word] for word in dict.fromkeys(present) if word in table and table[word] not in present]
     if not added:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from core.errors import Failure
 from core.store.sqlite import apsw, open_unchanged
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _LONGEST = 20_000
 """Characters of a value that are read."""
@@ -25,15 +23,12 @@ class ForeignFile:
 
     def columns(self, table: str) -> set[str]:
         """The names of an ordinary table's columns; none where there is no such table (a view is none)."""
-        kind = self._db.execute(
-            "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ? AND sql LIKE 'CREATE TABLE%'",
+        rows = self._db.execute(
+            "SELECT name FROM pragma_table_info(?1) WHERE EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table'"
+            " AND name = ?1 AND sql LIKE 'CREATE TABLE%')",
             (table,),
-        ).get
-        return (
-            {str(row[0]) for row in self._db.execute("SELECT name FROM pragma_table_info(?)", (table,))}
-            if kind
-            else set()
         )
+        return {str(name) for (name,) in rows}
 
     def rows(self, table: str, wanted: Sequence[str]) -> Iterator[dict[str, Any]]:
         """The rows of a table in their order; a column that the table has not is None, a long text is cut."""
@@ -52,23 +47,22 @@ class ForeignFile:
 
 @contextmanager
 def opened(path: str) -> Iterator[ForeignFile]:
-    """An SQLite file, read-only and as it is (`immutable`): no lock, no log, no file beside it.
+    """An SQLite file, read-only and as it is.
 
     Raises:
         Failure: IMPORT_FAILED where it is none, or is damaged; also for what is read while it is open.
     """
-    db: apsw.Connection | None = None
     try:
         db = open_unchanged(path)
-        db.execute("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON")
-        yield ForeignFile(db)
+        try:
+            db.execute("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON")
+            yield ForeignFile(db)
+        finally:
+            db.close()
     except apsw.Error as error:
         raise Failure(
             "IMPORT_FAILED", f"{path} cannot be read: {error}", "name an SQLite file that is whole, or a copy of it"
         ) from None
-    finally:
-        if db is not None:
-            db.close()
 
 
 def _name(name: str) -> str:

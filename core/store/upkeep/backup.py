@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from core.errors import Failure
 from core.store import layout, migrate, sqlite
 from core.store.sqlite import apsw
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from core.store.upkeep import completeness
 
 _PAGES_AT_ONCE = 2_000
+_COUNTED = ("document", "event", "session", "call", "compaction", "transcript", "vector")
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ def copy(target: str, progress: Callable[[int], None] = lambda _: None) -> bool:
     source = sqlite.open_reading()
     if source is None:
         return False
-    os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         made = apsw.Connection(target)
         try:
@@ -53,19 +52,18 @@ def copy(target: str, progress: Callable[[int], None] = lambda _: None) -> bool:
                     progress(running.remaining)
         finally:
             made.close()
-            if source.in_transaction:
-                source.execute("ROLLBACK")
-            source.close()
-        _sync(target)
-    except (apsw.FullError, apsw.IOError) as error:
+            source.close(True)
+        os.fsync(descriptor)
+    except BaseException as error:
         os.unlink(target)
-        raise _full(target, error) from None
-    except apsw.Error as error:
-        os.unlink(target)
-        raise sqlite.as_failure(error) from None
-    except BaseException:
-        os.unlink(target)
+        if isinstance(error, (apsw.FullError, apsw.IOError)):
+            message = f"{os.path.dirname(target)} takes no more: {error}"
+            raise Failure("BACKUP_FULL", message, "free some space there, or name another folder") from None
+        if isinstance(error, apsw.Error):
+            raise sqlite.as_failure(error) from None
         raise
+    finally:
+        os.close(descriptor)
     return True
 
 
@@ -75,46 +73,26 @@ def examine(path: str) -> Examined:
     Raises:
         Failure: STORE_DAMAGED; STORE_FOREIGN, it is no store; STORE_TOO_NEW.
     """
-    damaged = Failure("STORE_DAMAGED", f"{path} is not a whole store", "take another backup: this one is no good")
     try:
         db = sqlite.open_unchanged(path)
         try:
-            schema = int(db.execute("PRAGMA user_version").get)
+            schema = migrate.version_of(db)
             if schema > layout.SCHEMA:
                 raise migrate.too_new("the backup", schema)
             first = str(db.execute("PRAGMA integrity_check(1)").get)
             if first != "ok":
-                damaged.message += f": {first[:200]}"
-                raise damaged
-            if not schema or not db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'document'").get:
+                raise _damaged(path, first[:200])
+            names = {str(name) for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+            if not schema or "document" not in names:
                 raise Failure("STORE_FOREIGN", f"{path} is no store of joelclaw", "name a backup of `joelclaw backup`")
-            return Examined(schema, _last_event(db), _counts(db))
+            counted = [name for name in _COUNTED if name in names]
+            counts = {name: int(db.execute(f"SELECT count(*) FROM {name}").get) for name in counted}
+            return Examined(schema, completeness.last_event(db), counts)
         finally:
             db.close()
     except apsw.Error as error:
-        damaged.message += f": {error}"
-        raise damaged from None
+        raise _damaged(path, str(error)) from None
 
 
-def _last_event(db: apsw.Connection) -> int:
-    return int(db.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'event'").get)
-
-
-def _counts(db: apsw.Connection) -> dict[str, int]:
-    """How many rows each table has that is ours and not part of an index."""
-    kept = ("document", "event", "session", "call", "compaction", "transcript", "vector")
-    names = {str(name) for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    return {name: int(db.execute(f"SELECT count(*) FROM {name}").get) for name in kept if name in names}
-
-
-def _sync(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _full(path: str, error: Exception) -> Failure:
-    folder = os.path.dirname(path)
-    return Failure("BACKUP_FULL", f"{folder} takes no more: {error}", "free some space there, or name another folder")
+def _damaged(path: str, why: str) -> Failure:
+    return Failure("STORE_DAMAGED", f"{path} is not a whole store: {why}", "take another backup: this one is no good")

@@ -15,19 +15,9 @@ from core.store import sqlite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypedDict
+    from typing import Any
 
     import apsw
-
-    class Finding(TypedDict):
-        """What is wrong with a store: `acknowledged` and `has` are numbers of events, 0 where nothing is known."""
-
-        code: str
-        message: str
-        fix: str
-        acknowledged: int
-        has: int
-
 
 _FOUND, _TOLD = ".older", ".told"
 _WAL_MODE = b"\2\2"
@@ -41,10 +31,10 @@ def look(db: apsw.Connection, marked: int) -> int:
         OSError: it is older, and that cannot be kept.
     """
     last = last_event(db)
-    if last >= marked:
-        return marked
-    found(db.filename, marked, last)
-    return last
+    if last < marked:
+        _found(db.filename, marked, last)
+        return last
+    return marked
 
 
 def last_event(db: apsw.Connection) -> int:
@@ -61,21 +51,9 @@ def came_alone(store: str) -> None:
             return
         with files.FileLock(store + ".lock", _LOCK_WAIT_S):  # another process may be making it
             if not os.path.lexists(store + "-wal") and not os.path.lexists(store + sqlite.MARK):
-                found(store, 0, 0)
+                _found(store, 0, 0)
     except (OSError, files.LockTimeout):  # a home that cannot be written
         pass
-
-
-def found(store: str, acknowledged: int, has: int) -> None:
-    """Keep what was found, for `finding` and `untold`.
-
-    Raises:
-        OSError: it cannot be kept.
-    """
-    from core import clock, json_text
-
-    kept = {"acknowledged": acknowledged, "has": has, "at": clock.now_ms()}
-    files.write_whole(store + _FOUND, json_text.dumps(kept).encode())
 
 
 def compare(db: apsw.Connection) -> None:
@@ -90,11 +68,7 @@ def compare(db: apsw.Connection) -> None:
 
 
 def begin(store: str, number: int) -> None:
-    """Make the signs of a store that is known to be whole: after it was restored.
-
-    Raises:
-        OSError: they cannot be written.
-    """
+    """Make the signs of a store that is known to be whole: after it was restored. Raises OSError."""
     for end in ("-wal", ".lock"):
         files.touch_private(store + end)
     files.write_whole(store + sqlite.MARK, b"%020d" % number)
@@ -109,25 +83,22 @@ def forget(store: str) -> None:
             pass
 
 
-def untold(store: str) -> Finding | None:
-    """As `finding`, once: from now on it counts as told."""
+def untold(store: str) -> dict[str, Any] | None:
+    """As `finding`, once: from now on it counts as told. Where nothing can be kept, nothing is told."""
     told = store + _FOUND + _TOLD
-    if os.path.exists(told):
-        return None
-    wrong = finding(store)
-    if wrong is None:
-        return None
+    wrong = None if os.path.exists(told) else finding(store)
     try:
-        files.touch_private(told)
-    except OSError:  # where nothing can be kept, nothing is told: it would be each time
+        if wrong is not None:
+            files.touch_private(told)
+        return wrong
+    except OSError:
         return None
-    return wrong
 
 
-def finding(store: str) -> Finding | None:
-    """What is known to be missing from the store, None where nothing is; for `status` and `doctor`.
+def finding(store: str) -> dict[str, Any] | None:
+    """What is known to be missing from the store, as `status` and `doctor` tell it; None where nothing is.
 
-    Reads files only: the database need not be open.
+    `acknowledged` and `has` are numbers of events, 0 where nothing is known. Only files are read.
     """
     from core import json_text
 
@@ -139,17 +110,21 @@ def finding(store: str) -> Finding | None:
         return None
     import shlex
 
+    message = f"{store} came without its log (store.db-wal): what was written last before it was copied may be missing"
     if acknowledged:
         message = (
             f"{store} is older than what was acknowledged: it had come to event {has}, and {acknowledged} were stored."
             " It was copied without its log (store.db-wal), put back from an older copy, or a power cut took the last"
-        )
-    else:
-        message = (
-            f"{store} came without its log (store.db-wal): what was written last before it was copied may be missing"
         )
     fix = (
         "restore a backup (joelclaw restore FILE --force), or copy the store again with joelclaw backup FILE;"
         f" to accept it as it is: rm {shlex.quote(store)}{_FOUND}*"
     )
     return {"code": "STORE_OLDER", "message": message, "fix": fix, "acknowledged": acknowledged, "has": has}
+
+
+def _found(store: str, acknowledged: int, has: int) -> None:
+    from core import clock, json_text
+
+    kept = {"acknowledged": acknowledged, "has": has, "at": clock.now_ms()}
+    files.write_whole(store + _FOUND, json_text.dumps(kept).encode())

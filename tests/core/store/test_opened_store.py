@@ -344,12 +344,12 @@ def test_a_mark_of_later_events_is_kept_until_they_are_missing(db: apsw.Connecti
 
 def test_what_is_missing_is_told_once(store: Path) -> None:
     assert completeness.untold(str(store)) is completeness.finding(str(store)) is None
-    completeness.found(str(store), 9, 2)
+    completeness._found(str(store), 9, 2)
     wrong = completeness.untold(str(store))
     assert wrong is not None and (wrong["code"], wrong["acknowledged"], wrong["has"]) == ("STORE_OLDER", 9, 2)
     assert "had come to event 2, and 9 were stored" in wrong["message"]
     assert completeness.untold(str(store)) is None and finding(store) == (9, 2)
-    completeness.found(str(store), 0, 0)
+    completeness._found(str(store), 0, 0)
     told = completeness.finding(str(store))
     assert told is not None and "came without its log" in told["message"]
     assert json.loads(Path(f"{store}.older").read_text()) == {"acknowledged": 0, "has": 0, "at": NOW_MS}
@@ -412,7 +412,7 @@ def test_nothing_is_left_of_a_copy_that_fails(
     def fail(_: str) -> None:
         raise error
 
-    monkeypatch.setattr(backup, "_sync", fail)
+    monkeypatch.setattr(backup.os, "fsync", fail)
     assert code_of(lambda: backup.copy(str(tmp_path / "copy.db"))) == code
     assert not (tmp_path / "copy.db").exists()
 
