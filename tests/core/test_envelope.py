@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-from conftest import JOELCLAW, PATIENCE_S, Run, Spawned, clean_environment
+from conftest import Run, Spawned
 from terminal import on_terminal
 
 from core.output.shown import escaped
@@ -96,51 +94,15 @@ def test_a_fault_of_the_store_exits_1(run: Run, home: Path) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "--json recall deploy",
-        "recall --json deploy",
-        "recall deploy --json",
-        "recall deploy --json --json -n 2",
-        "--json status",
-    ],
-)
-def test_json_may_stand_anywhere(home: Path, words: str) -> None:
-    spawned = on_terminal(home, *words.split())
-    assert json.loads(spawned.out)["ok"] is True
-    assert "\x1b" not in spawned.out
+def test_json_may_stand_anywhere(home: Path) -> None:
+    for words in ("--json recall deploy", "recall --json deploy", "recall deploy --json --json -n 2", "--json status"):
+        spawned = on_terminal(home, *words.split())
+        assert json.loads(spawned.out)["ok"] is True
+        assert "\x1b" not in spawned.out
 
 
 def test_json_after_two_dashes_is_text(run: Run) -> None:
     assert run("recall", "--", "--json").result["query"] == "--json"
-
-
-def test_on_a_terminal_a_person_reads_no_json(run: Run, home: Path) -> None:
-    run("memory", "write", "the deploy script needs the staging key before it runs")
-    run("otel", "emit", "build.ok")
-    for words in (
-        ["recall", "deploy script"],
-        ["memory", "recent"],
-        ["otel", "list"],
-        ["status"],
-        ["checkpoint", "list"],
-    ):
-        spawned = on_terminal(home, *words)
-        assert spawned.code == 0, spawned
-        assert not spawned.out.startswith("{")
-        assert spawned.err == ""
-    assert "the deploy script needs the staging key" in on_terminal(home, "recall", "deploy script").out
-
-
-def test_a_memory_cannot_draw_on_the_terminal(run: Run, home: Path) -> None:
-    run("memory", "write", "deploy notes \x1b[31m\x1b]0;owned\x07 [bold]x[/bold] \u202ereversed")
-    shown = on_terminal(home, "recall", "deploy notes").out
-    assert "\x1b[31m" not in shown
-    assert "\x1b]0" not in shown
-    assert "\x07" not in shown
-    assert "\u202e" not in shown
-    assert "[bold]x[/bold]" in shown
 
 
 def test_raw_prints_the_text_alone(run: Run) -> None:
@@ -152,38 +114,3 @@ def test_raw_prints_the_text_alone(run: Run) -> None:
 def test_text_beyond_ascii_is_printed_as_it_is_whatever_the_locale(run: Run) -> None:
     spawned = run("recall", "日本語 🔴", env={"LC_ALL": "C", "PYTHONIOENCODING": "ascii"})
     assert "日本語 🔴" in spawned.out
-
-
-def test_a_reader_that_goes_away_is_no_error(run: Run, home: Path) -> None:
-    import subprocess
-    import sys
-
-    from conftest import JOELCLAW, clean_environment
-
-    child = subprocess.Popen(
-        [JOELCLAW, "status"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment(home)
-    )
-    assert child.stdout is not None
-    assert child.stderr is not None
-    child.stdout.close()
-    told = child.stderr.read()
-    child.stderr.close()
-    assert (child.wait(PATIENCE_S), told) == (0, b""), sys.platform
-
-
-@pytest.mark.parametrize("words", ["otel emit build.ok", "status", "recall x --raw", "hook pi prompt", "--help"])
-def test_a_stdout_that_is_closed_is_no_error(home: Path, words: str) -> None:
-    """Descriptor 1 may be that of any file by then: nothing is written to it."""
-    env = clean_environment(home)
-    subprocess.run(
-        [JOELCLAW, "memory", "write", "the deploy script needs the staging key"],
-        env=env,
-        check=True,
-        capture_output=True,
-    )
-    line = f"exec {JOELCLAW} {words} >&-"
-    given = b'{"session_id": "s", "prompt": "port the parser"}'
-    done = subprocess.run(["/bin/sh", "-c", line], input=given, capture_output=True, env=env, timeout=PATIENCE_S)
-    assert (done.returncode, done.stderr) == (0, b"")
-    for path in home.rglob("*"):
-        assert not path.is_file() or b'"command": "joelclaw' not in path.read_bytes(), path

@@ -10,6 +10,8 @@ import pytest
 from claude_transcript import Transcript
 from conftest import NOW_MS, Run
 
+from core.repository import switches
+
 MINUTE = 60_000
 NOTE = "[gate=allow] We decided that the harbour gauge logs its tries because the operators ask for them"
 TEXT = NOTE.partition("] ")[2]
@@ -97,14 +99,12 @@ def test_in_the_shell_of_a_client_it_is_its_session(run: Run, repo: Path, variab
     assert run("off", env=at(3, **nested), cwd=repo).result["scope"] == "project", "which is the inner one is not known"
 
 
-@pytest.mark.parametrize("words", [("--session", "s", "--project"), ("--project", "--everywhere"), ("--session", "")])
-@pytest.mark.parametrize("command", ["off", "on"])
-def test_flags_that_exclude_each_other_change_nothing(
-    run: Run, home: Path, command: str, words: tuple[str, ...]
-) -> None:
-    refused = run(command, *words, env=at(), ok=False)
-    assert (refused.code, refused.json["error"]["code"]) == (2, "SWITCH_INVALID_ARGS")
-    assert refused.json["fix"] and not (home / "switches.json").exists()
+def test_flags_that_exclude_each_other_change_nothing(run: Run, home: Path) -> None:
+    for command in ("off", "on"):
+        for words in (("--session", "s", "--project"), ("--project", "--everywhere"), ("--session", "")):
+            refused = run(command, *words, env=at(), ok=False)
+            assert (refused.code, refused.json["error"]["code"]) == (2, "SWITCH_INVALID_ARGS")
+            assert refused.json["fix"] and not (home / "switches.json").exists()
 
 
 def test_what_a_person_asks_for_still_works(run: Run, repo: Path) -> None:
@@ -195,7 +195,7 @@ def test_status_says_what_is_off(run: Run, home: Path, repo: Path) -> None:
     assert (home / "switches.json").stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("data", [b"{", b"[]", b'{"silences": [{"scope": "x"}], "excluded": []}', b"\xff\xfe", b""])
+@pytest.mark.parametrize("data", [b"{", b'{"silences": [{"scope": "x"}], "excluded": []}', b"\xff\xfe"])
 def test_a_damaged_file_is_set_aside_and_told(run: Run, home: Path, repo: Path, data: bytes) -> None:
     run("off", "--everywhere", env=at())
     (home / "switches.json").write_bytes(data)
@@ -209,11 +209,24 @@ def test_a_damaged_file_is_set_aside_and_told(run: Run, home: Path, repo: Path, 
     assert problem["code"] == "SWITCHES_SET_ASIDE" and str(aside[0]) in problem["fix"]
 
 
-def test_switching_tells_where_a_damaged_file_is_now(run: Run, home: Path) -> None:
-    home.mkdir()
-    (home / "switches.json").write_bytes(b"{")
-    done = run("off", "--everywhere", env=at()).result
-    assert done["off"] and Path(done["setAside"]).read_bytes() == b"{"
+def test_a_silence_has_a_beginning_and_an_end(tmp_path: Path) -> None:
+    def silent(since: int, until: int | None, when: int | None) -> bool:
+        one: Any = {"scope": switches.EVERYWHERE, "name": "", "since": since, "until": until}
+        return switches.is_silent([one], when)
+
+    assert [when for when in (9, 10, 99, None) if silent(10, None, when)] == [10, 99, None]
+    assert [when for when in (9, 10, 19, 20, None) if silent(10, 20, when)] == [10, 19]
+
+
+def test_the_widest_silence_goes_first(tmp_path: Path) -> None:
+    def one(scope: Any, name: str = "") -> Any:
+        return {"scope": scope, "name": name, "since": 10, "until": None if name else 20}
+
+    rows = [one("session", "s"), one("project", "acme/Gateway"), one("project", "acme/other"), one("everywhere")]
+    state: Any = {"silences": rows, "excluded": []}
+    folder = str(tmp_path / "gateway")
+    assert list(switches.concerning(state, "s", folder)) == [rows[3], rows[1], rows[0]]
+    assert switches.off(state, "s", folder) == rows[1] and switches.off(state, "u", str(tmp_path)) is None
 
 
 def test_a_file_that_cannot_be_written_is_an_error(run: Run, home: Path) -> None:
@@ -232,17 +245,3 @@ def test_injections_of_a_script_say_that_it_is_off(run: Run, repo: Path) -> None
     assert (result["injected"], result["reason"], result["content"]) == (False, "off", "")
     run("on", "--session", "s1", env=at())
     assert run(*words, env=at(), cwd=repo).result["injected"]
-
-
-def test_a_hook_asks_once_whether_anything_is_off(
-    run: Run, home: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And reads nothing where there is no such file."""
-    from core.repository import switches
-
-    def fail() -> None:
-        raise AssertionError("read")
-
-    monkeypatch.setattr(switches, "read", fail)
-    assert TEXT in start(run, "s1", repo)
-    assert not (home / "switches.json").exists()

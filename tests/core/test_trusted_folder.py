@@ -1,12 +1,16 @@
-"""`joelclaw trust` takes repositories alone and says what it lets in; `status` what comes from a folder's file."""
+"""`joelclaw trust` takes repositories alone and says what it lets in; one is trusted while path, inode and mark hold."""
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
-from conftest import Run
+from conftest import NOW_MS, Run
 from terminal import on_terminal, without_style
+
+from core.repository import trust
 
 FILE = """
 [inject]
@@ -31,17 +35,17 @@ def repo(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.mark.parametrize("where", ["/", "a folder", "the home", "the home with .git"])
-def test_what_is_no_repository_is_refused(run: Run, home: Path, tmp_path: Path, where: str) -> None:
-    folder = {"/": Path("/"), "a folder": tmp_path / "plain"}.get(where, tmp_path / "somebody")
-    folder.mkdir(exist_ok=True)
-    if "with" in where:
-        (folder / ".git").mkdir()
-    for words, cwd in (((str(folder),), tmp_path), ((), folder)):
-        env = {"HOME": str(tmp_path / "somebody")}
-        failed = run("trust", *words, cwd=cwd, env=env, ok=False)
-        assert (failed.code, failed.json["error"]["code"]) == (1, "TRUST_NO_REPOSITORY")
-        assert "git init" in failed.json["fix"]
+def test_what_is_no_repository_is_refused(run: Run, home: Path, tmp_path: Path) -> None:
+    for name in ("plain", "somebody", "somebody with .git"):
+        folder = tmp_path / name.partition(" ")[0]
+        folder.mkdir(exist_ok=True)
+        if "with" in name:
+            (folder / ".git").mkdir()
+        for words, cwd in (((str(folder),), tmp_path), ((), folder)):
+            failed = run("trust", *words, cwd=cwd, env={"HOME": str(tmp_path / "somebody")}, ok=False)
+            assert (failed.code, failed.json["error"]["code"]) == (1, "TRUST_NO_REPOSITORY")
+            assert "git init" in failed.json["fix"]
+    assert run("trust", str(tmp_path / "gone"), ok=False).json["error"]["code"] == "TRUST_NO_FOLDER"
     assert not (home / "trusted.json").exists()
 
 
@@ -100,3 +104,84 @@ def test_status_on_a_terminal(run: Run, home: Path, repo: Path) -> None:
     assert "(trusted)" in shown() and "withheld" not in shown()
     (repo / ".joelclaw/config.toml").write_text("[hook\n")
     assert "left out it is no TOML" in shown()
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
+    """A repository below a user's home."""
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    monkeypatch.setenv("HOME", str(tmp_path / "somebody"))
+    monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS))
+    folder = tmp_path / "somebody" / "clone"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "src").mkdir()
+    return Path(os.path.realpath(folder))
+
+
+def test_a_repository_is_trusted_once_and_until_it_is_revoked(
+    clone: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row, new = trust.trust(str(clone / "src"))
+    mark = (clone / ".git" / "joelclaw-trusted").read_text()
+    status = clone.stat()
+    assert len(mark) == 32 and new
+    assert row == {"path": str(clone), "device": status.st_dev, "inode": status.st_ino, "mark": mark, "at": NOW_MS}
+    assert trust.every() == [row] and trust.is_trusted(str(clone)) and not trust.is_trusted(str(clone / "src"))
+    monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS + 1))
+    assert trust.trust(str(clone)) == (row, False), "since when it is, not now"
+    assert (home / "trusted.json").stat().st_mode & 0o777 == 0o600
+    assert trust.revoke(str(clone.parent)) == ""
+    assert trust.revoke(str(clone / "src")) == str(clone) and trust.every() == []
+    assert trust.revoke(str(clone)) == ""
+
+
+def test_another_folder_in_its_place_is_not_trusted(clone: Path) -> None:
+    row, _ = trust.trust(str(clone))
+    mark = clone / ".git" / "joelclaw-trusted"
+    for changed in (
+        {"device": row["device"] + 1},
+        {"inode": row["inode"] + 1},
+        {"path": str(clone / "gone")},
+        {"mark": "x"},
+    ):
+        assert not trust.stands({**row, **changed})  # type: ignore[typeddict-item]
+    assert trust.stands({**row, "mark": ""}), "it could not be marked"
+    mark.write_text("x" * 64)
+    assert trust.stands({**row, "mark": "x" * 64}) and not trust.stands(row)
+    mark.unlink()
+    assert not trust.stands(row) and not trust.is_trusted(str(clone))
+    other = clone.parent / "other"
+    (other / ".git").mkdir(parents=True)
+    trust.trust(str(other))
+    again, new = trust.trust(str(clone))
+    assert new and [one["path"] for one in trust.every()] == [str(other), str(clone)]
+    assert trust.every()[1] == again != row
+
+
+def test_the_mark_of_a_worktree_lies_where_its_pointer_leads(clone: Path, tmp_path: Path) -> None:
+    worktree = clone.parent / "worktree"
+    worktree.mkdir()
+    own = clone / ".git" / "worktrees" / "w"
+    own.mkdir(parents=True)
+    (worktree / ".git").write_text(f"gitdir: {own}\n")
+    row, _ = trust.trust(str(worktree))
+    assert row["mark"] == (own / "joelclaw-trusted").read_text()
+    for name, pointer in (("none", ""), ("away", "gitdir: nowhere\n")):
+        folder = clone.parent / name
+        folder.mkdir()
+        (folder / ".git").write_text(pointer)
+        assert trust.trust(str(folder))[0]["mark"] == "" and trust.is_trusted(os.path.realpath(folder))
+    outside = tmp_path / "outside"
+    outside.write_text("kept")
+    (own / "joelclaw-trusted").unlink()
+    (own / "joelclaw-trusted").symlink_to(outside)
+    assert trust._write_mark(str(worktree)) == "" and outside.read_text() == "kept", "no link is followed"
+    assert trust._read(str(own / "joelclaw-trusted"), 64) == ""
+
+
+def test_a_list_that_is_damaged_trusts_nothing(clone: Path, home: Path) -> None:
+    home.mkdir()
+    whole = {"path": "/a", "device": 1, "inode": 2, "at": 3}
+    for rows in ([{"path": "/a", "device": 1, "inode": 2}], [{**whole, "device": "x"}], [7], 7, [], [whole]):
+        (home / "trusted.json").write_text(json.dumps({"folders": rows}))
+        assert trust.every() == ([{**whole, "mark": ""}] if rows == [whole] else [])

@@ -51,58 +51,6 @@ def test_what_was_meant(name: str, meant: str) -> None:
     assert settings_faults.meant(name) == meant
 
 
-def test_the_events_of_what_was_not_told_yet(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    long = "/" + "p" * 300
-    dropped, unknown = [(long, "is no TOML")], [(long, "recall.limt" + "t" * 70), ("FILE", "recall.limt")]
-    first, *named = settings_faults.events(dropped, unknown, NOW_MS)
-    about = ("action", "level", "component", "success", "error", "metadata", "timestamp")
-    assert tuple(first.get(name) for name in about) == (
-        "project.file_dropped", "warn", "project", False, "p" * 300 + " is no TOML",
-        {"path": "p" * 300, "reason": "is no TOML"}, NOW_MS,
-    )  # fmt: skip
-    name = "recall.limt" + "t" * 69
-    assert [tuple(event.get(one) for one in about[:4]) for event in named] == [
-        ("config.key_unknown", "warn", "config", True)
-    ] * 2
-    assert [event["metadata"] for event in named] == [
-        {"path": "p" * 300, "key": name, "meant": "", "message": f"{'p' * 300}: {name}: unknown"},
-        {"path": "FILE", "key": "recall.limt", "meant": "recall.limit",
-         "message": "FILE: recall.limt: unknown; did you mean recall.limit"},
-    ]  # fmt: skip
-    assert [settings_faults.line(event) for event in (first, named[1])] == [
-        f"left out: {'p' * 300} is no TOML", "FILE: recall.limt: unknown; did you mean recall.limit",
-    ]  # fmt: skip
-    assert settings_faults.events(dropped, unknown, NOW_MS) == settings_faults.events([], [], NOW_MS) == []
-    (other,) = settings_faults.events([(long, "is too large")], unknown, NOW_MS)
-    assert other["metadata"]["reason"] == "is too large"
-    (third,) = settings_faults.events(dropped, [*unknown, ("FILE", "colour")], NOW_MS)
-    assert third["metadata"]["key"] == "colour"
-
-
-def test_twenty_names_of_one_look_are_told_and_two_hundred_remembered(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    many = [("FILE", f"x{n}") for n in range(211)]
-    assert [event["metadata"]["key"] for event in settings_faults.events([], many[:21], NOW_MS)] == [
-        f"x{n}" for n in range(20)
-    ]
-    dropped = [(name, "why") for _, name in many]
-    assert len(settings_faults.events(dropped[:200], [], NOW_MS)) == 200
-    assert settings_faults.events(dropped[:1], [], NOW_MS) == []
-    assert len(settings_faults.events(dropped[200:201], [], NOW_MS)) == 1
-    assert settings_faults.events(dropped[1:2], [], NOW_MS) == []
-    assert len(settings_faults.events(dropped[:1], [], NOW_MS)) == 1, "the oldest is forgotten"
-
-
-def test_where_nothing_can_be_kept_nothing_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    home.mkdir()
-    (home / "cache").write_text("a file where a folder should be")
-    assert settings_faults.events([("p", "why")], [("FILE", "x")], NOW_MS) == []
-
-
 def test_it_is_told_once_and_the_command_does_its_work(run: Run, home: Path) -> None:
     path = put(home, "[inject]\nmin_scor = 0.4\ncooldown_seconds = 5\n")
     first = run("memory", "write", "the deploy key lies in the vault", env=NOW)
@@ -155,14 +103,14 @@ def test_a_projects_names_are_told_without_what_they_could_do(run: Run, home: Pa
     assert len(events(run)) <= 20
 
 
-@pytest.mark.parametrize("value", ["[5]", "2026-01-01", "{a = 1}"])
-def test_a_value_of_no_kind_is_unknown_or_wrong(run: Run, home: Path, value: str) -> None:
-    put(home, f"[recall]\ncolour = {value}\n")
-    assert "recall.colour: unknown" in run("status", env=NOW).result["config"]["unknown"][0]
-    put(home, f"[recall]\nlimit = {value}\n")
-    failed = run("recall", "deploy", env=NOW, ok=False)
-    assert failed.json["error"]["code"] == "CONFIG_INVALID"
-    assert "recall.limit is a list, a table, a date or too long a number" in failed.json["error"]["message"]
+def test_a_value_of_no_kind_is_unknown_or_wrong(run: Run, home: Path) -> None:
+    for value in ("[5]", "2026-01-01", "{a = 1}", f"1{'0' * 400}"):
+        put(home, f"[recall]\ncolour = {value}\n")
+        assert "recall.colour: unknown" in run("status", env=NOW).result["config"]["unknown"][0]
+        put(home, f"[recall]\nlimit = {value}\n")
+        failed = run("recall", "deploy", env=NOW, ok=False)
+        assert failed.json["error"]["code"] == "CONFIG_INVALID"
+        assert "recall.limit is a list, a table, a date or too long a number" in failed.json["error"]["message"]
 
 
 def test_scopes_and_what_was_read_before_are_known(run: Run, home: Path) -> None:
@@ -196,8 +144,3 @@ def test_all_settings_are_spelled_alike_and_so_are_the_documents() -> None:
     for key in keys:
         documented = documented.replace(f"`{key}`", "", 1)  # where it says that it is still read
     assert [key for key in keys if key in documented] == []
-
-
-def test_a_number_that_is_too_large_for_one_is_out_of_range(run: Run, home: Path) -> None:
-    put(home, f"[recall]\nlimit = 1{'0' * 400}\n")
-    assert run("recall", "deploy", env=NOW, ok=False).json["error"]["code"] == "CONFIG_INVALID"
