@@ -60,7 +60,7 @@ COMMANDS: tuple[Command, ...] = (
             P("stdin", ("--stdin",), "the same fields as a JSON object on stdin; flags beat it", kind="flag"),
         ),
         code="CHECKPOINT_INVALID_ARGS",
-        view="cli.session.view:save",
+        view="cli.terminal:told",
     ),
     Command(
         "checkpoint flush",
@@ -68,7 +68,7 @@ COMMANDS: tuple[Command, ...] = (
         "Call it before a compaction: the last checkpoint and its events.",
         (SESSION, *_USAGE, _ROLE),
         code="CHECKPOINT_INVALID_ARGS",
-        view="cli.session.view:save",
+        view="cli.terminal:told",
     ),
     Command(
         "checkpoint show",
@@ -76,7 +76,7 @@ COMMANDS: tuple[Command, ...] = (
         "What is known of one session.",
         (_NAMED_SESSION,),
         code="CHECKPOINT_INVALID_ARGS",
-        view="cli.session.view:show",
+        view="cli.terminal:told",
     ),
     Command(
         "checkpoint list",
@@ -92,7 +92,7 @@ COMMANDS: tuple[Command, ...] = (
         "Remove one session's state file.",
         (_NAMED_SESSION,),
         code="CHECKPOINT_INVALID_ARGS",
-        view="cli.session.view:clear",
+        view="cli.terminal:told",
     ),
     Command(
         "inject recovery",
