@@ -29,9 +29,6 @@ def save(session_id: str, turn: Turn, config: Config, *, flush: bool = False) ->
 
     Args:
         flush: a compaction comes next: also its events.
-
-    Raises:
-        Failure: the state cannot be read or written (STATE_...).
     """
     return _run(Checkpoint(Context(session_id, config, role=turn["role"]), turn, flush=flush))
 
@@ -41,9 +38,6 @@ def catch_up(context: Context, *, holds_lock: bool = False) -> dict[str, Any]:
 
     Args:
         holds_lock: this process was started with the lock of that work.
-
-    Raises:
-        Failure: SESSION_NOT_FOUND; else as `save`.
     """
     if context.previous is None and not state_file.exists(context.session_id):
         raise state_file.unknown_session(context.session_id)
@@ -53,11 +47,7 @@ def catch_up(context: Context, *, holds_lock: bool = False) -> dict[str, Any]:
 
 
 def begin_task_job(context: Context) -> None:
-    """Start a process that catches up; where none can be started, do it here.
-
-    Raises:
-        Failure: as `save`.
-    """
+    """Start a process that catches up; where none can be started, do it here."""
     from core.process import background_process
 
     lock = work_lock(context.session_id, Checkpoint.name)
@@ -67,11 +57,7 @@ def begin_task_job(context: Context) -> None:
 
 
 def task_job(context: Context, *, holds_lock: bool) -> dict[str, Any]:
-    """What the process does; a fault of the store becomes an event, since nobody reads what it prints.
-
-    Raises:
-        Failure: SESSION_NOT_FOUND; else as `save`.
-    """
+    """What the process does; a fault of the store becomes an event, since nobody reads what it prints."""
     from otel import spool
 
     result = catch_up(context, holds_lock=holds_lock)

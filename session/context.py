@@ -110,9 +110,6 @@ class Context:
         """The state as it is now, and where a damaged one was set aside to ("" where none was).
 
         Call it within `state_file.locked`. Where nobody has written meanwhile it is `previous` itself.
-
-        Raises:
-            Failure: as `state_file.load`.
         """
         if self._is_of(state_file.stamp(self.session_id)):
             return self._previous, ""
@@ -122,11 +119,7 @@ class Context:
         return stamp is not None and stamp == self._stamp
 
     def check_state(self) -> None:
-        """Raise what makes the state unusable, before anything is done for it.
-
-        Raises:
-            Failure: STATE_TOO_NEW, STATE_UNREADABLE.
-        """
+        """Raise what makes the state unusable, before anything is done for it."""
         if self.previous is None and self._unusable is not None:
             raise self._unusable
 

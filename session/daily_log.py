@@ -164,11 +164,7 @@ def _entry(lines: list[str]) -> str:
 
 
 def _read(where: str) -> str:
-    """The end of the file, from a line's start; "" where there is none.
-
-    Raises:
-        OSError: it cannot be read, or is no file.
-    """
+    """The end of the file, from a line's start; "" where there is none."""
     try:
         descriptor = os.open(where, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -62,9 +62,6 @@ def run(context: Context, steps: Sequence[Step]) -> SessionState:
     """Run the steps of one event, in order; returns the state that was written, or found where nothing changed.
 
     Where the deadline comes before the state is written, `context.on_deadline` writes what the steps change.
-
-    Raises:
-        Failure: the state cannot be read or written (STATE_...). Work begins only where it can be locked.
     """
     context.check_state()
     aside = context.set_aside

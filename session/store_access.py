@@ -109,12 +109,7 @@ class StoreAccess:
         return bool(events) and self._attempt("event", write, False, durable=False)
 
     def reading(self) -> tuple[apsw.Connection | None, bool]:
-        """The store to read from and whether it has vectors; None where there is none yet, which is no fault.
-
-        Raises:
-            Failure: it cannot be opened.
-            apsw.Error: likewise.
-        """
+        """The store to read from and whether it has vectors; None where there is none yet, which is no fault."""
         from core.store import sqlite
 
         if self._db is None:

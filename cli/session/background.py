@@ -19,11 +19,7 @@ def is_job(words: Sequence[str]) -> bool:
 
 
 def run(options: dict[str, Any]) -> Answer:
-    """Do a job.
-
-    Raises:
-        Failure: SESSION_NOT_FOUND, or what the session's state says.
-    """
+    """Do a job."""
     from cli.answer import Answer
 
     return Answer(_done(options["words"]))

@@ -44,11 +44,7 @@ def flush(options: dict[str, Any]) -> Answer:
 
 
 def show(options: dict[str, Any]) -> Answer:
-    """`joelclaw checkpoint show ID`: the whole state; of the id a beginning of 8 characters or more will do.
-
-    Raises:
-        Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS, or what the state file says.
-    """
+    """`joelclaw checkpoint show ID`: the whole state; of the id a beginning of 8 characters or more will do."""
     given = state_file.identity(options["id"])
     found = state_file.peek(given)
     if found is None and len(given) >= _SHORTEST:

@@ -29,9 +29,6 @@ _CAMEL = {"prompts_before": "promptsBefore", "calls_before": "callsBefore"}
 def run(options: dict[str, Any]) -> Answer:
     """`joelclaw lost [SESSION]`: of the session given, else the one that our own variables name, else the one around
     where its calls are archived, else of the one that was compacted last in this folder's project, else anywhere.
-
-    Raises:
-        Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS, CALLS_NOT_ARCHIVED, NO_COMPACTION.
     """
     db = sqlite.open_reading()
     asked = (options["session"] or "").strip() or session_named()

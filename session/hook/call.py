@@ -62,11 +62,7 @@ class Call:
         self._deadline.seconds = self._seconds()
 
     def answer(self, data: bytes) -> str:
-        """What is printed for a payload.
-
-        Raises:
-            Failure: the agent is unknown, the payload is no JSON object, or the session's state cannot be used.
-        """
+        """What is printed for a payload."""
         client = registry.CLIENTS.get(self._agent)
         if client is None:
             known = ", ".join(registry.CLIENTS)

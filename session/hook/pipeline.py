@@ -36,9 +36,6 @@ def answer(event: HookEvent, context: Context, *, silent: bool, until: float) ->
     Args:
         silent: the client does not tell of a compaction; it is seen in the fall of the context.
         until: `time.monotonic()` after which the archive stops, and goes on at the next event.
-
-    Raises:
-        Failure: the session's state cannot be read or written.
     """
     items = _archive(event, context, until)
     kind = event["kind"]

@@ -113,11 +113,7 @@ def _packaged(folder: str, root: str, faults: list[Unusable]) -> tuple[str, str,
 
 
 def _json(text: str) -> Described:
-    """package.json and composer.json.
-
-    Raises:
-        InvalidJSON: it is none.
-    """
+    """package.json and composer.json."""
     value = json_text.loads(text)
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return "", ""

@@ -24,9 +24,6 @@ def inject(injection: Injection, situation: Situation, *before: Step) -> dict[st
 
     Args:
         before: steps that come first.
-
-    Raises:
-        Failure: the state cannot be read or written (STATE_...).
     """
     context = situation.context
     if context.is_off(situation.cwd):

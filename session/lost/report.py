@@ -60,9 +60,6 @@ def of_session(db: apsw.Connection | None, given: str, kinds: Sequence[str] = KI
 
     Args:
         given: its id, or how it begins; "" for the one of the project that was compacted last, else of all.
-
-    Raises:
-        Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS, NO_COMPACTION; CALLS_NOT_ARCHIVED where only its messages are.
     """
     if db is None:
         raise _nothing_archived()
@@ -77,11 +74,7 @@ def of_session(db: apsw.Connection | None, given: str, kinds: Sequence[str] = KI
 
 
 def of(db: apsw.Connection, about: Session, kinds: Sequence[str]) -> Lost:
-    """What the last compaction of a session dropped.
-
-    Raises:
-        Failure: NO_COMPACTION.
-    """
+    """What the last compaction of a session dropped."""
     session = about["id"]
     compactions = name_rows.compactions(db, session)
     if not compactions:

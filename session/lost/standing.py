@@ -31,9 +31,6 @@ def lines(config: Config, folder: str, session: str) -> list[str]:
     Args:
         folder: where the agent works.
         session: its session's id, where it is known; else "".
-
-    Raises:
-        Failure: SESSION_NOT_FOUND, nothing of this project is archived; the store cannot be read.
     """
     project = name_of(folder)
     now = clock.now_ms()

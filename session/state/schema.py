@@ -156,11 +156,7 @@ FIELDS: Fields = {
 
 
 def _object(fields: Fields, value: Any, *, whole: bool = False) -> Any:
-    """The fields with the values of an object, each within its bound; where one is missing, as it is at first.
-
-    Raises:
-        Damaged: it is no object, a field has the wrong type, or, with `whole`, one is missing.
-    """
+    """The fields with the values of an object, each within its bound; where one is missing, as it is at first."""
     known = _checked(value, dict)
     if whole and not known.keys() >= fields.keys():
         raise Damaged("a field is missing")
@@ -181,12 +177,7 @@ def blank(session_id: str, role: str, now: int) -> SessionState:
 
 
 def read(value: Any, session_id: str) -> SessionState:
-    """The state that a JSON value holds; a field it lacks is as at first, one that is not ours is dropped.
-
-    Raises:
-        TooNew: a newer version wrote it.
-        Damaged: it is no object, belongs to another session, or a field has the wrong type.
-    """
+    """The state that a JSON value holds; a field it lacks is as at first, one that is not ours is dropped."""
     version = value.get("version") if isinstance(value, dict) else None
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise Damaged("it holds no session state")
@@ -198,11 +189,7 @@ def read(value: Any, session_id: str) -> SessionState:
 
 
 def bounded(state: SessionState) -> SessionState:
-    """The state with every list and text within its bound, and the checkpoint's lists made from what is known.
-
-    Raises:
-        Damaged: a field has the wrong type.
-    """
+    """The state with every list and text within its bound, and the checkpoint's lists made from what is known."""
     identity = state["sessionId"]
     found: SessionState = _object(FIELDS, state)
     found["sessionId"] = identity  # never cut: it names the file

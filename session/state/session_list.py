@@ -13,11 +13,7 @@ if TYPE_CHECKING:
 
 
 def remove(session_id: str) -> bool:
-    """Delete the state on disk, readable or not, and the session's lock files of work; whether there was one.
-
-    Raises:
-        Failure: as `state_file.locked`.
-    """
+    """Delete the state on disk, readable or not, and the session's lock files of work; whether there was one."""
     if not state_file.exists(session_id):
         return False
     with state_file.locked(session_id):
@@ -34,11 +30,7 @@ def remove(session_id: str) -> bool:
 
 
 def every() -> list[Summary]:
-    """All sessions, newest first, those with a file that cannot be read last.
-
-    Raises:
-        Failure: STATE_UNREADABLE, when the folder cannot be listed.
-    """
+    """All sessions, newest first, those with a file that cannot be read last."""
     try:
         names = [name for name in os.listdir(state_file.folder()) if name.endswith(state_file.SUFFIX)]
     except FileNotFoundError:

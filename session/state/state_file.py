@@ -95,11 +95,7 @@ def unknown_session(session_id: str) -> Failure:
 
 
 class locked:  # noqa: N801  # reads as the statement it is
-    """`with locked(session_id):` no other process reads or writes the state; what the disk says becomes a Failure.
-
-    Raises:
-        Failure: STATE_BUSY, STATE_FULL, STATE_READ_ONLY, STATE_UNREADABLE.
-    """
+    """`with locked(session_id):` no other process reads or writes the state; what the disk says becomes a Failure."""
 
     def __init__(self, session_id: str) -> None:
         self._lock = files.FileLock(os.path.join(folder(), ".locks", files.safe_name(session_id)), _LOCK_WAIT_S)
@@ -124,9 +120,6 @@ def load(session_id: str) -> tuple[SessionState | None, str]:
     """The state on disk, None where there is none, and where a damaged file was set aside to ("" where none was).
 
     Call it within `locked`.
-
-    Raises:
-        Failure: STATE_TOO_NEW, STATE_UNREADABLE; the file stays as it is.
     """
     try:
         return peek(session_id), ""
@@ -137,11 +130,7 @@ def load(session_id: str) -> tuple[SessionState | None, str]:
 
 
 def peek(session_id: str) -> SessionState | None:
-    """The state on disk, only read; None where there is none.
-
-    Raises:
-        Failure: STATE_TOO_NEW, STATE_DAMAGED, STATE_UNREADABLE.
-    """
+    """The state on disk, only read; None where there is none."""
     where = path_of(session_id)
     try:
         return schema.read(parse(where), session_id)
@@ -164,11 +153,7 @@ def peek(session_id: str) -> SessionState | None:
 
 
 def write(state: SessionState) -> None:
-    """Replace the state on disk. Call it within `locked`.
-
-    Raises:
-        OSError: nothing was replaced.
-    """
+    """Replace the state on disk. Call it within `locked`."""
     path = path_of(state["sessionId"])
     if not os.path.exists(path):
         from core import home_files
@@ -178,12 +163,7 @@ def write(state: SessionState) -> None:
 
 
 def parse(where: str) -> Any:
-    """The JSON value of a state file.
-
-    Raises:
-        Damaged: it holds none.
-        OSError: it cannot be read.
-    """
+    """The JSON value of a state file."""
     with open(where, "rb") as handle:
         data = handle.read(_MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
