@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from cli.parameter import Command
 
 COMMANDS: tuple[Command, ...] = (
@@ -13,7 +15,7 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 
-class Tool:
+class Tool(NamedTuple):
     """A tool.
 
     Args:
@@ -23,24 +25,12 @@ class Tool:
         changes: it writes.
     """
 
-    __slots__ = ("always", "changes", "help", "name", "path", "takes")
-
-    def __init__(
-        self,
-        name: str,
-        help: str,
-        path: str = "",
-        takes: tuple[tuple[str, str, str], ...] = (),
-        *,
-        always: tuple[tuple[str, str], ...] = (),
-        changes: bool = False,
-    ) -> None:
-        self.name = name
-        self.help = help
-        self.path = path
-        self.takes = takes
-        self.always = always
-        self.changes = changes
+    name: str
+    help: str
+    path: str = ""
+    takes: tuple[tuple[str, str, str], ...] = ()
+    always: tuple[tuple[str, str], ...] = ()
+    changes: bool = False
 
 
 TOOLS: dict[str, Tool] = {

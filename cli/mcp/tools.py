@@ -24,6 +24,8 @@ HIT_CHARS = 2_000
 SHOWN_CHARS = 16_000
 """Of all lines of one answer."""
 FAILURE_CHARS = 1_000
+_NUMBER = ("number", (int, float, str))
+_TYPES: dict[str, tuple[str, tuple[type, ...]]] = {"flag": ("boolean", (bool,)), "text": ("string", (str,))}
 _KINDS = {"whole": "integer", "number": "number", "flag": "boolean", "truth": "boolean"}
 
 
@@ -52,7 +54,7 @@ def call(name: str, arguments: dict[str, Any]) -> str:
     if not tool.path:
         if arguments:
             raise usage(CODE, f"{name} takes nothing", "call it without arguments")
-        lines = _standing()
+        lines = standing.lines(config.load(), os.getcwd(), session_around())
     else:
         command = _command(tool)
         options = {**command.defaults(), **dict(tool.always), **_given(tool, command, arguments)}
@@ -91,21 +93,18 @@ def _given(tool: Tool, command: Command, arguments: dict[str, Any]) -> dict[str,
         value = arguments.get(name)
         if value is None:
             continue
-        if parameter.kind == "flag":
-            if not isinstance(value, bool):
-                raise usage(CODE, f"{name} is no boolean", f"give {name} as true or false")
-            options[parameter.name] = value
-            continue
-        wanted = "string" if parameter.kind == "text" else "number"
-        if isinstance(value, bool) or not isinstance(value, str if wanted == "string" else (int, float, str)):
+        wanted, types = _TYPES.get(parameter.kind, _NUMBER)
+        if not isinstance(value, types) or isinstance(value, bool) != (wanted == "boolean"):
             raise usage(CODE, f"{name} is no {wanted}", f"give {name} as a {wanted}")
-        text = clean(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
-        try:
-            converted = parameter.convert(text, command.code or CODE)
-        except Failure as failure:
-            flag = parameter.flags[0]
-            raise usage(failure.code, failure.message.replace(flag, name), failure.fix.replace(flag, name)) from None
-        options[parameter.name] = [converted] if parameter.many else converted
+        if wanted != "boolean":
+            text = clean(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
+            try:
+                value = parameter.convert(text, command.code or CODE)
+            except Failure as failure:
+                flag = parameter.flags[0]
+                message, fix = (told.replace(flag, name) for told in (failure.message, failure.fix))
+                raise usage(failure.code, message, fix) from None
+        options[parameter.name] = [value] if parameter.many else value
     first, _, about = tool.takes[0]
     if not str(arguments.get(first) or "").strip(" -"):
         raise usage(CODE, f"{tool.name} needs {first}", f"give {first}: {about}")
@@ -171,10 +170,6 @@ _ANSWERS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "show": _shown,
     "forget": _forgotten,
 }
-
-
-def _standing() -> list[str]:
-    return standing.lines(config.load(), os.getcwd(), session_around())
 
 
 def _within(lines: list[str]) -> Iterator[str]:
