@@ -66,12 +66,6 @@ def test_other_machines_are_not_asked_and_that_is_said(run: Run, words: list[str
     assert "fallback" not in run("sessions", "search", "retry queue", "--source", "local", "--machine", "all").result
 
 
-@pytest.mark.usefixtures("path")
-def test_only_the_sessions_of_a_client(run: Run) -> None:
-    assert run("sessions", "search", "retry queue", "--runtime", "codex").result["hits"] == []
-    assert run("sessions", "search", "retry queue", "--runtime", "claude").result["hits"]
-
-
 @pytest.mark.parametrize("named", ["whole", "beginning", "file", "second name"])
 def test_what_a_session_holds_about_a_topic(run: Run, path: Path, named: str) -> None:
     given = {"whole": SESSION, "beginning": SESSION[:8], "file": str(path), "second name": SESSION}[named]
@@ -135,13 +129,3 @@ def test_a_file_that_is_not_archived_says_how(run: Run, tmp_path: Path) -> None:
     refused = run("sessions", "extract", str(made.path), ok=False).json
     assert refused["error"]["code"] == "SESSION_NOT_FOUND"
     assert f"memory archive '{made.path}'" in refused["fix"]
-
-
-@pytest.mark.usefixtures("path")
-def test_what_was_forgotten_is_not_read_back(run: Run) -> None:
-    run("memory", "forget", f"call:{SESSION}:1")
-    made = run("sessions", "extract", SESSION, "--query", "retry").json["result"]["extraction"]
-    assert "pytest" not in str(made)
-    run("memory", "forget", "--session", SESSION)
-    assert run("sessions", "extract", SESSION, ok=False).json["error"]["code"] == "SESSION_NOT_FOUND"
-    assert run("sessions", "search", "retry queue").result["hits"] == []

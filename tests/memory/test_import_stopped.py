@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from faults import Attempt, attempt, small_disk
+from faults import Attempt, attempt
 
 from memory import import_export
 
@@ -58,9 +58,3 @@ def test_how_much_is_in_and_how_to_go_on(home: Path, lines: Path, kind: str) -> 
     again = attempt(home, "memory", "import", where, stdin=stdin).result
     assert (again["added"], again["unchanged"], again["failed"]) == (MANY - stored, stored, 1)
     assert len(set(texts(home))) == len(texts(home)) == MANY
-
-
-def test_on_a_disk_that_is_full(home: Path, lines: Path) -> None:
-    with small_disk(home, 3_000):
-        stored = assert_told(attempt(home, "memory", "import", str(lines)), home)
-        assert stored < MANY

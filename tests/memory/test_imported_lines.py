@@ -79,24 +79,6 @@ def test_where_a_verdict_and_its_reason_come_from(more: dict[str, Any], expected
 
 
 @pytest.mark.parametrize(
-    ("more", "expected"),
-    [
-        ({}, ("jc:preferences", 0.9, "annotation")),
-        ({"category": "rules"}, ("jc:rules-conventions", 1.0, "flag")),
-        ({"category": "rules", "category_source": "keyword", "category_confidence": 0.7},
-         ("jc:rules-conventions", 0.7, "keyword")),
-        ({"category": "rules", "category_confidence": 0.7}, ("jc:rules-conventions", 1.0, "flag")),
-        ({"category": ""}, ("jc:preferences", 0.9, "annotation")),
-    ],
-)  # fmt: skip
-def test_where_a_category_and_its_confidence_come_from(more: dict[str, Any], expected: tuple[str, float, str]) -> None:
-    one = read({"text": "[gate=allow category=prefs] Tea is the drink", **more})
-    document = one.document
-    assert (document["category_id"], document["category_confidence"], document["category_source"]) == expected
-    assert ("category_id" in one.given) is bool(more.get("category"))
-
-
-@pytest.mark.parametrize(
     ("more", "name", "value"),
     [
         ({"id": 12}, "id", "12"), ({"tags": "a, b,,a"}, "tags", ["a", "b"]),
@@ -197,20 +179,6 @@ def test_only_what_a_line_names_changes(db: apsw.Connection, row: dict[str, Any]
     assert (report.updated, report.added, report.unchanged) == (1, 0, 0)
     assert stored(db) == {**before, "updated_at": NOW + 9, **changes}
     assert taken(db, {"id": "a", "text": TEXT, **row}, now=NOW + 99).unchanged == 1
-
-
-def test_a_new_text_is_judged_and_categorised_anew_and_the_rest_stays(db: apsw.Connection) -> None:
-    taken(db, {"id": "a", "text": TEXT, "source": "cli", "tags": ["old"], "category": "prefs", "verdict": "hold"})
-    before = stored(db)
-    taken(db, {"id": "a", "text": "Let me check the logs first"}, now=NOW + 9)
-    after = stored(db)
-    assert after == {
-        **before, "text": "Let me check the logs first", "updated_at": NOW + 9, "write_verdict": "discard",
-        "write_confidence": 0.8, "write_reason": "announces a step instead of stating a fact",
-        "write_gate_fallback": True, "category_id": "jc:operations", "category_source": after["category_source"],
-        "category_confidence": after["category_confidence"], "fingerprint": after["fingerprint"],
-    }  # fmt: skip
-    assert after["fingerprint"] != before["fingerprint"] and after["category_source"] != "flag"
 
 
 def test_of_an_id_that_comes_twice_in_a_file_the_last_line_holds(db: apsw.Connection) -> None:

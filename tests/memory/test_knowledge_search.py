@@ -55,16 +55,6 @@ def test_the_shape_is_the_mirrored_one(run: Run, synced: Path) -> None:
     assert 0 < hit["score"] <= 1
 
 
-def test_how_many_were_found_is_of_the_types_that_are_asked_for(run: Run, synced: Path) -> None:
-    def found(*words: str) -> int:
-        count: int = run("knowledge", "search", "checkpoint compaction", *words).result["found"]
-        return count
-
-    assert found("--type", "adr") == 5
-    assert found("--type", "skill") == 1
-    assert found("--type", "adr,skill,retro") == 7 == found()
-
-
 def test_the_snippet_shows_what_was_asked_for(run: Run, synced: Path) -> None:
     text = hits(run, "walrus")[0]["snippet"]
     assert len(text) <= SNIPPET

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memory.knowledge import markdown_document, markdown_files
+from memory.knowledge import markdown_document
 from memory.knowledge.markdown_document import LONGEST, Section, front_matter, parse
 
 LONG = "a body that is long enough to be a section of its own, since a short one goes into the one above it."
@@ -93,18 +93,6 @@ def test_no_line_is_lost_and_none_is_too_long(drawn: list[str]) -> None:
             continue  # an underline, or a heading without words
         heading = bare(stripped.strip("#"))
         assert bare(line) in told or heading in told or heading in titles, line
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.text(max_size=300), st.binary(max_size=300), st.text(max_size=30))
-@example("---\ntitle: [\n- \n---\n", b"\xff\xfe\x00", "/adr")
-@example("---\n---\n", b"\xef\xbb\xbf# x", "SKILL.md")
-def test_nothing_raises(text: str, data: bytes, path: str) -> None:
-    markdown_document.parse("---\n" + text + "\n---\n" + text, path)
-    markdown_document.parse(text, path)
-    decoded = markdown_files.decode(data)
-    if decoded is not None:
-        markdown_document.parse(decoded, path)
 
 
 def test_front_matter_is_read_as_people_write_it() -> None:

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from conftest import NOW_MS, Run
 
-from core.store import documents, migrate
-from core.store.sessions import session_rows
 from memory import reports
 
 HOUR = 3_600_000
@@ -89,27 +87,6 @@ def test_hooks_are_counted_whatever_the_log_keeps(
     assert (metric["value"], metric["status"]) == (value, status)
 
 
-@pytest.mark.parametrize(
-    ("discarded", "kept", "status"),
-    [
-        (3, 7, "green"),
-        (6, 4, "red"),
-    ],
-)
-def test_the_bounds_of_the_skip_rate(run: Run, discarded: int, kept: int, status: str) -> None:
-    rows = [
-        {"text": f"fact {n} of all", "verdict": "discard" if n < discarded else "allow"}
-        for n in range(discarded + kept)
-    ]
-    run("memory", "import", "-", stdin="".join(json.dumps(row) + "\n" for row in rows), env=_at(-1))
-    metric = _metrics(run)["observe_skip_rate"]
-    assert (metric["value"], metric["status"]) == (discarded / 10, status)
-    assert metric["detail"].startswith(f"{discarded} of 10 ")
-    result = run("memory", "scorecard", env=_at(0)).result
-    assert result["overallStatus"] == status
-    assert result["gatesBreached"] == (["observe_skip_rate"] if status == "red" else [])
-
-
 def test_recalls_count_towards_yield_and_coverage(run: Run) -> None:
     run("memory", "write", "The zebra cache is cleared every night", env=_at(-3))
     for _ in range(5):
@@ -141,28 +118,6 @@ def test_without_a_store_all_is_zero() -> None:
         "sources": {}, "projects": {}, "oldest": None, "newest": None,
     }  # fmt: skip
     assert reports.recent(None, hours=1, count=1, now=1) == []
-
-
-def test_what_is_forgotten_and_what_sessions_did_is_counted_apart() -> None:
-    db = migrate.in_memory()
-    for number, verdict in enumerate(["allow", "allow", "hold", "discard"]):
-        one = documents.blank("observations", f"o{number}", f"text {number}", 1000 + number)
-        one["write_verdict"], one["merged_count"], one["source"] = verdict, number, "cli"
-        row = documents.insert(db, one, b"", signatures=False)
-        if not number:
-            documents.forget(db, row, 5, signatures=False)
-    for name in ("s1", "s2"):
-        session_rows.save_session(db, {
-            "id": name, "client": "pi", "project": "p", "folder": "/w", "updated_at": 1, "prompts": 1, "calls": 3,
-            "plan": [],
-        })  # fmt: skip
-    counted = reports.stats(db)
-    assert (counted["total"], counted["forgotten"], counted["merged"]) == (3, 1, 6)
-    assert counted["verdicts"] == {"allow": 1, "hold": 1, "discard": 1}
-    assert (counted["sessions"], counted["toolCalls"]) == session_rows.totals(db)
-    assert counted["sessions"] == 2
-    assert (counted["oldest"], counted["newest"]) == ("1970-01-01T00:00:01.001Z", "1970-01-01T00:00:01.003Z")
-    db.close()
 
 
 def test_stats_count_what_there_is(run: Run) -> None:

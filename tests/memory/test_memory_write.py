@@ -166,21 +166,6 @@ def test_most_sentences_are_put_where_they_belong(half: str, right: int) -> None
     assert sum(categories.classify(text)[0] == f"jc:{category}" for category, text in rows) >= right
 
 
-@pytest.mark.parametrize(
-    ("text", "category", "identifier", "source"),
-    [
-        ("prefers tabs", "preferences", "jc:preferences", "keyword"),
-        ("Maria leads the design team", "people-relationships", "jc:people-relationships", "keyword"),
-        ("restart the worker after each deploy", "ops", "jc:operations", "keyword"),
-        ("the harbour gauge reads four metres", "ops", "jc:operations", "fallback"),
-        ("[gate=allow category=jc:projects] the harbour gauge reads four", "projects", "jc:projects", "annotation"),
-    ],
-)
-def test_the_answer_says_what_told_it(run: Run, text: str, category: str, identifier: str, source: str) -> None:
-    result = run("memory", "write", text).result
-    assert (result["category"], result["categoryId"], result["categorySource"]) == (category, identifier, source)
-
-
 def test_a_given_category_holds(run: Run) -> None:
     result = run("memory", "write", "prefers tabs", "--category", "ops").result
     assert (result["category"], result["categoryId"], result["categorySource"]) == ("ops", "jc:operations", "flag")
@@ -239,12 +224,6 @@ def test_global_and_a_project_exclude_each_other(run: Run, home: Path) -> None:
     failed = run("memory", "write", NOTE, "--global", "--project", "alpha", ok=False, env=NOW)
     assert (failed.code, failed.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")
     assert failed.json["fix"] and not (home / "store.db").exists()
-
-
-def test_a_project_that_says_the_same_leaves_it_global(run: Run, places: dict[str, Path]) -> None:
-    first = write(run, "--global", cwd=places["alpha"])
-    again = write(run, "--session", "s1", cwd=places["beta"])
-    assert (again["mergedInto"], again["project"], again["session"]) == (first["id"], "", "")
 
 
 def test_a_projects_own_words_do_not_get_into_what_is_global(run: Run, places: dict[str, Path]) -> None:

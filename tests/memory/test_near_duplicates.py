@@ -92,11 +92,6 @@ def test_every_text_is_the_same_as_itself(text: str) -> None:
     assert Tokens(text).key == Tokens(f"  {text}\n").key
 
 
-@given(st.integers(), st.integers())
-def test_texts_of_different_numbers_are_never_merged(one: int, other: int) -> None:
-    assert _same(f"the retry limit is {one} for now", f"the retry limit is {other} for now") == (one == other)
-
-
 def test_a_merge_keeps_the_older_text(run: Run) -> None:
     first = run("memory", "write", LONG, "-t", "a", "-s", "one", env={"JOELCLAW_NOW_MS": str(NOW_MS)}).result
     newer = LONG.replace("restarts", "restarted")

@@ -108,6 +108,13 @@ def test_export_and_import_carry_the_link(run: Run, home: Path, old: str) -> Non
     }
 
 
+def _without_counts(lines: str) -> list[dict[str, Any]]:
+    return [
+        {key: value for key, value in json.loads(line).items() if key not in ("recall_count", "last_used_at")}
+        for line in lines.splitlines()
+    ]
+
+
 @pytest.mark.spawned
 @pytest.mark.parametrize("undo", [False, True])
 def test_killed_within_its_commit_the_old_state_holds(run: Run, home: Path, old: str, undo: bool) -> None:
@@ -131,33 +138,3 @@ def test_a_full_disk_leaves_the_old_one(run: Run, home: Path, old: str) -> None:
     assert recalled(run) == [TUESDAY]
     run("memory", "supersede", old, FRIDAY)
     assert recalled(run) == [FRIDAY]
-
-
-def _without_counts(lines: str) -> list[dict[str, Any]]:
-    return [
-        {key: value for key, value in json.loads(line).items() if key not in ("recall_count", "last_used_at")}
-        for line in lines.splitlines()
-    ]
-
-
-def test_it_waits_for_the_cluster_as_any_change(run: Run, home: Path, old: str) -> None:
-    import apsw
-
-    from core.store.replication import outbox
-
-    run("memory", "list")
-    db = apsw.Connection(str(home / "store.db"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JOELCLAW_HOME", str(home))
-        outbox.enable(db)
-        db.execute("DELETE FROM outbox")
-        db.close()
-    new = run("memory", "supersede", old, FRIDAY).result["id"]
-    db = apsw.Connection(str(home / "store.db"))
-    assert {row[0] for row in db.execute("SELECT id FROM outbox")} == {old, new}
-    db.execute("DELETE FROM outbox")
-    db.close()
-    run("memory", "pin", new, "--undo")
-    db = apsw.Connection(str(home / "store.db"))
-    assert {row[0] for row in db.execute("SELECT id FROM outbox")} == {new}
-    db.close()

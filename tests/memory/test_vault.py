@@ -169,12 +169,6 @@ def test_what_lies_outside_comes_as_it_was_synced(run: Run, read: Any, tmp_path:
     assert result["resolved"][0]["content"] == text
 
 
-def test_a_long_note_is_cut(read: Any) -> None:
-    note = read("daily/2026-03-04.md")["resolved"][0]
-    assert (note["total_lines"], note["truncated"]) == (1200, True)
-    assert note["content"].splitlines() == [f"line {n}" for n in range(500)]
-
-
 def test_raw_prints_the_note_below_its_file(run: Run, notes: Path) -> None:
     spawned = run("vault", "read", RECOVERY, "--raw", env={"VAULT_PATH": str(notes)})
     assert spawned.out == f"[file {notes / RECOVERY}]\n" + (notes / RECOVERY).read_text()
