@@ -1,4 +1,4 @@
-"""`joelclaw trust` takes repositories alone and says what it lets in; one is trusted while path, inode and mark hold."""
+"""`joelclaw trust` takes repositories alone and says what it lets in; it holds while path, inode and mark do."""
 
 from __future__ import annotations
 
