@@ -90,6 +90,6 @@ COMMANDS: tuple[Command, ...] = (
             P("uninstall", ("--uninstall",), "take it away from there", kind="flag"),
         ),
         code="COMPLETION_INVALID_ARGS",
-        view="cli.installation.view:completion",
+        view="cli.terminal:told",
     ),
 )

@@ -1,4 +1,4 @@
-"""`install`, `uninstall`, `status`, `trust` and `completion` on a terminal."""
+"""`install`, `uninstall`, `status` and `trust` on a terminal."""
 
 from __future__ import annotations
 
@@ -191,14 +191,3 @@ def trust(answer: Answer) -> None:
     if result["trusted"]:
         _chosen(screen, result.get("chooses"))
     next_steps(answer, screen)
-
-
-def completion(answer: Answer) -> None:
-    """Where the script is now, and what is left to do."""
-    result: Any = answer.result
-    screen = console()
-    done = "is in" if result["installed"] else "is not in"
-    already = "" if result["changed"] else " already" if result["installed"] else ", and was not"
-    screen.print(safe(f"The completion of {result['shell']} {done} {result['path']}{already}.", "green"))
-    if result["note"]:
-        screen.print(safe(result["note"]))

@@ -19,7 +19,7 @@ COMMANDS: tuple[Command, ...] = (
         "Leave a session, a project or everything alone: hooks inject, recall, archive and save nothing.",
         _OF_WHAT,
         code=_CODE,
-        view="cli.switch.view:switched",
+        view="cli.terminal:told",
     ),
     Command(
         "on",
@@ -27,7 +27,7 @@ COMMANDS: tuple[Command, ...] = (
         "Take it up again; what was said meanwhile is not archived later either.",
         _OF_WHAT,
         code=_CODE,
-        view="cli.switch.view:switched",
+        view="cli.terminal:told",
     ),
     Command(
         "exclude",
@@ -39,6 +39,6 @@ COMMANDS: tuple[Command, ...] = (
             P("remove", ("--remove",), "archive them again", metavar="FOLDER", file=True),
         ),
         code=_CODE,
-        view="cli.switch.view:excluded",
+        view="cli.terminal:told",
     ),
 )
