@@ -1,11 +1,15 @@
-"""How a command of the user's ended, in words, and how a signal ends a wait for it."""
+"""How a command of the user's ended, in words, how a signal ends a wait for it, and what Ctrl-C does to our own."""
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+from conftest import ROOT, clean_environment
 
 from core.process import process_group
 from core.process.process_group import Ended, Interrupts
@@ -45,3 +49,28 @@ def test_of_what_it_prints_the_last_is_kept() -> None:
 def test_what_cannot_be_started_is_told(words: list[str]) -> None:
     ended = process_group.run(words, seconds=1)
     assert (ended.status, ended.reason) == (None, "not-started") and ended.output
+
+
+STOPPED = """
+import sys
+import {module} as owner
+def stopped(*_):
+    sys.stdout.flush()
+    raise KeyboardInterrupt
+owner.{name} = stopped
+sys.argv = ["joelclaw", "otel", "emit", "build.passed"]
+from cli.start import start
+start()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "code"), [("cli.main", "main", 130), ("cli.start", "_flush", 0)], ids=["before", "after"]
+)
+def test_ctrl_c_before_or_after_a_command_leaves_no_traceback(home: Path, module: str, name: str, code: int) -> None:
+    script = STOPPED.format(module=module, name=name)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=clean_environment(home), capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (code, "")
+    assert bool(done.stdout) == (code == 0)  # what it had to say is out
