@@ -11,8 +11,6 @@ from core.words import clean
 
 MARGIN = 24_000
 """Characters: more than the longest secret has (a private key, up to 20,000)."""
-_WINDOWS = (MARGIN, 6 * MARGIN)
-"""The second where redaction has shortened the first so much that too little is left."""
 
 
 def plain(text: str) -> str:
@@ -22,28 +20,14 @@ def plain(text: str) -> str:
 
 def start(text: str, most: int) -> str:
     """The first `most` characters of the text without its secrets; of one full of secrets fewer."""
-    kept = ""
-    for more in _WINDOWS:
-        kept = plain(text[: most + more])
-        if len(text) <= most + more:
-            break
-        kept = kept[:-MARGIN]
-        if len(kept) >= most:
-            break
-    return kept[:most]
+    kept = plain(text[: most + MARGIN])
+    return (kept if len(text) <= most + MARGIN else kept[:-MARGIN])[:most]
 
 
 def end(text: str, most: int) -> str:
     """The same of the last `most` characters."""
-    kept = ""
-    for more in _WINDOWS:
-        kept = plain(text[-most - more :])
-        if len(text) <= most + more:
-            break
-        kept = kept[MARGIN:]
-        if len(kept) >= most:
-            break
-    return kept[-most:]
+    kept = plain(text[-most - MARGIN :])
+    return (kept if len(text) <= most + MARGIN else kept[MARGIN:])[-most:]
 
 
 def both_ends(text: str, most: int) -> str:
